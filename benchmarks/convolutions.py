@@ -222,7 +222,7 @@ for _ in sys.stdin:
 """
 _OURS = "import estimatorkit, graph_programs\ncall = graph_programs.cnn_step(estimatorkit)"
 _PLAIN = (
-    "from estimatorkit.ops import convolution_cpu\n"
+    "from estimatorkit.ops.nn import convolution_cpu\n"
     "convolution_cpu.pays = lambda *given: False\n" + _OURS
 )
 _TENSORFLOW = (

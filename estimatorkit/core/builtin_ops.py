@@ -12,7 +12,7 @@ from estimatorkit.core.composite import is_composite, with_components
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import DType, as_dtype
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Case, Spec, register, same_as_input
+from estimatorkit.core.registry import Case, Role, Spec, register, same_as_input
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, as_shape
 from estimatorkit.core.tensor import Tensor
 
@@ -27,7 +27,13 @@ def _no_feed(dtype: DType, shape: TensorShape) -> Any:
 
 
 register(
-    "Placeholder", _no_feed, infer=registry.from_attrs, gradient=None, where="host", pure=False
+    "Placeholder",
+    _no_feed,
+    infer=registry.from_attrs,
+    gradient=None,
+    where="host",
+    pure=False,
+    role=Role.PLACEHOLDER,
 )
 
 
@@ -60,9 +66,10 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 
 # -- passing on
 
-register(
+IDENTITY = register(
     "Identity",
     lambda x: x,
+    moves=True,
     infer=same_as_input(),
     gradient="same",
     numpy_kernel=lambda x: x,
@@ -76,7 +83,9 @@ register(
     numpy_kernel=lambda x: x,
     cases=lambda: [Case((_SAMPLE,))],
 )
-register("NoOp", lambda: (), infer=lambda inputs, attrs: [], gradient=None, pure=False)
+register(
+    "NoOp", lambda: (), infer=lambda inputs, attrs: [], gradient=None, pure=False, role=Role.NO_OP
+)
 
 
 def identity(input: Any, name: str | None = None) -> Tensor:

@@ -342,6 +342,7 @@ def _infer_const(inputs: Any, attrs: Mapping[str, Any]) -> list[Spec]:
 registry.register(
     "Const",
     lambda value: value,
+    role=registry.Role.CONSTANT,
     infer=_infer_const,
     gradient=None,
     numpy_kernel=lambda value: value,

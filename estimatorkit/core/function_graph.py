@@ -21,6 +21,7 @@ from estimatorkit.core.builtin_ops import identity, placeholder
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.nest import expand
+from estimatorkit.core.registry import Role, never_runs, role_of
 from estimatorkit.core.tensor import Operation, Tensor, as_operation
 
 
@@ -127,7 +128,7 @@ def take_value(handle: Tensor) -> None:
     through the reads around it.
     """
     for op in handle.consumers():
-        if op.type == "ReadVariableOp":  # others are not run
+        if registry.role_of(op) is Role.READ:  # others are not run
             op.type = "Identity"
     handle.op.type, handle.op.device = "Placeholder", ""
     handle.dtype, handle._shape = handle.op.attrs["dtype"], handle.op.attrs["shape"]
@@ -161,7 +162,7 @@ def may_not_end(op: Operation) -> bool:
 
 def _is_size(tensor: Tensor) -> bool:
     """Whether this is a constant through which no gradient flows."""
-    return tensor.op.type == "Const" and not tensor.dtype.is_differentiable
+    return role_of(tensor.op) is Role.CONSTANT and not tensor.dtype.is_differentiable
 
 
 class GraphFunction:
@@ -277,7 +278,7 @@ def _needed(outputs: Sequence[Tensor]) -> list[Operation]:
             pending.extend(tensor.op for tensor in op.inputs)
             pending.extend(op.control_inputs)
     ordered = sorted(needed, key=lambda op: op.index)
-    return [op for op in ordered if op.type not in ("Const", "VarHandleOp", "Placeholder")]
+    return [op for op in ordered if not (never_runs(op) or role_of(op) is Role.PLACEHOLDER)]
 
 
 def _add_sources(tensor: Tensor, found: set[Tensor]) -> None:

@@ -563,7 +563,7 @@ def _value_spec(tensor: Tensor) -> Spec:
     return Spec(tensor.dtype, tensor.shape)
 
 
-registry.register(
+VECTOR_JACOBIAN_PRODUCT = registry.register(
     "VectorJacobianProduct",
     _kernel,
     infer=_infer,

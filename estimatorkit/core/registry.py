@@ -13,6 +13,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -51,6 +52,23 @@ class Case(NamedTuple):
 Place: TypeAlias = Literal["device", "host"]
 Infer: TypeAlias = Callable[[Sequence[Tensor], Mapping[str, Any]], Sequence[Spec]]
 Gradient: TypeAlias = Callable[..., Sequence[Any]]
+
+
+class Role(Enum):
+    """What an op is to those that plan and place operations without knowing their kernels."""
+
+    CONSTANT = "constant"  # a value that is known
+    VARIABLE = "variable"  # the handle of a variable
+    READ = "read"  # the value of a variable
+    PLACEHOLDER = "placeholder"
+    NO_OP = "no_op"  # only orders others
+    ELEMENT = "element"  # the next element of an iterator, which an attribute names
+    ELEMENT_OF_HANDLE = "element_of_handle"  # that of an iterator which an input names
+    DEQUEUE = "dequeue"  # elements of a queue
+    LOOKUP = "lookup"  # values of a table, which is filled before it is asked
+    SESSION_HANDLE = "session_handle"  # a value that stays in the session, by its name
+    ALL_REDUCE = "all_reduce"  # sums or means over replicas
+    ALL_GATHER = "all_gather"  # the rows of all replicas
 
 
 @dataclass(frozen=True)
@@ -101,6 +119,8 @@ class OpDef:
             a few rows of it.
         stays: whether it runs in the process that made the graph, wherever it is asked to: what it
             works on cannot travel.
+        role: what it is to planning and placement, if anything special.
+        moves: whether it only moves or copies elements, so that NumPy and XLA agree to the bit.
     """
 
     type: str
@@ -126,6 +146,12 @@ class OpDef:
     holder: str = ""
     beside: bool = False
     stays: bool = False
+    role: Role | None = None
+    moves: bool = False
+
+    def made(self, op: Operation) -> bool:
+        """Whether `op` is of this type."""
+        return op.type == self.type
 
     def static_positions(self, attrs: Mapping[str, Any]) -> tuple[int, ...]:
         """`static` for an operation with these attributes."""
@@ -191,6 +217,21 @@ def lookup(op_type: str) -> OpDef:
     if op_type not in _REGISTRY:
         late_bound.all_ops.load()
     return _REGISTRY[op_type]
+
+
+def role_of(op: Operation) -> Role | None:
+    """The role of an operation's type."""
+    return lookup(op.type).role
+
+
+def never_runs(op: Operation) -> bool:
+    """Whether an operation is a value or a name, and so belongs to no segment."""
+    return role_of(op) in (Role.CONSTANT, Role.VARIABLE)
+
+
+def takes_element(op: Operation | None) -> bool:
+    """Whether an operation takes the next element of an iterator."""
+    return op is not None and role_of(op) in (Role.ELEMENT, Role.ELEMENT_OF_HANDLE)
 
 
 def registered_types() -> list[str]:
@@ -475,7 +516,7 @@ def constant_value(tensor: Tensor) -> Any | None:
     if not isinstance(tensor, Tensor):
         return tensor
     row = lookup(tensor.op.type)
-    if row.type == "Const":
+    if row.role is Role.CONSTANT:
         value: Any = tensor.op.attrs["value"]
         return value
     if not row.foldable:
@@ -535,6 +576,11 @@ def constant_value_as_shape(tensor: Tensor) -> TensorShape:
     return UNKNOWN if length is None else TensorShape([None] * length)
 
 
+def packed(tensor: Tensor) -> Sequence[Tensor] | None:
+    """The parts of which `stack` made a tensor; None where it is no stack."""
+    return tensor.op.inputs if tensor.op.type == "Pack" else None
+
+
 def _uncast(tensor: Tensor) -> Tensor:
     """What a tensor of int32 or int64 is before `identity` and casts between the two."""
     while tensor.op.type in ("Identity", "Cast"):
@@ -589,8 +635,8 @@ def no_outputs(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Sequence[S
     return []
 
 
-def register_handle(op_type: str, what: str) -> None:
-    """Adds the row of handles: their names name what a session holds, and they are never run.
+def register_handle(op_type: str, what: str) -> OpDef:
+    """Adds a row of handles: their names name what a session holds, and they are never run.
 
     Args:
         op_type: the op type.
@@ -600,7 +646,8 @@ def register_handle(op_type: str, what: str) -> None:
     def never(**_: Any) -> Any:
         raise AssertionError(f"{what} is looked up, never run")
 
-    register(op_type, never, infer=no_outputs, gradient=None, where="host", pure=False)
+    rest = {"infer": no_outputs, "gradient": None, "where": "host", "pure": False}
+    return register(op_type, never, **rest)
 
 
 def broadcast(dtype: DType | None = None) -> Infer:

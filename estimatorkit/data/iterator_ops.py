@@ -23,7 +23,7 @@ from estimatorkit.core.errors import (
     explain,
 )
 from estimatorkit.core.graph import Graph, get_default_graph
-from estimatorkit.core.registry import Spec, apply, output, register, register_handle
+from estimatorkit.core.registry import Role, Spec, apply, output, register, register_handle, role_of
 from estimatorkit.core.shapes import SCALAR
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.data.dataset import Dataset
@@ -142,7 +142,7 @@ class _Position:
         self.state = state
 
 
-register_handle("Iterator", "an iterator")
+ITERATOR = register_handle("Iterator", "an iterator")
 register(
     "MakeIterator",
     _make,
@@ -153,10 +153,14 @@ register(
     pure=False,
     stays=True,
 )
-for _type, _kernel in (("IteratorGetNext", _get_next), ("IteratorGetNextOf", _get_next_of)):
+for _type, _kernel, _role in (
+    ("IteratorGetNext", _get_next, Role.ELEMENT),
+    ("IteratorGetNextOf", _get_next_of, Role.ELEMENT_OF_HANDLE),
+):
     register(
         _type,
         _kernel,
+        role=_role,
         infer=lambda inputs, attrs: attrs["specs"],
         gradient=None,
         where="host",
@@ -390,7 +394,7 @@ def make_one_shot_iterator(dataset: Dataset) -> Iterator:
         ValueError: the dataset depends on a placeholder.
     """
     for tensor in dataset._plan.tensors():
-        if tensor.op.type == "Placeholder":
+        if role_of(tensor.op) is Role.PLACEHOLDER:
             raise ValueError(
                 explain(
                     "Cannot capture a placeholder (name:" + tensor.op.name + ") by value.",
@@ -433,7 +437,7 @@ def restore_iterators(state: Any, saved: Mapping[str, Any]) -> dict[str, bool]:
     graph: Graph = state.graph
     moved = {}
     for op in graph.get_operations():
-        if op.type != "Iterator" or op.name not in saved:
+        if not ITERATOR.made(op) or op.name not in saved:
             continue
         if op.name in state.resources or op.attrs["_dataset"] is not None:
             moved[op.name] = cursor_of(state, op.name).set_state(saved[op.name])

@@ -14,6 +14,7 @@ import numpy as np
 
 from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.errors import explain
+from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.shapes import as_shape
 from estimatorkit.distribute.cluster_spec import ClusterSpec
 
@@ -174,7 +175,7 @@ def byte_size_load_fn(op: Any) -> int:
         )
     (output,) = op.outputs
     dtype, shape = output.dtype, output.shape
-    if op.type == "VarHandleOp":
+    if role_of(op) is Role.VARIABLE:
         dtype, shape = op.attrs["dtype"], as_shape(op.attrs["shape"])
     shape.assert_is_fully_defined()
     return int(shape.num_elements()) * int(dtype.size)

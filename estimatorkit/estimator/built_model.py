@@ -18,6 +18,7 @@ from estimatorkit.core.builtin_ops import group
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.iterator_ops import Iterator as GraphIterator
 from estimatorkit.distribute.replicas.replica_run import ReplicatedState
@@ -262,7 +263,7 @@ def _names_of_input(features: Any, labels: Any) -> dict[int, str]:
         elif isinstance(value, (list, tuple)):
             for number, each in enumerate(value):
                 visit(each, f"{name}[{number}]")
-        elif isinstance(value, Tensor) and value.op.type == "IteratorGetNext":
+        elif isinstance(value, Tensor) and role_of(value.op) is Role.ELEMENT:
             found[value.value_index] = name
 
     visit(features, "feature" if isinstance(features, Mapping) else "features")

@@ -24,6 +24,7 @@ from estimatorkit.core import builtin_ops
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import flatten
+from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
@@ -354,7 +355,7 @@ def _update(optimizer: Any, loss: Tensor, called: Called) -> Any:
 
 def _put(session: Any, values: Mapping[str, Any]) -> None:
     """Puts the weights that the model came with into a new session."""
-    known = {op.name for op in session.graph.get_operations() if op.type == "VarHandleOp"}
+    known = {op.name for op in session.graph.get_operations() if role_of(op) is Role.VARIABLE}
     for name, value in values.items():
         if name in known:
             session.state.values[name] = np.array(value)

@@ -14,6 +14,7 @@ from typing import Any
 
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.nest import flatten, map_structure, pack_sequence_as
+from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.iterator_ops import Iterator, make_one_shot_iterator, named_iterator
@@ -113,7 +114,7 @@ def _dataset_of(leaves: list[Any]) -> Dataset | None:
     if not leaves or not all(isinstance(each, Tensor) for each in leaves):
         return None
     op = leaves[0].op
-    if op.type != "IteratorGetNext" or any(each.op is not op for each in leaves):
+    if role_of(op) is not Role.ELEMENT or any(each.op is not op for each in leaves):
         return None
     found: Dataset | None = op.graph.get_operation_by_name(op.attrs["iterator"]).attrs["_dataset"]
     return found

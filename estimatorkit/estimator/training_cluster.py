@@ -27,6 +27,7 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.log import logger
+from estimatorkit.core.registry import Role, role_of
 from estimatorkit.distribute.cluster_task import PS, ClusterTask
 from estimatorkit.distribute.device_setter import replica_device_setter
 from estimatorkit.distribute.exit_codes import Interrupted
@@ -249,7 +250,7 @@ class TrainingCluster:
         variables = {
             op.name: f"{op.attrs['dtype'].name}{op.attrs['shape']} {op.device}"
             for op in graph.get_operations()
-            if op.type == "VarHandleOp" and self._tasks.placer(op) != HERE
+            if role_of(op) is Role.VARIABLE and self._tasks.placer(op) != HERE
         }
         parts = dict(sorted({**variables, **column_texts(graph)}.items()))
         digest = hashlib.sha256(repr(parts).encode()).hexdigest()

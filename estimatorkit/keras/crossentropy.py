@@ -14,6 +14,7 @@ from typing import Any
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int64
 from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.registry import lookup
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.keras.backend_state import epsilon
 from estimatorkit.keras.error_functions import as_floats, clip
@@ -40,7 +41,7 @@ def logits_behind(
         Logits and True, or `output` and `from_logits`.
     """
     op = output.op
-    if op.type != op_type:
+    if not lookup(op_type).made(op):
         return output, from_logits
     if axis is not None and not _same_axis(axis, op.attrs["axis"], output.shape.rank):
         return output, from_logits

@@ -26,7 +26,7 @@ from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.function_graph import FunctionGraph, GraphFunction, as_output
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import expand
-from estimatorkit.core.registry import Spec
+from estimatorkit.core.registry import Role, Spec, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.columns import Column, RaggedColumn, as_plain, join, stack, take_rows
@@ -34,15 +34,6 @@ from estimatorkit.runtime.executor import State
 from estimatorkit.runtime.lower import attribute, interpret, segment_function
 from estimatorkit.runtime.plan import Plan, Segment, make_plan
 from estimatorkit.runtime.random_bits import state_in_body
-
-# Operations that move values without computing any: NumPy and XLA give the same to the bit.
-_MOVING = frozenset(
-    [
-        *("Cast", "ConcatV2", "ExpandDims", "Fill", "GatherV2", "Identity", "OnesLike", "Pack"),
-        *("Pad", "PadV2", "Rank", "Reshape", "ReverseV2", "Shape", "Size", "Slice", "Split"),
-        *("SplitV", "Squeeze", "StridedSlice", "Tile", "Transpose", "Unpack", "ZerosLike"),
-    ]
-)
 
 
 def trace(
@@ -231,7 +222,7 @@ class _DeviceStep:
     def __call__(self, values: dict[Tensor, Any], spread: set[Tensor], rows: _Rows) -> None:
         segment = self._segment
         for tensor in segment.inputs:
-            if tensor.op.type == "Const":
+            if role_of(tensor.op) is Role.CONSTANT:
                 values.setdefault(tensor, tensor.op.attrs["value"])
         varying = [tensor for tensor in segment.inputs if tensor in spread]
         if not varying and not len(self._words):
@@ -364,7 +355,7 @@ def _words(op: Operation, key: str) -> Any:
 
 def _is_exact(op: Operation) -> bool:
     row = registry.lookup(op.type)
-    moves = op.type in _MOVING or not any(each.dtype.is_differentiable for each in op.outputs)
+    moves = row.moves or not any(each.dtype.is_differentiable for each in op.outputs)
     return moves and row.numpy_kernel is not None
 
 

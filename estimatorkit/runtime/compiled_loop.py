@@ -19,6 +19,7 @@ from jax import lax
 from numpy.typing import NDArray
 
 from estimatorkit.core import registry
+from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.columns import is_aligned
@@ -57,7 +58,7 @@ class LoopShape:
         made: set[Tensor] = set()
         if before:
             ops = [op for segment in before for op in segment.ops]
-            sources = [op for op in ops if op.type == "IteratorGetNext"]
+            sources = [op for op in ops if role_of(op) is Role.ELEMENT]
             if any(segment.place != "host" for segment in before) or len(sources) != 1:
                 return None
             get_next = sources[0]
@@ -74,14 +75,10 @@ class LoopShape:
         return LoopShape(get_next, frozenset(made), step, last)
 
 
-_LOOKUPS = ("LookupTableFindV2", "LookupTableFindOrHash")
-"""They depend on tables, which are filled before training and stay as they are."""
-
-
 def _may_run_ahead(op: Operation) -> bool:
     """Whether host work may be done when elements are read, for many steps at once."""
     row = registry.lookup(op.type)
-    return (row.pure and not row.random and not row.context) or op.type in _LOOKUPS
+    return (row.pure and not row.random and not row.context) or row.role is Role.LOOKUP
 
 
 def _filled_up(runs: NDArray[np.int32], length: int) -> NDArray[np.int32]:
@@ -239,7 +236,7 @@ class CompiledLoop:
             by_tensor[tensor] = by_tensor[tensor][tuple(map(slice, size))]
         rest = iter(constants)
         inputs = [
-            next(rest) if tensor.op.type == "Const" else by_tensor[tensor]
+            next(rest) if role_of(tensor.op) is Role.CONSTANT else by_tensor[tensor]
             for tensor in self._step.inputs
         ]
         values = self._with(kept, current)

@@ -30,6 +30,7 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.core.function_graph import may_not_end
 from estimatorkit.core.graph import Graph
+from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.tensor_slice import TensorSlice
 from estimatorkit.core.x64 import x64
@@ -270,7 +271,7 @@ class State:
     def _value_or_counter(self, name: str) -> Any:
         if name not in self.values:
             op = self.graph.get_operation_by_name(name)
-            if op.type == "VarHandleOp":
+            if role_of(op) is Role.VARIABLE:
                 raise uninitialized(op)
             self.values[name] = self._first_counter(op.attrs["_seed"])
         return self.values[name]
@@ -435,7 +436,7 @@ def large_constants(segment: Segment) -> dict[Tensor, Any]:
     return {
         tensor: jax.device_put(tensor.op.attrs["value"])
         for tensor in segment.inputs
-        if tensor.op.type == "Const"
+        if role_of(tensor.op) is Role.CONSTANT
     }
 
 

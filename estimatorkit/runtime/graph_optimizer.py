@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core import registry
+from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 
 
@@ -37,7 +38,11 @@ class Rewriting:
     def value(self, tensor: Tensor) -> Any | None:
         """The value of `tensor` where it is known, else None."""
         tensor = self.resolve(tensor)
-        return tensor.op.attrs["value"] if tensor.op.type == "Const" else self.known.get(tensor)
+        return (
+            tensor.op.attrs["value"]
+            if role_of(tensor.op) is Role.CONSTANT
+            else self.known.get(tensor)
+        )
 
 
 def rewrite(ops: Sequence[Operation], fed: set[Tensor], fetched: set[Tensor]) -> Rewriting:

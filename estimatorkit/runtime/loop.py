@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.errors import OpError, OutOfRangeError
 from estimatorkit.core.graph import Graph
+from estimatorkit.core.registry import takes_element
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.runtime import compiled_loop
 from estimatorkit.runtime.batched_executor import BlockPlan
@@ -189,7 +190,7 @@ class StepLoop:
                 ended = True
                 break
             except OpError as error:
-                if error.op is None or not error.op.type.startswith("IteratorGetNext"):
+                if not takes_element(error.op):
                     raise
                 self._input_error = error
                 break

@@ -71,7 +71,7 @@ def interpret(
         try:
             if instead is not None and op in instead:
                 outputs = [instead[op](*inputs)]
-            elif op.type == "VectorJacobianProduct" and _forward_of(op, rewriting) in pulls:
+            elif gradients.VECTOR_JACOBIAN_PRODUCT.made(op) and _forward_of(op, rewriting) in pulls:
                 outputs = _pull(op, inputs, pulls[_forward_of(op, rewriting)])
             elif op.name in shared:
                 given, pull = gradients.pull_back(op.type, attrs, inputs, shared[op.name])
@@ -271,7 +271,7 @@ def _shared_pulls(ops: Sequence[Operation], rewriting: Rewriting) -> dict[str, t
     here = {op.name for op in ops}
     wanted: dict[str, set[int]] = {}
     for op in ops:
-        if op.type == "VectorJacobianProduct" and _forward_of(op, rewriting) in here:
+        if gradients.VECTOR_JACOBIAN_PRODUCT.made(op) and _forward_of(op, rewriting) in here:
             wanted.setdefault(_forward_of(op, rewriting), set()).update(op.attrs["wanted"])
     return {name: tuple(sorted(positions)) for name, positions in wanted.items()}
 

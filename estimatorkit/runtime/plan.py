@@ -19,15 +19,12 @@ from estimatorkit.core import registry
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.registry import Place
+from estimatorkit.core.registry import Place, Role, never_runs, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.runtime.graph_optimizer import Rewriting, rewrite
 
 Location: TypeAlias = tuple[Place, str]
 """A place, and the device's name ('' for the default one, and for the host)."""
-
-NEVER_RUN = ("Const", "VarHandleOp")
-"""Constants are values and handles are names: they belong to no segment."""
 
 LARGE_CONSTANT = 16384
 """Bytes; larger constants are arguments of the executable: as code XLA would fold and copy them."""
@@ -234,11 +231,11 @@ def needed_operations(
         op = pending.pop()
         if op in needed or op in constants or op in elsewhere:
             continue
-        (constants if op.type in NEVER_RUN else needed).add(op)
+        (constants if never_runs(op) else needed).add(op)
         pending.extend(makers(op.inputs))
         pending.extend(op.control_inputs)
     for op in sorted(needed, key=lambda op: op.index):
-        if op.type == "Placeholder" and must_feed:
+        if role_of(op) is Role.PLACEHOLDER and must_feed:
             if op.outputs[0] in fed:  # reached by a control edge only
                 needed.discard(op)
                 continue
@@ -294,7 +291,7 @@ class _StaticValues:
             # Sizes and axes only: compiled-in data would be a compilation for each new value.
             return tensor.dtype.is_integer and (tensor.shape.rank or 0) <= 1
         row = registry.lookup(op.type)
-        if op.type == "Const" or row.known_from_shape:
+        if row.role is Role.CONSTANT or row.known_from_shape:
             return True
         # An empty list of inputs is a source of its own (a variable's value, a random draw): not
         # known.
@@ -370,7 +367,7 @@ def _edges(
                 static.from_outside.add(tensor)
             if tensor not in fed and tensor.op in chosen:
                 before.append((tensor.op, not known))
-            if tensor.op.type == "Const":
+            if role_of(tensor.op) is Role.CONSTANT:
                 others = tensor.op.control_inputs
                 before.extend((other, False) for other in others if other in chosen)
         before.extend((other, False) for other in op.control_inputs if other in chosen)
@@ -462,6 +459,6 @@ def _connect(
 def _is_large_constant(tensor: Tensor, segment: Segment) -> bool:
     return (
         segment.place == "device"
-        and tensor.op.type == "Const"
+        and role_of(tensor.op) is Role.CONSTANT
         and tensor.op.attrs["value"].nbytes > LARGE_CONSTANT
     )

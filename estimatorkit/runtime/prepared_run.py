@@ -14,6 +14,7 @@ from estimatorkit.core.conversion import as_array
 from estimatorkit.core.dtypes import resource, string
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph
+from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor, as_operation
 from estimatorkit.runtime.executor import State
 from estimatorkit.runtime.run_conversions import converted_fetch
@@ -103,7 +104,9 @@ class PreparedRun:
         self.feeds = Feeds(graph, feed_keys)
         asked = self.fetches.tensors
         self._checks = checks_of_run(graph, asked, self.fetches.targets, self.feeds.tensors)
-        self._handles = [at for at, each in enumerate(asked) if each.op.type == "GetSessionHandle"]
+        self._handles = [
+            at for at, each in enumerate(asked) if role_of(each.op) is Role.SESSION_HANDLE
+        ]
         self._state = state
         watched = dict.fromkeys(tensor for check in self._checks for tensor in check.tensors)
         self._watched = list(watched)

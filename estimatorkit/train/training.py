@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.errors import FailedPreconditionError, OutOfRangeError, explain
 from estimatorkit.core.log import logger
+from estimatorkit.core.registry import Role, role_of, takes_element
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.data.dealt import has_more, report_trained, shared_iterators
 from estimatorkit.data.iterator_ops import cursor_of
@@ -188,7 +189,7 @@ class CheckedLoop:
 
 def takes_input(operations: Iterable[Operation]) -> bool:
     """Whether one of these takes elements of an iterator or a queue."""
-    return any(op.type.startswith(("IteratorGetNext", "QueueDequeue")) for op in operations)
+    return any(takes_element(op) or role_of(op) is Role.DEQUEUE for op in operations)
 
 
 def training_loop(session: Session, train_op: Operation | Tensor, loss: Tensor) -> CheckedLoop:

@@ -161,7 +161,7 @@ def test_all_get_new_places_where_one_is_lost(tmp_path: Path) -> None:
 NO_ROOM = """
 import os
 from estimatorkit.core.errors import DeadlineExceededError
-from estimatorkit.distribute import ray_place
+from estimatorkit.distribute.launch import ray_launcher as ray_place
 
 ray_place._TELL_SECS = 0.5
 first = ray_place.RayPlace(1)

@@ -34,7 +34,8 @@ REPOSITORY = Path(__file__).parents[2]
 WRITERS = """
 import json, os, signal, sys
 import numpy as np
-from estimatorkit.core import checkpoint, errors
+from estimatorkit.core import errors
+from estimatorkit.storage import checkpoint
 from estimatorkit.storage.retention import CheckpointRotation
 
 def tensors(step, version=0):

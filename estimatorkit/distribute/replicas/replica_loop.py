@@ -18,6 +18,7 @@ from jax.sharding import PartitionSpec
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import OpError, OutOfRangeError
+from estimatorkit.core.registry import takes_element
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.distribute.replicas.replica_run import (
     ReplicaRunner,
@@ -158,7 +159,7 @@ class ReplicaLoop:
 
 
 def _is_of_input(error: OpError) -> bool:
-    return error.op is not None and error.op.type.startswith("IteratorGetNext")
+    return takes_element(error.op)
 
 
 class _Blocks:

@@ -20,6 +20,7 @@ from jax import lax
 from estimatorkit.core import registry
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import OutOfRangeError, UnimplementedError, explain
+from estimatorkit.core.registry import Role, role_of, takes_element
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.distribute.replicas.replicas import (
@@ -28,7 +29,7 @@ from estimatorkit.distribute.replicas.replicas import (
     different_programs,
     fingerprint,
 )
-from estimatorkit.ops.control.collectives import AXIS, TYPES, divided
+from estimatorkit.ops.control.collectives import AXIS, divided
 from estimatorkit.runtime.executor import (
     CompiledSegment,
     HostSegment,
@@ -43,6 +44,8 @@ from estimatorkit.runtime.timeline import Trace
 
 _EXCHANGE = "replicas"
 """The name of the device that exchanges are placed on."""
+
+_EXCHANGES = (Role.ALL_REDUCE, Role.ALL_GATHER)
 
 _APART = 0x9E3779B1
 """What is added to the first seed of a random operation from one replica to the next."""
@@ -81,7 +84,7 @@ class ReplicatedState(State):
         if self.replicas.processes == 1:
             return
         inputs = {str(name): each for name, each in self.resources.items() if _is_input(each)}
-        own = {op.name for op in self.graph.get_operations() if op.type == "VarHandleOp"}
+        own = {op.name for op in self.graph.get_operations() if role_of(op) is Role.VARIABLE}
         counters = {
             name: np.asarray(each).tolist() for name, each in self.random_counters().items()
         }
@@ -146,7 +149,7 @@ def _cut_plan(
     optimize: bool = True,
 ) -> Plan:
     def placer(op: Operation) -> str:
-        return _EXCHANGE if op.type in TYPES else state.placer(op)
+        return _EXCHANGE if role_of(op) in _EXCHANGES else state.placer(op)
 
     return make_plan(state.graph, fetches, targets, feeds, placer, optimize)
 
@@ -156,7 +159,7 @@ def _exchanges(plan: Plan) -> list[str]:
         f"{op.name} {[str(tensor) for tensor in op.inputs]}"
         for segment in plan.segments
         for op in segment.ops
-        if op.type in TYPES
+        if role_of(op) in _EXCHANGES
     ]
 
 
@@ -192,7 +195,7 @@ class ReplicaRunner:
         self._get_next: list[Operation] = []
         self._steps: list[Callable[[list[Values], int, int], None]] = []
         for segment in plan.segments:
-            get_next = [op for op in segment.ops if op.type.startswith("IteratorGetNext")]
+            get_next = [op for op in segment.ops if takes_element(op)]
             if get_next:
                 _check_comes_first(segment, plan)
                 self._get_next += get_next
@@ -337,8 +340,8 @@ class _Exchange:
         self._replicas = replicas
 
     def __call__(self, every: list[Values], counted: int, elements: int) -> None:
-        reduced = [op for op in self._ops if op.type == "AllReduce"]
-        gathered = [op for op in self._ops if op.type == "AllGather"]
+        reduced = [op for op in self._ops if role_of(op) is Role.ALL_REDUCE]
+        gathered = [op for op in self._ops if role_of(op) is Role.ALL_GATHER]
         with x64():
             sums = [
                 _sum(self._values(tensor, every), counted) for op in reduced for tensor in op.inputs
@@ -411,7 +414,7 @@ def _differing(plan: Plan) -> set[Tensor]:
     ops = sorted((op for each in plan.segments for op in each.ops), key=lambda op: op.index)
     found: set[Tensor] = set()
     for op in ops:
-        if op.type in TYPES:
+        if role_of(op) in _EXCHANGES:
             continue
         row = registry.lookup(op.type)
         inputs = [plan.rewriting.resolve(tensor) for tensor in op.inputs]

@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from estimatorkit.core.errors import OpError, OutOfRangeError
+from estimatorkit.core.registry import Role, role_of, takes_element
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.distribute.tasks.cluster_run import (
     ClusterRunner,
@@ -84,11 +85,11 @@ class StepShape:
 
 
 def _only_reads(part: TaskPart) -> bool:
-    return not part.inputs and all(op.type == "ReadVariableOp" for op in part.ops)
+    return not part.inputs and all(role_of(op) is Role.READ for op in part.ops)
 
 
 def _only_waits(part: TaskPart) -> bool:
-    return part.task == HERE and all(op.type == "NoOp" for op in part.ops)
+    return part.task == HERE and all(role_of(op) is Role.NO_OP for op in part.ops)
 
 
 class ClusterLoop:
@@ -190,7 +191,7 @@ class ClusterLoop:
             if is_first:
                 raise
         except OpError as error:
-            if error.op is None or not error.op.type.startswith("IteratorGetNext"):
+            if not takes_element(error.op):
                 raise
             self._input_error = error
         return None

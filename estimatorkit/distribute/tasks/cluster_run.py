@@ -33,6 +33,7 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.core.function_graph import GraphFunction, operations_within
 from estimatorkit.core.graph import Graph
+from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.tensor_slice import TensorSlice
 from estimatorkit.distribute.tasks.partitions import TaskPart, TaskParts, cut_by_task
@@ -229,7 +230,7 @@ class ClusterState(State):
 
     def _task_of(self, name: str) -> str:
         op = self.graph.find_operation(name)
-        is_variable = op is not None and op.type == "VarHandleOp"
+        is_variable = op is not None and role_of(op) is Role.VARIABLE
         return self.cluster.placer(op) if op is not None and is_variable else HERE
 
     def own(self, names: Sequence[str]) -> list[str]:
@@ -285,7 +286,9 @@ class ClusterRunner:
         self._state = state
         self._header = {} if worker is None else {"worker": worker}
         self.plan = plan
-        constants = [t for t in plan.fetches if t.op.type == "Const" and t not in plan.feeds]
+        constants = [
+            t for t in plan.fetches if role_of(t.op) is Role.CONSTANT and t not in plan.feeds
+        ]
         self._constants = {tensor: tensor.op.attrs["value"] for tensor in constants}
         self._own: dict[TaskPart, PlanRunner] = {}
         self._remote: dict[TaskPart, RemotePart] = {}

@@ -14,9 +14,10 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from estimatorkit.core.graph import Graph
+from estimatorkit.core.registry import Role, never_runs, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.distribute.tasks.task_placement import HERE, readable_tensors
-from estimatorkit.runtime.plan import NEVER_RUN, is_on_host, needed_operations, order_of
+from estimatorkit.runtime.plan import is_on_host, needed_operations, order_of
 
 
 @dataclass(eq=False)
@@ -106,7 +107,7 @@ def cut_by_task(
     tasks: dict[Operation, str] = {}
     for op in ops:
         tasks[op] = task_of(op)
-        if op.type == "NoOp":
+        if role_of(op) is Role.NO_OP:
             # What only waits does so where what it waits for is, or here: one exchange less.
             waited = {tasks[earlier] for earlier in before[op]}
             tasks[op] = waited.pop() if len(waited) == 1 else HERE
@@ -135,7 +136,7 @@ def _levels(
         for earlier in before[op]:
             levels[op] = max(levels[op], levels[earlier] + int(tasks[earlier] != tasks[op]))
             after[earlier].append(op)
-    works = [op for op in ops if tasks[op] == HERE and op.type != "NoOp"]
+    works = [op for op in ops if tasks[op] == HERE and role_of(op) is not Role.NO_OP]
     last = max((levels[op] for op in works), default=0)
     for op in reversed(ops):
         if tasks[op] == HERE and not (levels[op] == 0 and is_on_host(op)):  # as late as possible
@@ -155,9 +156,9 @@ def _put_off_reads(
     """Lets a variable be read where its task has other work, if that is early enough: a read by
     itself is an exchange for nothing.
     """
-    works = {(tasks[op], level) for op, level in levels.items() if op.type != _READ}
+    works = {(tasks[op], level) for op, level in levels.items() if role_of(op) is not Role.READ}
     for op, level in levels.items():
-        if op.type == _READ and tasks[op] != HERE:
+        if role_of(op) is Role.READ and tasks[op] != HERE:
             latest = min(
                 (levels[later] - int(tasks[later] != tasks[op]) for later in after[op]),
                 default=level,
@@ -183,7 +184,7 @@ def _connect(
             for tensor in readable_tensors(op.inputs):
                 if tensor in fed:
                     inputs[tensor] = None
-                elif tensor.op.type not in NEVER_RUN and home[tensor.op] is not part:
+                elif not never_runs(tensor.op) and home[tensor.op] is not part:
                     maker = home[tensor.op]
                     inputs[tensor] = None
                     outputs[maker][tensor] = None

@@ -16,11 +16,11 @@ from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import UnimplementedError, explain
 from estimatorkit.core.function_graph import functions_held, operations_within
 from estimatorkit.core.graph import Graph
+from estimatorkit.core.registry import never_runs
 from estimatorkit.core.source import SourceLine
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.distribute.tasks.partitions import TaskPart
 from estimatorkit.interop.graphdef import graph_def_of_operations, import_graph_def
-from estimatorkit.runtime.plan import NEVER_RUN
 
 
 @dataclass(frozen=True)
@@ -163,9 +163,7 @@ def _named(ops: Sequence[Operation]) -> set[Operation]:
     found: set[Operation] = set()
     for op in ops:
         found.update(
-            tensor.op
-            for tensor in op.inputs
-            if tensor.dtype is resource or tensor.op.type in NEVER_RUN
+            tensor.op for tensor in op.inputs if tensor.dtype is resource or never_runs(tensor.op)
         )
         for each in (op, *operations_within(op)):
             for name in (name for value in each.attrs.values() for name in _strings(value)):

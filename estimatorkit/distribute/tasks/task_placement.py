@@ -20,6 +20,7 @@ from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.dtypes import DType, resource
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.function_graph import GraphFunction, functions_held, operations_within
+from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.interop import attr_values
@@ -61,7 +62,7 @@ class TaskPlacer:
                 and works on what is in several places.
         """
         row = registry.lookup(op.type)
-        if row.beside and op.inputs[0].op.type == "ReadVariableOp":
+        if row.beside and role_of(op.inputs[0].op) is Role.READ:
             return self(op.inputs[0].op)
         places = self._places(op)
         if not places:

@@ -16,6 +16,7 @@ from typing import Any
 
 from estimatorkit.core.errors import OutOfRangeError
 from estimatorkit.core.log import logger
+from estimatorkit.core.registry import Role, role_of
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.plan import INFINITE
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
@@ -246,7 +247,7 @@ class _TruncationHook(SessionRunHook):
 
     def end(self, session: Any) -> None:
         """Looks whether there is another batch. An input without end is meant to be cut off."""
-        inputs = [op for op in session.graph.get_operations() if op.type == "IteratorGetNext"]
+        inputs = [op for op in session.graph.get_operations() if role_of(op) is Role.ELEMENT]
         if not inputs or self._endless:
             return
         try:

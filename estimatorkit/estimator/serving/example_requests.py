@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import DType, string
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.ops.parsing.parsing import PARSE_EXAMPLE
 from estimatorkit.storage.example_proto import Example
 
 _WORDS = (b"one", b"two", b"three")
@@ -30,7 +31,7 @@ def _values(tensor: Tensor, rows: int, seed: int) -> NDArray[Any]:
     dims = tensor.shape.dims or (None,)
     first = rows if dims[0] is None else dims[0]
     shape = (first, *(_LENGTH if dim is None else dim for dim in dims[1:])) if dims else ()
-    parse = next((op for op in _consumers(tensor) if op.type == "ParseExampleV2"), None)
+    parse = next((op for op in _consumers(tensor) if PARSE_EXAMPLE.made(op)), None)
     if tensor.shape.dims == ():
         shape = ()
     if parse is not None and tensor.dtype is string:

@@ -22,6 +22,7 @@ import numpy as np
 from estimatorkit.core.dtypes import float64
 from estimatorkit.core.errors import InternalError, OpError, UnimplementedError, explain
 from estimatorkit.core.log import logger
+from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.serving.example_requests import sample_inputs
 from estimatorkit.estimator.serving.exporting import ServedModel
@@ -132,7 +133,9 @@ def _translated(
     opset: int,
 ) -> bytes:
     run = polymorphic_function(segment)
-    constants = {each: each.op.attrs["value"] for each in segment.inputs if each.op.type == "Const"}
+    constants = {
+        each: each.op.attrs["value"] for each in segment.inputs if role_of(each.op) is Role.CONSTANT
+    }
     weights = session.state.read(segment.reads)
     names = list(inputs.values())
 

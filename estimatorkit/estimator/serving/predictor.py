@@ -22,6 +22,7 @@ from estimatorkit.core.conversion import as_array
 from estimatorkit.core.dtypes import DType, as_dtype, string
 from estimatorkit.core.errors import InvalidArgumentError, did_you_mean, explain
 from estimatorkit.core.graph import Graph
+from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.x64 import x64
 from estimatorkit.estimator.serving import exported_files as files
@@ -172,7 +173,9 @@ class Predictor:
                 handle = graph.get_operation_by_name(name)
                 value = self._weights[f"variable/{name}"]
                 dtype, shape = handle.attrs["dtype"], handle.attrs["shape"]
-                if handle.type != "VarHandleOp" or not shape.is_compatible_with(value.shape):
+                if role_of(handle) is not Role.VARIABLE or not shape.is_compatible_with(
+                    value.shape
+                ):
                     raise ValueError(f"variable {name} is not of shape {value.shape}")
                 session.state.values[name] = _on_device(as_array(value, dtype))
             session.run([graph.get_operation_by_name(name) for name in entry.initializers])

@@ -25,6 +25,7 @@ from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.errors import OpError, explain
 from estimatorkit.core.graph import Graph
+from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.estimator.serving.exported_files import is_allowed
@@ -158,7 +159,7 @@ class _Writer:
             self._copied.update(dict.fromkeys(segment.ops))
         made.fetches = {key: self._fetched(tensor) for key, tensor in fetches.items()}
         self._copy_operations(made)
-        made.variables = sorted(op.name for op in self._copied if op.type == "VarHandleOp")
+        made.variables = sorted(op.name for op in self._copied if role_of(op) is Role.VARIABLE)
         return made
 
     # -- names
@@ -184,7 +185,7 @@ class _Writer:
         if tensor in self._names:
             return self._names[tensor]
         value = self._plan.rewriting.value(tensor)
-        if value is not None and tensor.op.type != "Const":
+        if value is not None and role_of(tensor.op) is not Role.CONSTANT:
             with self._scratch.as_default():
                 known = constant(np.asarray(value), tensor.dtype)
             self._names[tensor] = self._add(known.op, "serving_constant")

@@ -17,6 +17,7 @@ import numpy as np
 
 from estimatorkit.core import registry
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.ops.math.elementwise import CAST
 from estimatorkit.runtime.lower import interpret
 from estimatorkit.runtime.plan import Segment
 
@@ -81,7 +82,7 @@ def _run(op: Operation, row: registry.OpDef, *inputs: Any) -> Any:
         return row.kernel(*inputs, **attrs)
     if op.type in _TAKE_SHAPES:
         return _TAKE_SHAPES[op.type](*inputs, **attrs).astype(dtype.numpy_dtype)
-    if op.type == "Cast" and dtype.is_integer:
+    if CAST.made(op) and dtype.is_integer:
         return inputs[0]
     if known and dtype.is_integer and row.numpy_kernel is not None:
         return np.asarray(row.numpy_kernel(*inputs, **attrs), object)

@@ -15,6 +15,7 @@ from estimatorkit.core import registry
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import flatten, map_structure, pack_sequence_as
+from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.layers.engine.base import Layer
 from estimatorkit.layers.engine.call_record import LayerCall, record_of
@@ -101,7 +102,7 @@ class Network:
             stack.pop()
             found = any(depends[id(each)] for each in needed)
             depends[id(tensor)] = found
-            if not needed and tensor.op.type == "Placeholder":
+            if not needed and role_of(tensor.op) is Role.PLACEHOLDER:
                 raise ValueError(
                     explain(
                         f"Graph disconnected: cannot obtain value for tensor {tensor.name}",
@@ -230,7 +231,7 @@ class Network:
         if get_default_graph().reaches(tensor.graph):
             return tensor
         op = tensor.op
-        if op.type == "VarHandleOp":
+        if role_of(op) is Role.VARIABLE:
             raise ValueError(
                 explain(
                     f"the model reads variable {op.name} outside of a layer, so that it cannot be "

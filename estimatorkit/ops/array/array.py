@@ -58,6 +58,7 @@ for _type, _function, _jax_value in (
         infer=_spec,
         numpy_kernel=_value,
         gradient=None,
+        moves=True,
         known_from_shape=True,
         cases=lambda: [Case((_SAMPLE,), {"dtype": int32})],
     )
@@ -138,6 +139,7 @@ def _reshape(x: Any, shape: Any, module: Any = jnp) -> Any:
 register(
     "Reshape",
     _reshape,
+    moves=True,
     infer=_infer_reshape,
     numpy_kernel=lambda x, shape: _reshape(x, shape, np),
     static=(1,),
@@ -173,6 +175,7 @@ def _infer_expand_dims(inputs: Any, attrs: Any) -> list[Spec]:
 register(
     "ExpandDims",
     lambda x, axis: jnp.expand_dims(x, axis),
+    moves=True,
     infer=_infer_expand_dims,
     numpy_kernel=lambda x, axis: np.expand_dims(x, axis),
     cases=lambda: [Case((_SAMPLE,), {"axis": -1}), Case((_SAMPLE,), {"axis": 0})],
@@ -208,6 +211,7 @@ def _infer_squeeze(inputs: Any, attrs: Any) -> list[Spec]:
 register(
     "Squeeze",
     lambda x, axis: jnp.squeeze(x, axis),
+    moves=True,
     infer=_infer_squeeze,
     numpy_kernel=lambda x, axis: np.squeeze(x, axis),
     cases=lambda: [
@@ -248,6 +252,7 @@ def _infer_transpose(inputs: Any, attrs: Any) -> list[Spec]:
 register(
     "Transpose",
     with_axes(lambda x, perm: jnp.transpose(x, perm), "perm"),
+    moves=True,
     infer=_infer_transpose,
     numpy_kernel=with_axes(lambda x, perm: np.transpose(x, perm), "perm"),
     static=lambda attrs: (1,) if attrs["perm"] == "input" else (),

@@ -52,6 +52,7 @@ def _infer_fill(inputs: Any, attrs: Any) -> list[Spec]:
 register(
     "Fill",
     lambda dims, value: jnp.full([int(dim) for dim in dims], value),
+    moves=True,
     infer=_infer_fill,
     numpy_kernel=lambda dims, value: np.full(dims, value),
     static=(0,),
@@ -100,6 +101,7 @@ for _like, _jnp_like, _np_like in (
         _like,
         lambda x, dtype, function=_jnp_like: function(x, dtype=dtype.numpy_dtype),
         infer=lambda inputs, attrs: [Spec(attrs["dtype"], inputs[0].shape)],
+        moves=True,
         gradient=None,
         numpy_kernel=lambda x, dtype, function=_np_like: (
             np.full(x.shape, b"", object) if dtype.on_host else function(x, dtype=dtype.numpy_dtype)
@@ -248,6 +250,7 @@ def _infer_tile(inputs: Any, attrs: Any) -> list[Spec]:
 register(
     "Tile",
     lambda x, multiples: jnp.tile(x, tuple(int(each) for each in multiples)),
+    moves=True,
     infer=_infer_tile,
     numpy_kernel=lambda x, multiples: np.tile(x, tuple(multiples)),
     static=(1,),
@@ -265,6 +268,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
 register(
     "Pad",
     lambda x, *value, **attrs: _pad(x, *value, **attrs, module=jnp),
+    moves=True,
     infer=lambda inputs, attrs: _infer_pad(inputs, attrs),
     numpy_kernel=lambda x, *value, **attrs: _pad(x, *value, **attrs, module=np),
     cases=lambda: [

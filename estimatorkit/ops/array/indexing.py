@@ -23,6 +23,7 @@ from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
+    Role,
     Spec,
     constant_value,
     constant_value_as_shape,
@@ -126,6 +127,7 @@ def infer_strided_slice(inputs: Any, attrs: Any) -> list[Spec]:
 register(
     "StridedSlice",
     _strided_slice,
+    moves=True,
     infer=infer_strided_slice,
     numpy_kernel=lambda x, *dynamic, index: x[index_of(index, dynamic)],
     cases=lambda: [
@@ -285,6 +287,7 @@ def _slice(x: Any, begin: Any, size: Any, to_end: bool) -> Any:
 register(
     "Slice",
     _slice,
+    moves=True,
     infer=_infer_slice,
     numpy_kernel=_slice,
     # A length that is counted to the end follows from where the slice begins.
@@ -328,8 +331,8 @@ def _may_count_to_end(size: Tensor) -> bool:
     known = constant_value(size)
     if known is not None:
         return bool((known == -1).any())
-    if size.op.type == "Pack":
-        return any(map(_may_count_to_end, size.op.inputs))
+    if (parts := registry.packed(size)) is not None:
+        return any(map(_may_count_to_end, parts))
     return not follows_from_shapes(size)
 
 
@@ -337,7 +340,7 @@ def follows_from_shapes(tensor: Tensor) -> bool:
     """Whether a value is the same in all runs with inputs of the same shapes."""
     op = tensor.op
     row = registry.lookup(op.type)
-    if op.type == "Const" or row.known_from_shape:
+    if row.role is Role.CONSTANT or row.known_from_shape:
         return True
     return row.foldable and bool(op.inputs) and all(map(follows_from_shapes, op.inputs))
 
@@ -396,6 +399,7 @@ register(
     # Indices outside the table give NaN-free clamped rows on devices (XLA cannot raise); checked
     # where they are made.
     _take,
+    moves=True,
     infer=_infer_gather,
     gradient=_gather_gradient,
     numpy_kernel=functools.partial(_take, module=np),

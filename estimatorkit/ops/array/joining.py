@@ -83,6 +83,7 @@ def _concatenated(numbers: Any, *values: Any, axis: int) -> Any:
 register(
     "ConcatV2",
     partial(_concatenated, jnp),
+    moves=True,
     infer=_infer_concat,
     numpy_kernel=partial(_concatenated, np),
     cases=lambda: [
@@ -158,6 +159,7 @@ def _new_axis(axis: int, rank: int) -> int:
 register(
     "Pack",
     lambda *values, axis: jnp.stack(values, axis),
+    moves=True,
     infer=_infer_stack,
     numpy_kernel=lambda *values, axis: np.stack(values, axis),
     cases=lambda: [Case((_SAMPLE, _SAMPLE + 1), {"axis": 1})],
@@ -203,6 +205,7 @@ def _unstack(x: Any, num: int, axis: int, module: Any = jnp) -> Any:
 register(
     "Unpack",
     _unstack,
+    moves=True,
     infer=_infer_unstack,
     numpy_kernel=lambda x, num, axis: _unstack(x, num, axis, np),
     cases=lambda: [Case((_SAMPLE,), {"num": 3, "axis": 1})],
@@ -279,6 +282,7 @@ def _split(x: Any, sizes: Any, axis: int, module: Any = jnp) -> Any:
 register(
     "Split",
     _split,
+    moves=True,
     infer=_infer_split,
     numpy_kernel=lambda x, sizes, axis: _split(x, sizes, axis, np),
     cases=lambda: [

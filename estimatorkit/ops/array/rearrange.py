@@ -44,6 +44,7 @@ def _axes_of(axis: Any, rank: int | None, what: str) -> tuple[int, ...]:
 register(
     "ReverseV2",
     with_axes(lambda x, axes: jnp.flip(jnp.asarray(x), _once(axes, x.ndim)), "axes"),
+    moves=True,
     infer=same_as_input(),
     numpy_kernel=with_axes(lambda x, axes: np.flip(x, _once(axes, x.ndim)), "axes"),
     static=lambda attrs: (1,) if attrs["axes"] == "input" else (),

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, bool_, int32
 from estimatorkit.core.errors import explain
@@ -175,8 +176,8 @@ def _numbers(vector: Any, what: str) -> list[Any]:
     if known is not None:
         numbers: list[Any] = np.atleast_1d(known).tolist()
         return numbers
-    if tensor.op.type == "Pack":
-        elements = [(each, constant_value(each)) for each in tensor.op.inputs]
+    if (parts := registry.packed(tensor)) is not None:
+        elements = [(each, constant_value(each)) for each in parts]
         return [each if value is None else int(value) for each, value in elements]
     length = tensor.shape[0] if tensor.shape.rank == 1 else None
     if length is None:

@@ -17,14 +17,12 @@ from jax import lax
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import UnimplementedError, explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Case, Spec, apply, register
+from estimatorkit.core.registry import Case, Role, Spec, apply, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 
 AXIS = "replica"
 """The axis of the mesh of replicas."""
-
-TYPES = ("AllReduce", "AllGather")
 
 _MESSAGE = 1 << 20
 """Bytes that travel together: a message of its own costs an array 0.15 to 0.4 ms between two
@@ -104,6 +102,7 @@ _SAMPLE = np.array([[1.0, -2.0], [0.5, 3.0]], np.float32)
 register(
     "AllReduce",
     _all_reduce,
+    role=Role.ALL_REDUCE,
     infer=_reduced_specs,
     gradient=_reduce_gradient,
     cases=lambda: [Case((_SAMPLE, _SAMPLE[0]), {"mean": False}, (_SAMPLE, _SAMPLE[0]))],
@@ -111,6 +110,7 @@ register(
 register(
     "AllGather",
     _all_gather,
+    role=Role.ALL_GATHER,
     infer=_gathered_specs,
     gradient=None,
     cases=lambda: [Case((_SAMPLE,), {}, _SAMPLE)],
@@ -166,4 +166,4 @@ def _made(
     return list(apply(op_type, tensors, attrs, name).outputs)
 
 
-__all__ = ["AXIS", "TYPES", "all_gather", "all_reduce", "divided", "is_replicated"]
+__all__ = ["AXIS", "all_gather", "all_reduce", "divided", "is_replicated"]

@@ -18,7 +18,7 @@ from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import UnimplementedError, explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.nest import expand
-from estimatorkit.core.registry import Spec, apply, register, register_handle
+from estimatorkit.core.registry import Role, Spec, apply, register, register_handle, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.ops.queues.queue_resource import Blocking
 from estimatorkit.runtime.executor import PlanRunner
@@ -193,7 +193,7 @@ def _captured(name: str, body: Sequence[Operation], results: Sequence[Any]) -> l
     found: dict[Tensor, None] = {}
     taken = [tensor for op in body for tensor in op.inputs]
     for tensor in (*taken, *(each for each in results if isinstance(each, Tensor))):
-        known = tensor.dtype is resource or tensor.op.type == "Const"
+        known = tensor.dtype is resource or role_of(tensor.op) is Role.CONSTANT
         if tensor.op not in inside and not known:
             found[tensor] = None
     for op in body:

@@ -17,9 +17,9 @@ from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.function_graph import GraphFunction, trace
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import expand
+from estimatorkit.core.registry import Role, never_runs, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.ops.control.function_ops import make_function_op
-from estimatorkit.runtime.plan import NEVER_RUN
 
 
 class Defun:
@@ -172,7 +172,7 @@ def _results(returned: Any) -> Any:
 
 def _acts(op: Operation) -> bool:
     """Whether an operation does something besides giving values."""
-    return not registry.lookup(op.type).pure and op.type not in (*NEVER_RUN, "ReadVariableOp")
+    return not registry.lookup(op.type).pure and not (never_runs(op) or role_of(op) is Role.READ)
 
 
 def _gradient_of(keywords: dict[str, Any]) -> Callable[..., Any] | None:

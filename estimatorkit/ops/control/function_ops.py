@@ -19,20 +19,21 @@ import numpy as np
 from jax import lax
 
 from estimatorkit.core import registry
+from estimatorkit.core.builtin_ops import IDENTITY
 from estimatorkit.core.cancellation import FIRST, FIRST_OF_SCALARS, call_number
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import explain
 from estimatorkit.core.function_graph import GraphFunction, take_value
 from estimatorkit.core.gradients import is_special
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Place, Spec
+from estimatorkit.core.registry import Place, Role, Spec, role_of
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.ops.control import host_gradients
 from estimatorkit.ops.control.host_functions import ELEMENT, host_function
 from estimatorkit.ops.control.scan_vjp import scan
 from estimatorkit.ops.control.while_vjp import while_loop
-from estimatorkit.ops.math.linalg import matrix_product
+from estimatorkit.ops.math.linalg import MATMUL, matrix_product
 from estimatorkit.ops.math.random import random_words
 from estimatorkit.runtime.lower import call_function
 from estimatorkit.runtime.random_bits import split_key
@@ -415,10 +416,12 @@ def _products_with_inputs(
     place = dict(zip(function.inputs, positions, strict=True))
     found = []
     for op in function.ops:
-        if op.type != "MatMul" or op.attrs["transpose_a"] or op.attrs["transpose_b"]:
+        if not MATMUL.made(op) or op.attrs["transpose_a"] or op.attrs["transpose_b"]:
             continue
         operand, weights = op.inputs
-        while weights.op.type in ("ReadVariableOp", "Identity") and weights not in place:
+        while (
+            role_of(weights.op) is Role.READ or IDENTITY.made(weights.op)
+        ) and weights not in place:
             weights = weights.op.inputs[0]
         fits = operand.shape.rank == 2 == op.inputs[1].shape.rank and op.inputs[1].dtype.is_floating
         if fits and weights in place and place[weights] != ELEMENT and not is_special(op):

@@ -22,6 +22,7 @@ from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.indexed_slices import IndexedSlices
+from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.ops.array.array import reshape, shape
@@ -403,7 +404,7 @@ def _inside(graph: Graph, tensor: Tensor) -> Tensor:
 def _read_from(tensor: Tensor) -> Tensor:
     """The handle whose value a tensor is, wherever it was read: reads are not recorded alone."""
     op: Operation = tensor.op
-    return op.inputs[0] if op.type == "ReadVariableOp" else tensor
+    return op.inputs[0] if role_of(op) is Role.READ else tensor
 
 
 __all__ = ["GradientTape", "UnconnectedGradients"]

@@ -20,7 +20,7 @@ from estimatorkit.ops.math import elementwise
 
 _PAIR = np.array([1.0, 2.0], np.float32)
 
-register(
+BOTH_SIDES = register(
     "BothSides",
     lambda data, pred: (data, data),
     numpy_kernel=lambda data, pred: (data, data),
@@ -52,7 +52,7 @@ def _infer_merged(inputs: Sequence[Spec], attrs: Any) -> list[Spec]:
     return [Spec(values[0].dtype, shape), Spec(int32, TensorShape([]))]
 
 
-register(
+CHOSEN_SIDE = register(
     "ChosenSide",
     _merged,
     numpy_kernel=functools.partial(_merged, module=np),
@@ -112,10 +112,10 @@ def _alive(tensor: Tensor) -> Tensor:
     pending = [tensor]
     while pending:
         each = pending.pop()
-        if each.op.type == "BothSides":
+        if BOTH_SIDES.made(each.op):
             conditions[each.op.inputs[1], each.op.outputs.index(each)] = None
             pending.append(each.op.inputs[0])
-        elif each.op.type != "ChosenSide" and each.op not in seen:
+        elif not CHOSEN_SIDE.made(each.op) and each.op not in seen:
             seen.add(each.op)
             pending.extend(each.op.inputs)
     wanted = [pred if side else elementwise.logical_not(pred) for pred, side in conditions]

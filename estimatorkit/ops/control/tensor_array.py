@@ -142,13 +142,13 @@ def _infer_scatter(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[S
 def _size_of(array: Tensor) -> int | None:
     if array.shape.rank:
         return array.shape[0]
-    if array.op.type == "TensorArray":
+    if TENSOR_ARRAY.made(array.op):
         size = constant_value(array.op.inputs[0])
         return None if size is None else int(size)
     return None
 
 
-register(
+TENSOR_ARRAY = register(
     "TensorArray",
     _empty(jnp),
     numpy_kernel=_empty(np),
@@ -400,7 +400,7 @@ class TensorArray:
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """The array whose elements are the rows of `value`."""
         tensor = self._converted(value)
-        if self._dynamic or self.flow.op.type != "TensorArray":
+        if self._dynamic or not TENSOR_ARRAY.made(self.flow.op):
             indices = _row_numbers(tensor)
             return self.scatter(indices, tensor, name)
         shape = self._merged(_row_shape(tensor))

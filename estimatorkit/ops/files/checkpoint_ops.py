@@ -154,7 +154,7 @@ def _of_dtypes(inputs: Any, attrs: Any) -> list[Spec]:
 
 
 register("SaveV2", _save, where="host", infer=_no_outputs, gradient=None, pure=False)
-register("RestoreV2", _restore, where="host", infer=_of_dtypes, gradient=None, pure=False)
+RESTORE = register("RestoreV2", _restore, where="host", infer=_of_dtypes, gradient=None, pure=False)
 register(
     "Save",
     lambda filename, tensor_names, *data: _save(filename, tensor_names, [b""] * len(data), *data),

@@ -405,9 +405,10 @@ def _cast(x: Any, dtype: Any, module: Any = jnp) -> Any:
     return module.real(array).astype(dtype.numpy_dtype)  # the imaginary part is discarded
 
 
-register(
+CAST = register(
     "Cast",
     _cast,
+    moves=True,
     infer=lambda inputs, attrs: [Spec(attrs["dtype"], inputs[0].shape)],
     numpy_kernel=lambda x, dtype: _cast(x, dtype, np),
     cases=lambda: [

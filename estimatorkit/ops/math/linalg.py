@@ -97,7 +97,7 @@ def _infer_matmul(inputs: Any, attrs: Any) -> list[Spec]:
     return [Spec(a.dtype, TensorShape((*batch, rows, columns)))]
 
 
-register(
+MATMUL = register(
     "MatMul",
     _product,
     infer=_infer_matmul,

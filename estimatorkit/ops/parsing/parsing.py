@@ -254,7 +254,7 @@ def _specs(columns: Sequence[Column], batch: TensorShape) -> list[Spec]:
     return specs
 
 
-register(
+PARSE_EXAMPLE = register(
     "ParseExampleV2",
     _parse,
     infer=lambda inputs, attrs: _specs(_as_columns(attrs["columns"]), inputs[0].shape),

@@ -19,6 +19,7 @@ from estimatorkit.core.dtypes import DType, bool_, int32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
+    Role,
     Spec,
     apply,
     constant_value,
@@ -167,6 +168,7 @@ for _type, _kernel, _infer in (
         context=True,
         pure=False,
         holder="queues",
+        role=Role.DEQUEUE if "Dequeue" in _type else None,
     )
 
 

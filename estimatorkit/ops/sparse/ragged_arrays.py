@@ -45,7 +45,7 @@ def _put(values: _Array, positions: _Array, shape: _Array) -> _Array:
 
 def _take_gradient(op: Operation, gradient: Tensor) -> list[Any]:
     whole = shape_of(op.inputs[0], out_type=int64)
-    inverse = "RaggedPut" if op.type == "RaggedTake" else "RaggedTake"
+    inverse = {"RaggedTake": "RaggedPut", "RaggedPut": "RaggedTake"}[op.type]
     return [registry.output(inverse, [gradient, op.inputs[1], whole]), None, None]
 
 

@@ -20,6 +20,7 @@ from estimatorkit.core.dtypes import DType, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
+    Role,
     Spec,
     apply,
     fixed,
@@ -152,6 +153,7 @@ for _type, _kernel, _infer in (
         context=True,
         pure=False,
         elementwise=_type == "LookupTableFindV2",
+        role=Role.LOOKUP if _type == "LookupTableFindV2" else None,
         holder="table",
     )
 

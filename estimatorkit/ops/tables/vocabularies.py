@@ -18,7 +18,7 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype, int64, string
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Spec, output, register
+from estimatorkit.core.registry import Role, Spec, output, register
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.ops.array.array import size
 from estimatorkit.ops.array.filling import range_
@@ -111,6 +111,7 @@ def _infer_ids(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]
 register(
     "LookupTableFindOrHash",
     _find_or_hash,
+    role=Role.LOOKUP,
     infer=_infer_ids,
     gradient=None,
     where="host",

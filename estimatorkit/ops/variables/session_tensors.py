@@ -10,7 +10,7 @@ from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import make
 from estimatorkit.core.dtypes import as_dtype, string
 from estimatorkit.core.errors import explain
-from estimatorkit.core.registry import Spec, apply, register
+from estimatorkit.core.registry import Role, Spec, apply, register
 from estimatorkit.core.shapes import SCALAR, UNKNOWN
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.runtime.session_handle import SessionStore, TensorHandle
@@ -46,6 +46,7 @@ for _type, _kernel, _infer in (
     register(
         _type,
         _kernel,
+        role=Role.SESSION_HANDLE if _type == "GetSessionHandle" else None,
         infer=_infer,
         gradient=None,
         where="host",

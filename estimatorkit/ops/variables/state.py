@@ -23,6 +23,7 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.core.registry import (
     Case,
+    Role,
     Spec,
     broadcast_shapes,
     fixed,
@@ -41,7 +42,9 @@ def _no_run(dtype: Any, shape: Any) -> Any:
     raise AssertionError("a handle is looked up, never run")
 
 
-register("VarHandleOp", _no_run, infer=fixed(resource), gradient=None, pure=False)
+register(
+    "VarHandleOp", _no_run, infer=fixed(resource), gradient=None, pure=False, role=Role.VARIABLE
+)
 
 
 def of_handle(inputs: Any, attrs: Any) -> list[Spec]:
@@ -53,6 +56,7 @@ def of_handle(inputs: Any, attrs: Any) -> list[Spec]:
 register(
     "ReadVariableOp",
     lambda value: value,
+    role=Role.READ,
     numpy_kernel=lambda value: value,
     infer=of_handle,
     gradient="same",

@@ -18,7 +18,7 @@ from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.log import logger
 from estimatorkit.core.variables import Variable, global_variables, trainable_variables
-from estimatorkit.ops.files.checkpoint_ops import restore_v2
+from estimatorkit.ops.files.checkpoint_ops import RESTORE, restore_v2
 from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable
 from estimatorkit.storage.checkpoint import locate_checkpoint, read_contents
 from estimatorkit.storage.checkpoint_manifest import TensorEntry
@@ -235,7 +235,7 @@ def warm_start(
 
 def starts_from_checkpoint(graph: Graph) -> bool:
     """Whether `init_from_checkpoint` or `warm_start` has been called in a graph."""
-    return any(op.type == "RestoreV2" for op in graph.get_operations())
+    return any(RESTORE.made(op) for op in graph.get_operations())
 
 
 def _chosen(known: Mapping[str, Parts], wanted: Any) -> dict[str, Parts]:
