@@ -13,11 +13,6 @@ from estimatorkit.data import traced_functions as traced_functions
 from estimatorkit.data.readers import record_writing as record_writing
 from estimatorkit.estimator.serving import exported_module as exported_module
 from estimatorkit.layers.metrics import thresholds as thresholds
-from estimatorkit.ops.control import critical_section as critical_section
-from estimatorkit.ops.control import custom_gradients as custom_gradients
-from estimatorkit.ops.control import function_ops as function_ops
-from estimatorkit.ops.control import jax_functions as jax_functions
-from estimatorkit.ops.control import tensor_array as tensor_array
 from estimatorkit.premade import label_names as label_names
 from estimatorkit.premade import multi_label_head as multi_label_head
 from estimatorkit.train.optimizers import contrib_rules as contrib_rules

@@ -1,82 +1,112 @@
 """All op modules, imported: the registry has their rows, and tensors have their operators."""
 
+# ruff: noqa: F401
+
 from __future__ import annotations
 
 from typing import Any
 
+import estimatorkit.ops.array.array
+import estimatorkit.ops.array.filling
+import estimatorkit.ops.array.gather_nd
+import estimatorkit.ops.array.indexing
+import estimatorkit.ops.array.joining
+import estimatorkit.ops.array.random_draws
+import estimatorkit.ops.array.ranking
+import estimatorkit.ops.array.rearrange
+import estimatorkit.ops.array.segment
+import estimatorkit.ops.array.selection
+import estimatorkit.ops.array.stateless_random
+import estimatorkit.ops.array.windows
+import estimatorkit.ops.control.collectives
+import estimatorkit.ops.control.critical_section
+import estimatorkit.ops.control.custom_gradients
+import estimatorkit.ops.control.decoded_steps
+import estimatorkit.ops.control.function_ops
+import estimatorkit.ops.control.jax_functions
+import estimatorkit.ops.control.switches
+import estimatorkit.ops.control.tensor_array
+import estimatorkit.ops.debug.checks
+import estimatorkit.ops.debug.debug
+import estimatorkit.ops.debug.py_func
+import estimatorkit.ops.debug.shape_checks
+import estimatorkit.ops.debug.shape_matching
+import estimatorkit.ops.files.checkpoint_ops
+import estimatorkit.ops.files.files
+import estimatorkit.ops.files.summary
+import estimatorkit.ops.image.boxes
+import estimatorkit.ops.image.color
+import estimatorkit.ops.image.encoding
+import estimatorkit.ops.image.files
+import estimatorkit.ops.image.measures
+import estimatorkit.ops.image.patches
+import estimatorkit.ops.image.random
+import estimatorkit.ops.image.resize
+import estimatorkit.ops.image.shapes
+import estimatorkit.ops.image.suppression
+import estimatorkit.ops.image.transform
+import estimatorkit.ops.linalg.decompositions
+import estimatorkit.ops.linalg.diagonals
+import estimatorkit.ops.linalg.fourier
+import estimatorkit.ops.linalg.lu
+import estimatorkit.ops.linalg.matrices
+import estimatorkit.ops.linalg.matrix_functions
+import estimatorkit.ops.linalg.products
+import estimatorkit.ops.linalg.signal
+import estimatorkit.ops.linalg.tridiagonal
+import estimatorkit.ops.math.elementwise
+import estimatorkit.ops.math.linalg
+import estimatorkit.ops.math.random
+import estimatorkit.ops.math.reduce
+import estimatorkit.ops.math.special
+import estimatorkit.ops.nn.activations
+import estimatorkit.ops.nn.candidates
+import estimatorkit.ops.nn.convolution
+import estimatorkit.ops.nn.convolution_functions
+import estimatorkit.ops.nn.ctc
+import estimatorkit.ops.nn.ctc_decoders
+import estimatorkit.ops.nn.embedding
+import estimatorkit.ops.nn.fractional_pooling
+import estimatorkit.ops.nn.learned_candidates
+import estimatorkit.ops.nn.morphology
+import estimatorkit.ops.nn.nn
+import estimatorkit.ops.nn.normalization
+import estimatorkit.ops.nn.pooling
+import estimatorkit.ops.nn.recurrent
+import estimatorkit.ops.nn.space_blocks
+import estimatorkit.ops.nn.transposed_convolution
+import estimatorkit.ops.parsing.parsing
+import estimatorkit.ops.queues.accumulators
+import estimatorkit.ops.queues.queue_kinds
+import estimatorkit.ops.queues.queues
+import estimatorkit.ops.queues.readers
+import estimatorkit.ops.sparse.counts
+import estimatorkit.ops.sparse.joining
+import estimatorkit.ops.sparse.math
+import estimatorkit.ops.sparse.products
+import estimatorkit.ops.sparse.segments
+import estimatorkit.ops.sparse.sets
+import estimatorkit.ops.sparse.shapes
+import estimatorkit.ops.sparse.sparse
+import estimatorkit.ops.tables.class_names
+import estimatorkit.ops.tables.feature_crosses
+import estimatorkit.ops.tables.feature_ids
+import estimatorkit.ops.tables.mutable_tables
+import estimatorkit.ops.tables.packed_ids
+import estimatorkit.ops.tables.static_tables
+import estimatorkit.ops.tables.tables
+import estimatorkit.ops.tables.vocabularies
+import estimatorkit.ops.text.audio
+import estimatorkit.ops.text.csv_records
+import estimatorkit.ops.text.decoding
+import estimatorkit.ops.text.string_groups
+import estimatorkit.ops.text.string_numbers
+import estimatorkit.ops.text.string_pieces
+import estimatorkit.ops.text.strings
+import estimatorkit.ops.text.unicode
+import estimatorkit.ops.variables.session_tensors
+import estimatorkit.ops.variables.state
 from estimatorkit.core.tensor import operators
-from estimatorkit.ops.array import (  # noqa: F401
-    array,
-    filling,
-    gather_nd,
-    indexing,
-    joining,
-    random_draws,
-    ranking,
-    rearrange,
-    segment,
-    selection,
-    stateless_random,
-    windows,
-)
-from estimatorkit.ops.control import collectives, decoded_steps, switches  # noqa: F401
-from estimatorkit.ops.debug import checks, debug, py_func, shape_checks, shape_matching  # noqa: F401
-from estimatorkit.ops.files import checkpoint_ops, files, summary  # noqa: F401
-from estimatorkit.ops.image import boxes as image_boxes  # noqa: F401
-from estimatorkit.ops.linalg import (  # noqa: F401
-    decompositions,
-    diagonals,
-    fourier,
-    lu,
-    matrices,
-    matrix_functions,
-    products,
-    signal,
-    tridiagonal,
-)
-from estimatorkit.ops.math import elementwise, linalg, random, reduce, special  # noqa: F401
-from estimatorkit.ops.nn import (  # noqa: F401
-    activations,
-    candidates,
-    convolution,
-    convolution_functions,
-    ctc,
-    ctc_decoders,
-    embedding,
-    fractional_pooling,
-    learned_candidates,
-    morphology,
-    nn,
-    normalization,
-    pooling,
-    recurrent,
-    space_blocks,
-    transposed_convolution,
-)
-from estimatorkit.ops.parsing import parsing  # noqa: F401
-from estimatorkit.ops.queues import accumulators, queue_kinds, queues, readers  # noqa: F401
-from estimatorkit.ops.sparse import sets, sparse  # noqa: F401
-from estimatorkit.ops.tables import (  # noqa: F401
-    class_names,
-    feature_crosses,
-    feature_ids,
-    mutable_tables,
-    packed_ids,
-    static_tables,
-    tables,
-    vocabularies,
-)
-from estimatorkit.ops.text import (  # noqa: F401
-    audio,
-    csv_records,
-    decoding,
-    string_groups,
-    string_numbers,
-    string_pieces,
-    strings,
-    unicode,
-)
-from estimatorkit.ops.variables import session_tensors, state  # noqa: F401
 
 
 def load() -> None:
@@ -86,6 +116,3 @@ def load() -> None:
 def operate(name: str, *operands: Any) -> Any:
     """What Python's operator `name` ('add', 'getitem', ...) makes of tensors."""
     return operators[name](*operands)
-
-
-__all__ = ["load", "operate"]

@@ -440,7 +440,8 @@ def test_all_op_types_are_known_to_tasks() -> None:
         from estimatorkit.core import registry
 
         known = set(registry.registered_types())
-        for folder in "core data distribute layers train keras estimator premade".split():
+        folders = "core runtime ops data distribute layers train keras estimator premade"
+        for folder in folders.split():
             package = importlib.import_module(f"estimatorkit.{folder}")
             for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
                 importlib.import_module(each.name)
