@@ -15,9 +15,13 @@ from collections.abc import Iterator
 import pytest
 
 import estimatorkit
+from estimatorkit.runtime import plan
 from tests.threads import StartedThreads
 
 _COMPILED = pytest.StashKey[str]()
+
+
+plan.verify_graphs = True
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -65,6 +65,7 @@ class Graph:
         self._lock = threading.RLock()
         self.seed: int | None = None
         self.variable_store: Any = None  # owned by `variable_scope`
+        self.verified = 0  # the operations that have been verified (see `runtime.plan`)
         self.layer_record: Any = None  # owned by `layers.engine.call_record`
 
     # -- making operations
@@ -580,6 +581,14 @@ class Graph:
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
         """The graph as a `GraphDef` proto (see `graphdef.graph_def_of`)."""
         return late_bound.graphdef.graph_def_of(self, from_version, add_shapes)
+
+    def verify(self) -> None:
+        """Checks that the graph is well formed (see `core.verify`).
+
+        Raises:
+            ValueError: it is not; the message lists the problems.
+        """
+        late_bound.verify.verify(self)
 
     def to_dot(self) -> str:
         """The graph in the DOT language, for Graphviz."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from estimatorkit.lazy import LazyFunctions
 
 if TYPE_CHECKING:
+    from estimatorkit.core import verify
     from estimatorkit.interop import graph_dot, graph_util, graphdef
     from estimatorkit.ops import all_ops
     from estimatorkit.ops.array import gather_nd, indexing
@@ -23,6 +24,7 @@ else:
     graph_util = LazyFunctions("estimatorkit.interop.graph_util")
     graphdef = LazyFunctions("estimatorkit.interop.graphdef")
     indexing = LazyFunctions("estimatorkit.ops.array.indexing")
+    verify = LazyFunctions("estimatorkit.core.verify")
     variable_updates = LazyFunctions("estimatorkit.ops.variables.variable_updates")
 
 __all__ = [
@@ -33,4 +35,5 @@ __all__ = [
     "graphdef",
     "indexing",
     "variable_updates",
+    "verify",
 ]

@@ -21,7 +21,11 @@ from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Place, Role, never_runs, role_of
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.verify import verify
 from estimatorkit.runtime.graph_optimizer import Rewriting, rewrite
+
+verify_graphs = False
+"""Whether a graph is verified before a run of it is planned."""
 
 Location: TypeAlias = tuple[Place, str]
 """A place, and the device's name ('' for the default one, and for the host)."""
@@ -173,6 +177,9 @@ def make_plan(
     Raises:
         InvalidArgumentError: a placeholder that is needed is not fed.
     """
+    if verify_graphs:
+        verify(graph, graph.verified)
+        graph.verified = len(graph.get_operations())
     fed = set(feeds)
     needed = needed_operations(fetches, targets, fed, elsewhere=elsewhere)
     rewriting = rewrite(needed, fed, set(fetches)) if optimize else Rewriting()

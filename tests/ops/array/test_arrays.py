@@ -14,7 +14,7 @@ from tests.golden.golden_files import error_of
 from tests.golden.snippets_arrays import ARRAY_ERRORS, SNIPPETS, first_dimension
 from tests.golden.snippets_sparse import run
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "arrays.json").read_text("utf-8"))
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "arrays.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("name", sorted(SNIPPETS))

@@ -14,7 +14,7 @@ from tests.golden.golden_files import error_of
 from tests.golden.golden_values import plain
 from tests.golden.snippets_control_flow import ARRAYS, FUNCTIONS, GRAPHS, REFUSALS, STATE
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "control_flow.json").read_text("utf-8"))
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "control_flow.json").read_text("utf-8"))
 
 
 def run(program: Any) -> Any:

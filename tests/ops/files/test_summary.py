@@ -19,7 +19,7 @@ import estimatorkit as tf
 from estimatorkit.ops.control.control_flow import cond
 from estimatorkit.ops.files.summary_values import png
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "summaries.json").read_text("utf-8"))
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "summaries.json").read_text("utf-8"))
 
 
 def run(tensor: Any, feeds: Any = None) -> bytes:

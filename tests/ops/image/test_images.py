@@ -17,7 +17,7 @@ from tests.golden.golden_files import error_of
 from tests.golden.snippets_images import FILES, IMAGE_ERRORS, IMAGES, pixels
 from tests.golden.snippets_sparse import run_arrays
 
-FOLDER = Path(__file__).parents[1] / "golden"
+FOLDER = Path(__file__).parents[2] / "golden"
 GOLDEN = json.loads((FOLDER / "images.json").read_text("utf-8"))
 ARRAYS: dict[str, NDArray[Any]] = dict(np.load(FOLDER / "images.npz"))
 STORED = {

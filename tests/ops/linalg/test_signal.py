@@ -18,7 +18,7 @@ from tests.golden.golden_files import error_of
 from tests.golden.snippets_signal import SIGNAL_ERRORS, SIGNALS, wave
 from tests.golden.snippets_sparse import as_numbers, run_arrays
 
-FOLDER = Path(__file__).parents[1] / "golden"
+FOLDER = Path(__file__).parents[2] / "golden"
 GOLDEN = json.loads((FOLDER / "signal.json").read_text("utf-8"))
 ARRAYS = dict(np.load(FOLDER / "signal.npz"))
 

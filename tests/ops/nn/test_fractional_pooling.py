@@ -11,7 +11,7 @@ import pytest
 import estimatorkit as tf
 from estimatorkit.core import registry
 
-ARRAYS = dict(np.load(Path(__file__).parents[1] / "golden" / "fractional_pooling.npz"))
+ARRAYS = dict(np.load(Path(__file__).parents[2] / "golden" / "fractional_pooling.npz"))
 LENGTHS, RATIOS = (23, 10), (2.3, 1.4)
 
 

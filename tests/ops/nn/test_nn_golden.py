@@ -22,7 +22,7 @@ from tests.golden.golden_files import error_of
 from tests.golden.snippets_nn import NN, NN_ERRORS, numbers
 from tests.golden.snippets_sparse import run_arrays
 
-FOLDER = Path(__file__).parents[1] / "golden"
+FOLDER = Path(__file__).parents[2] / "golden"
 GOLDEN = json.loads((FOLDER / "nn.json").read_text("utf-8"))
 ARRAYS = dict(np.load(FOLDER / "nn.npz"))
 

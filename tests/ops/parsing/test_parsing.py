@@ -19,7 +19,7 @@ from tests.golden.golden_files import error_of
 from tests.golden.golden_values import plain
 from tests.golden.snippets_parsing import ERRORS, EXPRESSIONS, example
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden/parsing.json").read_text("utf-8"))
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden/parsing.json").read_text("utf-8"))
 
 # What differs by intent: ours, and the reason.
 DIFFERENT_ERRORS = {

@@ -14,7 +14,7 @@ from estimatorkit.core.sparse_tensor import convert_to_tensor_or_sparse_tensor
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_sparse import SNIPPETS, SPARSE_ERRORS, run, sample
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "sparse.json").read_text("utf-8"))
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "sparse.json").read_text("utf-8"))
 
 # What is known before running and TensorFlow leaves open, or the other way round.
 DIFFERENT_SHAPES: set[str] = set()

@@ -20,7 +20,7 @@ from tests.golden.golden_files import error_of
 from tests.golden.golden_values import plain
 from tests.golden.snippets_tables import ERRORS, EXPRESSIONS, FILES
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden/tables.json").read_text("utf-8"))
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden/tables.json").read_text("utf-8"))
 
 # Words that TensorFlow's message and ours share; its first line by default.
 WORDS = {

@@ -22,7 +22,7 @@ from estimatorkit.ops.text.farmhash import (
 )
 from tests.golden.golden_strings import KEY, NUM_BUCKETS, hashed_strings
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden/string_hashes.json").read_text("utf-8"))
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden/string_hashes.json").read_text("utf-8"))
 STRINGS = hashed_strings()
 
 

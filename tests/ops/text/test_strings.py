@@ -23,7 +23,7 @@ from tests.golden.golden_files import error_of
 from tests.golden.golden_values import plain
 from tests.golden.snippets_strings import ERRORS, EXPRESSIONS
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden/strings.json").read_text("utf-8"))
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden/strings.json").read_text("utf-8"))
 
 # What differs by intent: ours (None: no error), and the reason.
 DIFFERENT_ERRORS = {

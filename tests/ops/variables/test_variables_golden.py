@@ -17,7 +17,7 @@ import estimatorkit.compat.v1 as tf
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_variables import ERRORS, SNIPPETS, run_snippet
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden/variables.json").read_text("utf-8"))
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden/variables.json").read_text("utf-8"))
 
 # What differs by intent, each with ours and the reason.
 DIFFERENT_FACTS: dict[tuple[str, str], tuple[Any, str]] = {}
