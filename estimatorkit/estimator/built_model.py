@@ -21,6 +21,7 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.iterator_ops import Iterator as GraphIterator
+from estimatorkit.distribute.replicas.replica_loop import ReplicaLoop
 from estimatorkit.distribute.replicas.replica_run import ReplicatedState
 from estimatorkit.distribute.replicas.replicas import Replicas
 from estimatorkit.distribute.replicas.strategies import Strategy
@@ -168,6 +169,7 @@ class BuiltModel:
             session = Session(setting.open_target(), self.graph, setting.session_config)
             if setting.replicas is not None:
                 session.state = ReplicatedState(session.state, setting.replicas)
+                session.state.step_loop = ReplicaLoop
             self._session = session
         return self._session
 

@@ -16,7 +16,7 @@ from estimatorkit.core.errors import OutOfRangeError, explain
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.log import ensure_visible, logger
 from estimatorkit.distribute.cluster_task import CHIEF, EVALUATOR, MASTER, PS, WORKER
-from estimatorkit.distribute.replicas.strategies import Strategy
+from estimatorkit.distribute.replicas.strategies import Strategy, reported_loss
 from estimatorkit.estimator.arguments import (
     arguments_of,
     as_list,
@@ -50,7 +50,7 @@ from estimatorkit.storage.directory_lock import DirectoryLock
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.hooks.checkpoint_hooks import CheckpointSaverListener
 from estimatorkit.train.hooks.hooks import SessionRunHook, check_hooks
-from estimatorkit.train.training import run_hooked, takes_input
+from estimatorkit.train.training import run_hooked, takes_input, training_loop
 
 
 class Estimator:
@@ -645,6 +645,19 @@ class Estimator:
         return spec
 
     # -- for people
+
+    def plan(self, input_fn: Callable[..., Any]) -> str:
+        """How training on an input runs, as text: what is one XLA call, and the plan of a step.
+
+        Args:
+            input_fn: as for `train`. The model is built; nothing is run.
+        """
+        with self._together(ModeKeys.TRAIN):
+            given = self._input(input_fn, ModeKeys.TRAIN)
+            model = self._build(given, ModeKeys.TRAIN, lambda spec: reported_loss(spec.loss))
+            with closing(model):
+                loop = training_loop(model.session, model.spec.train_op, model.extra)
+                return loop.loop.describe()
 
     def summary(self, print_fn: Callable[[str], Any] = print) -> None:
         """Prints what the newest checkpoint holds: layers, shapes, counts, columns, optimizers.

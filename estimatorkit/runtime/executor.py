@@ -48,6 +48,10 @@ from estimatorkit.runtime.varying_shapes import VaryingShapes
 class RunPlan(Protocol):
     """What a run does."""
 
+    @property
+    def segments(self) -> Sequence[Segment]:
+        """Those that this process runs."""
+
     def describe(self) -> str:
         """The plan as text."""
 
@@ -77,7 +81,11 @@ class State:
         several_devices: whether values may be on another device than the default one.
         cancelled: set when the session closes; what blocks looks at it.
         functions: what runs the bodies of functions on the host, by function.
+        step_loop: makes of this state and a `StepSpec` what runs many steps; set by who opens the
+            session.
     """
+
+    step_loop: Callable[..., Any]
 
     def __init__(
         self, graph: Graph, placer: Placer | None = None, held: ResourceStore | None = None

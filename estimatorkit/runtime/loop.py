@@ -1,4 +1,4 @@
-"""`StepLoop`: many steps of a graph in one XLA call.
+"""`StepLoop`: many steps of a graph, here of one process, in one XLA call.
 
 A step is a set of operations and fetches without feeds: in training, the update and the loss. Where
 its plan takes the next elements of one source, does host work that depends on them alone (ids of
@@ -14,6 +14,8 @@ The source of elements is anything with `block(prepare)` and a `lock` (see
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -61,49 +63,99 @@ class Steps:
         return None
 
 
-class StepLoop:
-    """Runs steps, many in one call where the plan allows it.
+@dataclass(frozen=True)
+class StepSpec:
+    """What the steps of a loop are.
 
-    Args:
-        graph: the graph.
-        state: the session's state.
+    Attributes:
         every: tensors fetched at every step.
         targets: operations run at every step.
         after: tensors fetched once after the last step of a call; they may depend on variables
-            only.
-        source: gives the object with `block(prepare)` and `lock` for an `IteratorGetNext`
-            operation.
+            only. The first of them counts the steps of all processes.
+        source: gives the object with `block(prepare)` and `lock` for an operation that takes the
+            next element.
         name: what the executable is called where compilations are counted.
+        of_each: those of `every` that are wanted of each replica of this process, as if these had
+            taken one step after the other; of the others, the first replica's.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        state: State,
-        every: Sequence[Tensor],
-        targets: Sequence[Operation],
-        after: Sequence[Tensor],
-        source: Callable[[Operation], Any],
-        name: str,
-    ) -> None:
+    every: Sequence[Tensor]
+    targets: Sequence[Operation]
+    after: Sequence[Tensor]
+    source: Callable[[Operation], Any]
+    name: str
+    of_each: Sequence[Tensor] = ()
+
+
+class StepLoop(ABC):
+    """Runs the steps of a `StepSpec`; a session's state makes its kind (`State.step_loop`).
+
+    Attributes:
+        operations: those of a step.
+        input_failed: whether the input has raised an error: the steps before it were whole.
+    """
+
+    operations: Sequence[Operation]
+    input_failed = False
+    _input_error: Exception | None = None
+
+    @abstractmethod
+    def run(self, steps: int, until: float = math.inf) -> Steps:
+        """Runs up to `steps` steps, fewer where the input ends.
+
+        Where the input fails, the steps before are run, and the next call raises its error.
+
+        Args:
+            steps: how many at most.
+            until: the value of the first of `after` at which there is enough, where other processes
+                move it, too.
+
+        Raises:
+            OutOfRangeError: the input has ended before the first of them.
+            OpError: an operation refuses its inputs, or another task cannot be reached.
+        """
+
+    @abstractmethod
+    def describe(self) -> str:
+        """How the steps run, as text: the plan of one, and how many are one call."""
+
+    def leave(self, interrupted: bool = False) -> None:  # noqa: B027 (most have nobody to tell)
+        """Says, where other processes run the same steps, that this one takes no further step.
+
+        Args:
+            interrupted: whether it is to end before the steps are done.
+        """
+
+    def _raise_input_error(self) -> NoReturn:
+        error, self._input_error = self._input_error, None
+        self.input_failed = True
+        raise error or RuntimeError("no step was run")
+
+
+class LocalStepLoop(StepLoop):
+    """Steps of this process alone, many in one call where the plan allows it.
+
+    Attributes:
+        one_call: whether it does.
+    """
+
+    def __init__(self, state: State, spec: StepSpec) -> None:
+        graph, every, after = state.graph, spec.every, spec.after
         self._every = list(dict.fromkeys(every))
         self._order = [self._every.index(tensor) for tensor in every]
         self._after = list(after)
         # What depends on the elements' shape is of one shape in a block only.
         self._by_block = not all(tensor.shape.is_fully_defined() for tensor in every)
         may_differ = not self._by_block
-        self._input_error: Exception | None = None
-        self.input_failed = False
-        """Whether the input has raised an error: the steps before it were whole."""
-        self.plan = make_plan(graph, self._every, targets, [], state.placer)
+        self.plan = make_plan(graph, self._every, spec.targets, [], state.placer)
         self._after_plan = make_plan(graph, self._after, [], [], state.placer)
         self.operations = [op for segment in self.plan.segments for op in segment.ops]
         shape = LoopShape.of(self.plan, self._after_plan)
         self.one_call = shape is not None
         if shape is not None:
             results = self.plan.results, self._after_plan.results
-            self._compiled = CompiledLoop(shape, state, *results, name)
-            self._source = None if shape.get_next is None else source
+            self._compiled = CompiledLoop(shape, state, *results, spec.name)
+            self._source = None if shape.get_next is None else spec.source
             self._get_next = shape.get_next
             if shape.get_next is not None:
                 elements = self._compiled.elements
@@ -112,14 +164,17 @@ class StepLoop:
             self._runner = PlanRunner(self.plan, state)
             self._after_runner = PlanRunner(self._after_plan, state)
 
-    def run(self, steps: int) -> Steps:
-        """Runs up to `steps` steps, fewer where the input ends.
+    def describe(self) -> str:
+        """How the steps run, as text."""
+        calls = (
+            "the steps of a block of elements run in one XLA call; the host prepares whole blocks"
+            if self.one_call
+            else "each step is a run of its own"
+        )
+        return f"loop of steps: {calls}\n{self.plan.describe()}"
 
-        Where the input fails, the steps before are run, and the next call raises its error.
-
-        Raises:
-            OutOfRangeError: the input has ended before the first of them.
-        """
+    def run(self, steps: int, until: float = math.inf) -> Steps:
+        """Runs up to `steps` steps (see `StepLoop.run`)."""
         if self._input_error is not None:
             self._raise_input_error()
         done, every, after, ended, *elements = (
@@ -129,11 +184,6 @@ class StepLoop:
             self._raise_input_error()
         ordered = [every[position] for position in self._order]
         return Steps(done, ordered, after, ended, tuple(elements))
-
-    def _raise_input_error(self) -> NoReturn:
-        error, self._input_error = self._input_error, None
-        self.input_failed = True
-        raise error or RuntimeError("no step was run")
 
     def _run_blocks(self, steps: int) -> tuple[Any, ...]:
         parts: list[tuple[int, int, list[Any]]] = []

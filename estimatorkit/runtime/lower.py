@@ -9,16 +9,19 @@ tracing, so that a computed shape is known where XLA needs it. A forward operati
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import jax
 import numpy as np
 
 from estimatorkit.core import gradients, registry
-from estimatorkit.core.dtypes import resource
+from estimatorkit.core.dtypes import DType, resource, uint32
 from estimatorkit.core.errors import InvalidArgumentError, OpError, explain
 from estimatorkit.core.function_graph import GraphFunction
+from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.graph_optimizer import Rewriting
 from estimatorkit.runtime.plan import Segment
 from estimatorkit.runtime.random_bits import random_key, split_key, state_in_body
@@ -346,6 +349,41 @@ def segment_function(
         )
 
     return function
+
+
+def trace_segment(segment: Segment, unknown: int = 1) -> jax.stages.Traced:
+    """What JAX makes of a device segment: `.jaxpr`, `.lower().as_text()` (StableHLO) and
+    `.lower().compile().as_text()` (what runs).
+
+    Args:
+        segment: the segment.
+        unknown: the length to trace for dimensions that are unknown before a run.
+
+    Raises:
+        ValueError: it is on the host, or is compiled for the value of a feed.
+    """
+    if segment.place != "device":
+        raise ValueError(f"a host segment is not compiled: {segment.ops[-1].name}")
+    if segment.static_inputs:
+        names = ", ".join(tensor.name for tensor in segment.static_inputs)
+        raise ValueError(
+            explain(
+                f"the XLA call of {segment.ops[-1].name} is compiled for the values of {names}",
+                hint="feed shapes and axes as constants to see its code",
+            )
+        )
+
+    def spec(dtype: DType, shape: TensorShape) -> jax.ShapeDtypeStruct:
+        dims = [unknown if dim is None else int(dim) for dim in shape]
+        return jax.ShapeDtypeStruct(dims, dtype.numpy_dtype)  # type: ignore[no-untyped-call]
+
+    operation = segment.ops[0].graph.get_operation_by_name
+    variables = [operation(name).attrs for name in segment.reads]
+    inputs = [spec(tensor.dtype, tensor.shape) for tensor in segment.inputs]
+    state = [spec(each["dtype"], as_shape(each["shape"])) for each in variables]
+    counters = [spec(uint32, TensorShape([3])) for _ in segment.random]
+    with x64() if segment.wide else nullcontext():
+        return jax.jit(segment_function(segment, {})).trace(inputs, [*state, *counters])
 
 
 def _as_declared(value: Any, tensor: Tensor) -> Any:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import jax
 import numpy as np
 
 from estimatorkit.core import late_bound
@@ -20,6 +21,7 @@ from estimatorkit.core.default_session import default_session, get_default_sessi
 from estimatorkit.core.errors import CancelledError, InvalidArgumentError, explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.runtime.executor import RunPlan
+from estimatorkit.runtime.lower import trace_segment
 from estimatorkit.runtime.partial_run import PartialRun
 from estimatorkit.runtime.placement import available
 from estimatorkit.runtime.prepared_run import Feeds, Fetches, PreparedRun, structure_key
@@ -221,6 +223,25 @@ class Session:
     def plan(self, fetches: Any, feeds: Sequence[Any] = ()) -> RunPlan:
         """What a run of `fetches` with these feeds would do; print its `describe()`."""
         return self._prepare(fetches, tuple(feeds)).runner.plan
+
+    def traced(
+        self, fetches: Any, feeds: Sequence[Any] = (), unknown: int = 1
+    ) -> list[jax.stages.Traced]:
+        """The XLA calls of a run, as JAX has traced them; nothing is run.
+
+        Args:
+            fetches, feeds: as for `plan`.
+            unknown: the length to trace for dimensions that are unknown before a run.
+
+        Returns:
+            One for each device segment of the plan: print its `.jaxpr`, `.lower().as_text()`
+            (StableHLO), or `.lower().compile().as_text()` (the optimized HLO).
+
+        Raises:
+            ValueError: a segment is compiled for the value of a feed.
+        """
+        segments = self._prepare(fetches, tuple(feeds)).runner.plan.segments
+        return [trace_segment(each, unknown) for each in segments if each.place == "device"]
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False

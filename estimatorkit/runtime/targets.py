@@ -16,6 +16,7 @@ from typing import Protocol
 from estimatorkit.core.errors import NotFoundError, explain
 from estimatorkit.core.graph import Graph
 from estimatorkit.runtime.executor import State
+from estimatorkit.runtime.loop import LocalStepLoop
 from estimatorkit.runtime.placement import Placer
 from estimatorkit.runtime.resource_store import ResourceStore
 
@@ -50,7 +51,9 @@ class Target:
     def open_state(self, graph: Graph, placer: Placer) -> State:
         """The state of a new session."""
         if self.cluster is None:
-            return State(graph, placer, self.held)
+            state = State(graph, placer, self.held)
+            state.step_loop = LocalStepLoop
+            return state
         return self.cluster.open_state(graph, placer, self.held)
 
     def leave(self) -> None:

@@ -20,12 +20,8 @@ from estimatorkit.core.registry import Role, role_of, takes_element
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.data.dealt import has_more, report_trained, shared_iterators
 from estimatorkit.data.iterator_ops import cursor_of
-from estimatorkit.distribute.replicas.replica_loop import ENDED, INTERRUPTED, ReplicaLoop
-from estimatorkit.distribute.replicas.replica_run import ReplicatedState
-from estimatorkit.distribute.replicas.replicas import OthersStopped
-from estimatorkit.distribute.tasks.cluster_loop import ClusterLoop
-from estimatorkit.distribute.tasks.cluster_run import ClusterState
-from estimatorkit.runtime.loop import StepLoop, Steps
+from estimatorkit.distribute.replicas.replicas import INTERRUPTED, OthersStopped
+from estimatorkit.runtime.loop import StepLoop, Steps, StepSpec
 from estimatorkit.runtime.session import Session
 from estimatorkit.train.checks import StepCheck, step_checks
 from estimatorkit.train.global_steps import get_global_step
@@ -83,13 +79,8 @@ class CheckedLoop:
         def source(op: Operation) -> Any:
             return cursor_of(state, op.attrs["iterator"])
 
-        self.loop: StepLoop | ClusterLoop | ReplicaLoop
-        if isinstance(state, ClusterState):
-            self.loop = ClusterLoop(state, self._watched, targets, after)
-        elif isinstance(state, ReplicatedState):
-            self.loop = ReplicaLoop(state, self._watched, watched, targets, after, source, name)
-        else:
-            self.loop = StepLoop(session.graph, state, self._watched, targets, after, source, name)
+        spec = StepSpec(self._watched, self._targets, self._after, source, name, watched)
+        self.loop: StepLoop = state.step_loop(state, spec)
         self._most = 1
         self.is_interrupted = False
         """Whether another process has ended the steps before their time: SIGTERM came to it."""
@@ -123,8 +114,7 @@ class CheckedLoop:
         else:
             started = time.perf_counter()
             count = 1 if asked else min(steps, self._most)
-            others = (until,) if isinstance(self.loop, ClusterLoop) else ()
-            done = self.loop.run(count, *others)
+            done = self.loop.run(count, until)
             results = [SessionRunValues(None)] * len(asked)
             self._pace((time.perf_counter() - started) / done.count)
         report_trained(self._session.state)
@@ -150,8 +140,7 @@ class CheckedLoop:
             stop: the reasons.
         """
         self.is_terminated = SIGTERM_CAME in stop
-        if isinstance(self.loop, ReplicaLoop):
-            self.loop.leave(INTERRUPTED if self.is_terminated else ENDED)
+        self.loop.leave(self.is_terminated)
 
     def goes_on(self, hooks: Sequence[SessionRunHook], stop: list[str]) -> bool:
         """Whether an input that has ended goes on, since others have given back what was dealt out

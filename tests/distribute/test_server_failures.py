@@ -25,6 +25,7 @@ from estimatorkit.distribute.tasks.shared_memory import SharedArea
 from estimatorkit.distribute.tasks.task_channel import TaskConnection
 from estimatorkit.distribute.tasks.task_cluster import TaskCluster, serve_target
 from estimatorkit.distribute.tasks.task_placement import HERE
+from estimatorkit.runtime.loop import StepSpec
 from estimatorkit.runtime.resource_store import ResourceStore
 from estimatorkit.runtime.targets import Target
 from tests.distribute.processes import (
@@ -414,7 +415,7 @@ def test_each_step_has_its_own_values_of_variables(server: tf.train.Server) -> N
         made = serve_target("two", Target(ResourceStore(), cluster, shared=False))
         with tf.Session(made) as session:
             session.run(tf.global_variables_initializer())
-            loop = ClusterLoop(session.state, [seen], [train], [step.read_value()])
+            loop = cluster_loop(session, seen, train, step)
             assert loop.one_round_trip
             for first in range(0, 60, 20):
                 done = loop.run(20)
@@ -424,6 +425,14 @@ def test_each_step_has_its_own_values_of_variables(server: tf.train.Server) -> N
                 assert copied.min() == copied.max() == first + 19
     finally:
         other.stop()
+
+
+def cluster_loop(session: tf.Session, every: Any, train: Any, step: Any) -> ClusterLoop:
+    def no_source(op: Any) -> Any:
+        raise AssertionError("the steps take no input")
+
+    spec = StepSpec([every], [train], [step.read_value()], no_source, "step")
+    return ClusterLoop(session.state, spec)
 
 
 def test_who_comes_when_the_training_ends_takes_no_step(server: tf.train.Server) -> None:
@@ -444,7 +453,7 @@ def test_who_comes_when_the_training_ends_takes_no_step(server: tf.train.Server)
         session = tf.Session(serve_target(name, Target(ResourceStore(), cluster, shared=False)))
         if not session.run(tf.is_variable_initialized(weight)):
             session.run(tf.global_variables_initializer())
-        return ClusterLoop(session.state, [gradient], [train], [step.read_value()])
+        return cluster_loop(session, gradient, train, step)
 
     early, late = loop_of("/job:worker/task:0"), loop_of("/job:worker/task:1")
     early.run(2)

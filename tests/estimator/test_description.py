@@ -87,3 +87,19 @@ def test_datasets_and_graphs_show_themselves() -> None:
     with tf.Graph().as_default() as graph:
         tf.add(tf.constant(1), tf.constant(2))
     assert '<td>Const</td><td style="text-align: right">2</td>' in graph._repr_html_()
+
+
+def test_how_a_training_runs_can_be_printed(tmp_path: Path) -> None:
+    def input_fn() -> tf.data.Dataset:
+        return tf.data.Dataset.from_tensor_slices(
+            ({"x": np.ones(8, np.float32)}, np.ones(8))
+        ).batch(4)
+
+    estimator = tf.estimator.LinearRegressor([fc.numeric_column("x")], model_dir=str(tmp_path))
+    text = estimator.plan(input_fn)
+    for part in (
+        *("the steps of a block of elements run in one XLA call", "segment 0 on the host"),
+        *("IteratorGetNext = IteratorGetNext()", "segment 1 on the device", "writes: linear/"),
+    ):
+        assert part in text
+    assert not list(tmp_path.iterdir())

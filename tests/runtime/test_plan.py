@@ -21,6 +21,7 @@ from estimatorkit.ops.array import array, filling, indexing, joining
 from estimatorkit.ops.control.control_flow import while_loop
 from estimatorkit.ops.math import elementwise, linalg, reduce
 from estimatorkit.runtime.plan import LARGE_CONSTANT, Plan, make_plan
+from estimatorkit.runtime.session import Session
 
 
 @pytest.fixture
@@ -215,3 +216,15 @@ def test_describe(graph: Graph) -> None:
         *("reads: v", "writes: v", "sends: y:0", "y = Mul(x:0, v/read:0) -> float32(2,)"),
     ):
         assert part in text
+
+
+def test_the_code_of_an_xla_call(graph: Graph) -> None:
+    x = placeholder(float32, [None, 2], name="x")
+    y = elementwise.multiply(x, Variable([1.0, 2.0], name="v"), name="y")
+    session = Session(graph=graph)
+    (traced,) = session.traced(y, [x], unknown=7)
+    assert "f32[7,2]" in str(traced.jaxpr)
+    assert "stablehlo.multiply" in traced.lower().as_text()
+    length = placeholder(int32, [], name="length")
+    with pytest.raises(ValueError, match="compiled for the values of length:0"):
+        session.traced(array.reshape(y, [length]), [x, length])

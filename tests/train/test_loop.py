@@ -25,7 +25,7 @@ from estimatorkit.data.iterator_ops import (
     make_one_shot_iterator,
     restore_iterators,
 )
-from estimatorkit.runtime.loop import StepLoop
+from estimatorkit.runtime.loop import LocalStepLoop, StepSpec
 from estimatorkit.runtime.session import Session
 from estimatorkit.train.checks import add_step_check
 from estimatorkit.train.training import CheckedLoop
@@ -36,13 +36,13 @@ STEPS = 60
 
 def make_loop(
     session: Session, every: list[Tensor], targets: list[Any], after: list[Tensor] | None = None
-) -> StepLoop:
+) -> LocalStepLoop:
     """A loop over the iterators of the session."""
 
     def source(op: Any) -> Any:
         return cursor_of(session.state, op.attrs["iterator"])
 
-    return StepLoop(session.graph, session.state, every, targets, after or [], source, "step")
+    return LocalStepLoop(session.state, StepSpec(every, targets, after or [], source, "step"))
 
 
 class Snapshot:
@@ -146,11 +146,11 @@ def test_fetches_after_the_last_step_see_its_update(training: Training) -> None:
 
 
 @pytest.fixture
-def counting() -> Iterator[Callable[..., tuple[Session, StepLoop]]]:
+def counting() -> Iterator[Callable[..., tuple[Session, LocalStepLoop]]]:
     """Makes loops whose step adds the sum of an element to a variable and fetches it."""
     sessions = []
 
-    def make(data: Dataset) -> tuple[Session, StepLoop]:
+    def make(data: Dataset) -> tuple[Session, LocalStepLoop]:
         graph = Graph()
         with graph.as_default():
             element = make_one_shot_iterator(data).get_next()
@@ -251,7 +251,7 @@ def apply_host_op(monkeypatch: pytest.MonkeyPatch, kernel: Any, value: Tensor) -
     return output
 
 
-def summing_graph(data: Dataset, host: Callable[[Tensor], Tensor]) -> tuple[Session, StepLoop]:
+def summing_graph(data: Dataset, host: Callable[[Tensor], Tensor]) -> tuple[Session, LocalStepLoop]:
     graph = Graph()
     with graph.as_default():
         element = make_one_shot_iterator(data).get_next()
@@ -466,9 +466,9 @@ class TestChecks:
         loop = CheckedLoop(session, [added], [], [], "step")
         run = loop.loop.run
 
-        def timed(steps: int) -> Any:
+        def timed(steps: int, until: float) -> Any:
             now[0] += steps / 1000
-            return run(steps)
+            return run(steps, until)
 
         monkeypatch.setattr(loop.loop, "run", timed)
         counts = [loop.run(10_000).count for _ in range(5)]

@@ -13,7 +13,7 @@ import estimatorkit as tf
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.iterator_ops import cursor_of
 from estimatorkit.runtime.columns import RaggedColumn
-from estimatorkit.runtime.loop import StepLoop
+from estimatorkit.runtime.loop import LocalStepLoop, StepSpec
 from estimatorkit.runtime.partial_batch import in_two_shapes
 from tests.train import toy
 
@@ -33,10 +33,8 @@ class Training:
 
         with self.session.graph.as_default():
             counter = tf.train.get_global_step()._as_graph_element()
-        self.loop = StepLoop(
-            *(self.session.graph, state, [self.model.loss], [self.model.train_op], [counter]),
-            *(source, "step"),
-        )
+        spec = StepSpec([self.model.loss], [self.model.train_op], [counter], source, "step")
+        self.loop = LocalStepLoop(state, spec)
 
     def following(self) -> Any:
         """The rows of the next element."""

@@ -9,6 +9,7 @@ their own (`replica_run`). Before each call the processes agree on what it is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,69 +27,59 @@ from estimatorkit.distribute.replicas.replica_run import (
     Values,
     of_replica,
 )
-from estimatorkit.distribute.replicas.replicas import Offer, OthersStopped, axes, fingerprint
+from estimatorkit.distribute.replicas.replicas import (
+    ENDED,
+    INTERRUPTED,
+    Offer,
+    OthersStopped,
+    axes,
+    fingerprint,
+)
 from estimatorkit.ops.control.collectives import AXIS
 from estimatorkit.runtime.columns import aligned_empty
 from estimatorkit.runtime.compiled_loop import STEPS_WITHOUT_INPUT, CompiledLoop, LoopShape
-from estimatorkit.runtime.loop import Preparation, Steps
+from estimatorkit.runtime.loop import Preparation, StepLoop, Steps, StepSpec
 from estimatorkit.runtime.plan import make_plan
 
-ENDED, INTERRUPTED = 1, 2
-"""The reasons that a process gives the others: the steps are done, or it is to end before that."""
 
-
-class ReplicaLoop:
-    """Runs steps; what `StepLoop` is for one replica, with the same errors.
-
-    Args:
-        state: the session's.
-        every: tensors fetched at every step; what differs between replicas is this process's first.
-        of_each: those of `every` that are wanted of each replica of this process: as if these had
-            taken one step after the other.
-        targets: operations run at every step.
-        after: tensors fetched after the last step of a call; they may depend on variables only.
-        source: gives the object with `block(prepare)` for an `IteratorGetNext` operation.
-        name: what the executable is called where compilations are counted.
+class ReplicaLoop(StepLoop):
+    """Steps of several replicas.
 
     Attributes:
-        operations: those of a step.
         one_call: whether steps can run many in one call.
-        input_failed: whether the input has raised an error: the steps before it were whole.
     """
 
-    def __init__(
-        self,
-        state: ReplicatedState,
-        every: Sequence[Tensor],
-        of_each: Sequence[Tensor],
-        targets: Sequence[Operation],
-        after: Sequence[Tensor],
-        source: Callable[[Operation], Any],
-        name: str,
-    ) -> None:
+    def __init__(self, state: ReplicatedState, spec: StepSpec) -> None:
+        every, targets, after = spec.every, spec.targets, spec.after
         self._replicas = state.replicas
-        self._of_each = [tensor in set(of_each) for tensor in every]
+        self._of_each = [tensor in set(spec.of_each) for tensor in every]
         self._every = list(dict.fromkeys(every))
         self._order = [self._every.index(tensor) for tensor in every]
         self._runner = ReplicaRunner.of(state, self._every, targets)
         self._after = state.runner(list(after), [], [])
         self.operations = [op for each in self._runner.plan.segments for op in each.ops]
-        self.input_failed = False
         self._is_over = False
-        plan = make_plan(state.graph, self._every, targets, [], state.placer)
+        self.plan = plan = make_plan(state.graph, self._every, targets, [], state.placer)
         after_plan = make_plan(state.graph, list(after), [], [], state.placer)
         shape = LoopShape.of(plan, after_plan)
         self.one_call = shape is not None
         if shape is not None:
             results = plan.results, after_plan.results
-            self._compiled = _CallOfAll(shape, state, *results, name)
+            self._compiled = _CallOfAll(shape, state, *results, spec.name)
             self._blocks: _Blocks | None = None
             if shape.get_next is not None:
                 elements = self._compiled.elements
                 prepare = Preparation(state.graph, shape.get_next, elements, state, False)
-                self._blocks = _Blocks(shape.get_next, prepare, source, state)
+                self._blocks = _Blocks(shape.get_next, prepare, spec.source, state)
 
-    def run(self, steps: int) -> Steps:
+    def describe(self) -> str:
+        """How the steps run, as text."""
+        calls = "many steps run in one XLA call on all devices" if self.one_call else "a run a step"
+        return (
+            f"loop of steps of {len(self._replicas.own)} replicas: {calls}\n{self.plan.describe()}"
+        )
+
+    def run(self, steps: int, until: float = math.inf) -> Steps:
         """Runs up to `steps` steps, fewer where others can take fewer or the elements need it.
 
         Raises:
@@ -124,15 +115,11 @@ class ReplicaLoop:
         )
         return Steps(1, every, [np.asarray(value) for value in self._after.run([])], False)
 
-    def leave(self, reason: int = ENDED) -> None:
-        """Tells the others that this process takes no further step; unless all know already.
-
-        Args:
-            reason: what they get to hear.
-        """
+    def leave(self, interrupted: bool = False) -> None:
+        """Tells the others that this process takes no further step, unless all know already."""
         if not self._is_over:
             self._is_over = True
-            self._replicas.agree(Offer(0, 0, stop=reason))
+            self._replicas.agree(Offer(0, 0, stop=INTERRUPTED if interrupted else ENDED))
 
     def _ready(self) -> tuple[int, int]:
         """How many steps can be run in one call, and a fingerprint of that call."""
@@ -334,4 +321,4 @@ def _own_columns(columns: Sequence[Any]) -> list[Any]:
     return [column.reshape(column.shape[0], *column.shape[2:]) for column in columns]
 
 
-__all__ = ["ENDED", "INTERRUPTED", "ReplicaLoop"]
+__all__ = ["ReplicaLoop"]

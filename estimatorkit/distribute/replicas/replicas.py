@@ -29,6 +29,9 @@ from estimatorkit.ops.control.collectives import AXIS
 
 _PROCESS = "process"
 
+ENDED, INTERRUPTED = 1, 2
+"""The reasons that a process gives the others: the steps are done, or it is to end before that."""
+
 
 def axes(*names: str | None) -> PartitionSpec:
     """Which axes of a mesh the dimensions of an array are spread over."""
@@ -301,6 +304,8 @@ def _table(parts: list[Any]) -> list[Any]:
 
 
 __all__ = [
+    "ENDED",
+    "INTERRUPTED",
     *("Agreement", "Offer", "OthersStopped", "Replicas", "axes", "different_programs"),
     "fingerprint",
 ]

@@ -15,13 +15,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from estimatorkit.core.errors import OpError, OutOfRangeError
 from estimatorkit.core.registry import Role, role_of, takes_element
-from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.distribute.tasks.cluster_run import (
     ClusterRunner,
     ClusterState,
@@ -32,7 +32,7 @@ from estimatorkit.distribute.tasks.partitions import TaskPart, TaskParts, cut_by
 from estimatorkit.distribute.tasks.task_placement import HERE
 from estimatorkit.distribute.tasks.task_protocols import Channel
 from estimatorkit.runtime.executor import PlanRunner
-from estimatorkit.runtime.loop import Steps
+from estimatorkit.runtime.loop import StepLoop, Steps, StepSpec
 
 _QUICK_SECS = 1e-3
 """An element that takes less is read while the others answer; it is not worth while for more, since
@@ -92,34 +92,23 @@ def _only_waits(part: TaskPart) -> bool:
     return part.task == HERE and all(role_of(op) is Role.NO_OP for op in part.ops)
 
 
-class ClusterLoop:
-    """Runs steps; what `StepLoop` is for one process, with the same attributes and errors.
+class ClusterLoop(StepLoop):
+    """Steps whose variables live with other tasks.
 
-    Args:
-        state: the session's.
-        every: tensors fetched at every step.
-        targets: operations run at every step.
-        after: tensors fetched once after the last step of a call; they may depend on variables
-            only. The first of them counts the steps of all.
+    Attributes:
+        one_round_trip: whether a step exchanges once with each of them.
     """
 
-    def __init__(
-        self,
-        state: ClusterState,
-        every: Sequence[Tensor],
-        targets: Sequence[Operation],
-        after: Sequence[Tensor],
-    ) -> None:
+    def __init__(self, state: ClusterState, spec: StepSpec) -> None:
+        every, after = spec.every, spec.after
         self._state = state
         self._every = list(every)
         placer = state.cluster.placer
-        parts = cut_by_task(state.graph, list(dict.fromkeys(every)), targets, [], placer)
+        parts = cut_by_task(state.graph, list(dict.fromkeys(every)), spec.targets, [], placer)
+        self.plan = parts
         self.operations = [op for level in parts.levels for part in level for op in part.ops]
         self._after = state.runner(list(after), [], [])
         self._shape = StepShape.of(parts)
-        self.input_failed = False
-        """Whether the input has raised an error: the steps before it were whole."""
-        self._input_error: Exception | None = None
         self.one_round_trip = self._shape is not None
         if self._shape is None:
             self._runner = ClusterRunner(parts, state, worker=state.cluster.worker)
@@ -148,16 +137,9 @@ class ClusterLoop:
         }
 
     def run(self, steps: int, until: float = math.inf) -> Steps:
-        """Runs up to `steps` steps, fewer where the input ends (see `StepLoop.run`).
+        """Runs up to `steps` steps (see `StepLoop.run`).
 
-        Args:
-            steps: how many at most.
-            until: the value of the counter at which there is enough: others count, too. What they
-                do in the time of a step may come on top.
-
-        Raises:
-            OutOfRangeError: the input has ended before the first of them.
-            OpError: another task cannot be reached, has lost what it held, or refuses.
+        What other workers do in the time of a step may come on top of `until`.
         """
         if self._input_error is not None:
             self._raise_input_error()
@@ -169,10 +151,10 @@ class ClusterLoop:
         after = [np.asarray(value) for value in self._after.run([])]
         return Steps(len(rows), every, after, ended)
 
-    def _raise_input_error(self) -> NoReturn:
-        error, self._input_error = self._input_error, None
-        self.input_failed = True
-        raise error or RuntimeError("no step was run")
+    def describe(self) -> str:
+        """How the steps run, as text."""
+        trips = "one round trip to each task a step" if self.one_round_trip else "a run a step"
+        return f"loop of steps: {trips}\n{self.plan.describe()}"
 
     def _run_singly(self, stretch: _Stretch) -> tuple[list[dict[Any, Any]], bool]:
         rows: list[dict[Any, Any]] = []

@@ -17,7 +17,7 @@ from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Role, never_runs, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.distribute.tasks.task_placement import HERE, readable_tensors
-from estimatorkit.runtime.plan import is_on_host, needed_operations, order_of
+from estimatorkit.runtime.plan import Segment, is_on_host, needed_operations, order_of
 
 
 @dataclass(eq=False)
@@ -65,6 +65,11 @@ class TaskParts:
     feeds: tuple[Tensor, ...]
     levels: tuple[tuple[TaskPart, ...], ...]
     sent: dict[TaskPart, list[Tensor]]
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """None: each task plans its parts by itself."""
+        return ()
 
     def describe(self) -> str:
         """The parts as text: what each task receives, does and sends."""

@@ -20,6 +20,7 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.core.graph import Graph
 from estimatorkit.distribute.cluster_spec import ClusterSpec
+from estimatorkit.distribute.tasks.cluster_loop import ClusterLoop
 from estimatorkit.distribute.tasks.cluster_run import ClusterState
 from estimatorkit.distribute.tasks.task_placement import HERE, TaskPlacer, task_name
 from estimatorkit.distribute.tasks.token import cluster_token
@@ -86,7 +87,9 @@ class TaskCluster:
 
     def open_state(self, graph: Graph, placer: Placer, held: ResourceStore) -> ClusterState:
         """The state of a session whose runs these tasks take part in."""
-        return ClusterState(graph, placer, held, self)
+        state = ClusterState(graph, placer, held, self)
+        state.step_loop = ClusterLoop
+        return state
 
     def channel(self, task: str, raise_if_over: Callable[[], None] | None = None) -> Any:
         """A way to a task that nobody else uses; waits for one that is not there (yet).
