@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from estimatorkit.lazy import attach, names
 
 _PLACES = names(
     "estimatorkit.storage.gfile",
-    *("GFile", "copy", "exists", "get_registered_schemes", "glob", "isdir", "join", "listdir"),
-    *("makedirs", "mkdir", "remove", "rename", "rmtree", "stat", "walk"),
-    *("Copy", "DeleteRecursively", "Exists", "FastGFile", "Glob", "IsDirectory"),
-    *("ListDirectory", "MakeDirs", "MkDir", "Open", "Remove", "Rename", "Stat", "Walk"),
+    "GFile copy exists get_registered_schemes glob isdir join listdir makedirs mkdir remove rename",
+    "rmtree stat walk Copy DeleteRecursively Exists FastGFile Glob IsDirectory ListDirectory",
+    "MakeDirs MkDir Open Remove Rename Stat Walk",
 )
 
-_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
-
-
-def __getattr__(name: str) -> Any:
-    """Imports the public name `name`."""
-    return _lazy_getattr(name)
+__getattr__, __dir__, __all__ = attach(__name__, _PLACES)

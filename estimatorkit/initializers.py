@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from estimatorkit.lazy import attach, names
 
 _PLACES = {
     **names(
         "estimatorkit.ops.variables.initializers",
-        *("Constant", "GlorotNormal", "GlorotUniform", "Identity", "Initializer", "Ones"),
-        *("Orthogonal", "RandomNormal", "RandomUniform", "TruncatedNormal"),
-        *("UniformUnitScaling", "VarianceScaling", "Zeros"),
-        *("he_normal", "he_uniform", "lecun_normal", "lecun_uniform"),
-        constant="Constant",
-        glorot_normal="GlorotNormal",
-        glorot_uniform="GlorotUniform",
-        identity="Identity",
-        ones="Ones",
-        orthogonal="Orthogonal",
-        random_normal="RandomNormal",
-        random_uniform="RandomUniform",
-        truncated_normal="TruncatedNormal",
-        uniform_unit_scaling="UniformUnitScaling",
-        variance_scaling="VarianceScaling",
-        zeros="Zeros",
+        "Constant GlorotNormal GlorotUniform Identity Initializer Ones Orthogonal RandomNormal",
+        "RandomUniform TruncatedNormal UniformUnitScaling VarianceScaling Zeros he_normal",
+        "he_uniform lecun_normal lecun_uniform constant=Constant glorot_normal=GlorotNormal",
+        "glorot_uniform=GlorotUniform identity=Identity ones=Ones orthogonal=Orthogonal",
+        "random_normal=RandomNormal random_uniform=RandomUniform truncated_normal=TruncatedNormal",
+        "uniform_unit_scaling=UniformUnitScaling variance_scaling=VarianceScaling zeros=Zeros",
     ),
     **names(
         "estimatorkit.core.variables",
-        "tables_initializer",
-        global_variables="global_variables_initializer",
-        local_variables="local_variables_initializer",
-        variables="variables_initializer",
+        "tables_initializer global_variables=global_variables_initializer",
+        "local_variables=local_variables_initializer variables=variables_initializer",
     ),
 }
 
-_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
-
-
-def __getattr__(name: str) -> Any:
-    """Imports the public name `name`."""
-    return _lazy_getattr(name)
+__getattr__, __dir__, __all__ = attach(__name__, _PLACES)

@@ -43,12 +43,16 @@ def attach(
     return get, lambda: sorted(places), sorted(places)
 
 
-def names(module: str, *exported: str, **renamed: str) -> dict[str, str]:
-    """Places for names of one module: those that keep their name, and those called otherwise."""
-    return {
-        **{name: f"{module}:{name}" for name in exported},
-        **{name: f"{module}:{inner}" for name, inner in renamed.items()},
-    }
+def names(module: str, *exported: str) -> dict[str, str]:
+    """Places for names of one module.
+
+    Args:
+        module: its full name.
+        exported: names separated by spaces, in one text or several; `name=inner` where the module
+            calls it `inner`.
+    """
+    pairs = (each.partition("=") for text in exported for each in text.split())
+    return {name: f"{module}:{inner or name}" for name, _, inner in pairs}
 
 
 class LazyFunctions:

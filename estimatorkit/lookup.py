@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from estimatorkit.lazy import attach, names
 
 _PLACES = {
     "experimental": "estimatorkit.ops.tables.mutable_tables",
     **names(
         "estimatorkit.ops.tables.static_tables",
-        *(
-            "HashTable",
-            "KeyValueTensorInitializer",
-            "StaticHashTable",
-            "TextFileIdTableInitializer",
-        ),
-        *("TextFileIndex", "TextFileInitializer", "TextFileStringTableInitializer"),
+        "HashTable KeyValueTensorInitializer StaticHashTable TextFileIdTableInitializer",
+        "TextFileIndex TextFileInitializer TextFileStringTableInitializer",
     ),
-    **names("estimatorkit.ops.tables.mutable_tables", "DenseHashTable", "MutableHashTable"),
+    **names("estimatorkit.ops.tables.mutable_tables", "DenseHashTable MutableHashTable"),
     **names(
         "estimatorkit.ops.tables.vocabularies",
-        *("FastHashSpec", "HasherSpec", "IdTableWithHashBuckets", "StaticVocabularyTable"),
-        *("StrongHashSpec", "index_table_from_file", "index_table_from_tensor"),
-        *("index_to_string_table_from_file", "index_to_string_table_from_tensor"),
+        "FastHashSpec HasherSpec IdTableWithHashBuckets StaticVocabularyTable StrongHashSpec",
+        "index_table_from_file index_table_from_tensor index_to_string_table_from_file",
+        "index_to_string_table_from_tensor",
     ),
 }
 
-_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
-
-
-def __getattr__(name: str) -> Any:
-    """Imports the public name `name`."""
-    return _lazy_getattr(name)
+__getattr__, __dir__, __all__ = attach(__name__, _PLACES)

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from estimatorkit.lazy import attach, names
 
 _PLACES = {
     **names("estimatorkit.ops.queues.queues", "QueueBase"),
     **names(
         "estimatorkit.ops.queues.queue_kinds",
-        *("FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue"),
+        "FIFOQueue PaddingFIFOQueue PriorityQueue RandomShuffleQueue",
     ),
 }
 
-_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
-
-
-def __getattr__(name: str) -> Any:
-    """Imports the public name `name`."""
-    return _lazy_getattr(name)
+__getattr__, __dir__, __all__ = attach(__name__, _PLACES)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from estimatorkit.lazy import attach, names
 
 _BUILDER = "estimatorkit.train.saving.saved_model_builder"
@@ -18,29 +16,22 @@ _PLACES = {
     "signature_def_utils": _SIGNATURES,
     "tag_constants": _CONSTANTS,
     "utils": _SIGNATURES,
-    **names(_BUILDER, "simple_save", Builder="SavedModelBuilder"),
-    **names(_LOADER, "contains_saved_model", "load", "maybe_saved_model_directory"),
+    **names(_BUILDER, "simple_save Builder=SavedModelBuilder"),
+    **names(_LOADER, "contains_saved_model load maybe_saved_model_directory"),
     **names(
         _SIGNATURES,
-        *("build_signature_def", "build_tensor_info", "classification_signature_def"),
-        *("get_tensor_from_tensor_info", "is_valid_signature", "predict_signature_def"),
+        "build_signature_def build_tensor_info classification_signature_def",
+        "get_tensor_from_tensor_info is_valid_signature predict_signature_def",
         "regression_signature_def",
     ),
     **names(
         _CONSTANTS,
-        *("ASSETS_DIRECTORY", "ASSETS_KEY", "CLASSIFY_INPUTS", "CLASSIFY_METHOD_NAME"),
-        *("CLASSIFY_OUTPUT_CLASSES", "CLASSIFY_OUTPUT_SCORES"),
-        *("DEFAULT_SERVING_SIGNATURE_DEF_KEY", "GPU", "LEGACY_INIT_OP_KEY", "MAIN_OP_KEY"),
-        *("PREDICT_INPUTS", "PREDICT_METHOD_NAME", "PREDICT_OUTPUTS", "REGRESS_INPUTS"),
-        *("REGRESS_METHOD_NAME", "REGRESS_OUTPUTS", "SAVED_MODEL_FILENAME_PB"),
-        *("SAVED_MODEL_FILENAME_PBTXT", "SAVED_MODEL_SCHEMA_VERSION", "SERVING", "TPU"),
-        *("TRAINING", "VARIABLES_DIRECTORY", "VARIABLES_FILENAME"),
+        "ASSETS_DIRECTORY ASSETS_KEY CLASSIFY_INPUTS CLASSIFY_METHOD_NAME CLASSIFY_OUTPUT_CLASSES",
+        "CLASSIFY_OUTPUT_SCORES DEFAULT_SERVING_SIGNATURE_DEF_KEY GPU LEGACY_INIT_OP_KEY",
+        "MAIN_OP_KEY PREDICT_INPUTS PREDICT_METHOD_NAME PREDICT_OUTPUTS REGRESS_INPUTS",
+        "REGRESS_METHOD_NAME REGRESS_OUTPUTS SAVED_MODEL_FILENAME_PB SAVED_MODEL_FILENAME_PBTXT",
+        "SAVED_MODEL_SCHEMA_VERSION SERVING TPU TRAINING VARIABLES_DIRECTORY VARIABLES_FILENAME",
     ),
 }
 
-_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
-
-
-def __getattr__(name: str) -> Any:
-    """Imports the public name `name`."""
-    return _lazy_getattr(name)
+__getattr__, __dir__, __all__ = attach(__name__, _PLACES)

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from estimatorkit.lazy import attach, names
 
 _PLACES = {
     **names(
         "estimatorkit.ops.files.summary",
-        *("audio", "get_summary_description", "histogram", "image", "merge", "merge_all"),
-        *("scalar", "tensor_summary", "text"),
+        "audio get_summary_description histogram image merge merge_all scalar tensor_summary text",
     ),
-    **names("estimatorkit.interop.summary_writer", "FileWriter", "FileWriterCache"),
-    **names("tensorboard.compat.proto.event_pb2", "Event", "SessionLog", "TaggedRunMetadata"),
-    **names("tensorboard.compat.proto.summary_pb2", "Summary", "SummaryDescription"),
+    **names("estimatorkit.interop.summary_writer", "FileWriter FileWriterCache"),
+    **names("tensorboard.compat.proto.event_pb2", "Event SessionLog TaggedRunMetadata"),
+    **names("tensorboard.compat.proto.summary_pb2", "Summary SummaryDescription"),
     **names("tensorboard.compat.proto.summary_pb2", "SummaryMetadata"),
 }
 
-_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
-
-
-def __getattr__(name: str) -> Any:
-    """Imports the public name `name`."""
-    return _lazy_getattr(name)
+__getattr__, __dir__, __all__ = attach(__name__, _PLACES)

@@ -8,8 +8,10 @@ names are added. They import as real ones do (`import estimatorkit.compat.v1.ker
 from __future__ import annotations
 
 import importlib
+import itertools
+import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -17,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from estimatorkit.core.errors import did_you_mean
-from estimatorkit.lazy import public_names
+from estimatorkit.lazy import names, public_names
 
 ROOT = "estimatorkit.compat.v1"
 
@@ -37,6 +39,42 @@ class Table:
     names: Mapping[str, str] = field(default_factory=dict)
     instead: Mapping[str, str] = field(default_factory=dict)
     fallback: Sequence[str] = ()
+
+
+def tables_of(rows: str) -> dict[str, Table]:
+    """The tables that rows describe (see `tables`), by module."""
+    tables = {}
+    for row in re.split(r"\n(?=\S)", rows.strip().replace("\n        ", " ")):
+        head, *lines = row.split("\n    ")
+        modules, _, behind = head.partition(":")
+        own: dict[str, str] = {}
+        instead: dict[str, str] = {}
+        for line in lines:
+            absent, arrow, sentence = line.partition(" -> ")
+            name, equals, module = line.partition(" = ")
+            if arrow:
+                instead |= dict.fromkeys(absent.split(), sentence)
+            elif equals:
+                own[name] = _full(module)
+            else:
+                place, _, exported = line.partition(": ")
+                own |= names(_full(place), exported)
+        for each in modules.split():
+            for module, last in _expanded(each):
+                places = [_full(place.replace("*", last)) for place in behind.split()]
+                tables[module] = Table(places, own, instead)
+    return tables
+
+
+def _full(place: str) -> str:
+    return f"estimatorkit{place}".rstrip(".") if place.startswith(".") else place
+
+
+def _expanded(pattern: str) -> Iterator[tuple[str, str]]:
+    """The modules that a pattern stands for, each with what its last braces gave."""
+    parts = [part.split(",") for part in re.split("[{}]", pattern)]
+    for chosen in itertools.product(*parts):
+        yield "".join(chosen), chosen[-2] if len(chosen) > 1 else ""
 
 
 def look_up(module: str, table: Table, children: Mapping[str, str], name: str) -> Any:

@@ -21,15 +21,15 @@ _lazy_getattr = attach(
     {
         **names(
             "estimatorkit.data.iterator_ops",
-            *("Iterator", "make_initializable_iterator", "make_one_shot_iterator"),
+            "Iterator make_initializable_iterator make_one_shot_iterator",
         ),
         "experimental": "estimatorkit.data.experimental",
-        **names("estimatorkit.data.inputs", "numpy_input_fn", "pandas_input_fn"),
-        **names("estimatorkit.data.options", "Options", "ThreadingOptions"),
+        **names("estimatorkit.data.inputs", "numpy_input_fn pandas_input_fn"),
+        **names("estimatorkit.data.options", "Options ThreadingOptions"),
         **names("estimatorkit.data.readers.tfrecords", "TFRecordDataset"),
         **names("estimatorkit.data.readers.fixed_length_records", "FixedLengthRecordDataset"),
         **names("estimatorkit.data.readers.text_lines", "TextLineDataset"),
-        **names("estimatorkit.data.readers.parquet", "ArrowDataset", "ParquetDataset"),
+        **names("estimatorkit.data.readers.parquet", "ArrowDataset ParquetDataset"),
     },
 )[0]
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from estimatorkit.lazy import attach, names
 
 _PLACES = {
     "export": "estimatorkit.estimator.export",
     "inputs": "estimatorkit.data.inputs",
     **names("estimatorkit.estimator.estimator", "Estimator"),
-    **names("estimatorkit.estimator.spec", "EstimatorSpec", "ModeKeys"),
+    **names("estimatorkit.estimator.spec", "EstimatorSpec ModeKeys"),
     **names("estimatorkit.estimator.run_config", "RunConfig"),
     **names("estimatorkit.estimator.warm_starting", "WarmStartSettings"),
     **names("estimatorkit.train.saving.vocabulary_change", "VocabInfo"),
@@ -19,22 +17,21 @@ _PLACES = {
     **names("estimatorkit.estimator.serving.onnx_export", "export_onnx"),
     # Training with evaluations
     "experimental": "estimatorkit.estimator.experimental",
-    **names("estimatorkit.estimator.train_spec", "EvalSpec", "TrainSpec"),
+    **names("estimatorkit.estimator.train_spec", "EvalSpec TrainSpec"),
     **names("estimatorkit.estimator.evaluation.evaluated_training", "train_and_evaluate"),
     **names(
         "estimatorkit.estimator.serving.exporters",
-        *("BestExporter", "Exporter", "FinalExporter", "LatestExporter"),
+        "BestExporter Exporter FinalExporter LatestExporter",
     ),
     **names("estimatorkit.estimator.evaluation.early_stopping", "EarlyStopping"),
     **names("estimatorkit.estimator.extenders", "add_metrics"),
     # What TensorFlow has here as well as in `train`
     **names(
         "estimatorkit.train",
-        *("CheckpointSaverHook", "CheckpointSaverListener", "FeedFnHook", "FinalOpsHook"),
-        *("GlobalStepWaiterHook", "LoggingTensorHook", "NanLossDuringTrainingError"),
-        *("NanTensorHook", "ProfilerHook", "SecondOrStepTimer", "SessionRunArgs"),
-        *("SessionRunContext", "SessionRunHook", "SessionRunValues", "StepCounterHook"),
-        *("StopAtStepHook", "SummarySaverHook"),
+        "CheckpointSaverHook CheckpointSaverListener FeedFnHook FinalOpsHook GlobalStepWaiterHook",
+        "LoggingTensorHook NanLossDuringTrainingError NanTensorHook ProfilerHook SecondOrStepTimer",
+        "SessionRunArgs SessionRunContext SessionRunHook SessionRunValues StepCounterHook",
+        "StopAtStepHook SummarySaverHook",
     ),
     **{
         f"{family}{kind}": f"estimatorkit.premade.{module}:{family}{kind}"
@@ -47,22 +44,17 @@ _PLACES = {
         for kind in ("Classifier", "Regressor", "Estimator")
     },
     **names("estimatorkit.premade.head", "Head"),
-    **names("estimatorkit.premade.classification_heads", "BinaryClassHead", "MultiClassHead"),
+    **names("estimatorkit.premade.classification_heads", "BinaryClassHead MultiClassHead"),
     **names("estimatorkit.premade.multi_label_head", "MultiLabelHead"),
     **names("estimatorkit.premade.multi_head", "MultiHead"),
     **names(
         "estimatorkit.premade.regression_head",
-        *("LogisticRegressionHead", "PoissonRegressionHead", "RegressionHead"),
+        "LogisticRegressionHead PoissonRegressionHead RegressionHead",
     ),
     **names(
         "estimatorkit.layers.feature_column",
-        *("classifier_parse_example_spec", "regressor_parse_example_spec"),
+        "classifier_parse_example_spec regressor_parse_example_spec",
     ),
 }
 
-_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
-
-
-def __getattr__(name: str) -> Any:
-    """Imports the public name `name`."""
-    return _lazy_getattr(name)
+__getattr__, __dir__, __all__ = attach(__name__, _PLACES)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from estimatorkit.lazy import attach, names
 
 _PLACES = {
@@ -14,21 +12,15 @@ _PLACES = {
     "KMeans": "estimatorkit.premade.kmeans:KMeansClustering",
     **names(
         "estimatorkit.premade.logit_fns",
-        *("call_logit_fn", "dnn_logit_fn_builder", "linear_logit_fn_builder"),
+        "call_logit_fn dnn_logit_fn_builder linear_logit_fn_builder",
     ),
     **names("estimatorkit.estimator.serving.saved_model_estimator", "SavedModelEstimator"),
-    **names("estimatorkit.premade.rnn", "RNNClassifier", "RNNEstimator"),
+    **names("estimatorkit.premade.rnn", "RNNClassifier RNNEstimator"),
     **names(
         "estimatorkit.estimator.evaluation.stopping_hooks",
-        *("make_early_stopping_hook", "make_stop_at_checkpoint_step_hook"),
-        *("stop_if_higher_hook", "stop_if_lower_hook"),
-        *("stop_if_no_decrease_hook", "stop_if_no_increase_hook"),
+        "make_early_stopping_hook make_stop_at_checkpoint_step_hook stop_if_higher_hook",
+        "stop_if_lower_hook stop_if_no_decrease_hook stop_if_no_increase_hook",
     ),
 }
 
-_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
-
-
-def __getattr__(name: str) -> Any:
-    """Imports the public name `name`."""
-    return _lazy_getattr(name)
+__getattr__, __dir__, __all__ = attach(__name__, _PLACES)

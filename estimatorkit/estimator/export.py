@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from estimatorkit.lazy import attach, names
 
 _PLACES = {
     **names(
         "estimatorkit.estimator.serving.export_outputs",
-        *("ClassificationOutput", "EvalOutput", "ExportOutput", "PredictOutput"),
-        "RegressionOutput",
+        "ClassificationOutput EvalOutput ExportOutput PredictOutput RegressionOutput",
     ),
     **names(
         "estimatorkit.estimator.serving.serving_inputs",
-        *("ServingInputReceiver", "TensorServingInputReceiver"),
-        *("build_parsing_serving_input_receiver_fn", "build_raw_serving_input_receiver_fn"),
-        "serving_input_receiver_fn_from_columns",
+        "ServingInputReceiver TensorServingInputReceiver build_parsing_serving_input_receiver_fn",
+        "build_raw_serving_input_receiver_fn serving_input_receiver_fn_from_columns",
     ),
 }
 
-_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
-
-
-def __getattr__(name: str) -> Any:
-    """Imports the public name `name`."""
-    return _lazy_getattr(name)
+__getattr__, __dir__, __all__ = attach(__name__, _PLACES)

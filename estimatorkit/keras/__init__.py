@@ -5,8 +5,6 @@ The namespaces below are modules; names are imported when they are first used.
 
 from __future__ import annotations
 
-from typing import Any
-
 from estimatorkit.lazy import attach, names
 
 _PLACES = {
@@ -32,9 +30,4 @@ _PLACES = {
     **names("estimatorkit.keras.engine.input_layer", "Input"),
 }
 
-_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
-
-
-def __getattr__(name: str) -> Any:
-    """Imports the public name `name`."""
-    return _lazy_getattr(name)
+__getattr__, __dir__, __all__ = attach(__name__, _PLACES)

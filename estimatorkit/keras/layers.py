@@ -6,8 +6,6 @@ tensors, and the inputs of models.
 
 from __future__ import annotations
 
-from typing import Any
-
 from estimatorkit.layers.registry import ALIASES, PLACES
 from estimatorkit.lazy import attach, names
 
@@ -16,17 +14,12 @@ _PLACES = {
     **{alias: PLACES[name] for alias, name in ALIASES.items() if "V" not in alias},
     **names(
         "estimatorkit.layers.merging",
-        *("add", "average", "concatenate", "dot", "maximum", "minimum", "multiply", "subtract"),
+        "add average concatenate dot maximum minimum multiply subtract",
     ),
     **names("estimatorkit.layers.engine.base", "Layer"),
     **names("estimatorkit.layers.engine.input_spec", "InputSpec"),
-    **names("estimatorkit.layers.registry", "deserialize", "serialize"),
-    **names("estimatorkit.keras.engine.input_layer", "Input", "InputLayer"),
+    **names("estimatorkit.layers.registry", "deserialize serialize"),
+    **names("estimatorkit.keras.engine.input_layer", "Input InputLayer"),
 }
 
-_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
-
-
-def __getattr__(name: str) -> Any:
-    """Imports the public name `name`."""
-    return _lazy_getattr(name)
+__getattr__, __dir__, __all__ = attach(__name__, _PLACES)

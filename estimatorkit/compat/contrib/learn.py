@@ -7,9 +7,9 @@ strategy exports at the end. The estimators are in `contrib_learn_estimators`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from estimatorkit.compat.contrib.learn_estimators import Learner, with_metrics
+from estimatorkit.compat.contrib.learn_estimators import Learner, as_receiver_fn, with_metrics
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.evaluation.continuous_evaluation import SpecEvaluator
@@ -28,14 +28,6 @@ class ModeKeys:
     TRAIN = "train"
     EVAL = "eval"
     INFER = "infer"
-
-
-class InputFnOps(NamedTuple):
-    """What a `serving_input_fn` returns: features, labels (None) and the tensors that are fed."""
-
-    features: Any
-    labels: Any
-    default_inputs: Any
 
 
 class ExportStrategy(LatestExporter):
@@ -77,23 +69,9 @@ def make_export_strategy(
             "default_output_alternative_key is not supported in core Estimator. Given: "
             f"{default_output_alternative_key}"
         )
-
-    receiver = as_receiver_fn(serving_input_fn)
-    return ExportStrategy("Servo", receiver, assets_extra, as_text, exports_to_keep)
-
-
-def as_receiver_fn(serving_input_fn: Callable[[], Any]) -> Callable[[], Any]:
-    """A `serving_input_receiver_fn` of a function that may give `InputFnOps`."""
-
-    def receiver() -> Any:
-        from estimatorkit.estimator.export import ServingInputReceiver
-
-        made = serving_input_fn()
-        if isinstance(made, InputFnOps):
-            return ServingInputReceiver(made.features, made.default_inputs)
-        return made
-
-    return receiver
+    return ExportStrategy(
+        "Servo", as_receiver_fn(serving_input_fn), assets_extra, as_text, exports_to_keep
+    )
 
 
 class Experiment:
@@ -358,8 +336,4 @@ def RunConfig(
     )
 
 
-__all__ = [
-    *("Experiment", "ExportStrategy", "InputFnOps", "ModeKeys", "RunConfig", "as_receiver_fn"),
-    *("make_export_strategy", "run"),
-]
-__dir__ = listing(__name__, "as_receiver_fn")
+__dir__ = listing(__name__)

@@ -18,6 +18,7 @@ from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.arguments import arguments_of
 from estimatorkit.estimator.estimator import Estimator as CoreEstimator
 from estimatorkit.estimator.extenders import add_metrics
+from estimatorkit.estimator.serving.serving_inputs import ServingInputReceiver
 from estimatorkit.estimator.spec import EstimatorSpec
 
 
@@ -42,6 +43,26 @@ class ModelFnOps(NamedTuple):
         parts = self._asdict()
         del parts["output_alternatives"]
         return EstimatorSpec(**parts)
+
+
+class InputFnOps(NamedTuple):
+    """What a `serving_input_fn` returns: features, labels (None) and the tensors that are fed."""
+
+    features: Any
+    labels: Any
+    default_inputs: Any
+
+
+def as_receiver_fn(serving_input_fn: Callable[[], Any]) -> Callable[[], Any]:
+    """A `serving_input_receiver_fn` of a function that may give `InputFnOps`."""
+
+    def receiver() -> Any:
+        made = serving_input_fn()
+        if isinstance(made, InputFnOps):
+            return ServingInputReceiver(made.features, made.default_inputs)
+        return made
+
+    return receiver
 
 
 class MetricSpec:
@@ -211,8 +232,6 @@ class Learner:
         checkpoint_path: str | None = None,
     ) -> Any:
         """Exports the model; see `tf.estimator.Estimator.export_savedmodel`."""
-        from estimatorkit.compat.contrib.learn import as_receiver_fn
-
         return self.core.export_savedmodel(
             export_dir_base,
             as_receiver_fn(serving_input_fn),
@@ -321,4 +340,4 @@ class Estimator(Learner):
         super().__init__(CoreEstimator(adapted, model_dir, config, given))
 
 
-__all__ = ["Estimator", "Learner", "MetricSpec", "ModelFnOps"]
+__all__ = ["Estimator", "InputFnOps", "Learner", "MetricSpec", "ModelFnOps"]

@@ -10,136 +10,93 @@ it is used.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from estimatorkit.compat.modules import ROOT, Table
+from estimatorkit.compat.modules import Table, tables_of
 
-_CORE = "estimatorkit.core"
-_COMPAT = "estimatorkit.compat"
-_RNN = ("estimatorkit.layers.recurrent.rnn_cell", "estimatorkit.layers.recurrent.rnn")
-_NN = ("estimatorkit.nn", "estimatorkit.layers.recurrent.rnn")
-_TRAIN = ("estimatorkit.train",)
-_SUMMARY = ("estimatorkit.summary",)
-_IO = ("estimatorkit.gfile", "estimatorkit.python_io")
-
-# Public modules by prefix of a private module's name.
-_AREAS: Mapping[str, tuple[str, ...]] = {
-    "contrib.keras.python.keras": ("estimatorkit.keras",),
-    "python.client.timeline": ("estimatorkit.runtime.timeline",),
-    "python.client.device_lib": ("estimatorkit.compat.private.device_lib",),
-    "python.data": ("estimatorkit.data", f"{ROOT}.data.experimental"),
-    "python.data.experimental": (f"{ROOT}.data.experimental",),
-    "python.data.util.nest": (f"{_CORE}.nest",),
-    "python.distribute": (
-        *(f"{ROOT}.distribute", f"{ROOT}.distribute.experimental", f"{ROOT}.contrib.distribute"),
-    ),
-    "python.estimator": (
-        *(f"{ROOT}.estimator", "estimatorkit.estimator.export", f"{ROOT}.estimator.experimental"),
-        *("estimatorkit.data.inputs", "estimatorkit.compat.private.estimator_keys"),
-        "estimatorkit.estimator.serving.serving_inputs",
-    ),
-    "python.feature_column": ("estimatorkit.layers.feature_column",),
-    "python.framework.dtypes": (f"{_CORE}.dtypes",),
-    "python.framework.errors": (f"{_CORE}.errors",),
-    "python.framework.function": (f"{ROOT}.function",),
-    "python.framework.ops": ("estimatorkit.compat.private.framework_ops",),
-    "python.framework.graph_util": ("estimatorkit.graph_util",),
-    "python.framework.tensor_shape": ("estimatorkit.compat.private.shapes",),
-    "python.framework.tensor_util": (
-        "estimatorkit.compat.private.tensor_protos",
-        f"{_CORE}.registry",
-    ),
-    "python.framework.meta_graph": (
-        f"{_COMPAT}.private.framework_meta_graph",
-        "estimatorkit.train.saving.meta_graph",
-    ),
-    "python.framework.common_shapes": (f"{_COMPAT}.private.common_shapes",),
-    "python.framework.device": (f"{_COMPAT}.private.framework_devices",),
-    "python.framework.test_": (
-        "estimatorkit.compat.testing.test_util",
-        "estimatorkit.compat.testing.test_case",
-    ),
-    "python.keras": ("estimatorkit.keras", f"{ROOT}.keras.layers", "estimatorkit.keras.models"),
-    **{
-        f"python.keras.{private}": (f"{ROOT}.keras.{public}",)
-        for private, public in (
-            *((name, name) for name in ("backend", "callbacks", "datasets", "losses", "metrics")),
-            *((name, name) for name in ("activations", "constraints", "mixed_precision", "models")),
-            *((name, name) for name in ("optimizers", "preprocessing", "regularizers", "utils")),
-            *(("initializers", "initializers"), ("optimizer_v2", "optimizers")),
-            *(("optimizer_v2.learning_rate_schedule", "optimizers.schedules"),),
-            *(("premade", "experimental"), ("wrappers", "wrappers.scikit_learn")),
-        )
-    },
-    "python.layers": ("estimatorkit.layers",),
-    "python.lib.io": _IO,
-    "python.lib.io.file_io": ("estimatorkit.compat.private.file_io",),
-    "python.ops.audio_ops": ("estimatorkit.audio", "estimatorkit.ops.text.audio_features"),
-    "python.ops.bitwise_ops": ("estimatorkit.bitwise",),
-    "python.ops.candidate_sampling_ops": _NN,
-    "python.ops.check_ops": ("estimatorkit.debugging",),
-    "python.ops.control_flow_ops": (
-        "estimatorkit.ops.debug.debug",
-        "estimatorkit.ops.control.switches",
-    ),
-    "python.ops.confusion_matrix": ("estimatorkit.layers.weighting",),
-    "python.ops.ctc_ops": _NN,
-    "python.ops.embedding_ops": _NN,
-    "python.ops.image_": ("estimatorkit.image",),
-    "python.ops.init_ops": ("estimatorkit.initializers",),
-    "python.ops.linalg": ("estimatorkit.linalg",),
-    "python.ops.lookup_ops": ("estimatorkit.lookup",),
-    "python.ops.losses": ("estimatorkit.losses",),
-    "python.ops.math_ops": ("estimatorkit.math",),
-    "python.ops.metrics": ("estimatorkit.metrics",),
-    "python.ops.nn": _NN,
-    "python.ops.random_ops": ("estimatorkit.random",),
-    "python.ops.ragged": ("estimatorkit.strings",),
-    "python.ops.rnn": _RNN,
-    "python.ops.sets": ("estimatorkit.sets",),
-    "python.ops.signal": ("estimatorkit.signal",),
-    "python.ops.sparse_ops": ("estimatorkit.sparse",),
-    "python.ops.string_ops": ("estimatorkit.strings",),
-    "python.ops.summary_ops": _SUMMARY,
-    "python.ops.summary_ops_v2": ("estimatorkit.compat.contrib.summary",),
-    "python.ops.weights_broadcast_ops": ("estimatorkit.layers.weighting",),
-    "python.platform": ("estimatorkit.compat.testing.test_case", "estimatorkit.compat.resources"),
-    "python.platform.app": ("estimatorkit.compat.app",),
-    "python.platform.flags": (f"{ROOT}.flags",),
-    "python.platform.gfile": _IO,
-    "python.platform.tf_logging": ("estimatorkit.compat.logging",),
-    "python.pywrap_tensorflow": _TRAIN,
-    "python.saved_model": (
-        "estimatorkit.saved_model",
-        *(
-            f"estimatorkit.train.saving.saved_model_{part}"
-            for part in ("builder", "constants", "loader")
-        ),
-        "estimatorkit.train.saving.signatures",
-    ),
-    "python.summary": _SUMMARY,
-    "python.tpu": (f"{ROOT}.tpu",),
-    "python.tools": ("estimatorkit.compat.private.tools",),
-    "python.training": _TRAIN,
-    "python.training.moving_averages": ("estimatorkit.train.optimizers.moving_averages",),
-    "python.training.slot_creator": ("estimatorkit.train.optimizers.slot_creator",),
-    "python.training.training_ops": ("estimatorkit.compat.private.training_ops",),
-    "python.training.saving": ("estimatorkit.train.saving.saver",),
-    "python.util.compat": ("estimatorkit.compat.text",),
-    "python.util.nest": (f"{_CORE}.nest",),
+# Public modules by prefix of a private module's name, as rows of `compat.tables`; `everywhere` is
+# where any other name is looked for.
+_AREAS: dict[str, Sequence[str]] = {
+    prefix: table.behind
+    for prefix, table in tables_of("""
+python.keras.{backend,callbacks,datasets,losses,metrics,activations,constraints}: .compat.v1.keras.*
+python.keras.{mixed_precision,models,optimizers,preprocessing,regularizers}: .compat.v1.keras.*
+python.keras.{utils,initializers}: .compat.v1.keras.*
+contrib.keras.python.keras: .keras
+python.client.timeline: .runtime.timeline
+python.client.device_lib: .compat.private.device_lib
+python.data: .data .compat.v1.data.experimental
+python.data.experimental: .compat.v1.data.experimental
+python.data.util.nest python.util.nest: .core.nest
+python.distribute: .compat.v1.distribute .compat.v1.distribute.experimental
+        .compat.v1.contrib.distribute
+python.estimator: .compat.v1.estimator .estimator.export .compat.v1.estimator.experimental
+        .data.inputs .compat.private.estimator_keys .estimator.serving.serving_inputs
+python.feature_column: .layers.feature_column
+python.framework.dtypes: .core.dtypes
+python.framework.errors: .core.errors
+python.framework.function: .compat.v1.function
+python.framework.ops: .compat.private.framework_ops
+python.framework.graph_util: .graph_util
+python.framework.tensor_shape: .compat.private.shapes
+python.framework.tensor_util: .compat.private.tensor_protos .core.registry
+python.framework.meta_graph: .compat.private.framework_meta_graph .train.saving.meta_graph
+python.framework.common_shapes: .compat.private.common_shapes
+python.framework.device: .compat.private.framework_devices
+python.framework.test_: .compat.testing.test_util .compat.testing.test_case
+python.keras: .keras .compat.v1.keras.layers .keras.models
+python.keras.optimizer_v2: .compat.v1.keras.optimizers
+python.keras.optimizer_v2.learning_rate_schedule: .compat.v1.keras.optimizers.schedules
+python.keras.premade: .compat.v1.keras.experimental
+python.keras.wrappers: .compat.v1.keras.wrappers.scikit_learn
+python.layers: .layers
+python.lib.io python.platform.gfile: .gfile .python_io
+python.lib.io.file_io: .compat.private.file_io
+python.ops.audio_ops: .audio .ops.text.audio_features
+python.ops.bitwise_ops: .bitwise
+python.ops.candidate_sampling_ops python.ops.ctc_ops python.ops.embedding_ops python.ops.nn: .nn
+        .layers.recurrent.rnn
+python.ops.check_ops: .debugging
+python.ops.control_flow_ops: .ops.debug.debug .ops.control.switches
+python.ops.confusion_matrix python.ops.weights_broadcast_ops: .layers.weighting
+python.ops.image_: .image
+python.ops.init_ops: .initializers
+python.ops.linalg: .linalg
+python.ops.lookup_ops: .lookup
+python.ops.losses: .losses
+python.ops.math_ops: .math
+python.ops.metrics: .metrics
+python.ops.random_ops: .random
+python.ops.ragged python.ops.string_ops: .strings
+python.ops.rnn: .layers.recurrent.rnn_cell .layers.recurrent.rnn
+python.ops.sets: .sets
+python.ops.signal: .signal
+python.ops.sparse_ops: .sparse
+python.ops.summary_ops python.summary: .summary
+python.ops.summary_ops_v2: .compat.contrib.summary
+python.platform: .compat.testing.test_case .compat.resources
+python.platform.app: .compat.app
+python.platform.flags: .compat.v1.flags
+python.platform.tf_logging: .compat.logging
+python.pywrap_tensorflow python.training: .train
+python.saved_model: .saved_model .train.saving.saved_model_builder
+        .train.saving.saved_model_constants .train.saving.saved_model_loader
+        .train.saving.signatures
+python.tpu: .compat.v1.tpu
+python.tools: .compat.private.tools
+python.training.moving_averages: .train.optimizers.moving_averages
+python.training.slot_creator: .train.optimizers.slot_creator
+python.training.training_ops: .compat.private.training_ops
+python.training.saving: .train.saving.saver
+python.util.compat: .compat.text
+everywhere: .compat.v1 .nn .layers.recurrent.rnn .train .math .linalg .strings .sparse .image .io
+        .random .lookup .queue .data .summary .saved_model .graph_util .debugging .signal
+        .layers.feature_column .distribute .compat.v1.estimator .compat.testing.test_case
+""").items()
 }
-
-# Where any other name is looked for, in this order.
-_EVERYWHERE = (
-    *(ROOT, *_NN, "estimatorkit.train", "estimatorkit.math", "estimatorkit.linalg"),
-    *("estimatorkit.strings", "estimatorkit.sparse", "estimatorkit.image", "estimatorkit.io"),
-    *("estimatorkit.random", "estimatorkit.lookup", "estimatorkit.queue", "estimatorkit.data"),
-    *("estimatorkit.summary", "estimatorkit.saved_model", "estimatorkit.graph_util"),
-    *("estimatorkit.debugging", "estimatorkit.signal", "estimatorkit.layers.feature_column"),
-    *("estimatorkit.distribute", f"{ROOT}.estimator", "estimatorkit.compat.testing.test_case"),
-)
+_EVERYWHERE = _AREAS.pop("everywhere")
 
 
 def private_tables(public: Mapping[str, Table]) -> dict[str, Table]:

@@ -19,8 +19,8 @@ _lazy_getattr, __dir__, __all__ = attach(
     {
         **{name: f"{__name__}.{name}" for name in _MODULES},
         **names(f"{__name__}.all_data_sets", "catalogue"),
-        **names(f"{__name__}.download", "DataFile", "Downloader"),
-        **names(f"{__name__}.files", "DataSet", "cache_folder"),
+        **names(f"{__name__}.download", "DataFile Downloader"),
+        **names(f"{__name__}.files", "DataSet cache_folder"),
         **names(f"{__name__}.splits", "split_rows"),
     },
 )

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from estimatorkit.lazy import attach, names
 
 _PLACES = {
-    **names("estimatorkit.layers.engine.policy", "Policy", "global_policy", "set_global_policy"),
+    **names("estimatorkit.layers.engine.policy", "Policy global_policy set_global_policy"),
     **names("estimatorkit.keras.mixed_precision.loss_scale_optimizer", "LossScaleOptimizer"),
     "experimental": "estimatorkit.keras.mixed_precision.experimental",
 }
 
-_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
-
-
-def __getattr__(name: str) -> Any:
-    """Imports the public name `name`."""
-    return _lazy_getattr(name)
+__getattr__, __dir__, __all__ = attach(__name__, _PLACES)

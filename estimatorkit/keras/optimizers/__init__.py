@@ -5,24 +5,17 @@ The numbers are those of `keras.optimizers.legacy` in Keras 2.15, under both nam
 
 from __future__ import annotations
 
-from typing import Any
-
 from estimatorkit.lazy import attach, names
 
 _PLACES = {
     **names(
         "estimatorkit.keras.optimizers.built_in",
-        *("SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Nadam", "RMSprop"),
+        "SGD Adadelta Adagrad Adam AdamW Adamax Ftrl Nadam RMSprop",
     ),
     **names("estimatorkit.keras.optimizers.optimizer", "Optimizer"),
-    **names("estimatorkit.keras.optimizers.by_name", "deserialize", "get", "serialize"),
+    **names("estimatorkit.keras.optimizers.by_name", "deserialize get serialize"),
     "legacy": "estimatorkit.keras.optimizers.legacy",
     "schedules": "estimatorkit.keras.optimizers.schedules",
 }
 
-_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
-
-
-def __getattr__(name: str) -> Any:
-    """Imports the public name `name`."""
-    return _lazy_getattr(name)
+__getattr__, __dir__, __all__ = attach(__name__, _PLACES)
