@@ -312,7 +312,7 @@ _PLACES: dict[str, str] = {
     **names("estimatorkit.estimator.run_config", "RunConfig"),
     **names("estimatorkit.estimator.serving.predictor", "load_predictor"),
     **names("estimatorkit.estimator.train_spec", "EvalSpec TrainSpec"),
-    **names("estimatorkit.estimator.evaluation.evaluated_training", "train_and_evaluate"),
+    **names("estimatorkit.estimator.training_and_evaluation", "train_and_evaluate"),
     **names("estimatorkit.premade.dnn", "DNNClassifier DNNRegressor"),
     **names("estimatorkit.premade.linear", "LinearClassifier LinearRegressor"),
     **names("estimatorkit.premade.baseline", "BaselineClassifier BaselineRegressor"),

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from estimatorkit.compat.modules import Table
-
 _GRAPHS = "programs here are graphs with sessions, as in TensorFlow 1"
 _STRATEGIES = (
     "use distribute.MirroredStrategy or MultiWorkerMirroredStrategy; without a strategy, a cluster "
@@ -83,16 +81,10 @@ SENTENCES: dict[str, str] = {
 }
 
 # The names of these say what to use instead; the modules of `tables.MODULES` come before them.
-MODULES: dict[str, Table] = {
-    **{f"{top}keras.applications": Table() for top in ("", "python.")},
-    **{
-        name: Table()
-        for name in (
-            *("contrib.cluster_resolver", "distribute.cluster_resolver"),
-            "tpu.experimental",
-        )
-    },
-}
+MODULES = (
+    *("contrib.cluster_resolver", "distribute.cluster_resolver", "keras.applications"),
+    *("python.keras.applications", "tpu.experimental"),
+)
 
 
 def sentence(name: str) -> str | None:

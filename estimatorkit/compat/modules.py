@@ -2,7 +2,8 @@
 
 `tables.MODULES` says which modules `estimatorkit.compat.v1` has, what stands behind each and which
 names are added. They import as real ones do (`import estimatorkit.compat.v1.keras.layers`,
-`from estimatorkit.compat.v1.contrib import rnn`), and fetch a name when it is first used.
+`from estimatorkit.compat.later import sentence
+from estimatorkit.compat.v1.contrib import rnn`), and fetch a name when it is first used.
 """
 
 from __future__ import annotations
@@ -107,8 +108,6 @@ def look_up(module: str, table: Table, children: Mapping[str, str], name: str) -
 
 def _absent(module: str, table: Table, children: Mapping[str, str], name: str) -> str:
     """Says that there is no such name, and what to use instead."""
-    from estimatorkit.compat.later import sentence
-
     below = module.removeprefix(ROOT).removeprefix(".")
     short = f"tf.{below}" if below else "tf"
     known = all_names(table, children)

@@ -15,6 +15,9 @@ from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import as_dtype, int64
 from estimatorkit.core.errors import OutOfRangeError, explain
 from estimatorkit.core.html import html_table
+from estimatorkit.core.sparse_tensor import SparseTensor
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.data import late_bound
 from estimatorkit.data import plan as plans
 from estimatorkit.data.dataset_methods import Transformable
 from estimatorkit.data.execution.block_iterator import BlockIterator
@@ -24,13 +27,25 @@ from estimatorkit.data.options import Options
 from estimatorkit.data.parameters import collect, integer, parameter, then
 from estimatorkit.data.plan import INFINITE, UNKNOWN, Plan
 from estimatorkit.data.sources import columns_of_one, columns_of_slices, range_of
-from estimatorkit.data.spec import DatasetSpec, flatten, leaf_names, of_types, pack
-from estimatorkit.data.transformations import (
-    value_class,
+from estimatorkit.data.spec import (
+    DatasetSpec,
+    SparseTensorSpec,
+    flatten,
+    leaf_names,
+    of_types,
+    pack,
 )
 
 if TYPE_CHECKING:
     from estimatorkit.data.iterator_ops import Iterator as GraphIterator
+
+
+def value_class(spec: Any) -> type:
+    """The class of a leaf's values in a graph."""
+    if isinstance(spec, SparseTensorSpec):
+        return SparseTensor
+    return Dataset if isinstance(spec, DatasetSpec) else Tensor
+
 
 # Host iteration asks for blocks of 1, 2, 4, ... elements up to this number: the first element comes
 # at once, and the cost of a block is soon shared.
@@ -171,9 +186,7 @@ class Dataset(Transformable):
         Raises:
             InvalidArgumentError: no file matches.
         """
-        from estimatorkit.data.readers.list_files import list_files
-
-        return list_files(file_pattern, shuffle, seed)
+        return late_bound.list_files.list_files(file_pattern, shuffle, seed)
 
     @staticmethod
     def from_sparse_tensor_slices(sparse_tensor: Any) -> Dataset:
@@ -199,18 +212,18 @@ class Dataset(Transformable):
         stop_on_empty_dataset: bool = False,
     ) -> Dataset:
         """At each step an element of a random dataset: see `experimental`."""
-        from estimatorkit.data.experimental import sample_from_datasets
-
-        return sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
+        return late_bound.experimental.sample_from_datasets(
+            datasets, weights, seed, stop_on_empty_dataset
+        )
 
     @staticmethod
     def choose_from_datasets(
         datasets: Any, choice_dataset: Dataset, stop_on_empty_dataset: bool = True
     ) -> Dataset:
         """At each step an element of the dataset of a number: see `experimental`."""
-        from estimatorkit.data.experimental import choose_from_datasets
-
-        return choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
+        return late_bound.experimental.choose_from_datasets(
+            datasets, choice_dataset, stop_on_empty_dataset
+        )
 
     # What it is
 
@@ -298,22 +311,15 @@ class Dataset(Transformable):
             state = None if session is None else session.state
         if not self._plan.tensors():
             return self._plan, state
-        # Brings in the graph core, which readers of data alone do not need.
-        from estimatorkit.data.traced_functions import bound
-
-        return bound(self._plan, state), state
+        return late_bound.traced_functions.bound(self._plan, state), state
 
     def make_one_shot_iterator(self) -> GraphIterator:
         """Makes an iterator in the graph that needs no initialization (TensorFlow 1)."""
-        from estimatorkit.data.iterator_ops import make_one_shot_iterator
-
-        return make_one_shot_iterator(self)
+        return late_bound.iterator_ops.make_one_shot_iterator(self)
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> GraphIterator:
         """Makes an iterator in the graph that starts when its `initializer` is run."""
-        from estimatorkit.data.iterator_ops import make_initializable_iterator
-
-        return make_initializable_iterator(self, shared_name)
+        return late_bound.iterator_ops.make_initializable_iterator(self, shared_name)
 
     def __iter__(self) -> Iterator[Any]:
         """Iterates on the host: elements as nests of NumPy values (strings: `bytes`)."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from estimatorkit.core.dtypes import int32, int64, string
 from estimatorkit.core.errors import explain
+from estimatorkit.data import late_bound
 from estimatorkit.data import plan as plans
 from estimatorkit.data.execution.caching import Cache, FileCache
 from estimatorkit.data.execution.counted import Unique
@@ -49,9 +50,7 @@ class Transformable:
         return self._plan.element_spec
 
     def _made(self, plan: Plan) -> Dataset:
-        from estimatorkit.data.dataset import Dataset
-
-        return Dataset(plan)
+        return late_bound.dataset.Dataset(plan)
 
     def _itself(self) -> Dataset:
         return self  # type: ignore[return-value]
@@ -387,15 +386,11 @@ class Transformable:
         self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None
     ) -> Any:
         """The last state, where `reduce_func(state, element)` gives the next one: tensors."""
-        from estimatorkit.data.dataset_values import reduce_dataset
-
-        return reduce_dataset(self._itself(), initial_state, reduce_func)
+        return late_bound.dataset_values.reduce_dataset(self._itself(), initial_state, reduce_func)
 
     def get_single_element(self, name: str | None = None) -> Any:
         """The element of a dataset that has exactly one: tensors."""
-        from estimatorkit.data.dataset_values import single_element
-
-        return single_element(self._itself())
+        return late_bound.dataset_values.single_element(self._itself())
 
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
         """Leaves out elements that cannot be made, and logs how many at the end of a pass.

@@ -26,7 +26,7 @@ from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.registry import Role, Spec, apply, output, register, register_handle, role_of
 from estimatorkit.core.shapes import SCALAR
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.data.dataset import Dataset
+from estimatorkit.data.dataset import Dataset, value_class
 from estimatorkit.data.execution.cursor import Cursor
 from estimatorkit.data.spec import (
     SparseTensorSpec,
@@ -38,7 +38,6 @@ from estimatorkit.data.spec import (
     pack,
 )
 from estimatorkit.data.traced_functions import bound, of_tensors, specs_of
-from estimatorkit.data.transformations import value_class
 
 
 def cursor_of(state: Any, iterator: str) -> Cursor:

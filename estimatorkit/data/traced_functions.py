@@ -22,6 +22,7 @@ from estimatorkit.core.registry import Spec, register
 from estimatorkit.core.shapes import SCALAR
 from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.data import late_bound
 from estimatorkit.data.execution.buffers import Columns
 from estimatorkit.data.execution.iterators import BlockCall, StartFunction
 from estimatorkit.data.execution.randomness import Seeds
@@ -42,7 +43,6 @@ def specs_of(element_spec: Any) -> tuple[Spec, ...]:
 
 def of_tensors(element_spec: Any, tensors: Sequence[Tensor]) -> Any:
     """An element as a graph sees it, of the tensors of all its leaves."""
-    from estimatorkit.data.dataset import Dataset
     from estimatorkit.data.execution.nesting import Nested
 
     rest = iter(tensors)
@@ -54,7 +54,7 @@ def of_tensors(element_spec: Any, tensors: Sequence[Tensor]) -> Any:
             leaves.append(sparse)
         elif isinstance(spec, DatasetSpec) and spec.shape.rank == 0:
             handle = Pending((next(rest),), lambda value: np.asarray(value, object).item())
-            leaves.append(Dataset(Nested(handle, spec.element_spec)))
+            leaves.append(late_bound.dataset.Dataset(Nested(handle, spec.element_spec)))
         else:
             leaves.append(next(rest))
     return pack(element_spec, leaves)
@@ -102,10 +102,8 @@ register(
 
 
 def _to_leaf(value: Any) -> Any:
-    from estimatorkit.data.dataset import Dataset
-
-    if isinstance(value, Dataset):
-        plan = value._plan
+    plan = getattr(value, "_plan", None)
+    if isinstance(plan, Plan):  # of a dataset
         tensor = registry.output("DatasetVariant", plan.tensors(), {"plan": plan}, "Dataset")
         return _DatasetValue(tensor, plan.element_spec)
     if isinstance(value, SparseTensor):
@@ -149,19 +147,6 @@ class DatasetFunction:
     output_spec: Any
     captured: tuple[Any, ...] | None = None
 
-    @staticmethod
-    def of(function: Callable[[Any], Any], element_spec: Any) -> DatasetFunction:
-        """Traces `function`, which takes one argument: the element."""
-
-        def of_inputs(inputs: Sequence[Tensor]) -> Any:
-            returned = function(of_tensors(element_spec, inputs))
-            # Operations with several outputs return lists: several values, as in tf.data.
-            return tuple(returned) if isinstance(returned, list) else returned
-
-        traced = trace(of_inputs, specs_of(element_spec), _to_leaves)
-        spec = nest.map_structure(_spec_of, traced.structure, lists_are_leaves=True)
-        return DatasetFunction(traced, element_spec, spec)
-
     def tensors(self) -> list[Tensor]:
         """The captured tensors whose values are not known."""
         if self.captured is not None:
@@ -196,6 +181,19 @@ class DatasetFunction:
             return call
 
         return start
+
+
+def dataset_function(function: Callable[[Any], Any], element_spec: Any) -> DatasetFunction:
+    """Traces `function`, which takes one argument: the element."""
+
+    def of_inputs(inputs: Sequence[Tensor]) -> Any:
+        returned = function(of_tensors(element_spec, inputs))
+        # Operations with several outputs return lists: several values, as in tf.data.
+        return tuple(returned) if isinstance(returned, list) else returned
+
+    traced = trace(of_inputs, specs_of(element_spec), _to_leaves)
+    spec = nest.map_structure(_spec_of, traced.structure, lists_are_leaves=True)
+    return DatasetFunction(traced, element_spec, spec)
 
 
 def value_of(tensor: Tensor, state: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from estimatorkit.core.errors import explain
+from estimatorkit.data import late_bound
 
 
 def trace_function(function: Callable[..., Any], element_spec: Any, *, unpack: bool = True) -> Any:
@@ -31,11 +32,9 @@ def trace_function(function: Callable[..., Any], element_spec: Any, *, unpack: b
                 received=repr(function),
             )
         )
-    # Brings in the graph core, which readers of data alone do not need.
-    from estimatorkit.data.traced_functions import DatasetFunction
 
     def of_element(element: Any) -> Any:
         several = type(element) is tuple if unpack else True
         return function(*element) if several else function(element)
 
-    return DatasetFunction.of(of_element, element_spec)
+    return late_bound.traced_functions.dataset_function(of_element, element_spec)

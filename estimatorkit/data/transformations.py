@@ -17,7 +17,6 @@ from estimatorkit.data.parameters import Pending, integer, parameter, then
 from estimatorkit.data.plan import Plan
 from estimatorkit.data.spec import (
     DatasetSpec,
-    SparseTensorSpec,
     TensorSpec,
     either,
     flatten,
@@ -42,16 +41,6 @@ def check_dataset(what: str, spec: Any) -> None:
                 hint="map() takes functions that return tensors",
             )
         )
-
-
-def value_class(spec: Any) -> type:
-    """The class of a leaf's values in a graph."""
-    from estimatorkit.core.sparse_tensor import SparseTensor
-    from estimatorkit.data.dataset import Dataset
-
-    if isinstance(spec, SparseTensorSpec):
-        return SparseTensor
-    return Dataset if isinstance(spec, DatasetSpec) else Tensor
 
 
 def unbatched(spec: Any) -> Any:

@@ -18,7 +18,7 @@ _PLACES = {
     # Training with evaluations
     "experimental": "estimatorkit.estimator.experimental",
     **names("estimatorkit.estimator.train_spec", "EvalSpec TrainSpec"),
-    **names("estimatorkit.estimator.evaluation.evaluated_training", "train_and_evaluate"),
+    **names("estimatorkit.estimator.training_and_evaluation", "train_and_evaluate"),
     **names(
         "estimatorkit.estimator.serving.exporters",
         "BestExporter Exporter FinalExporter LatestExporter",

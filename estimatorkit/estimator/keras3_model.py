@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.errors import explain
-from estimatorkit.estimator.keras_estimator import AdaptedModel, Called, inputs_by_name
+from estimatorkit.estimator.adapted_model import AdaptedModel, Called, inputs_by_name
 from estimatorkit.keras import optimizers
 from estimatorkit.ops.control.jax_functions import jax_function
 from estimatorkit.ops.variables.variable_scope import get_variable

@@ -12,10 +12,8 @@ import os
 import shutil
 import tempfile
 import weakref
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -26,6 +24,13 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import flatten
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.estimator.adapted_model import (
+    AdaptedModel,
+    Called,
+    FormattedKeyError,
+    by_name,
+    inputs_by_name,
+)
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.serving.export_outputs import PredictOutput
@@ -99,45 +104,6 @@ def model_to_estimator(
             )
         )
     return KerasEstimator(_Layers(keras_model), model_dir, config, metric_names_map, export_outputs)
-
-
-@dataclass(frozen=True)
-class Called:
-    """What calling a model in an estimator's graph gave.
-
-    Attributes:
-        names: of the outputs.
-        tensors: the outputs.
-        losses: scalars that are added to the loss.
-        updates: operations that run with each training step.
-        trainable: the variables that training changes.
-    """
-
-    names: list[str]
-    tensors: list[Tensor]
-    losses: list[Tensor]
-    updates: list[Any]
-    trainable: list[Any]
-
-
-class AdaptedModel(ABC):
-    """A model as an estimator takes it.
-
-    Attributes:
-        loss, loss_weights, metrics, weighted_metrics, optimizer: what `compile` was given.
-        first_values: the weights that the model came with, by the names of the variables.
-    """
-
-    loss: Any
-    loss_weights: Any
-    metrics: Any
-    weighted_metrics: Any
-    optimizer: Any
-    first_values: Mapping[str, Any]
-
-    @abstractmethod
-    def called(self, features: Any, training: bool) -> AbstractContextManager[Called]:
-        """Calls the model; its variables are those of the default graph inside."""
 
 
 class KerasEstimator(Estimator):
@@ -233,7 +199,7 @@ def _model_fn(
                     mode, predictions, export_outputs=_signatures(predictions, export_outputs)
                 )
             if isinstance(labels, Mapping):
-                labels = _chosen(labels, names, "labels", "outputs")
+                labels = by_name(labels, names, "labels", "outputs")
             truths = as_list_of(labels, names, "labels")
             sample_weights = as_list_of(weights, names, "sample_weights")
             losses = CompiledLoss(model.loss, model.loss_weights, names)
@@ -269,46 +235,6 @@ def _inputs(model: Model, features: Any) -> Any:
     """What the model is called with, of features by name or a single tensor."""
     names = [] if model._network is None else model.input_names
     return inputs_by_name(features, names)
-
-
-def inputs_by_name(features: Any, names: Sequence[str]) -> Any:
-    """The features that a model's inputs are called; the only one, whatever its name.
-
-    Args:
-        features: tensors by name, or a tensor.
-        names: of the inputs; none where the model does not know them.
-
-    Raises:
-        KeyError: one is missing.
-    """
-    if not isinstance(features, Mapping):
-        return features
-    if len(features) == 1 and not names:
-        return next(iter(features.values()))
-    return _chosen(features, names, "features", "inputs") if names else features
-
-
-class FormattedKeyError(KeyError):
-    """A `KeyError` whose message is shown as it is, not as a string's `repr`."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
-
-
-def _chosen(given: Mapping[str, Any], names: Sequence[str], what: str, ends: str) -> dict[str, Any]:
-    """Those of the tensors that the model has names for.
-
-    Raises:
-        FormattedKeyError: one is missing.
-    """
-    missed = [name for name in names if name not in given]
-    if missed:
-        raise FormattedKeyError(
-            f"The dictionary passed into {what} does not cover requested {ends} keys defined in "
-            f"the keras model.\n\tExpected keys: {list(names)}\n\t{what} keys: {sorted(given)}"
-            f"\n\tMissed keys: {missed}"
-        )
-    return {name: given[name] for name in names}
 
 
 def _check_metric_names(given: Mapping[str, str], names: Sequence[str]) -> None:

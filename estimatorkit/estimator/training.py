@@ -17,7 +17,7 @@ from estimatorkit.distribute.exit_codes import Interrupted
 from estimatorkit.distribute.replicas.replica_run import ReplicatedState
 from estimatorkit.distribute.replicas.strategies import Strategy, reported_loss
 from estimatorkit.distribute.tasks.cluster_run import ClusterState
-from estimatorkit.distribute.tasks.task_cluster import ENDED
+from estimatorkit.distribute.tasks.task_protocols import ENDED
 from estimatorkit.distribute.watchdog import Watchdog
 from estimatorkit.estimator.built_model import BuiltModel
 from estimatorkit.estimator.model_input import ModelInput

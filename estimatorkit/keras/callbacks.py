@@ -7,9 +7,9 @@ from estimatorkit.lazy import attach, names
 _PLACES = {
     **names(
         "estimatorkit.keras.callback",
-        "BaseLogger Callback CallbackList History LambdaCallback LearningRateScheduler",
-        "TerminateOnNaN",
+        "BaseLogger Callback History LambdaCallback LearningRateScheduler TerminateOnNaN",
     ),
+    **names("estimatorkit.keras.callback_list", "CallbackList"),
     **names(
         "estimatorkit.keras.callback_monitors",
         "BackupAndRestore EarlyStopping ModelCheckpoint ReduceLROnPlateau",

@@ -18,8 +18,8 @@ from estimatorkit.data import (
     UNKNOWN_CARDINALITY,
     Dataset,
     TensorSpec,
+    traced_functions,
 )
-from estimatorkit.data.traced_functions import DatasetFunction
 from tests.data.models import BlockFunction
 
 Point = namedtuple("Point", ["x", "y"])
@@ -27,7 +27,7 @@ Point = namedtuple("Point", ["x", "y"])
 
 @pytest.fixture
 def _tracer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DatasetFunction, "of", BlockFunction)
+    monkeypatch.setattr(traced_functions, "dataset_function", BlockFunction)
 
 
 def _spec(value: Any) -> TensorSpec:

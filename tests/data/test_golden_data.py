@@ -13,9 +13,8 @@ import pytest
 import estimatorkit as tf
 from estimatorkit.core import dtypes
 from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
-from estimatorkit.data import Dataset, numpy_input_fn, pandas_input_fn
+from estimatorkit.data import Dataset, numpy_input_fn, pandas_input_fn, traced_functions
 from estimatorkit.data.spec import flatten
-from estimatorkit.data.traced_functions import DatasetFunction
 from tests.data.models import BlockFunction
 from tests.golden.golden_files import FOLDER
 from tests.golden.snippets_data import DATA_ERRORS, INPUT_ERRORS, INPUTS, PIPELINES
@@ -49,7 +48,7 @@ INPUTS_MODULE = SimpleNamespace(numpy_input_fn=numpy_input_fn, pandas_input_fn=p
 
 @pytest.fixture(autouse=True)
 def _tracer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DatasetFunction, "of", BlockFunction)
+    monkeypatch.setattr(traced_functions, "dataset_function", BlockFunction)
 
 
 def _spec(structure: Any) -> Any:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
-from estimatorkit.data.traced_functions import DatasetFunction
+from estimatorkit.data import traced_functions
 from tests.data.models import BlockFunction, read, same
 from tests.data.pipeline_steps import (
     FOLDER,
@@ -58,7 +58,7 @@ LIMIT = 45  # rows compared, of pipelines that may be endless
 @pytest.fixture(autouse=True, scope="module")
 def _tracer() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DatasetFunction, "of", BlockFunction)
+        patch.setattr(traced_functions, "dataset_function", BlockFunction)
         FOLDER.mkdir(exist_ok=True)
         yield
     assert not list(FOLDER.glob("*.tmp"))  # iterators that were closed leave nothing

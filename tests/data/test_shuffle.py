@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from estimatorkit.core.sparse_tensor import SparseTensorValue
-from estimatorkit.data import BlockIterator, Dataset
+from estimatorkit.data import BlockIterator, Dataset, traced_functions
 from estimatorkit.data.execution.randomness import RandomStream, Seeds
-from estimatorkit.data.traced_functions import DatasetFunction
 from tests.data.models import BlockFunction
 
 
@@ -204,5 +203,5 @@ def test_rows_that_may_not_be_written_to_can_be_shuffled(monkeypatch: pytest.Mon
         block.flags.writeable = False
         return block
 
-    monkeypatch.setattr(DatasetFunction, "of", BlockFunction)
+    monkeypatch.setattr(traced_functions, "dataset_function", BlockFunction)
     assert sorted(Dataset.range(9).map(read_only).shuffle(4)) == list(range(9))

@@ -20,10 +20,10 @@ from estimatorkit.estimator.evaluation.continuous_evaluation import (
     FinishedEvaluation,
 )
 from estimatorkit.estimator.evaluation.early_stopping import EarlyStopping, Patience
-from estimatorkit.estimator.evaluation.evaluated_training import train_and_evaluate
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
+from estimatorkit.estimator.training_and_evaluation import train_and_evaluate
 from estimatorkit.storage.checkpoint import load_variable, remove_checkpoint, write_checkpoint
 from tests.estimator import scripted
 

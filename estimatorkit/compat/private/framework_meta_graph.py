@@ -17,6 +17,7 @@ from estimatorkit.train.saving.meta_graph import (
     read_meta_graph,
     write_collection,
 )
+from estimatorkit.train.saving.saver import import_meta_graph as import_meta_graph
 
 
 def read_meta_graph_file(filename: str | os.PathLike[str]) -> Any:
@@ -189,6 +190,7 @@ def ops_used_by_graph_def(graph_def: Any) -> list[str]:
 
 
 __all__ = [
+    "import_meta_graph",
     *("add_collection_def", "copy_scoped_meta_graph", "create_meta_graph_def"),
     *("export_scoped_meta_graph", "import_scoped_meta_graph", "ops_used_by_graph_def"),
     "read_meta_graph_file",

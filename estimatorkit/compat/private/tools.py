@@ -89,7 +89,7 @@ def freeze_graph(
 
                 loader.load(session, _listed(saved_model_tags), os.fspath(input_saved_model_dir))
             else:
-                from estimatorkit.train.saving.meta_graph import import_meta_graph
+                from estimatorkit.train.saving.saver import import_meta_graph
 
                 saver: Any = import_meta_graph(input_meta_graph, clear_devices=clear_devices)
                 saver.restore(session, input_checkpoint)

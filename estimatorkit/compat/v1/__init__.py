@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from estimatorkit.compat import later
-from estimatorkit.compat.modules import all_names, install, look_up
+from estimatorkit.compat.modules import Table, all_names, install, look_up
 from estimatorkit.compat.private.private_modules import private_tables
 from estimatorkit.compat.tables import MODULES, TOP
 
@@ -19,8 +19,9 @@ GIT_VERSION = __git_version__ = "estimatorkit"
 KERAS_VERSION = "2.2.4-tf"
 COMPILER_VERSION = __compiler_version__ = "XLA"
 
+_LATER = {name: Table() for name in later.MODULES}
 _children = install(
-    {**later.MODULES, "": TOP, **MODULES, **private_tables({**later.MODULES, **MODULES})}
+    {**_LATER, "": TOP, **MODULES, **private_tables({**_LATER, **MODULES})}
 ).children("")
 
 

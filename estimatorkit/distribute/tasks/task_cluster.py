@@ -33,7 +33,6 @@ _logger = logging.getLogger("estimatorkit")
 WAIT_SECS = 7200.0
 """How long a session waits for a task that is not there yet, as TensorFlow's RunConfig says."""
 
-ENDED = "the chief has ended the training"
 """What a step hears that waits for something at the end of the training."""
 
 _TELL_SECS = 30.0

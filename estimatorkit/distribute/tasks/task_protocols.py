@@ -8,6 +8,8 @@ from typing import Any, Protocol
 from estimatorkit.distribute.tasks.serialized_partition import PartGraph
 from estimatorkit.distribute.tasks.task_placement import TaskPlacer
 
+ENDED = "the chief has ended the training"
+
 
 class Channel(Protocol):
     """A way to another task on which one question is asked at a time, in order."""

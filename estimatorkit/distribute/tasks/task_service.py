@@ -40,8 +40,8 @@ from estimatorkit.distribute.tasks.membership import Members
 from estimatorkit.distribute.tasks.reply_cache import Channels
 from estimatorkit.distribute.tasks.shared_memory import SharedArea
 from estimatorkit.distribute.tasks.staleness import Updates
-from estimatorkit.distribute.tasks.task_cluster import ENDED
 from estimatorkit.distribute.tasks.task_program import Program, part_of
+from estimatorkit.distribute.tasks.task_protocols import ENDED
 from estimatorkit.runtime.resource_store import ResourceStore
 from estimatorkit.storage.atomic_files import os_errors
 from estimatorkit.storage.checkpoint import read_checkpoint_parts

@@ -1,20 +1,17 @@
-"""`train_and_evaluate` in one process: one training, evaluated and exported at its checkpoints.
+"""`EvaluatedRun`: one training of one process, evaluated and exported at its checkpoints.
 
 The stages: train; evaluate the last checkpoint; go back to the best, where a hook asks for it; last
-exports. `completion.Completion` says which are done, so that each can be killed and taken up again.
+exports. `completion.Completion` says which are done, so that each can be killed and resumed.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from estimatorkit.core.errors import explain
-from estimatorkit.core.log import ensure_visible, logger
-from estimatorkit.distribute.cluster_task import CHIEF, EVALUATOR, MASTER, PS, WORKER, ClusterTask
-from estimatorkit.estimator.arguments import as_list
+from estimatorkit.core.log import logger
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.evaluation.completion import (
     FILE,
@@ -31,63 +28,12 @@ from estimatorkit.estimator.evaluation.continuous_evaluation import (
     SpecEvaluator,
     told,
 )
-from estimatorkit.estimator.evaluation.early_stopping import EarlyStopping, go_back_to
-from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec, check_names
+from estimatorkit.estimator.evaluation.early_stopping import go_back_to
+from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
 from estimatorkit.storage.checkpoint import load_variable
 from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook
 
 Results = dict[str, tuple[dict[str, Any], list[Any]]]
-
-
-def train_and_evaluate(
-    estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec | Sequence[EvalSpec]
-) -> tuple[Any, Any]:
-    """Trains, evaluates checkpoints as they are saved, and exports (`tf.estimator`).
-
-    A checkpoint is evaluated when it is saved, unless the evaluation before it began less than
-    `throttle_secs` ago; the first one, of the model before its training, is not. The last one
-    always is, also if the training ends before `max_steps`. `RunConfig` says when checkpoints are
-    saved.
-
-    Differs from TensorFlow: exporters get their last call whatever ended the training; there may be
-    several `EvalSpec`s; where `max_steps` was reached by an earlier call, its results are returned
-    (TensorFlow returns None); a call that was killed is taken up where it was.
-
-    Args:
-        estimator: an `Estimator`.
-        train_spec: with what to train. With `max_steps` None, each call trains until the input
-            ends.
-        eval_spec: with what to evaluate, or a list of them, with names that differ.
-
-    Returns:
-        The metrics and the exporters' results (a list, in their order) of the last evaluation. Both
-        by name of the `EvalSpec` ('eval' where it has none) where a list was given. In a cluster
-        only its evaluator has them; the others return (None, None).
-
-    Raises:
-        TypeError: an argument is of the wrong kind.
-        ValueError: names of evaluations or exporters are there twice, or the process has no role: a
-            second evaluator, a job of another name.
-        SystemExit: in a process of a cluster (see `cluster_roles.run_role`).
-    """
-    specs = _checked(estimator, train_spec, eval_spec)
-    ensure_visible()
-    task = estimator.config.task
-    results: Results | None
-    if not task.is_alone or task.type == EVALUATOR:
-        from estimatorkit.estimator.cluster_roles import run_role
-
-        results = run_role(estimator, train_spec, specs)
-    else:
-        results = EvaluatedRun(estimator, train_spec, specs).results()
-    if results is None:
-        return None, None
-    if isinstance(eval_spec, EvalSpec):
-        return results[eval_spec.label]
-    return (
-        {label: metrics for label, (metrics, _) in results.items()},
-        {label: exports for label, (_, exports) in results.items()},
-    )
 
 
 class EvaluatedRun:
@@ -245,56 +191,3 @@ def step_of(checkpoint: str | None) -> int:
 
 
 # -- checking arguments
-
-
-def _checked(estimator: Any, train_spec: Any, eval_spec: Any) -> dict[str, EvalSpec]:
-    """The `EvalSpec`s by label."""
-    specs = [eval_spec] if isinstance(eval_spec, EvalSpec) else as_list(eval_spec)
-    for spec in specs or [None]:
-        _check_type("eval_spec", spec, EvalSpec)
-    _check_type("estimator", estimator, Estimator)
-    _check_type("train_spec", train_spec, TrainSpec)
-    _check_task(estimator.config.task)
-    labels = [spec.label for spec in specs]
-    if len(set(labels)) < len(labels):
-        raise ValueError(
-            explain(
-                "the evaluations must have names that differ",
-                expected="EvalSpec(name=...) with another name each",
-                received=", ".join(labels),
-            )
-        )
-    check_names([exporter.name for spec in specs for exporter in spec.exporters])
-    stopping = [hook for hook in train_spec.hooks if isinstance(hook, EarlyStopping)]
-    if len(stopping) > 1:
-        raise ValueError(
-            explain(
-                "there can be one EarlyStopping: one checkpoint is the best",
-                received=len(stopping),
-                hint="use stop_if_no_decrease_hook and its relatives beside it",
-            )
-        )
-    return dict(zip(labels, specs, strict=True))
-
-
-def _check_task(task: ClusterTask) -> None:
-    """Raises ValueError for a process that has no role in `train_and_evaluate`."""
-    if task.type == EVALUATOR and task.index:
-        raise ValueError(
-            "For distributed training, there can only be one `evaluator` task (with task id 0). "
-            f"Given task id {task.index}"
-        )
-    if task.type == "local":
-        raise ValueError("`task.type` in TF_CONFIG cannot be `local`.")
-    roles = [CHIEF, MASTER, PS, EVALUATOR, WORKER]
-    if task.type not in roles:
-        raise ValueError(
-            f"Task type {task.type} is not supported. Supported task types are {', '.join(roles)}."
-        )
-
-
-def _check_type(name: str, value: Any, kind: type) -> None:
-    if not isinstance(value, kind):
-        raise TypeError(
-            f"`{name}` must have type `tf.estimator.{kind.__name__}`. Got: {type(value)}"
-        )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.errors import explain
 from estimatorkit.keras.engine import model_config
-from estimatorkit.keras.engine.saving import Contents, compile_config
+from estimatorkit.keras.engine.compile_config import Contents, compile_config
 from estimatorkit.keras.engine.weights import TOP_LEVEL, StoredLayer, keras_order, weighted_layers
 from estimatorkit.layers.engine.sessions import values_of
 from estimatorkit.storage.atomic_files import os_errors, sync_file, temporary_beside

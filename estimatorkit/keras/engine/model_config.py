@@ -18,6 +18,8 @@ from estimatorkit.core.nest import flatten, map_structure
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.data.spec import TensorSpec
 from estimatorkit.keras.engine.input_layer import InputLayer
+from estimatorkit.keras.engine.model import Model
+from estimatorkit.keras.engine.sequential import Sequential
 from estimatorkit.layers import registry, serialization
 from estimatorkit.layers.basic import Lambda
 from estimatorkit.layers.engine.base import Layer
@@ -38,9 +40,6 @@ def describe(layer: Layer) -> dict[str, Any]:
     Raises:
         NotImplementedError: its class does not describe itself.
     """
-    from estimatorkit.keras.engine.model import Model
-    from estimatorkit.keras.engine.sequential import Sequential
-
     kind = type(layer)
     known = {Model: "Functional", Sequential: "Sequential"}
     if kind in known:
@@ -62,9 +61,6 @@ def made(
     Raises:
         ValueError: the form is another, or a name is unknown.
     """
-    from estimatorkit.keras.engine.model import Model
-    from estimatorkit.keras.engine.sequential import Sequential
-
     if not isinstance(description, Mapping) or not isinstance(description.get("class_name"), str):
         raise ValueError(
             explain(
@@ -85,9 +81,6 @@ def made(
 
 @functools.cache
 def _layers() -> Any:
-    from estimatorkit.keras.engine.model import Model
-    from estimatorkit.keras.engine.sequential import Sequential
-
     registry.add(InputLayer, Model, Sequential)
     return registry
 
@@ -110,8 +103,6 @@ def config_of(model: Any) -> dict[str, Any]:
         NotImplementedError: it is a subclass that does not describe itself.
         ValueError: an operation that no layer made is part of it, or two layers have one name.
     """
-    from estimatorkit.keras.engine.sequential import Sequential
-
     if isinstance(model, Sequential):
         config: dict[str, Any] = {"name": model.name}
         config["layers"] = [describe(each) for each in model._parts()]
@@ -144,8 +135,6 @@ def model_of(cls: Any, config: Any, custom_objects: Mapping[str, Any] | None = N
     Raises:
         ValueError: the form is another, or a name is unknown.
     """
-    from estimatorkit.keras.engine.sequential import Sequential
-
     if issubclass(cls, Sequential):
         entries, name = (config, None) if isinstance(config, list) else _sequential(config)
         model = cls(name=name)
@@ -540,8 +529,6 @@ def clone_model(
     Raises:
         ValueError: the model is none of these.
     """
-    from estimatorkit.keras.engine.sequential import Sequential
-
     if not hasattr(model, "_network"):
         raise ValueError(f"Expected `model` argument to be a Model instance, got {model!r}")
     copy = clone_function or _copied

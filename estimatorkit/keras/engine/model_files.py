@@ -1,9 +1,21 @@
-"""`ModelFiles`: a model in files, as plain values and as text, by the modules that know how."""
+"""`ModelFiles`: the methods of a model that write, describe and print it.
+
+They call modules that build on `Model`, which are imported at the first call.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from estimatorkit.lazy import LazyFunctions
+
+if TYPE_CHECKING:
+    from estimatorkit.keras.engine import model_config, model_summary, saving
+else:
+    model_config = LazyFunctions("estimatorkit.keras.engine.model_config")
+    model_summary = LazyFunctions("estimatorkit.keras.engine.model_summary")
+    saving = LazyFunctions("estimatorkit.keras.engine.saving")
 
 
 class ModelFiles:
@@ -17,8 +29,6 @@ class ModelFiles:
         **kwargs: Any,
     ) -> None:
         """Writes the weights; see `keras.engine.saving.save_weights`."""
-        from estimatorkit.keras.engine import saving
-
         saving.save_weights(self, filepath, overwrite, save_format, **kwargs)
 
     def load_weights(
@@ -29,8 +39,6 @@ class ModelFiles:
         **kwargs: Any,
     ) -> Any:
         """Reads the weights; see `keras.engine.saving.load_weights`."""
-        from estimatorkit.keras.engine import saving
-
         return saving.load_weights(self, filepath, by_name, skip_mismatch, **kwargs)
 
     def save(
@@ -42,27 +50,19 @@ class ModelFiles:
         **kwargs: Any,
     ) -> None:
         """Writes the model, without code; see `keras.engine.saving.save_model`."""
-        from estimatorkit.keras.engine import saving
-
         saving.save_model(self, filepath, overwrite, include_optimizer, save_format, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
         """The layers and how they are connected; see `keras.engine.model_config`."""
-        from estimatorkit.keras.engine import model_config
-
         return model_config.config_of(self)
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
         """The model that `get_config` described, with new weights."""
-        from estimatorkit.keras.engine import model_config
-
         return model_config.model_of(cls, config, custom_objects)
 
     def to_json(self, **kwargs: Any) -> str:
         """The architecture as JSON, for `keras.models.model_from_json`."""
-        from estimatorkit.keras.engine import model_config
-
         return model_config.to_json(self, **kwargs)
 
     def summary(
@@ -75,8 +75,6 @@ class ModelFiles:
         layer_range: Any = None,
     ) -> None:
         """Prints the layers, their output shapes and numbers of parameters."""
-        from estimatorkit.keras.engine import model_summary
-
         model_summary.summary(
             *(self, line_length, positions, print_fn, expand_nested, show_trainable, layer_range)
         )

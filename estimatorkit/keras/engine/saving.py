@@ -13,8 +13,7 @@ import logging
 import os
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import NotFoundError, explain
-from estimatorkit.keras.engine import model_config
+from estimatorkit.keras.engine import hdf5, model_config
+from estimatorkit.keras.engine.compile_config import Contents, compile_config, compile_from_config
 from estimatorkit.keras.engine.weights import (
     StoredLayer,
     check_built,
@@ -31,7 +31,6 @@ from estimatorkit.keras.engine.weights import (
     weighted_layers,
 )
 from estimatorkit.layers.engine.sessions import values_of
-from estimatorkit.layers.serialization import get_registered_object
 from estimatorkit.storage.atomic_files import os_errors, sync_file, temporary_beside
 from estimatorkit.storage.checkpoint import SHARD_BYTES, read_checkpoint, write_checkpoint
 from estimatorkit.storage.checkpoint_format import write_contents
@@ -44,43 +43,6 @@ _HDF5_SUFFIXES = (".h5", ".hdf5")
 _FILE_SUFFIXES = (*_HDF5_SUFFIXES, ".keras", ".safetensors", ".zip")
 _ZIP, _HDF5 = b"PK", b"\x89HDF\r\n\x1a\n"
 _CHECKPOINT = "model"  # the folder's name inside of temporary folders
-
-
-@dataclass(frozen=True)
-class Contents:
-    """What a file holds.
-
-    Attributes:
-        layers: the layers that have weights, in order.
-        optimizer: the optimizer's variables, in order.
-        model: the model as {'class_name', 'config'}, where it is there.
-        compiled: what `compile` was given, as plain values.
-        epoch: the last epoch that was trained, where it is there.
-    """
-
-    layers: Sequence[StoredLayer]
-    optimizer: Sequence[NDArray[Any]] = ()
-    model: Any = None
-    compiled: Any = None
-    epoch: int | None = None
-
-    def tensors(self) -> dict[str, NDArray[Any]]:
-        """All arrays by name."""
-        found = {f"optimizer/{number}": value for number, value in enumerate(self.optimizer)}
-        for layer in self.layers:
-            found |= {f"layers/{layer.name}/{key}": value for key, value in layer.weights}
-        return found
-
-    def state(self) -> dict[str, Any]:
-        """All but the arrays, as JSON has it."""
-        return {
-            "kind": "keras",
-            "layers": [[each.name, [key for key, _ in each.weights]] for each in self.layers],
-            "optimizer_weights": len(self.optimizer),
-            "model": self.model,
-            "compiled": self.compiled,
-            "epoch": self.epoch,
-        }
 
 
 def _contents_of(
@@ -132,8 +94,6 @@ def save_weights(
     check_built(model, "save")
     path = _writable(filepath, overwrite)
     if _is_hdf5(path, save_format):
-        from estimatorkit.keras.engine import hdf5
-
         hdf5.write_weights(path, model)
         return
     _write(path, _contents_of(model, architecture=False, optimizer=False), save_format)
@@ -169,8 +129,6 @@ def save_model(
     check_built(model, "save")
     path = _writable(filepath, overwrite)
     if _is_hdf5(path, save_format):
-        from estimatorkit.keras.engine import hdf5
-
         hdf5.write_model(path, model, include_optimizer)
         return
     _write(path, _contents_of(model, architecture=True, optimizer=include_optimizer), save_format)
@@ -362,8 +320,6 @@ def load_weights(
     if is_tensorflow_checkpoint(path):
         stored = of_tensorflow(model, read_checkpoint(path).tensors)
     elif _begins_with(path, _HDF5):
-        from estimatorkit.keras.engine import hdf5
-
         stored = hdf5.read_weights(Path(path))
     else:
         stored = list(read(path).layers)
@@ -393,12 +349,7 @@ def load_model(
     if not safe_mode:
         raise ValueError("load_model: safe_mode=False is not supported: files hold no code")
     path = os.fspath(filepath)
-    if _begins_with(path, _HDF5):
-        from estimatorkit.keras.engine import hdf5
-
-        contents = hdf5.read_model(Path(path))
-    else:
-        contents = read(path)
+    contents = hdf5.read_model(Path(path)) if _begins_with(path, _HDF5) else read(path)
     if contents.model is None:
         raise ValueError(
             explain(
@@ -457,93 +408,7 @@ def _restore_optimizer(model: Any, values: Sequence[NDArray[Any]]) -> None:
             optimizer.set_weights(values)
 
 
-def compile_config(model: Any) -> Any:
-    """What `compile` was given, as plain values; None where it was not called, or, with a warning,
-    where a part has no name.
-    """
-    from estimatorkit.keras import losses, metrics, optimizers
-
-    compiled = model._compiled
-    if compiled is None:
-        return None
-    try:
-        if not hasattr(compiled.optimizer, "get_config"):
-            raise ValueError(f"{type(compiled.optimizer).__name__} does not describe itself")
-        with model.graph.as_default():
-            optimizer = optimizers.serialize(compiled.optimizer)
-        return model_config.plain_value(
-            {
-                "optimizer": optimizer,
-                "loss": _each(_named(losses.serialize), compiled.loss),
-                "metrics": _each(_named(metrics.serialize), compiled.given_metrics),
-                "loss_weights": compiled.given_loss_weights,
-                "weighted_metrics": _each(
-                    _named(metrics.serialize), compiled.given_weighted_metrics
-                ),
-            },
-            model.name,
-        )
-    except (ValueError, NotImplementedError) as error:
-        _log.warning(
-            "The model %r is saved without what compile() was given, because a part of it has no "
-            "name: compile it after loading. %s",
-            *(model.name, error),
-        )
-        return None
-
-
-def compile_from_config(
-    model: Any, config: Any, custom_objects: Mapping[str, Any] | None = None
-) -> None:
-    """Compiles a model as `compile_config` described.
-
-    Raises:
-        ValueError: a name is unknown.
-    """
-    from estimatorkit.keras import losses, optimizers
-
-    def metric(value: Any) -> Any:
-        return _metric(value, custom_objects)
-
-    with model.graph.as_default():
-        optimizer = optimizers.deserialize(config["optimizer"], custom_objects)
-    model.compile(
-        optimizer,
-        loss=_each(lambda each: losses.deserialize(each, custom_objects), config.get("loss")),
-        metrics=_each(metric, config.get("metrics")),
-        loss_weights=config.get("loss_weights"),
-        weighted_metrics=_each(metric, config.get("weighted_metrics")),
-    )
-
-
-def _metric(value: Any, custom_objects: Mapping[str, Any] | None) -> Any:
-    """A metric; names stay names, by which logs are called."""
-    from estimatorkit.keras import metrics
-
-    named = isinstance(value, str) and get_registered_object(value, custom_objects) is None
-    if named and value.lower() in ("accuracy", "acc", "crossentropy", "ce"):
-        return value  # which one depends on the outputs
-    found = metrics.deserialize(value, custom_objects)
-    return value if named else found
-
-
-def _each(function: Callable[[Any], Any], value: Any) -> Any:
-    """A function on each leaf; names and {'class_name', ...} are leaves."""
-    if value is None:
-        return None
-    if isinstance(value, (list, tuple)):
-        return [_each(function, each) for each in value]
-    if isinstance(value, Mapping) and "class_name" not in value:
-        return {key: _each(function, each) for key, each in value.items()}
-    return function(value)
-
-
-def _named(serialize: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """What describes an object; a name describes itself."""
-    return lambda value: value if isinstance(value, str) else serialize(value)
-
-
 __all__ = [
-    *("compile_config", "compile_from_config", "load_model", "load_weights", "restore_training"),
+    *("load_model", "load_weights", "restore_training"),
     *("save_model", "save_training", "save_weights"),
 ]

@@ -169,4 +169,7 @@ class LossScaleOptimizer(MixedPrecisionLossScaleOptimizer):
         return cls(inner, **arguments)
 
 
+from_config = LossScaleOptimizer.from_config
+
+
 __all__ = ["LossScaleOptimizer"]

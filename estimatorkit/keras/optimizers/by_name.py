@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.keras.optimizers import built_in
 from estimatorkit.keras.optimizers.optimizer import Optimizer
 from estimatorkit.layers.serialization import Registry, get_registered_object
+from estimatorkit.lazy import LazyFunctions
 from estimatorkit.train.optimizers import optimizer as train_optimizer
+
+if TYPE_CHECKING:
+    from estimatorkit.keras.mixed_precision import loss_scale_optimizer
+else:  # it builds on this module
+    loss_scale_optimizer = LazyFunctions("estimatorkit.keras.mixed_precision.loss_scale_optimizer")
 
 _CLASSES: dict[str, type[Optimizer]] = {
     each.__name__: each
@@ -74,10 +80,7 @@ def deserialize(
     """
     given = str(config["class_name"])
     if given.lower() == "lossscaleoptimizer":
-        from estimatorkit.keras.mixed_precision import loss_scale_optimizer  # above this module
-
-        inner = config.get("config", {})
-        return loss_scale_optimizer.LossScaleOptimizer.from_config(inner, custom_objects)
+        return loss_scale_optimizer.from_config(config.get("config", {}), custom_objects)
     name = given
     if get_registered_object(given, custom_objects) is None:
         known = _BY_LOWER.get(given.lower())

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,10 +25,16 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.lazy import LazyFunctions
 from estimatorkit.ops.array import array
 from estimatorkit.ops.array.joining import concat
 from estimatorkit.ops.math import elementwise
 from estimatorkit.ops.math.reduce import reduce_prod
+
+if TYPE_CHECKING:
+    from estimatorkit.layers.distributions import divergence
+else:  # it builds on this module
+    divergence = LazyFunctions("estimatorkit.layers.distributions.divergence")
 
 
 class ReparameterizationType:
@@ -364,10 +370,8 @@ class Distribution:
 
     def kl_divergence(self, other: Distribution, name: str = "kl_divergence") -> Tensor:
         """`distributions.kl_divergence` from this distribution to another one."""
-        from estimatorkit.layers.distributions.divergence import kl_divergence
-
         with self._name_scope(name):
-            return kl_divergence(self, other, allow_nan_stats=self.allow_nan_stats)
+            return divergence.kl_divergence(self, other, allow_nan_stats=self.allow_nan_stats)
 
     # -- helpers
 

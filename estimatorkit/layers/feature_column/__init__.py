@@ -15,11 +15,11 @@ from estimatorkit.layers.feature_column.categorical import (
     categorical_column_with_identity,
     weighted_categorical_column,
 )
+from estimatorkit.layers.feature_column.column_values import Ids
 from estimatorkit.layers.feature_column.columns import (
     CategoricalColumn,
     DenseColumn,
     FeatureColumn,
-    Ids,
     SequenceDenseColumn,
     normalize_columns,
 )

@@ -16,10 +16,10 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.registry import lookup, output
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.feature_column.column_values import Ids
 from estimatorkit.layers.feature_column.columns import (
     CategoricalColumn,
     FeatureColumn,
-    Ids,
     OfFeature,
     check_key,
 )

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from estimatorkit.core.errors import explain
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.feature_column.column_values import Ids, Sequence
 from estimatorkit.layers.feature_column.protocol import (
     CategoricalProtocol,
     ColumnProtocol,
@@ -24,31 +25,6 @@ from estimatorkit.layers.feature_column.protocol import (
 if TYPE_CHECKING:
     from estimatorkit.layers.feature_column.features import Features
     from estimatorkit.layers.feature_column.weights import WeightMaker
-
-
-class Ids(NamedTuple):
-    """What a categorical column makes of a batch.
-
-    Attributes:
-        ids: int64 `(batch, width)`, `(batch, steps, width)` for sequences. What is below 0 counts
-            for nothing (`feature_ids.ABSENT`: there was no value).
-        weights: float32 of the same shape; None where all are 1.
-    """
-
-    ids: Tensor
-    weights: Tensor | None = None
-
-
-class Sequence(NamedTuple):
-    """What a sequence column makes of a batch.
-
-    Attributes:
-        dense_tensor: float32 `(batch, steps, *variable_shape)`.
-        sequence_length: int64 `(batch,)`, the number of steps of each example.
-    """
-
-    dense_tensor: Tensor
-    sequence_length: Tensor
 
 
 class FeatureColumn(ColumnProtocol, ABC):

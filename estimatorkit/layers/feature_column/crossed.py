@@ -15,7 +15,8 @@ from estimatorkit.layers.feature_column.categorical import (
     WeightedColumn,
     ids_of,
 )
-from estimatorkit.layers.feature_column.columns import CategoricalColumn, FeatureColumn, Ids
+from estimatorkit.layers.feature_column.column_values import Ids
+from estimatorkit.layers.feature_column.columns import CategoricalColumn, FeatureColumn
 from estimatorkit.layers.feature_column.features import Features, Raw
 from estimatorkit.layers.feature_column.protocol import sparse_ids
 from estimatorkit.ops.parsing.parsing import VarLenFeature

@@ -10,12 +10,11 @@ from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column.categorical import WeightedColumn
+from estimatorkit.layers.feature_column.column_values import Ids, Sequence
 from estimatorkit.layers.feature_column.columns import (
     CategoricalColumn,
     DenseColumn,
-    Ids,
     OfColumn,
-    Sequence,
     SequenceDenseColumn,
 )
 from estimatorkit.layers.feature_column.features import Features

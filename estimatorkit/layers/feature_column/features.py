@@ -12,10 +12,10 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.feature_column.column_values import Ids
 from estimatorkit.layers.feature_column.columns import (
     CategoricalColumn,
     FeatureColumn,
-    Ids,
     normalize_columns,
     raw_keys,
 )

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.feature_column.column_values import Ids, Sequence
 from estimatorkit.layers.feature_column.columns import (
     CategoricalColumn,
     DenseColumn,
-    Ids,
     OfColumn,
-    Sequence,
     SequenceDenseColumn,
 )
 from estimatorkit.layers.feature_column.features import Features

@@ -9,11 +9,11 @@ from typing import Any
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.feature_column.column_values import Ids
 from estimatorkit.layers.feature_column.columns import (
     CategoricalColumn,
     DenseColumn,
     FeatureColumn,
-    Ids,
     normalize_columns,
 )
 from estimatorkit.layers.feature_column.features import Features

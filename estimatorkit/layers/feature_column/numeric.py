@@ -19,11 +19,11 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.registry import output
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.feature_column.column_values import Ids
 from estimatorkit.layers.feature_column.columns import (
     CategoricalColumn,
     DenseColumn,
     FeatureColumn,
-    Ids,
     OfFeature,
     check_key,
 )

@@ -14,12 +14,8 @@ from estimatorkit.core.dtypes import string
 from estimatorkit.core.registry import output
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column.categorical import KeyedColumn
-from estimatorkit.layers.feature_column.columns import (
-    CategoricalColumn,
-    FeatureColumn,
-    Ids,
-    raw_keys,
-)
+from estimatorkit.layers.feature_column.column_values import Ids
+from estimatorkit.layers.feature_column.columns import CategoricalColumn, FeatureColumn, raw_keys
 from estimatorkit.layers.feature_column.crossed import CrossedColumn
 from estimatorkit.layers.feature_column.features import Features, Raw
 from estimatorkit.layers.feature_column.numeric import BucketizedColumn

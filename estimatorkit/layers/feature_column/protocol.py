@@ -17,15 +17,14 @@ from estimatorkit.core.dtypes import float32, int64
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.feature_column.column_values import Ids, Sequence
+from estimatorkit.layers.feature_column.weights import WeightMaker
 from estimatorkit.ops.array import array, indexing
 from estimatorkit.ops.array.gather_nd import gather_nd
 from estimatorkit.ops.array.joining import stack
 from estimatorkit.ops.math import elementwise, reduce
 from estimatorkit.ops.sparse.sparse import sparse_tensor_to_dense
 from estimatorkit.ops.tables.feature_ids import ABSENT
-
-if TYPE_CHECKING:
-    from estimatorkit.layers.feature_column.columns import Ids, Sequence
 
 
 class IdsAndWeights(NamedTuple):
@@ -70,49 +69,6 @@ def sparse_ids(ids: Tensor, *, packed: bool = False) -> SparseTensor:
 
 def _overrides(column: Any, name: str, owner: type) -> bool:
     return getattr(type(column), name) is not getattr(owner, name)
-
-
-class State:
-    """TensorFlow's state manager of a layer: makes columns' variables, and knows them.
-
-    Args:
-        make: `WeightMaker.make`.
-    """
-
-    def __init__(self, make: Callable[..., Any]) -> None:
-        self._make = make
-        self._made: dict[tuple[Any, str], Any] = {}
-
-    def create_variable(
-        self,
-        feature_column: Any,
-        name: str,
-        shape: Any,
-        dtype: Any = None,
-        trainable: bool = True,
-        use_resource: bool = True,
-        initializer: Any = None,
-    ) -> Any:
-        """A new float32 variable of a column; `dtype` and `use_resource` count for nothing.
-
-        Raises:
-            ValueError: the column has one of this name.
-        """
-        if (feature_column, name) in self._made:
-            raise ValueError("Variable already exists.")
-        made = self._make(feature_column, name, shape, initializer, trainable)
-        self._made[feature_column, name] = made
-        return made
-
-    def get_variable(self, feature_column: Any, name: str) -> Any:
-        """The variable that `create_variable` made.
-
-        Raises:
-            ValueError: it has made none of this name.
-        """
-        if (feature_column, name) not in self._made:
-            raise ValueError(f"Could not find variable: {name} of column {feature_column.name}")
-        return self._made[feature_column, name]
 
 
 class ColumnProtocol:
@@ -239,14 +195,11 @@ class CategoricalProtocol:
 
 
 def _new_weights(collections: Any, trainable: bool | None) -> Any:
-    from estimatorkit.layers.feature_column.weights import WeightMaker
-
     return WeightMaker(collections or (), trainable is not False)
 
 
 def _weights_by(use: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     """A `WeightMaker` whose variables a state manager makes."""
-    from estimatorkit.layers.feature_column.weights import WeightMaker
 
     class Weights(WeightMaker):
         def make(
@@ -277,8 +230,6 @@ def _transform(self: Any, features: Any) -> Any:
 
 
 def _ids(column: Any, features: Any) -> Ids:
-    from estimatorkit.layers.feature_column.columns import Ids
-
     ids, weights = column._get_sparse_tensors(features)
     rows = sparse_tensor_to_dense(
         ids if ids.dtype is int64 else _with_values(ids, int64), ABSENT, validate_indices=False
@@ -300,8 +251,6 @@ def _dense_tensor(self: Any, features: Any, weights: Any) -> Any:
 
 
 def _sequence(self: Any, features: Any, weights: Any) -> Sequence:
-    from estimatorkit.layers.feature_column.columns import Sequence
-
     if _overrides(self, "_get_sequence_dense_tensor", SequenceProtocol):
         found = self._get_sequence_dense_tensor(features, weights.collections, weights.trainable)
     else:

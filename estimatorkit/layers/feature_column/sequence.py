@@ -22,12 +22,11 @@ from estimatorkit.layers.feature_column.categorical import (
     categorical_column_with_hash_bucket,
     categorical_column_with_identity,
 )
+from estimatorkit.layers.feature_column.column_values import Ids, Sequence
 from estimatorkit.layers.feature_column.columns import (
     CategoricalColumn,
-    Ids,
     OfColumn,
     OfFeature,
-    Sequence,
     SequenceDenseColumn,
 )
 from estimatorkit.layers.feature_column.features import Features

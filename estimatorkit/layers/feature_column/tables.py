@@ -15,7 +15,8 @@ from typing import Any
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.feature_column.columns import FeatureColumn, Ids
+from estimatorkit.layers.feature_column.column_values import Ids
+from estimatorkit.layers.feature_column.columns import FeatureColumn
 from estimatorkit.layers.feature_column.weights import variables_of
 from estimatorkit.ops.array import array, indexing
 from estimatorkit.ops.files.checkpoint_ops import restore_v2

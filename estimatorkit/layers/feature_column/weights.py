@@ -3,14 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.layers.feature_column.columns import FeatureColumn
-from estimatorkit.layers.feature_column.protocol import State
 from estimatorkit.ops.variables.variable_scope import VariableScope, get_variable, variable_scope
+
+if TYPE_CHECKING:
+    from estimatorkit.layers.feature_column.columns import FeatureColumn
+
+
+class State:
+    """TensorFlow's state manager of a layer: makes columns' variables, and knows them.
+
+    Args:
+        make: `WeightMaker.make`.
+    """
+
+    def __init__(self, make: Callable[..., Any]) -> None:
+        self._make = make
+        self._made: dict[tuple[Any, str], Any] = {}
+
+    def create_variable(
+        self,
+        feature_column: Any,
+        name: str,
+        shape: Any,
+        dtype: Any = None,
+        trainable: bool = True,
+        use_resource: bool = True,
+        initializer: Any = None,
+    ) -> Any:
+        """A new float32 variable of a column; `dtype` and `use_resource` count for nothing.
+
+        Raises:
+            ValueError: the column has one of this name.
+        """
+        if (feature_column, name) in self._made:
+            raise ValueError("Variable already exists.")
+        made = self._make(feature_column, name, shape, initializer, trainable)
+        self._made[feature_column, name] = made
+        return made
+
+    def get_variable(self, feature_column: Any, name: str) -> Any:
+        """The variable that `create_variable` made.
+
+        Raises:
+            ValueError: it has made none of this name.
+        """
+        if (feature_column, name) not in self._made:
+            raise ValueError(f"Could not find variable: {name} of column {feature_column.name}")
+        return self._made[feature_column, name]
 
 
 class WeightMaker:

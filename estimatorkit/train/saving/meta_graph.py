@@ -332,35 +332,3 @@ def _variable(graph: Graph, proto: Any, scope: str, variables: dict[str, Variabl
         with graph.as_default():
             variables[name] = Variable.from_proto(proto, scope)
     return variables[name]
-
-
-def import_meta_graph(
-    meta_graph_or_file: Any,
-    clear_devices: bool = False,
-    import_scope: str | None = None,
-    **kwargs: Any,
-) -> Any:
-    """Adds the graph and the collections of a file to the default graph.
-
-    Args:
-        meta_graph_or_file: a file that `export_meta_graph` or `Saver.save` wrote, or a
-            `MetaGraphDef`.
-        clear_devices: whether to leave out the devices.
-        import_scope: a name scope to put it under.
-        **kwargs: `input_map` and `return_elements`, see `import_graph_def`.
-
-    Returns:
-        A `Saver` of its variables; None where it has none.
-    """
-    from estimatorkit.train.saving.saver import Saver
-
-    loaded = load_meta_graph(meta_graph_or_file, clear_devices, import_scope, **kwargs)
-    if not loaded.variables:
-        return None
-    if loaded.saver_def is None:
-        return Saver(loaded.variables)
-    return Saver(
-        loaded.variables,
-        max_to_keep=loaded.saver_def.max_to_keep,
-        keep_checkpoint_every_n_hours=loaded.saver_def.keep_checkpoint_every_n_hours or 10000.0,
-    )

@@ -58,6 +58,7 @@ from estimatorkit.train.saving.checkpoint_compatibility import (
     with_wholes,
 )
 from estimatorkit.train.saving.column_notes import changed_columns, noted_columns
+from estimatorkit.train.saving.meta_graph import export_meta_graph, load_meta_graph
 
 _NEVER = 10000.0  # hours
 
@@ -287,8 +288,6 @@ class Saver:
         """The default graph with its collections as a `MetaGraphDef` (see
         `train.export_meta_graph`).
         """
-        from estimatorkit.train.saving.meta_graph import export_meta_graph
-
         if collection_list is None:  # checks hold Python functions, which no file can; its own
             # settings are `saver_def`
             left_out = (STEP_CHECKS, GraphKeys.SAVERS)
@@ -580,3 +579,33 @@ def _vocabularies(graph: Graph) -> dict[str, Any]:
     if not graph.get_collection(VOCABULARY_FILES):
         return {}
     return vocabulary_fingerprints(graph)
+
+
+def import_meta_graph(
+    meta_graph_or_file: Any,
+    clear_devices: bool = False,
+    import_scope: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Adds the graph and the collections of a file to the default graph.
+
+    Args:
+        meta_graph_or_file: a file that `export_meta_graph` or `Saver.save` wrote, or a
+            `MetaGraphDef`.
+        clear_devices: whether to leave out the devices.
+        import_scope: a name scope to put it under.
+        **kwargs: `input_map` and `return_elements`, see `import_graph_def`.
+
+    Returns:
+        A `Saver` of its variables; None where it has none.
+    """
+    loaded = load_meta_graph(meta_graph_or_file, clear_devices, import_scope, **kwargs)
+    if not loaded.variables:
+        return None
+    if loaded.saver_def is None:
+        return Saver(loaded.variables)
+    return Saver(
+        loaded.variables,
+        max_to_keep=loaded.saver_def.max_to_keep,
+        keep_checkpoint_every_n_hours=loaded.saver_def.keep_checkpoint_every_n_hours or 10000.0,
+    )

@@ -1,0 +1,173 @@
+"""`CallbackList`: several callbacks, called in turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.core.nest import flatten
+from estimatorkit.keras.callback import History, Logs
+from estimatorkit.keras.callback_output import ProgbarLogger
+
+
+class CallbackList:
+    """Callbacks that are called in turn.
+
+    Args:
+        callbacks: a callback, or a list of them.
+        add_history: whether to add a `History` where there is none.
+        add_progbar: whether to add a `ProgbarLogger` where there is none.
+        model: the model.
+        params: 'verbose', 'epochs', 'steps'.
+    """
+
+    def __init__(
+        self,
+        callbacks: Any = None,
+        add_history: bool = False,
+        add_progbar: bool = False,
+        model: Any = None,
+        **params: Any,
+    ) -> None:
+        self.callbacks: list[Any] = [] if callbacks is None else flatten(callbacks)
+        self.model: Any = None
+        self.params: dict[str, Any] = {}
+        self._last_logs: dict[str, Any] = {}
+        if add_progbar and not any(isinstance(each, ProgbarLogger) for each in self.callbacks):
+            self.append(ProgbarLogger(count_mode="steps"))
+        if add_history and not any(isinstance(each, History) for each in self.callbacks):
+            self.append(History())
+        if model is not None:
+            self.set_model(model)
+        if params:
+            self.set_params(params)
+
+    def append(self, callback: Any) -> None:
+        """Adds a callback."""
+        self.callbacks.append(callback)
+
+    def set_params(self, params: dict[str, Any]) -> None:
+        """Gives all of them the parameters of the training."""
+        self.params = params
+        for callback in self.callbacks:
+            callback.set_params(params)
+
+    def set_model(self, model: Any) -> None:
+        """Gives all of them the model, and the model the `History`."""
+        self.model = model
+        for callback in self.callbacks:
+            if isinstance(callback, History):
+                model.history = callback
+            callback.set_model(model)
+
+    @property
+    def history(self) -> Any:
+        """The `History` among them, or None."""
+        return next((each for each in self.callbacks if isinstance(each, History)), None)
+
+    @property
+    def wants_batches(self) -> bool:
+        """Whether one of them must be called for every batch of a training."""
+        return any(callback.wants_batches("train") for callback in self.callbacks)
+
+    @property
+    def wants_test_batches(self) -> bool:
+        """Whether one of them must be called for every batch of an evaluation."""
+        return any(callback.wants_batches("test") for callback in self.callbacks)
+
+    @property
+    def wants_predict_batches(self) -> bool:
+        """Whether one of them must be called for every batch of a prediction."""
+        return any(callback.wants_batches("predict") for callback in self.callbacks)
+
+    @property
+    def wants_epochs(self) -> bool:
+        """Whether one of them must be called right after each epoch."""
+        return any(callback.wants_epochs() for callback in self.callbacks)
+
+    def first_epoch(self, epoch: int) -> int:
+        """The epoch that a training begins with, which would begin with `epoch`; asked for after
+        `on_train_begin` (`BackupAndRestore`).
+        """
+        for callback in self.callbacks:
+            epoch = callback.first_epoch(epoch)
+        return epoch
+
+    def after_steps(self, count: int) -> None:
+        """Tells each."""
+        self._call("after_steps", count)
+
+    def _call(self, hook: str, *args: Any) -> None:
+        for callback in self.callbacks:
+            getattr(callback, hook)(*args)
+
+    def on_batch_begin(self, batch: int, logs: Logs = None) -> None:
+        """`on_train_batch_begin`."""
+        self.on_train_batch_begin(batch, logs)
+
+    def on_batch_end(self, batch: int, logs: Logs = None) -> None:
+        """`on_train_batch_end`."""
+        self.on_train_batch_end(batch, logs)
+
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
+        """Calls this hook of each."""
+        self._call("on_epoch_begin", epoch, _dict(logs))
+
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
+        """Calls this hook of each, with one dict."""
+        self._last_logs = _dict(logs)
+        self._call("on_epoch_end", epoch, self._last_logs)
+
+    def on_train_batch_begin(self, batch: int, logs: Logs = None) -> None:
+        """Calls this hook of each."""
+        self._call("on_train_batch_begin", batch, _dict(logs))
+
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
+        """Calls this hook of each, with one dict."""
+        self._call("on_train_batch_end", batch, _dict(logs))
+
+    def on_test_batch_begin(self, batch: int, logs: Logs = None) -> None:
+        """Calls this hook of each."""
+        self._call("on_test_batch_begin", batch, _dict(logs))
+
+    def on_test_batch_end(self, batch: int, logs: Logs = None) -> None:
+        """Calls this hook of each, with one dict."""
+        self._call("on_test_batch_end", batch, _dict(logs))
+
+    def on_predict_batch_begin(self, batch: int, logs: Logs = None) -> None:
+        """Calls this hook of each."""
+        self._call("on_predict_batch_begin", batch, _dict(logs))
+
+    def on_predict_batch_end(self, batch: int, logs: Logs = None) -> None:
+        """Calls this hook of each, with one dict."""
+        self._call("on_predict_batch_end", batch, _dict(logs))
+
+    def on_train_begin(self, logs: Logs = None) -> None:
+        """Calls this hook of each."""
+        self._call("on_train_begin", _dict(logs))
+
+    def on_train_end(self, logs: Logs = None) -> None:
+        """Calls this hook of each, with the logs of the last epoch."""
+        self._call("on_train_end", self._last_logs if logs is None else logs)
+
+    def on_test_begin(self, logs: Logs = None) -> None:
+        """Calls this hook of each."""
+        self._call("on_test_begin", _dict(logs))
+
+    def on_test_end(self, logs: Logs = None) -> None:
+        """Calls this hook of each."""
+        self._call("on_test_end", _dict(logs))
+
+    def on_predict_begin(self, logs: Logs = None) -> None:
+        """Calls this hook of each."""
+        self._call("on_predict_begin", _dict(logs))
+
+    def on_predict_end(self, logs: Logs = None) -> None:
+        """Calls this hook of each."""
+        self._call("on_predict_end", _dict(logs))
+
+    def __iter__(self) -> Any:
+        return iter(self.callbacks)
+
+
+def _dict(logs: Logs) -> dict[str, Any]:
+    return {} if logs is None else logs

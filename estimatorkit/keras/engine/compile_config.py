@@ -1,0 +1,139 @@
+"""What `compile` was given, as plain values, and what a file of a model holds."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from estimatorkit.keras.engine import model_config
+from estimatorkit.keras.engine.weights import StoredLayer
+from estimatorkit.layers.serialization import get_registered_object
+
+_log = logging.getLogger("estimatorkit")
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a file holds.
+
+    Attributes:
+        layers: the layers that have weights, in order.
+        optimizer: the optimizer's variables, in order.
+        model: the model as {'class_name', 'config'}, where it is there.
+        compiled: what `compile` was given, as plain values.
+        epoch: the last epoch that was trained, where it is there.
+    """
+
+    layers: Sequence[StoredLayer]
+    optimizer: Sequence[NDArray[Any]] = ()
+    model: Any = None
+    compiled: Any = None
+    epoch: int | None = None
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """All arrays by name."""
+        found = {f"optimizer/{number}": value for number, value in enumerate(self.optimizer)}
+        for layer in self.layers:
+            found |= {f"layers/{layer.name}/{key}": value for key, value in layer.weights}
+        return found
+
+    def state(self) -> dict[str, Any]:
+        """All but the arrays, as JSON has it."""
+        return {
+            "kind": "keras",
+            "layers": [[each.name, [key for key, _ in each.weights]] for each in self.layers],
+            "optimizer_weights": len(self.optimizer),
+            "model": self.model,
+            "compiled": self.compiled,
+            "epoch": self.epoch,
+        }
+
+
+def compile_config(model: Any) -> Any:
+    """What `compile` was given, as plain values; None where it was not called, or, with a warning,
+    where a part has no name.
+    """
+    from estimatorkit.keras import losses, metrics, optimizers
+
+    compiled = model._compiled
+    if compiled is None:
+        return None
+    try:
+        if not hasattr(compiled.optimizer, "get_config"):
+            raise ValueError(f"{type(compiled.optimizer).__name__} does not describe itself")
+        with model.graph.as_default():
+            optimizer = optimizers.serialize(compiled.optimizer)
+        return model_config.plain_value(
+            {
+                "optimizer": optimizer,
+                "loss": _each(_named(losses.serialize), compiled.loss),
+                "metrics": _each(_named(metrics.serialize), compiled.given_metrics),
+                "loss_weights": compiled.given_loss_weights,
+                "weighted_metrics": _each(
+                    _named(metrics.serialize), compiled.given_weighted_metrics
+                ),
+            },
+            model.name,
+        )
+    except (ValueError, NotImplementedError) as error:
+        _log.warning(
+            "The model %r is saved without what compile() was given, because a part of it has no "
+            "name: compile it after loading. %s",
+            *(model.name, error),
+        )
+        return None
+
+
+def compile_from_config(
+    model: Any, config: Any, custom_objects: Mapping[str, Any] | None = None
+) -> None:
+    """Compiles a model as `compile_config` described.
+
+    Raises:
+        ValueError: a name is unknown.
+    """
+    from estimatorkit.keras import losses, optimizers
+
+    def metric(value: Any) -> Any:
+        return _metric(value, custom_objects)
+
+    with model.graph.as_default():
+        optimizer = optimizers.deserialize(config["optimizer"], custom_objects)
+    model.compile(
+        optimizer,
+        loss=_each(lambda each: losses.deserialize(each, custom_objects), config.get("loss")),
+        metrics=_each(metric, config.get("metrics")),
+        loss_weights=config.get("loss_weights"),
+        weighted_metrics=_each(metric, config.get("weighted_metrics")),
+    )
+
+
+def _metric(value: Any, custom_objects: Mapping[str, Any] | None) -> Any:
+    """A metric; names stay names, by which logs are called."""
+    from estimatorkit.keras import metrics
+
+    named = isinstance(value, str) and get_registered_object(value, custom_objects) is None
+    if named and value.lower() in ("accuracy", "acc", "crossentropy", "ce"):
+        return value  # which one depends on the outputs
+    found = metrics.deserialize(value, custom_objects)
+    return value if named else found
+
+
+def _each(function: Callable[[Any], Any], value: Any) -> Any:
+    """A function on each leaf; names and {'class_name', ...} are leaves."""
+    if value is None:
+        return None
+    if isinstance(value, (list, tuple)):
+        return [_each(function, each) for each in value]
+    if isinstance(value, Mapping) and "class_name" not in value:
+        return {key: _each(function, each) for key, each in value.items()}
+    return function(value)
+
+
+def _named(serialize: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What describes an object; a name describes itself."""
+    return lambda value: value if isinstance(value, str) else serialize(value)
