@@ -3,6 +3,7 @@
 `tables.MODULES` says which modules `estimatorkit.compat.v1` has, what stands behind each and which
 names are added. They import as real ones do (`import estimatorkit.compat.v1.keras.layers`,
 `from estimatorkit.compat.later import sentence
+from estimatorkit.compat.later import sentence
 from estimatorkit.compat.v1.contrib import rnn`), and fetch a name when it is first used.
 """
 
@@ -19,6 +20,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from estimatorkit.compat.later import sentence
 from estimatorkit.core.errors import did_you_mean
 from estimatorkit.lazy import names, public_names
 

@@ -13,10 +13,10 @@ from estimatorkit.compat.contrib.learn_estimators import Learner, as_receiver_fn
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.evaluation.continuous_evaluation import SpecEvaluator
-from estimatorkit.estimator.evaluation.evaluated_training import train_and_evaluate
 from estimatorkit.estimator.run_config import RunConfig as EstimatorRunConfig
 from estimatorkit.estimator.serving.exporters import Exporter, LatestExporter
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
+from estimatorkit.estimator.training_and_evaluation import train_and_evaluate
 from estimatorkit.lazy import listing
 from estimatorkit.train.hooks.checkpoint_hooks import CheckpointSaverListener
 from estimatorkit.train.hooks.hooks import SessionRunHook
