@@ -14,19 +14,25 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -
 # Three for two cores: the tests of clusters mostly wait for their processes.
 TEST_PROCESSES ?= 3
 
-.PHONY: help quickstart test check format benchmark clean
+.PHONY: help quickstart test test-all check format benchmark clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /\1|/' | \
+	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
 		awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
 quickstart: $(VENV)/installed ## install into .venv, then train and evaluate on Iris
 	@echo "estimatorkit run configs/iris_dnn.yaml"
 	@$(BIN)/estimatorkit run configs/iris_dnn.yaml
 
-test: $(VENV)/installed-test ## install with [test], then run the tests
-	@echo "Running the tests ($(TEST_PROCESSES) processes)"
-	@$(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist worksteal
+PYTEST = $(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist worksteal
+
+test: $(VENV)/installed-test ## install with [test], then run the quick tests (minutes)
+	@echo "Running the quick tests ($(TEST_PROCESSES) processes)"
+	@$(PYTEST) -m "not slow"
+
+test-all: $(VENV)/installed-test ## the same, and the long sweeps, trainings and clusters
+	@echo "Running all tests ($(TEST_PROCESSES) processes)"
+	@$(PYTEST)
 
 check: $(VENV)/installed-dev ## formatting, lint and types
 	@echo "Formatting (ruff format --check)"

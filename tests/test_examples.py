@@ -27,6 +27,7 @@ def load_example(name: str) -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
 def test_iris_learns_with_each_seed(
     seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -61,6 +62,7 @@ def test_ridge_regression_finds_what_the_formula_says(capsys: pytest.CaptureFixt
     assert len(costs) == 11
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_digits")
 def test_mnist_softmax_is_the_same_by_feeds_and_by_a_dataset() -> None:
     result = load_example("mnist_softmax").main(steps=300)
@@ -68,6 +70,7 @@ def test_mnist_softmax_is_the_same_by_feeds_and_by_a_dataset() -> None:
     assert result["accuracy_by_dataset"] == pytest.approx(result["accuracy"], abs=0.005)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_digits")
 def test_mnist_dnn_exports_the_best_of_its_evaluations(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -80,6 +83,7 @@ def test_mnist_dnn_exports_the_best_of_its_evaluations(
     assert re.search(r"a \d taken for a \d \(\d+% sure\)", capsys.readouterr().out)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_digits")
 @pytest.mark.parametrize("network", ["slides", "tutorial"])
 def test_mnist_cnn_learns_and_its_export_answers(
@@ -99,6 +103,7 @@ def test_mnist_cnn_learns_and_its_export_answers(
         assert sum(a == b for a, b in zip(found, labels, strict=True)) >= 7
 
 
+@pytest.mark.slow
 def test_mnist_keras_hands_its_weights_to_the_estimator(
     few_digits: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -113,6 +118,7 @@ def test_mnist_keras_hands_its_weights_to_the_estimator(
     assert "Total params: 693962" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_census_learns_more_than_always_no(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -130,6 +136,7 @@ def test_census_learns_more_than_always_no(
     assert "marital_status" in {column for _, column in weights}
 
 
+@pytest.mark.slow
 def test_automobile_prices_are_told_better_than_by_their_mean(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,6 +163,7 @@ def run_script_of_readme(part: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_readme_script_of_an_estimator_runs() -> None:
     printed = run_script_of_readme("DNNClassifier(")
     accuracy = re.search(r"'accuracy': (?:np\.float32\()?([\d.]+)", printed)
@@ -164,6 +172,7 @@ def test_readme_script_of_an_estimator_runs() -> None:
     assert printed.splitlines()[-1].count("np.int64") == 30
 
 
+@pytest.mark.slow
 def test_readme_script_of_a_keras_model_runs() -> None:
     *epochs, evaluation = run_script_of_readme("keras.Sequential").splitlines()
     assert sum(line.startswith("Epoch ") for line in epochs) == 5
@@ -171,6 +180,7 @@ def test_readme_script_of_a_keras_model_runs() -> None:
     assert accuracy >= 0.85
 
 
+@pytest.mark.slow
 def test_readme_script_of_data_runs() -> None:
     rows = sorted(re.findall(r"\[+([\d. ]+)\]", run_script_of_readme("indicator_column")))
     assert [[float(each) for each in row.split()] for row in rows] == [
@@ -181,6 +191,7 @@ def test_readme_script_of_data_runs() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_readme_script_of_a_graph_runs() -> None:
     """The loop ends after the first step that passes the limit; the slope is its closed form."""
     printed = run_script_of_readme("while_loop")

@@ -60,6 +60,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return estimator
 
 
+@pytest.mark.slow
 def test_weights_have_the_names_of_words_ranges_and_combinations(model: Any) -> None:
     frame = linear_weights(model)
     assert list(frame.columns) == ["column", "value", "weight"]
@@ -97,6 +98,7 @@ def test_the_names_of_a_cross_are_those_of_the_buckets_that_are_used(model: Any)
         np.testing.assert_allclose(rest, own["weight"], atol=1e-5)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -117,6 +119,7 @@ def test_a_feature_without_influence_has_importance_0(
     assert frame.filter(like="repeat_").shape == (4, repeats)
 
 
+@pytest.mark.slow
 def test_importance_is_what_shuffling_by_hand_gives_in_few_calls(
     model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,6 +122,7 @@ def unsafe_uses(source: str, path: Path) -> list[str]:
     return [f"{relative(path)}:{line} {what}" for line, what in sorted(found)]
 
 
+@pytest.mark.slow
 def test_folders_import_only_upwards() -> None:
     violations = [bad for path in SOURCES for bad in order_violations(path.read_text(), path)]
     assert not violations, "\n".join(violations)
@@ -139,6 +140,7 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     graphlib.TopologicalSorter(graph).prepare()  # CycleError names the files of a circle
 
 
+@pytest.mark.slow
 def test_nothing_is_unpickled_evaluated_or_run_by_a_shell() -> None:
     uses = [bad for path in SOURCES for bad in unsafe_uses(path.read_text(), path)]
     assert not uses, "\n".join(uses)
@@ -183,6 +185,7 @@ def test_the_safety_check_itself(source: str) -> None:
     assert not unsafe_uses(safe, PACKAGE / "core/x.py")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("use", "heavy"),
     [
@@ -238,6 +241,7 @@ def test_configs_load_and_teach(path: Path, tmp_path: Path) -> None:
     assert len(text.splitlines()) <= 60
 
 
+@pytest.mark.slow
 def test_every_module_opens_with_its_contract() -> None:
     without = [
         relative(path)

@@ -52,6 +52,7 @@ def two_classes(rows: int = 96) -> tuple[NDArray[Any], NDArray[Any]]:
     return X, np.where(X[:, 0] + (X[:, 1] - 1000) / 100 > 0, "yes", "no")
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     CHECKED, expected_failed_checks=lambda estimator: EXPECTED_TO_FAIL, xfail_strict=True
 )
@@ -59,6 +60,7 @@ def test_all_checks(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
 
 
+@pytest.mark.slow
 def test_words_as_labels_and_columns_of_a_frame_of_all_kinds() -> None:
     X, y = two_classes(160)
     frame = pd.DataFrame(
@@ -83,6 +85,7 @@ def test_words_as_labels_and_columns_of_a_frame_of_all_kinds() -> None:
         model.predict(frame[["color", "number", "when"]])
 
 
+@pytest.mark.slow
 def test_a_copy_predicts_the_same_and_the_folder_goes_with_the_model() -> None:
     X, y = two_classes()
     model = SKLinearClassifier(epochs=2, random_state=3).fit(X, y)
@@ -102,6 +105,7 @@ def test_a_copy_predicts_the_same_and_the_folder_goes_with_the_model() -> None:
     assert not hasattr(clone(twin), "classes_")
 
 
+@pytest.mark.slow
 def test_random_state_is_the_model_to_the_bit_and_columns_are_standardized() -> None:
     X, y = two_classes()
     one, same, raw = (
@@ -114,6 +118,7 @@ def test_random_state_is_the_model_to_the_bit_and_columns_are_standardized() -> 
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_searches_pipelines_and_calibration() -> None:
     X, y = two_classes()
     model = SKLinearClassifier(epochs=60, random_state=0)
@@ -132,6 +137,7 @@ def test_searches_pipelines_and_calibration() -> None:
     assert calibrated.score(X, y) > 0.9
 
 
+@pytest.mark.slow
 def test_weights_and_training_on() -> None:
     X = np.zeros((40, 1))
     y = np.arange(40) % 2
@@ -146,6 +152,7 @@ def test_weights_and_training_on() -> None:
         SKBaselineClassifier(steps=1).partial_fit(X, y, classes=[0, 2])
 
 
+@pytest.mark.slow
 def test_training_ends_when_the_loss_on_rows_set_aside_does_not_shrink() -> None:
     X, _ = two_classes(64)
     y = np.random.default_rng(5).integers(0, 2, 64)  # nothing to learn
@@ -170,6 +177,7 @@ def test_training_ends_when_the_loss_on_rows_set_aside_does_not_shrink() -> None
         SKDNNClassifier(patience=2).fit(X, y)
 
 
+@pytest.mark.slow
 def test_a_loss_on_rows_set_aside_may_be_infinite() -> None:
     X, y = np.arange(8.0)[:, None], np.zeros(8)
     settings = {"epochs": 3, "validation_fraction": 0.5, "patience": 2, "random_state": 0}
@@ -190,6 +198,7 @@ def test_arguments_of_the_estimator_are_parameters_before_they_are_given() -> No
         model.set_params(n_classes=3)  # that is learnt of the labels
 
 
+@pytest.mark.slow
 def test_several_labels_a_row_and_a_model_of_ones_own(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     X = random.normal(size=(128, 2))

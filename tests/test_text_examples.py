@@ -18,6 +18,7 @@ def reviews(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ESTIMATORKIT_DATA_DIR", str(data_dir("rt-polarity").parent))
 
 
+@pytest.mark.slow
 def test_word2vec_brings_numerals_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -68,6 +69,7 @@ def test_sentence_cnn_begins_with_rows_learnt_elsewhere(tmp_path: Path) -> None:
 # both reach the 0.72 that benchmarks/examples.py asks for.
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("reviews")
 def test_sentence_cnn_tells_praise(tmp_path: Path) -> None:
     result = load_example("sentence_cnn").main(
@@ -78,6 +80,7 @@ def test_sentence_cnn_tells_praise(tmp_path: Path) -> None:
     assert result["auc"] >= 0.73
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("reviews")
 def test_text_lstm_tells_praise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = load_example("text_lstm").main(

@@ -138,6 +138,7 @@ def test_rejection_sampling() -> None:
     assert 60 < len(values) < 140  # 200 examples, a half of which is taken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("initial", [None, [0.2, 0.8, 0.0]])
 def test_stratified_sampling(initial: Any) -> None:
     with tf.Graph().as_default():

@@ -69,6 +69,7 @@ def test_scores_and_the_likeliest_tags(data: dict[str, Any]) -> None:
     assert found[0][3] == found[3][3] == 0.0  # an empty sequence
 
 
+@pytest.mark.slow
 def test_training_with_unknown_sizes(data: dict[str, Any]) -> None:
     tf.set_random_seed(1)
     scores = tf.placeholder(tf.float32, [None, None, TAGS])

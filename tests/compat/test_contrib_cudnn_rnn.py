@@ -13,6 +13,7 @@ cudnn_rnn = tf.contrib.cudnn_rnn
 STEPS = np.random.RandomState(0).randn(4, 2, 3).astype(np.float32)
 
 
+@pytest.mark.slow
 def test_an_lstm_of_two_layers_and_directions() -> None:
     with tf.Graph().as_default():
         layer = cudnn_rnn.CudnnLSTM(2, 5, direction="bidirectional")

@@ -52,6 +52,7 @@ def test_strings_and_their_places() -> None:
         assert session.run(names).tolist() == [b"b", b"UNK"]
 
 
+@pytest.mark.slow
 def test_columns() -> None:
     layers = tf.contrib.layers
     age = layers.real_valued_column("age")

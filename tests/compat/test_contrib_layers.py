@@ -45,6 +45,7 @@ def test_fully_connected_has_weights_and_biases_and_relu() -> None:
     np.testing.assert_allclose(run(one), [[1.0, 1.0], [0.25, 0.25]])
 
 
+@pytest.mark.slow
 def test_convolutions_and_pooling_say_what_tf_contrib_says() -> None:
     x = tf.constant(IMAGE)
     normalized = {"normalizer_fn": layers.batch_norm, "normalizer_params": {"scale": True}}

@@ -45,6 +45,7 @@ def test_an_experiment_is_run(tmp_path: Path) -> None:
     assert len(lines) == 2  # at each checkpoint
 
 
+@pytest.mark.slow
 def test_it_exports_at_the_end(tmp_path: Path) -> None:
     def serving_input_fn() -> Any:
         features = tf.placeholder(tf.float32, [None], "features")

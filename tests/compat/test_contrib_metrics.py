@@ -34,6 +34,7 @@ def updated(made: dict[str, Any]) -> dict[str, Any]:
         return values
 
 
+@pytest.mark.slow
 def test_older_metrics_take_predictions_first() -> None:
     older, now = tf.contrib.metrics, tf.metrics
     decided = CHANCES > 0.5
@@ -74,6 +75,7 @@ def test_older_signatures_begin_with_predictions() -> None:
         tf.contrib.metrics.streaming_accuracy(LABELS, LABELS, weight=1)
 
 
+@pytest.mark.slow
 def test_the_f1_score_is_the_best_over_thresholds() -> None:
     found = updated(
         {

@@ -147,6 +147,7 @@ def test_a_residual_network_has_its_blocks_as_end_points(version: int) -> None:
     assert ("r/conv1/biases" in biases) is (version == 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [1, 2])
 def test_dilation_computes_what_striding_computes(version: int) -> None:
     images = tf.constant(np.random.RandomState(0).uniform(size=[1, 33, 33, 3]).astype(np.float32))

@@ -145,6 +145,7 @@ def test_spatial_softmax_gives_expected_places(data_format: str) -> None:
     assert [each.op.name for each in tf.global_variables()] == ["spatial_softmax/temperature"]
 
 
+@pytest.mark.slow
 def test_layers_of_three_dimensions_and_elu() -> None:
     cube = tf.ones([1, 4, 4, 4, 2])
     assert layers.max_pool3d(cube, [2, 2, 2]).shape.as_list() == [1, 2, 2, 2, 2]

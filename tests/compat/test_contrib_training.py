@@ -29,6 +29,7 @@ def gradient_step(**arguments: Any) -> Any:
     )
 
 
+@pytest.mark.slow
 def test_training_and_evaluation_of_slim(tmp_path: Path) -> None:
     with tf.Graph().as_default():
         line()
@@ -83,6 +84,7 @@ def test_training_goes_on_and_calls_the_function_of_steps(tmp_path: Path) -> Non
         slim.learning.train(tf.constant(1.0), str(tmp_path), number_of_steps=0)
 
 
+@pytest.mark.slow
 def test_gradients_are_scaled_and_clipped() -> None:
     w, _ = line()
     other = tf.get_variable("other", [2], initializer=tf.ones_initializer())
@@ -110,6 +112,7 @@ def test_gradients_are_scaled_and_clipped() -> None:
             training.multiply_gradients(*(wrong or ((), {"w": 2.0})))
 
 
+@pytest.mark.slow
 def test_the_loop_of_contrib_training(tmp_path: Path) -> None:
     line()
     op = training.create_train_op(

@@ -66,6 +66,7 @@ def logged() -> Iterator[io.StringIO]:
     logger.setLevel(level)
 
 
+@pytest.mark.slow
 def test_cnn_mnist(tmp_path: Path, logged: io.StringIO) -> None:
     classifier = tf.estimator.Estimator(model_fn=cnn_model_fn, model_dir=str(tmp_path))
     logging_hook = tf.train.LoggingTensorHook(
@@ -118,6 +119,7 @@ def census_input_fn(data_file: str, num_epochs: int, shuffle: bool, batch_size: 
     return dataset.repeat(num_epochs).batch(batch_size)
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_wide_deep_census(tmp_path: Path) -> None:
     parser = argparse.ArgumentParser()
@@ -234,6 +236,7 @@ def skeleton_model_fn(features: Any, labels: Any, mode: Any, params: Any) -> Any
     )
 
 
+@pytest.mark.slow
 def test_a_transformer_s_skeleton_on_what_there_is(tmp_path: Path) -> None:
     ids = RANDOM.integers(0, 20, (24, 6)).astype(np.int32)
     sizes = []
@@ -277,6 +280,7 @@ def test_a_transformer_s_skeleton_on_what_there_is(tmp_path: Path) -> None:
 # -- Keras
 
 
+@pytest.mark.slow
 def test_keras_mnist_mlp(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from estimatorkit.compat.v1.keras.layers import Dense, Dropout
     from estimatorkit.compat.v1.keras.models import Sequential
@@ -389,6 +393,7 @@ def learn_model_fn(features: Any, targets: Any, mode: Any, params: Any) -> Any:
     )
 
 
+@pytest.mark.slow
 def test_contrib_learn_of_ones_own(tmp_path: Path) -> None:
     learn = tf.contrib.learn
     estimator = learn.Estimator(
@@ -408,6 +413,7 @@ def test_contrib_learn_of_ones_own(tmp_path: Path) -> None:
         estimator.fit(steps=1)
 
 
+@pytest.mark.slow
 def test_contrib_learn_premade_in_an_experiment(tmp_path: Path) -> None:
     learn = tf.contrib.learn
 

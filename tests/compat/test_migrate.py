@@ -317,6 +317,7 @@ def test_exit_codes(tmp_path: Path) -> None:
     assert migrate().exit_code == 2
 
 
+@pytest.mark.slow
 def test_a_migrated_program_runs(tmp_path: Path) -> None:
     script = tmp_path / "add.py"
     script.write_text(

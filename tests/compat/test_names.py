@@ -222,6 +222,7 @@ PRIVATE = json.loads((FILES / "private_names.json").read_text("utf-8"))["names"]
 TWINS = {"python.ops.random_crop_ops.random_crop"}
 
 
+@pytest.mark.slow
 def test_private_paths_give_the_public_objects() -> None:
     """Wherever TensorFlow defines what is public, its name is found there, the same object."""
     others = []
@@ -356,6 +357,7 @@ def test_operands_have_tensorflow_s_names_and_order() -> None:
         tf.atan2(1.0)
 
 
+@pytest.mark.slow
 def test_compat_is_found_from_the_top_level() -> None:
     program = (
         "import estimatorkit as tf\n"

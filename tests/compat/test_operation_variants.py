@@ -130,6 +130,7 @@ def test_images_changed_by_a_seed_alone(change: Any) -> None:
     assert any(each.tolist() != results[0].tolist() for each in results[2:])
 
 
+@pytest.mark.slow
 def test_qualities_of_jpeg_by_a_seed_alone() -> None:
     image = tf.constant(np.random.RandomState(1).rand(8, 8, 3).astype(np.float32))
     made = [tf.image.stateless_random_jpeg_quality(image, 5, 90, [seed, 2]) for seed in (1, 1, 4)]

@@ -76,6 +76,7 @@ def test_import_statements() -> None:
     assert tag_constants.TRAINING == "train"
 
 
+@pytest.mark.slow
 def test_a_predictor_of_an_estimator(tmp_path: Path) -> None:
     column = tf.feature_column.numeric_column("x")
     estimator = tf.estimator.LinearRegressor([column], model_dir=tmp_path / "model")
@@ -93,6 +94,7 @@ def test_a_predictor_of_an_estimator(tmp_path: Path) -> None:
     predict.session.close()
 
 
+@pytest.mark.slow
 def test_the_network_of_the_tutorial() -> None:
     from estimatorkit.compat.v1.examples.tutorials.mnist import mnist
 

@@ -128,6 +128,7 @@ def test_what_may_be_fed_and_fetched() -> None:
             session.run(b)
 
 
+@pytest.mark.slow
 def test_threads_train_one_model_through_one_session() -> None:
     """As asynchronous reinforcement learning does; a run's results are another's to take over."""
     with tf.Graph().as_default(), tf.Session() as session:
@@ -181,6 +182,7 @@ print("end")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("work", "capacity"), [(400, 10000), (1, 2)])
 def test_the_program_ends_while_daemon_threads_run(work: int, capacity: int) -> None:
     """Computing, and waiting for room: neither an abort nor a thread's traceback."""
@@ -269,6 +271,7 @@ def test_functions_of_sparse_tensors() -> None:
     assert (same.indices.tolist(), same.values.tolist()) == ([2], [[2]])
 
 
+@pytest.mark.slow
 def test_ctc_of_more_labels_is_no_new_compilation() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         logits = tf.constant(np.sin(np.arange(12 * 2 * 5)).reshape(12, 2, 5), tf.float32)

@@ -218,6 +218,7 @@ def test_attributes_are_replaced_and_put_back() -> None:
     assert os.path.exists is before
 
 
+@pytest.mark.slow
 def test_jacobians_by_backpropagation_and_by_differences() -> None:
     at = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
     with tf.Graph().as_default(), tf.Session():

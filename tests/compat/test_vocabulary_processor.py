@@ -59,6 +59,7 @@ def test_a_tokenizer_of_one_s_own() -> None:
     np.testing.assert_array_equal(list(processor.fit_transform(iter(["aba"]))), [[1, 2, 1]])
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=20), max_size=5))
 def test_what_is_written_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, documents: list[str]

@@ -127,6 +127,7 @@ def test_closing_the_session_ends_a_loop_of_another_thread() -> None:
     assert "the session was closed" in str(found[0])
 
 
+@pytest.mark.slow
 def test_the_gradient_of_an_endless_loop_and_loops_in_functions_end() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder_with_default(1.5, [])

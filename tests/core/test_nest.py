@@ -33,6 +33,7 @@ STRUCTURES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(STRUCTURES, st.booleans())
 @settings(max_examples=150, deadline=None)
 def test_pack_is_the_inverse_of_flatten(structure: Any, lists_are_leaves: bool) -> None:

@@ -167,6 +167,7 @@ def test_dtypes_and_shapes_of_variables() -> None:
     assert Variable(lambda: constant([1.0, 2.0])).shape == (2,)
 
 
+@pytest.mark.slow
 def test_operators() -> None:
     v = Variable([1.0, -2.0])
     session = initialized()
@@ -352,6 +353,7 @@ def test_integer_initializer() -> None:
     assert set(initialized().run(whole)) == {0, 1, 2, 3}
 
 
+@pytest.mark.slow
 def test_initial_values() -> None:
     zeros = get_variable("zeros", [2], initializer=Zeros)
     whole = get_variable("whole", [2], int32)

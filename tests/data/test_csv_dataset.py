@@ -106,6 +106,7 @@ def _small_chunks(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(csv_files.CsvFormat.__init__, "__defaults__", (False, False, size))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", [1, 40, None])
 @pytest.mark.parametrize("compression", [None, "GZIP"])
 def test_every_position_is_exact(
@@ -271,6 +272,7 @@ def test_bad_rows_are_named_by_file_line_and_column(case: str, tmp_path: Path) -
         assert part in str(caught.value)
 
 
+@pytest.mark.slow
 def test_headers_that_do_not_do(tmp_path: Path) -> None:
     one, two = tmp_path / "a.csv", tmp_path / "b.csv"
     one.write_text("a,b,a\n1,2,3\n")
@@ -369,6 +371,7 @@ _CELLS = st.sampled_from(
 _LINES = st.lists(st.lists(_CELLS, min_size=1, max_size=4).map(",".join), max_size=8)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -430,6 +433,7 @@ def test_well_formed_chunks_are_parsed_at_once(
         assert _elements(CASES[name](TF, lambda file: str(folder / file)))
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     path = tmp_path / "big.csv"
     line = b'123456,1.5,some text,"quoted, text",%d\n'

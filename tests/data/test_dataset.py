@@ -277,6 +277,7 @@ def test_a_predicate_gives_a_scalar_boolean() -> None:
         Dataset.range(3).batch(2, drop_remainder=True).filter(lambda x: x > 1)
 
 
+@pytest.mark.slow
 def test_the_graph_core_traces_functions() -> None:
     # Found where nobody has set a tracer, in a process that has imported the data package alone.
     program = (

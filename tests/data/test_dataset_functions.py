@@ -108,6 +108,7 @@ def test_tables_made_inside_of_a_function() -> None:
         assert drain(session, element) == [1, 9]
 
 
+@pytest.mark.slow
 def test_random_operations_draw_for_each_element_and_resume() -> None:
     tf.set_random_seed(3)
     dataset = Dataset.range(40).repeat(2).map(lambda x: (x, tf.random_uniform([2])))
@@ -125,6 +126,7 @@ def test_random_operations_draw_for_each_element_and_resume() -> None:
         np.testing.assert_array_equal(np.concatenate(rows)[position:], expected)
 
 
+@pytest.mark.slow
 def test_each_pass_draws_other_numbers() -> None:
     dataset = Dataset.range(5).map(
         lambda x: tf.cast(x, tf.float32) * 0 + tf.random_uniform([], seed=1)
@@ -148,6 +150,7 @@ def test_a_python_function() -> None:
     assert dataset.output_shapes.rank is None
 
 
+@pytest.mark.slow
 def test_shapes_that_depend_on_values() -> None:
     dataset = Dataset.range(4).map(lambda x: (tf.range(x), tf.ones([x, 2])))
     assert [(a.tolist(), b.shape) for a, b in dataset] == [
@@ -160,6 +163,7 @@ def test_shapes_that_depend_on_values() -> None:
     assert values(sums) == [0, 2, 5, 9]
 
 
+@pytest.mark.slow
 def test_sparse_tensors_in_and_out() -> None:
     dataset = Dataset.range(1, 4).map(
         lambda x: tf.SparseTensor([[0], [2]], tf.stack([x, x * 10]), [4])
@@ -293,6 +297,7 @@ def test_another_number_of_elements_than_asserted(expected: int, words: str) -> 
             session.run(element)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("initial", [None, [0.25, 0.75, 0.0]])
 def test_resampled_classes_have_the_shares_that_were_asked_for(initial: Any) -> None:
     dataset = Dataset.range(2000).map(lambda x: {"x": x, "odd": x % 2})

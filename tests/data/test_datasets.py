@@ -245,6 +245,7 @@ def _fetch(url: str) -> None:
     data_set(url).path("file.bin", LOCAL)
 
 
+@pytest.mark.slow
 def test_two_processes_fetch_once(server: Server, tmp_path: Path) -> None:
     both_wait = threading.Event()
 

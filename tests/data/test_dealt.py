@@ -49,6 +49,7 @@ def test_units_come_in_their_order_without_a_seed() -> None:
     assert found == [0, 1, 2, 10, 11, 12, 20, 21, 22] * 2
 
 
+@pytest.mark.slow
 def test_a_seed_gives_each_epoch_an_order_of_its_own() -> None:
     data = dealt_out(Dataset.range(20), three_of, epochs=2, seed=3)
     found = np.array(numbers(data)).reshape(2, 20, 3)
@@ -98,6 +99,7 @@ def test_in_one_process_anything_may_come_after_it() -> None:
     assert found == [[0, 1, 2, 10, 11], [12, 20, 21, 22, 30], [31, 32]] * 2
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 27), st.integers(1, 9), st.integers(1, 9))
 def test_a_saved_position_is_gone_on_from(read: int, one: int, other: int) -> None:
@@ -118,6 +120,7 @@ def test_a_saved_position_is_gone_on_from(read: int, one: int, other: int) -> No
         again.next_block(1)
 
 
+@pytest.mark.slow
 def test_a_training_goes_on_where_it_was(tmp_path: Path) -> None:
     def data() -> Dataset:
         return dealt_out(

@@ -88,6 +88,7 @@ def test_rows_are_dicts(write: Write, make: Make, tmp_path: Path) -> None:
     assert batch["z"].tolist() == list(range(10))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_rows", [1, 3, 100])
 @pytest.mark.parametrize(("write", "make"), KINDS)
 def test_every_position_is_exact(write: Write, make: Make, batch_rows: int, tmp_path: Path) -> None:
@@ -194,6 +195,7 @@ def test_types_that_no_tensor_holds(values: list[Any], hint: str, tmp_path: Path
     assert len(list(ParquetDataset(name, ["y"]))) == 2
 
 
+@pytest.mark.slow
 def test_files_that_are_none(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"text that is no table")

@@ -164,6 +164,7 @@ CHAINS: list[tuple[Pair, list[Step]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("source", "chain"), CHAINS, ids=range(len(CHAINS)))
 def test_one_of_each_kind_at_every_position(source: Pair, chain: list[Step]) -> None:
     for step in chain:
@@ -189,6 +190,7 @@ def test_one_of_each_kind_at_every_position(source: Pair, chain: list[Step]) -> 
     spare.close()
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=600)
 @given(pipelines(), st.lists(st.integers(1, 11), min_size=1, max_size=4))
 def test_rows_are_those_of_plain_python_whatever_the_block_sizes(
@@ -201,6 +203,7 @@ def test_rows_are_those_of_plain_python_whatever_the_block_sizes(
         iterator.close()
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=400)
 @given(pipelines(), st.lists(st.integers(1, 5), min_size=1, max_size=3))
 def test_every_position_can_be_saved_and_restored(pair: Pair, sizes: list[int]) -> None:
@@ -270,6 +273,7 @@ def _events(pair: Pair, sizes: list[int], saving: bool) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=300)
 @given(
     sources,

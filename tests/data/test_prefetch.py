@@ -25,6 +25,7 @@ def _no_thread_is_left(threads: StartedThreads) -> Iterator[None]:
     assert threads.have_ended(THREAD_NAME)
 
 
+@pytest.mark.slow
 def test_the_thread_runs_ahead_by_no_more_than_the_buffer(threads: StartedThreads) -> None:
     made: list[int] = []
     asked = threading.Event()
@@ -53,6 +54,7 @@ def test_the_thread_runs_ahead_by_no_more_than_the_buffer(threads: StartedThread
     again.close()
 
 
+@pytest.mark.slow
 def test_an_error_comes_after_the_rows_before_it_with_its_own_traceback(
     threads: StartedThreads,
 ) -> None:
@@ -72,6 +74,7 @@ def test_an_error_comes_after_the_rows_before_it_with_its_own_traceback(
     assert not threads.running(THREAD_NAME)
 
 
+@pytest.mark.slow
 def test_the_end_of_the_input_ends_the_thread(threads: StartedThreads) -> None:
     iterator = Dataset.range(5).prefetch(2).make_block_iterator()
     assert iterator.next_block(10)[0].tolist() == [0, 1, 2, 3, 4]
@@ -81,6 +84,7 @@ def test_the_end_of_the_input_ends_the_thread(threads: StartedThreads) -> None:
     assert not threads.running(THREAD_NAME)
 
 
+@pytest.mark.slow
 def test_a_dropped_iterator_takes_its_thread_with_it(threads: StartedThreads) -> None:
     iterator = Dataset.range(5).repeat().batch(2).prefetch(2).make_block_iterator()
     iterator.next_block(1)
@@ -89,6 +93,7 @@ def test_a_dropped_iterator_takes_its_thread_with_it(threads: StartedThreads) ->
     assert threads.have_ended(THREAD_NAME)
 
 
+@pytest.mark.slow
 def test_closing_the_outermost_iterator_stops_all_threads(threads: StartedThreads) -> None:
     inner = Dataset.range(5).repeat().prefetch(2)
     iterator = Dataset.zip((inner, inner.batch(2).prefetch(1))).prefetch(3).make_block_iterator()
@@ -98,6 +103,7 @@ def test_closing_the_outermost_iterator_stops_all_threads(threads: StartedThread
     assert not threads.running(THREAD_NAME)
 
 
+@pytest.mark.slow
 def test_leaving_a_loop_over_a_dataset_stops_its_thread(threads: StartedThreads) -> None:
     for number in Dataset.range(100).repeat().prefetch(4):
         if number == 7:
@@ -107,6 +113,7 @@ def test_leaving_a_loop_over_a_dataset_stops_its_thread(threads: StartedThreads)
     assert threads.have_ended(THREAD_NAME)
 
 
+@pytest.mark.slow
 def test_a_pass_can_be_begun_again_while_the_thread_reads(threads: StartedThreads) -> None:
     made = Dataset.range(20).shuffle(20).prefetch(3).take(5).repeat(4)
     assert len(list(made)) == 20

@@ -158,6 +158,7 @@ def _in_a_session_with_an_error(dataset: Any) -> None:
 WAYS = [_closed, _dropped, _left_in_a_loop, _restored, _in_a_session, _in_a_session_with_an_error]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PIPELINES)
 def test_nothing_is_left_behind(name: str, files: list[str], tmp_path: Path) -> None:
     for way in WAYS:
@@ -169,6 +170,7 @@ def test_nothing_is_left_behind(name: str, files: list[str], tmp_path: Path) -> 
             assert [path.name for path in tmp_path.iterdir() if path.suffix == ".tmp"] == []
 
 
+@pytest.mark.slow
 def test_a_generator_is_closed_with_its_iterator() -> None:
     ended = []
 

@@ -90,6 +90,7 @@ def _naive_window(size: int, window: int, rng: np.random.Generator) -> list[int]
     return out
 
 
+@pytest.mark.slow
 def test_a_window_is_distributed_as_row_by_row() -> None:
     size, window, epochs = 12, 4, 4000
     iterator = Dataset.range(size).shuffle(window).repeat().make_block_iterator(11)

@@ -45,6 +45,7 @@ def open_files(folder: Path) -> int:
     return sum(each.path.startswith(str(folder)) for each in psutil.Process().open_files())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", [None, "GZIP", "ZLIB"])
 @pytest.mark.parametrize("buffer_size", [1, 7, None])
 def test_lines(tmp_path: Path, compression: str | None, buffer_size: int | None) -> None:
@@ -58,6 +59,7 @@ def test_lines(tmp_path: Path, compression: str | None, buffer_size: int | None)
     assert open_files(tmp_path) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", [None, "GZIP"])
 @pytest.mark.parametrize("buffer_size", [1, 9, None])
 def test_every_position_is_exact(
@@ -92,6 +94,7 @@ def test_a_position_is_a_byte(tmp_path: Path) -> None:
     assert rows(two) == [b"12345678"] * 10
 
 
+@pytest.mark.slow
 def test_no_file_stays_open(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(TEXT)

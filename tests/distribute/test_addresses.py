@@ -31,6 +31,7 @@ def test_the_two_parts(address: str, expected: tuple[str, int]) -> None:
     assert host_and_port(address) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_a_taken_address_is_free_once_it_is_given_back(host: str) -> None:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

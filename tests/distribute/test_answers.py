@@ -35,6 +35,7 @@ def test_each_question_is_worked_on_once(questions: list[list[str]]) -> None:
     assert worked_on == list(range(1, len(questions) + 1))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=6))
 def test_streams_that_ask_the_same_at_once_get_one_answer(streams: list[int]) -> None:

@@ -76,6 +76,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.dictionaries(st.text(max_size=5), json_values, max_size=3),

@@ -141,6 +141,7 @@ def accuracy(printed: str) -> float:
     return float(json.loads(line.partition("METRICS ")[2])["accuracy"])
 
 
+@pytest.mark.slow
 def test_mnist_reaches_the_accuracy_of_one_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +172,7 @@ def test_one_worker_trains_the_model_of_one_process(tmp_path: Path) -> None:
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.slow
 def test_a_table_larger_than_workers_hold(tmp_path: Path) -> None:
     printed = run(tmp_path, TABLE, 60, "--ps", "2", "--workers", "2")
     peaks = {
@@ -187,6 +189,7 @@ def test_a_table_larger_than_workers_hold(tmp_path: Path) -> None:
     assert sum(each.stat().st_size for each in checkpoints) > 4 * (table << 20)
 
 
+@pytest.mark.slow
 def test_word2vec_on_two_parameter_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ESTIMATORKIT_DATA_DIR", str(data_dir("text").parent))
     example = Path(__file__).parents[2] / "examples" / "word2vec_cluster.py"

@@ -125,7 +125,7 @@ class Turns(RuleBasedStateMachine):
         assert all("5 of 5 units" in line for line in self.dealing.report()), text
 
 
-TestTurns = Turns.TestCase
+TestTurns = pytest.mark.slow(Turns.TestCase)
 TestTurns.settings = settings(max_examples=150, deadline=None)
 
 
@@ -270,6 +270,7 @@ def covered(chief: Process) -> list[str]:
     return [line.partition(said)[2].rstrip(".") for line in chief.lines if said in line]
 
 
+@pytest.mark.slow
 @pytest.mark.multiprocess
 @pytest.mark.slow
 def test_all_is_trained_once_where_nobody_dies(processes: Processes, tmp_path: Path) -> None:
@@ -281,6 +282,7 @@ def test_all_is_trained_once_where_nobody_dies(processes: Processes, tmp_path: P
     assert covered(started["chief 0"]) == ["epochs 0 to 1: 12 of 12 units"]
 
 
+@pytest.mark.slow
 @pytest.mark.multiprocess
 @pytest.mark.slow
 def test_synchronous_replicas_whose_input_ends_before_others_do_not_hold_them_up(
@@ -297,6 +299,7 @@ def test_synchronous_replicas_whose_input_ends_before_others_do_not_hold_them_up
     assert covered(started["chief 0"]) == ["epoch 0: 5 of 5 units"]
 
 
+@pytest.mark.slow
 @pytest.mark.multiprocess
 @pytest.mark.slow
 def test_who_waits_for_others_hears_sigterm(processes: Processes, tmp_path: Path) -> None:
@@ -313,6 +316,7 @@ def test_who_waits_for_others_hears_sigterm(processes: Processes, tmp_path: Path
     assert (np.array(counts_of(training)) >= 10).all()
 
 
+@pytest.mark.slow
 @pytest.mark.multiprocess
 @pytest.mark.slow
 def test_what_a_silent_worker_had_taken_is_given_out_again(
@@ -337,6 +341,7 @@ TAKEN = 3
 the loop that has not ended (0.2 s: less than a unit of 5 elements of 0.05 s)."""
 
 
+@pytest.mark.slow
 @pytest.mark.multiprocess
 @pytest.mark.slow
 def test_what_killed_workers_had_taken_is_given_out_again(
@@ -365,6 +370,7 @@ def test_what_killed_workers_had_taken_is_given_out_again(
     assert any("given out twice" in line for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.multiprocess
 @pytest.mark.slow
 @pytest.mark.parametrize("killed", [["ps 0"], ["chief 0"], ["ps 0", "chief 0", "worker 0"]])

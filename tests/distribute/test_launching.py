@@ -79,6 +79,7 @@ def test_the_exit_code_is_the_chiefs(tmp_path: Path) -> None:
     assert code == 128 + 9
 
 
+@pytest.mark.slow
 def test_who_is_left_after_the_chief_is_stopped(tmp_path: Path) -> None:
     command = program(
         tmp_path,
@@ -145,6 +146,7 @@ def test_a_process_that_a_signal_ended_is_started_again(tmp_path: Path) -> None:
     assert not any("again" in line for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_reach_every_process_and_nobody_is_left(number: int, tmp_path: Path) -> None:
     body = """
@@ -219,6 +221,7 @@ def test_a_signal_ends_the_waiting_for_room(tmp_path: Path) -> None:
     assert place.is_closed
 
 
+@pytest.mark.slow
 def test_the_commands_options(tmp_path: Path) -> None:
     def run(*options: str) -> subprocess.CompletedProcess[str]:
         command = program(tmp_path, "print(name, len(sys.argv))")

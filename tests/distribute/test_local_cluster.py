@@ -66,6 +66,7 @@ WAITING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WAITING)
 def test_a_process_ends_with_its_servers(name: str) -> None:
     waiting, awaited = WAITING[name]

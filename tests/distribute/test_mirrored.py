@@ -33,6 +33,7 @@ def found(started: Processes) -> dict[str, Any]:
 # -- updates are those of one process with the doubled batch
 
 
+@pytest.mark.slow
 def test_every_optimizer(found: dict[str, Any]) -> None:
     assert set(found["optimizers"]) == {"sgd", "momentum", "adam", "ftrl", "averaged", "scaled"}
     assert max(found["optimizers"].values()) < 1e-4
@@ -57,6 +58,7 @@ def test_steps_with_convolutions_are_calls_of_their_own(found: dict[str, Any]) -
     assert found["convolutions"] < 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_mnist(started: Processes) -> None:
     folder = {"ESTIMATORKIT_DATA_DIR": str(data_dir("mnist").parent)}
@@ -166,6 +168,7 @@ def test_labels_of_every_replica_are_checked(found: dict[str, Any]) -> None:
     )
 
 
+@pytest.mark.slow
 def test_one_device_is_one_replica(started: Processes) -> None:
     source = """
         import estimatorkit as tf

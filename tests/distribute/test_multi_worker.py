@@ -70,6 +70,7 @@ def expected(model_dir: Path, forever: bool, steps: int) -> list[float]:
 # -- what is trained is what one process trains with the doubled batch
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("forever", "chief_hook", "steps"),
     [(True, False, 40), (True, True, 40), (False, False, 7)],
@@ -97,6 +98,7 @@ def test_losses(
     assert step_of(model_dir) == steps
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_mnist_by_launch(processes: Processes, tmp_path: Path) -> None:
     source = """
@@ -134,6 +136,7 @@ def test_mnist_by_launch(processes: Processes, tmp_path: Path) -> None:
         np.testing.assert_allclose(answer["losses"], wanted, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_all_inputs_go_on_after_a_restart(processes: Processes, tmp_path: Path) -> None:
     def losses(folder: str, steps: int) -> list[list[float]]:
         found = environments({"worker": 2})
@@ -149,6 +152,7 @@ def test_all_inputs_go_on_after_a_restart(processes: Processes, tmp_path: Path) 
 # -- who takes part
 
 
+@pytest.mark.slow
 def test_a_chief_and_a_worker_and_an_evaluator(processes: Processes, tmp_path: Path) -> None:
     model_dir = tmp_path / "model"
     found = environments({"chief": 1, "worker": 1, "evaluator": 1})
@@ -166,6 +170,7 @@ def test_a_chief_and_a_worker_and_an_evaluator(processes: Processes, tmp_path: P
     assert [process.answer()["losses"] for process in again] == [[], [], []]
 
 
+@pytest.mark.slow
 def test_kubeflows_variables(processes: Processes, tmp_path: Path) -> None:
     (address,) = free_cluster(worker=1)["worker"].values()
     found = [
@@ -178,6 +183,7 @@ def test_kubeflows_variables(processes: Processes, tmp_path: Path) -> None:
         assert f"pipeline {number} of 2" in process.lines
 
 
+@pytest.mark.slow
 def test_the_meeting_place_is_bound_as_it_is_given(processes: Processes, tmp_path: Path) -> None:
     both = start(processes, environments({"worker": 2}), tmp_path / "model", delay=0.05)
     for process in both:
@@ -193,6 +199,7 @@ def test_the_meeting_place_is_bound_as_it_is_given(processes: Processes, tmp_pat
         process.join()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "SCHED_BATCH"), reason="only Linux has such policies")
 def test_gloos_thread_does_not_interrupt_those_that_compute(
     processes: Processes, tmp_path: Path
@@ -207,6 +214,7 @@ def test_gloos_thread_does_not_interrupt_those_that_compute(
         process.join()
 
 
+@pytest.mark.slow
 def test_processes_that_run_different_models_say_so(processes: Processes, tmp_path: Path) -> None:
     both = start(processes, environments({"worker": 2}), tmp_path / "model", layers=[1, 2])
     for process in both:
@@ -218,6 +226,7 @@ def test_processes_that_run_different_models_say_so(processes: Processes, tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_a_slow_input_is_waited_for(processes: Processes, tmp_path: Path) -> None:
     both = start(
         processes, environments({"worker": 2}), tmp_path / "model", sleep=[1, 3, 40.0], max_steps=8
@@ -226,6 +235,7 @@ def test_a_slow_input_is_waited_for(processes: Processes, tmp_path: Path) -> Non
         assert len(process.answer()["losses"]) == 8
 
 
+@pytest.mark.slow
 def test_a_worker_without_chief_ends(processes: Processes, tmp_path: Path) -> None:
     found = environments({"worker": 2})
     (worker,) = start(processes, found[1:], tmp_path / "model", seconds=2)
@@ -234,6 +244,7 @@ def test_a_worker_without_chief_ends(processes: Processes, tmp_path: Path) -> No
     worker.join(code=138)
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "words", "code"),
@@ -254,6 +265,7 @@ def test_a_second_process_of_one_number_is_refused(
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_an_address_that_is_taken_is_named(processes: Processes, tmp_path: Path) -> None:
     found = environments({"worker": 2})
     address = json.loads(found[0]["TF_CONFIG"])["cluster"]["worker"][0]
@@ -266,6 +278,7 @@ def test_an_address_that_is_taken_is_named(processes: Processes, tmp_path: Path)
 # -- processes that end before their time
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_killed_process_lets_all_begin_at_the_last_checkpoint(
@@ -294,6 +307,7 @@ def test_a_killed_process_lets_all_begin_at_the_last_checkpoint(
         np.testing.assert_allclose(answer["losses"], wanted[first:], atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("victim", [0, 1])
 @pytest.mark.parametrize(("how", "code"), [("error", 1), ("exit", 3), ("kill", -9)])
 def test_the_end_of_one_is_the_end_of_all(
@@ -312,6 +326,7 @@ def test_the_end_of_one_is_the_end_of_all(
     assert time.monotonic() - gone < END_SECS
 
 
+@pytest.mark.slow
 def test_a_process_that_stands_still_is_not_waited_for_for_ever(
     processes: Processes, tmp_path: Path
 ) -> None:
@@ -323,6 +338,7 @@ def test_a_process_that_stands_still_is_not_waited_for_for_ever(
     both[0].join(code=138)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", [(0,), (1,), (0, 1)], ids=["chief", "worker", "both"])
 def test_sigterm_saves(processes: Processes, tmp_path: Path, who: tuple[int, ...]) -> None:
     model_dir = tmp_path / "model"
@@ -368,6 +384,7 @@ def test_an_evaluator_meets_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (strategy.has_others, strategy.replicas) == (False, None)
 
 
+@pytest.mark.slow
 def test_jax_has_to_meet_the_others_first(processes: Processes) -> None:
     source = """
         import jax.numpy

@@ -254,6 +254,7 @@ moves = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=20)
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=4), moves, st.sampled_from(PLACES))
 def test_any_graph_gives_what_one_process_gives(
@@ -401,6 +402,7 @@ def accumulation() -> list[Any]:
     return [tf.cond(now, apply, lambda: tf.constant(0))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("default", ["", TASKS[2]], ids=["here", "there"])
 @pytest.mark.parametrize("build", [conditional, loop, elements, python, accumulation])
 def test_functions_on_what_is_in_several_places(
@@ -432,6 +434,7 @@ def test_equal_names_do_not_meet() -> None:
     assert runner.run([np.float32([7]), np.float32(3), np.float32(2)]) == [[6.5]]
 
 
+@pytest.mark.slow
 def test_all_op_types_are_known_to_tasks() -> None:
     """A task of a cluster imports `op_types` for graphs of modules that it has not needed."""
     program = """

@@ -77,6 +77,7 @@ def ray_ports() -> list[str]:
     return addresses
 
 
+@pytest.mark.slow
 def test_processes_end_and_are_started_again_in_their_places(tmp_path: Path) -> None:
     body = """
         print(json.dumps(config["cluster"]), flush=True)
@@ -133,6 +134,7 @@ def _watch(tmp_path: Path, seen: list[str], servers: dict[str, Any]) -> None:
             servers["dashboard"] = process.info
 
 
+@pytest.mark.slow
 def test_all_get_new_places_where_one_is_lost(tmp_path: Path) -> None:
     body = """
         (folder / f"{name} started {time.time_ns()}").touch()
@@ -176,6 +178,7 @@ first.close()
 """
 
 
+@pytest.mark.slow
 def test_no_room() -> None:
     code, lines = run(["-c", NO_ROOM])
     assert code == 0, lines

@@ -107,6 +107,7 @@ def reaches(process: Process, step: int) -> None:
     until(there, f"{process.name} did not reach step {step}")
 
 
+@pytest.mark.slow
 def test_monitored_sessions_go_on_after_processes_were_killed(
     processes: Processes, tmp_path: Path
 ) -> None:
@@ -153,6 +154,7 @@ def test_monitored_sessions_go_on_after_processes_were_killed(
         np.testing.assert_allclose(session.run(weights), saved, atol=0.1)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_stopped_for_a_while_is_waited_for(processes: Processes) -> None:
     cluster = free_cluster(ps=1)
     task = processes.tasks(cluster)["ps", 0]
@@ -166,6 +168,7 @@ def test_a_server_that_is_stopped_for_a_while_is_waited_for(processes: Processes
         again.join()
 
 
+@pytest.mark.slow
 def test_a_plain_session_is_told_what_became_of_its_server(processes: Processes) -> None:
     cluster = free_cluster(ps=1)
     task = processes.tasks(cluster)["ps", 0]
@@ -225,6 +228,7 @@ WAITER = """
     """
 
 
+@pytest.mark.slow
 def test_a_client_that_is_killed_leaves_the_server_in_order(
     server: tf.train.Server, processes: Processes
 ) -> None:
@@ -271,6 +275,7 @@ def session_by(address: str) -> Iterator[tf.Session]:
         yield made
 
 
+@pytest.mark.slow
 def test_nothing_is_done_twice_however_often_the_connection_is_cut(
     server: tf.train.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -392,6 +397,7 @@ def test_no_memory_to_share_leaves_none_behind(
     assert SharedArea.open(made[0].name, made[0].secret) is None
 
 
+@pytest.mark.slow
 def test_each_step_has_its_own_values_of_variables(server: tf.train.Server) -> None:
     """Answers come in memory that the next one is written to; a value is taken of two servers."""
     other = tf.train.Server(free_cluster(ps=[1]), "ps", 1)

@@ -50,6 +50,7 @@ def raised(call: Callable[[], Any]) -> list[BaseException]:
 # -- what travels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(), (0,), (0, 3), (2, 3)], ids=str)
 def test_values_of_all_dtypes_travel(shape: tuple[int, ...], running: Running) -> None:
     dtypes = [tf.bool, tf.int8, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.float16, tf.bfloat16]
@@ -133,6 +134,7 @@ def test_sparse_values_travel(running: Running) -> None:
     assert doubled.values.tolist() == [2, 4]
 
 
+@pytest.mark.slow
 def test_checkpoints_of_clusters_and_of_one_process_are_the_same(
     running: Running, tmp_path: Path
 ) -> None:
@@ -243,6 +245,7 @@ def queue_on_server(capacity: int = 10) -> tf.FIFOQueue:
         return tf.FIFOQueue(capacity, tf.float32, [[2]], shared_name="examples")
 
 
+@pytest.mark.slow
 def test_one_process_fills_a_queue_and_another_empties_it(
     running: Running, processes: Processes
 ) -> None:
@@ -260,6 +263,7 @@ def test_one_process_fills_a_queue_and_another_empties_it(
     assert "test_server_runs.py" in str(error)
 
 
+@pytest.mark.slow
 def test_waits_end_with_the_session_and_with_time_and_take_nothing(running: Running) -> None:
     queue = queue_on_server()
     element, enter, size = queue.dequeue(), queue.enqueue([[1.0, 2.0]]), queue.size()

@@ -31,6 +31,7 @@ def variable(name: str, where: str, shape: Any = (), value: float = 0.0) -> tf.V
         return tf.get_variable(name, shape, initializer=tf.constant_initializer(value))
 
 
+@pytest.mark.slow
 def test_no_thread_outlives_a_run_that_has_a_deadline(running: Running) -> None:
     """It would let go of Arrow's streams at its end, which aborts a process that ends then."""
     w = variable("w", PS[1])
@@ -94,6 +95,7 @@ CLIENT = """
     """
 
 
+@pytest.mark.slow
 def test_three_clients_and_two_threads_of_one_session(
     running: Running, processes: Processes
 ) -> None:
@@ -171,6 +173,7 @@ def test_python_and_datasets_run_in_the_sessions_process(running: Running) -> No
             session.run(more)
 
 
+@pytest.mark.slow
 def test_control_flow_with_variables_on_a_server(running: Running) -> None:
     w, v = variable("w", PS[0], value=1.0), variable("v", PS[1], value=2.0)
     yes = tf.placeholder(tf.bool, [])
@@ -208,6 +211,7 @@ def losses(session: Any, fetches: Any, feeds: Any = None, steps: int = 4) -> lis
     return [float(session.run(fetches, feeds)[0]) for _ in range(steps)]
 
 
+@pytest.mark.slow
 def test_a_recurrent_network_learns_as_in_one_process(running: Running) -> None:
     tf.set_random_seed(3)
     with tf.device(
@@ -224,6 +228,7 @@ def test_a_recurrent_network_learns_as_in_one_process(running: Running) -> None:
     assert found[-1] < found[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "partitioner",
     [
@@ -262,6 +267,7 @@ def test_a_table_on_two_servers_learns_as_in_one_process(
         np.testing.assert_allclose(several_table, one_table, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_servers_save_and_restore_their_parts_also_where_these_are_others(
     running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,6 +104,7 @@ def used(*replicas: Mapping[str, Any]) -> dict[int, list[int]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["monitored", "supervised"])
 def test_replicas_compute_what_one_process_does_with_their_mean(
     processes: Processes, kind: str
@@ -119,6 +120,7 @@ def test_replicas_compute_what_one_process_does_with_their_mean(
         np.testing.assert_allclose(chief["variables"][name], value, atol=1e-6, err_msg=name)
 
 
+@pytest.mark.slow
 def test_what_a_slow_replica_gives_too_late_is_dropped(processes: Processes) -> None:
     """Its gradients are a million times as large as others'."""
     replicas = Replicas(processes, 3, aggregate=2, last_step=20)
@@ -130,6 +132,7 @@ def test_what_a_slow_replica_gives_too_late_is_dropped(processes: Processes) -> 
         assert np.abs(value).max() <= 100
 
 
+@pytest.mark.slow
 def test_with_backups_a_replica_that_is_killed_is_not_missed(processes: Processes) -> None:
     replicas = Replicas(processes, 3, aggregate=2, last_step=200)
     chief, other, killed = (replicas.start(index) for index in range(3))
@@ -139,6 +142,7 @@ def test_with_backups_a_replica_that_is_killed_is_not_missed(processes: Processe
     other.join(END_SECS)
 
 
+@pytest.mark.slow
 def test_a_replica_that_is_killed_without_backups_is_waited_for(processes: Processes) -> None:
     replicas = Replicas(processes, 2, aggregate=2, last_step=100)
     chief, killed = replicas.start(0), replicas.start(1)
@@ -149,6 +153,7 @@ def test_a_replica_that_is_killed_without_backups_is_waited_for(processes: Proce
     again.join(END_SECS)
 
 
+@pytest.mark.slow
 def test_a_replica_whose_input_ends_leaves_its_work_to_the_others(processes: Processes) -> None:
     replicas = Replicas(processes, 2, aggregate=2, last_step=30)
     chief, other = replicas.start(0), replicas.start(1, most_runs=5)
@@ -156,6 +161,7 @@ def test_a_replica_whose_input_ends_leaves_its_work_to_the_others(processes: Pro
     assert said(chief)["variables"]["global_step"] == 30
 
 
+@pytest.mark.slow
 def test_the_chief_s_end_ends_all(processes: Processes) -> None:
     """Others would go on for ever: they know no last step."""
     replicas = Replicas(processes, 2, aggregate=2, last_step=None)
@@ -185,6 +191,7 @@ def check_trained_with_backups(training: Training, steps: int) -> None:
     assert weights == [-step, -2 * step]
 
 
+@pytest.mark.slow
 def test_estimators_train_together(processes: Processes, tmp_path: Path) -> None:
     jobs = {"ps": 1, "chief": 1, "worker": 1}
     training = training_of(processes, tmp_path, jobs, max_steps=150, aggregate=2, total=2)
@@ -192,6 +199,7 @@ def test_estimators_train_together(processes: Processes, tmp_path: Path) -> None
     assert trained(training) == (150, [-150.0, -300.0])
 
 
+@pytest.mark.slow
 def test_a_replica_that_stands_still_for_long_is_waited_for(
     processes: Processes, tmp_path: Path
 ) -> None:
@@ -207,6 +215,7 @@ def test_a_replica_that_stands_still_for_long_is_waited_for(
     assert trained(training) == (300, [-300.0, -600.0])
 
 
+@pytest.mark.slow
 def test_an_estimator_s_backups_take_the_place_of_one_that_is_killed(
     processes: Processes, tmp_path: Path
 ) -> None:
@@ -219,6 +228,7 @@ def test_an_estimator_s_backups_take_the_place_of_one_that_is_killed(
     check_trained_with_backups(training, 1500)
 
 
+@pytest.mark.slow
 def test_estimators_go_back_together_where_a_parameter_server_is_lost(
     processes: Processes, tmp_path: Path
 ) -> None:
@@ -233,6 +243,7 @@ def test_estimators_go_back_together_where_a_parameter_server_is_lost(
     assert trained(training) == (400, [-400.0, -800.0])
 
 
+@pytest.mark.slow
 def test_a_backup_that_comes_late_to_the_end_finds_that_it_is_over(
     processes: Processes, tmp_path: Path
 ) -> None:

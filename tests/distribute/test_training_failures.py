@@ -58,6 +58,7 @@ def lost(process: Process) -> bool:
 # -- which process dies
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", [["ps 0"], ["ps 1"], ["ps 0", "ps 1"]], ids=" and ".join)
 def test_where_a_parameter_server_dies_all_go_back_to_one_checkpoint(
     processes: Processes, tmp_path: Path, killed: list[str]
@@ -80,6 +81,7 @@ def test_where_a_parameter_server_dies_all_go_back_to_one_checkpoint(
     assert spread(training) <= TORN  # more than 10 steps were between the checkpoint and the death
 
 
+@pytest.mark.slow
 def test_the_newest_checkpoint_is_gone_back_to(processes: Processes, tmp_path: Path) -> None:
     """All processes save and step as they please."""
     training = training_of(processes, tmp_path, max_steps=300)
@@ -98,6 +100,7 @@ def test_the_newest_checkpoint_is_gone_back_to(processes: Processes, tmp_path: P
     assert spread(training) < 20  # the worker steps while the chief reads a checkpoint's variables
 
 
+@pytest.mark.slow
 def test_where_a_worker_dies_the_others_go_on_and_it_comes_back(
     processes: Processes, tmp_path: Path
 ) -> None:
@@ -115,6 +118,7 @@ def test_where_a_worker_dies_the_others_go_on_and_it_comes_back(
     assert spread(training) <= TORN
 
 
+@pytest.mark.slow
 def test_a_worker_that_others_do_not_know_may_join(processes: Processes, tmp_path: Path) -> None:
     training = training_of(processes, tmp_path, gates={"chief 0": [30]})
     started = training.start_all()
@@ -128,6 +132,7 @@ def test_a_worker_that_others_do_not_know_may_join(processes: Processes, tmp_pat
     assert spread(training) == 0
 
 
+@pytest.mark.slow
 def test_where_the_chief_dies_workers_go_on_and_it_takes_the_training_up(
     processes: Processes, tmp_path: Path
 ) -> None:
@@ -144,6 +149,7 @@ def test_where_the_chief_dies_workers_go_on_and_it_takes_the_training_up(
     assert spread(training) <= TORN
 
 
+@pytest.mark.slow
 def test_a_chief_that_is_told_to_end_leaves_its_workers_at_work(
     processes: Processes, tmp_path: Path
 ) -> None:
@@ -165,6 +171,7 @@ def test_a_chief_that_is_told_to_end_leaves_its_workers_at_work(
     assert spread(training) <= TORN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("role", "there"), [("chief 0", []), ("worker 0", []), ("worker 0", ["ps 0", "ps 1"])]
 )
@@ -182,6 +189,7 @@ def test_who_waits_for_others_ends_when_it_is_told_to(
     waiting.join(END_SECS, code=TERMINATED)
 
 
+@pytest.mark.slow
 def test_where_a_server_is_told_to_end_who_waits_there_goes_on_with_the_next(
     processes: Processes, tmp_path: Path
 ) -> None:
@@ -201,6 +209,7 @@ def test_where_a_server_is_told_to_end_who_waits_there_goes_on_with_the_next(
     assert spread(training) <= TORN
 
 
+@pytest.mark.slow
 def test_all_that_are_told_to_end_do(processes: Processes, tmp_path: Path) -> None:
     training = training_of(processes, tmp_path, ahead=2, gates={"worker 0": [10]})
     started = training.start_all()
@@ -214,6 +223,7 @@ def test_all_that_are_told_to_end_do(processes: Processes, tmp_path: Path) -> No
         process.join(2 * END_SECS, code=TERMINATED)
 
 
+@pytest.mark.slow
 def test_an_evaluator_that_dies_does_not_export_a_worse_model_at_its_return(
     processes: Processes, tmp_path: Path
 ) -> None:
@@ -235,6 +245,7 @@ def test_an_evaluator_that_dies_does_not_export_a_worse_model_at_its_return(
     assert sorted(exports.glob("[0-9]*")) == best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "order",
     [
@@ -268,6 +279,7 @@ def test_where_all_die_they_come_back_in_any_order(
 # -- ends
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("jobs", "chief"),
     [
@@ -289,6 +301,7 @@ def test_all_end_with_the_chief(
         training.start(role).join()
 
 
+@pytest.mark.slow
 def test_a_worker_that_finds_its_servers_gone_at_the_end_ends(
     processes: Processes, tmp_path: Path
 ) -> None:
@@ -302,6 +315,7 @@ def test_a_worker_that_finds_its_servers_gone_at_the_end_ends(
     late.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("absent", ["chief 0", "ps 0"])
 def test_who_waits_for_one_that_does_not_come_names_it_and_can_be_started_again(
     processes: Processes, tmp_path: Path, absent: str
@@ -318,6 +332,7 @@ def test_who_waits_for_one_that_does_not_come_names_it_and_can_be_started_again(
         started["worker 0"].wait_for("the chief did not make the model ready within 4 seconds")
 
 
+@pytest.mark.slow
 def test_a_worker_whose_chief_is_gone_when_it_is_needed_can_be_started_again(
     processes: Processes, tmp_path: Path
 ) -> None:
@@ -336,6 +351,7 @@ def test_a_worker_whose_chief_is_gone_when_it_is_needed_can_be_started_again(
 # -- processes that stand still, or are too many, or others than the rest
 
 
+@pytest.mark.slow
 def test_processes_that_were_stopped_for_half_a_minute_go_on(
     processes: Processes, tmp_path: Path
 ) -> None:
@@ -353,6 +369,7 @@ def test_processes_that_were_stopped_for_half_a_minute_go_on(
     assert spread(training) == 0
 
 
+@pytest.mark.slow
 def test_nobody_waits_for_long_for_a_process_that_is_silent(
     processes: Processes, tmp_path: Path
 ) -> None:
@@ -368,6 +385,7 @@ def test_nobody_waits_for_long_for_a_process_that_is_silent(
     all_end(started)
 
 
+@pytest.mark.slow
 def test_a_chief_that_is_cut_off_for_long_goes_on_with_the_values_that_are_there(
     processes: Processes, tmp_path: Path
 ) -> None:
@@ -393,6 +411,7 @@ def test_a_chief_that_is_cut_off_for_long_goes_on_with_the_values_that_are_there
     assert spread(training) <= TORN
 
 
+@pytest.mark.slow
 def test_a_worker_that_stands_still_ends_and_says_where(
     processes: Processes, tmp_path: Path
 ) -> None:
@@ -406,6 +425,7 @@ def test_a_worker_that_stands_still_ends_and_says_where(
     all_end(started)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("role", "words"),
     [
@@ -428,6 +448,7 @@ def test_a_second_process_of_one_index_is_refused(
     assert not lost(started["chief 0"])
 
 
+@pytest.mark.slow
 def test_a_worker_with_another_model_is_refused(processes: Processes, tmp_path: Path) -> None:
     training = training_of(processes, tmp_path, {"ps": 1, "chief": 1, "worker": 1})
     started = {role: training.start(role) for role in ("ps 0", "chief 0")}
@@ -438,6 +459,7 @@ def test_a_worker_with_another_model_is_refused(processes: Processes, tmp_path: 
     all_end(started)
 
 
+@pytest.mark.slow
 def test_a_worker_with_another_vocabulary_is_refused(processes: Processes, tmp_path: Path) -> None:
     """Its variables are of the same shapes."""
     jobs = {"ps": 1, "chief": 1, "worker": 1}
@@ -450,6 +472,7 @@ def test_a_worker_with_another_vocabulary_is_refused(processes: Processes, tmp_p
     all_end(started)
 
 
+@pytest.mark.slow
 def test_how_stale_updates_are_is_bounded_and_told(processes: Processes, tmp_path: Path) -> None:
     jobs = {"ps": 1, "chief": 1, "worker": 1}
     training = training_of(processes, tmp_path, jobs, ahead=2, max_steps=80)
@@ -465,6 +488,7 @@ def test_how_stale_updates_are_is_bounded_and_told(processes: Processes, tmp_pat
 # -- addresses and folders
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_tried_again_and_named(
     processes: Processes, tmp_path: Path
 ) -> None:
@@ -480,6 +504,7 @@ def test_a_port_that_is_taken_is_tried_again_and_named(
     all_end(started)
 
 
+@pytest.mark.slow
 def test_a_host_that_is_not_known_is_named(processes: Processes, tmp_path: Path) -> None:
     training = training_of(processes, tmp_path, {"ps": 1, "chief": 1}, wait_secs=3.0)
     training.cluster["ps"] = ["nowhere.invalid:2222"]
@@ -489,6 +514,7 @@ def test_a_host_that_is_not_known_is_named(processes: Processes, tmp_path: Path)
     assert any("nowhere.invalid:2222" in line for line in chief.lines)
 
 
+@pytest.mark.slow
 def test_nobody_listens_but_parameter_servers_at_their_addresses(
     processes: Processes, tmp_path: Path
 ) -> None:
@@ -509,6 +535,7 @@ def test_nobody_listens_but_parameter_servers_at_their_addresses(
     }
 
 
+@pytest.mark.slow
 def test_an_evaluator_says_that_it_finds_no_checkpoint(
     processes: Processes, tmp_path: Path
 ) -> None:

@@ -81,6 +81,7 @@ def test_one_who_comes_late_is_level_with_the_slowest() -> None:
     assert updates.report() == "5 updates, stale by 0.00 on average, 0 at most"
 
 
+@pytest.mark.slow
 def test_the_simulation_agrees_with_what_can_be_computed() -> None:
     alone = Setting(1, 1, spread=0.0)
     service = alone.message + alone.megabytes * alone.per_megabyte

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
 from estimatorkit.distribute.watchdog import TIMES, Watchdog
 
 
@@ -15,6 +17,7 @@ def run(body: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, capture_output=True, text=True, timeout=120)
 
 
+@pytest.mark.slow
 def test_a_stuck_process_ends_and_says_where() -> None:
     done = run(
         """
@@ -30,6 +33,7 @@ def test_a_stuck_process_ends_and_says_where() -> None:
     assert "No step of worker 3 for" in done.stderr
 
 
+@pytest.mark.slow
 def test_it_does_not_watch_before_the_first_step_nor_while_it_rests() -> None:
     done = run(
         """

@@ -107,6 +107,7 @@ def _simulated(folder: Path, scores: list[int], kills: set[int], patience: int) 
     return step, None if best is None else load_variable(best, "score")
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.integers(0, 6), min_size=1, max_size=8),
@@ -165,6 +166,7 @@ def test_restore_best_may_be_left_out(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "best") == ["best.json"]
 
 
+@pytest.mark.slow
 def test_small_improvements_do_not_count_but_are_kept(tmp_path: Path) -> None:
     scores = [9.0, 5.0, 4.9, 4.8, 4.7]
     _, metrics = run(tmp_path, EarlyStopping(patience=3, min_delta=0.5), scores)
@@ -178,6 +180,7 @@ def test_a_nan_is_no_improvement() -> None:
     assert Patience(monitor, 2).waited([float("nan"), 1.0]) == 0
 
 
+@pytest.mark.slow
 def test_a_resumed_training_remembers(tmp_path: Path) -> None:
     """Two evaluations without improvement before, one after: that is three."""
     run(tmp_path, EarlyStopping(patience=3), max_steps=40)
@@ -196,6 +199,7 @@ def test_a_resumed_training_remembers(tmp_path: Path) -> None:
     assert last_step(other) == 60
 
 
+@pytest.mark.slow
 def test_a_training_that_is_out_of_patience_is_not_taken_up(tmp_path: Path) -> None:
     run(tmp_path, EarlyStopping(patience=2, restore_best=False))
     _, metrics = run(tmp_path, EarlyStopping(patience=2, restore_best=False), max_steps=300)
@@ -218,6 +222,7 @@ def test_a_damaged_memory_is_passed_over(
     assert stopping.best_checkpoint() is None
 
 
+@pytest.mark.slow
 def test_a_memory_never_leads_out_of_the_folder(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -230,6 +235,7 @@ def test_a_memory_never_leads_out_of_the_folder(
     assert "is damaged, and passed over" in caplog.text
 
 
+@pytest.mark.slow
 def test_another_metric_begins_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     run(tmp_path, EarlyStopping(patience=2, restore_best=False), max_steps=30)
     with caplog.at_level(logging.WARNING, "estimatorkit"):
@@ -240,6 +246,7 @@ def test_another_metric_begins_anew(tmp_path: Path, caplog: pytest.LogCaptureFix
 # -- warnings and errors
 
 
+@pytest.mark.slow
 def test_pain_point_09_a_patience_that_cannot_run_out_is_told(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

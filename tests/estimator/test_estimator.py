@@ -192,12 +192,14 @@ class TestEvaluate:
         with pytest.raises(ValueError, match="the evaluation input has no elements"):
             trained.evaluate(lambda: Dataset.from_tensor_slices(np.zeros(0, np.float32)).batch(2))
 
+    @pytest.mark.slow
     def test_one_compilation_with_or_without_a_short_last_batch(self, trained: Estimator) -> None:
         for count in (40, 41):
             recorder = Recorder()
             trained.evaluate(features_of(count), hooks=[recorder])
             assert recorder.session.state.compilations["evaluation_step"] == 1
 
+    @pytest.mark.slow
     def test_changes_nothing(
         self, threads: StartedThreads, trained: Estimator, tmp_path: Path
     ) -> None:
@@ -216,6 +218,7 @@ class TestEvaluate:
             "Saving dict for global step 3: global_step = 3, loss = 3.0, mean = 3.0" in caplog.text
         )
 
+    @pytest.mark.slow
     def test_metric_objects(self, tmp_path: Path) -> None:
         """Anything with `result()` and `updates`, as Keras' metrics have."""
 
@@ -291,6 +294,7 @@ class TestPredict:
     def test_an_empty_input_has_no_predictions(self, trained: Estimator) -> None:
         assert list(trained.predict(lambda: features_of(5)().take(0))) == []
 
+    @pytest.mark.slow
     def test_one_that_is_abandoned_frees_what_it_holds(
         self, threads: StartedThreads, trained: Estimator
     ) -> None:

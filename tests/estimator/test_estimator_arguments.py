@@ -175,6 +175,7 @@ def test_metrics_are_nested_vectors_and_summaries(tmp_path: Path) -> None:
     assert "image" not in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["folder", "export"])
 def test_warm_started_and_never_trained(kind: str, tmp_path: Path) -> None:
     def receiver() -> Any:
@@ -247,6 +248,7 @@ def test_a_model_of_other_shapes_is_refused_in_tensorflows_words(tmp_path: Path)
         Estimator(model_fn, tmp_path).train(rows, steps=1)
 
 
+@pytest.mark.slow
 def test_keys_of_features_of_several_kinds(tmp_path: Path) -> None:
     def given() -> Any:
         return {"a": tf.constant([1.0]), 42: tf.constant([43.0])}, None

@@ -60,6 +60,7 @@ def parsing() -> Path:
 # -- answers
 
 
+@pytest.mark.slow
 def test_predictor_answers_as_the_estimator(model: Any, folder: Path) -> None:
     expected = list(model.predict(input_fn))
     with load_predictor(folder) as predictor:
@@ -75,6 +76,7 @@ def test_predictor_answers_as_the_estimator(model: Any, folder: Path) -> None:
         assert predictor.signatures["serving_default"].outputs.keys() == found.keys()
 
 
+@pytest.mark.slow
 def test_batches_of_any_size_take_few_compilations(folder: Path) -> None:
     with load_predictor(folder) as predictor:
         whole = predictor(batch(0, 24))["logits"]
@@ -133,6 +135,7 @@ def test_example_request_is_answered_by_the_example_response(folder: Path) -> No
     np.testing.assert_allclose(found["probabilities"], wanted, rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parse", [False, True])
 def test_old_scripts_load_it_in_tensorflow_s_node_types(parse: bool) -> None:
     """TensorFlow 2.15.1 loads such a model and answers the same: checked by hand."""
@@ -157,6 +160,7 @@ def test_old_scripts_load_it_in_tensorflow_s_node_types(parse: bool) -> None:
                 np.testing.assert_array_equal(found[key], values)
 
 
+@pytest.mark.slow
 def test_loading_needs_no_code_of_the_model(folder: Path, tmp_path: Path) -> None:
     moved = tmp_path / "elsewhere"
     shutil.copytree(folder, moved)
@@ -216,6 +220,7 @@ def test_wrong_requests_say_what_is_wanted(folder: Path) -> None:
 # -- folders
 
 
+@pytest.mark.slow
 def test_folders_are_whole_unique_and_increase(
     model: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,6 +274,7 @@ def test_an_export_that_answers_otherwise_is_refused(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_vocabulary_files_are_not_needed_any_more(tmp_path: Path) -> None:
     vocabulary = tmp_path / "words.txt"
     vocabulary.write_text("a\nb\n")
@@ -280,6 +286,7 @@ def test_vocabulary_files_are_not_needed_any_more(tmp_path: Path) -> None:
         np.testing.assert_allclose(predictor(batch(0, 1))["logits"][0], expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_extra_assets_are_copied(model: Any, tmp_path: Path) -> None:
     (tmp_path / "labels.txt").write_text("iris")
     extra = {"notes/labels.txt": tmp_path / "labels.txt"}
@@ -333,6 +340,7 @@ def _raw() -> Any:
     return exports.ServingInputReceiver({"x": x}, {"x": x}, {"doubled": {"half": x}})
 
 
+@pytest.mark.slow
 def test_shapes_tables_and_integers_of_a_model_fn(tmp_path: Path) -> None:
     estimator = _estimator(tmp_path / "model", _model_fn)
     folder = Path(export_saved_model(estimator, str(tmp_path / "out"), _raw).decode())
@@ -350,6 +358,7 @@ def test_shapes_tables_and_integers_of_a_model_fn(tmp_path: Path) -> None:
         assert [len(each.modules) for each in predictor._contents.graphs] == [1, 1]
 
 
+@pytest.mark.slow
 def test_images_and_sequences_are_stablehlo(tmp_path: Path) -> None:
     def convolve(features: Any, labels: Any, mode: str) -> Any:
         if mode != tf.estimator.ModeKeys.PREDICT:
@@ -391,6 +400,7 @@ def _summed(features: Any, labels: Any, mode: str, params: Any) -> Any:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 2, 5])
 @pytest.mark.parametrize("mixes", [False, True])
 def test_example_inputs_may_have_any_number_of_rows(rows: int, mixes: bool, tmp_path: Path) -> None:
@@ -418,6 +428,7 @@ def test_example_inputs_of_other_names_are_refused(tmp_path: Path) -> None:
     assert not list((tmp_path / "out").iterdir())
 
 
+@pytest.mark.slow
 def test_layers_know_the_mode_they_are_exported_in(tmp_path: Path) -> None:
     """Also those that are not told: a graph that is exported to be trained has dropout."""
     told = []
@@ -439,6 +450,7 @@ def test_layers_know_the_mode_they_are_exported_in(tmp_path: Path) -> None:
     assert told == [(modes.TRAIN, True), (modes.PREDICT, False)]
 
 
+@pytest.mark.slow
 def test_random_numbers_are_drawn_where_it_is_served(tmp_path: Path) -> None:
     def noisy(features: Any, labels: Any, mode: str) -> Any:
         if mode != tf.estimator.ModeKeys.PREDICT:
@@ -456,6 +468,7 @@ def test_random_numbers_are_drawn_where_it_is_served(tmp_path: Path) -> None:
         export_saved_model(estimator, tmp_path / "out", _raw)
 
 
+@pytest.mark.slow
 def test_all_modes_are_exported_together(tmp_path: Path) -> None:
     estimator = _estimator(tmp_path / "model", _model_fn)
     with tf.Graph().as_default():

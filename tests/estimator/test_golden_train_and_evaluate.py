@@ -46,6 +46,7 @@ def test_the_arguments_are_the_same(name: str) -> None:
     assert found == [(each, default and default.rstrip(">")) for each, default in theirs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=lambda snippet: snippet.__name__)
 def test_the_story_is_the_same(snippet: Any, tmp_path: Path) -> None:
     ours = snippet(tf, str(tmp_path))

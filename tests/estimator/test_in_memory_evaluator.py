@@ -56,6 +56,7 @@ def test_pain_point_38_it_evaluates_every_so_many_steps(
     assert not hook.takes_part_in_runs
 
 
+@pytest.mark.slow
 def test_it_counts_on_from_where_a_training_is_taken_up(tmp_path: Path) -> None:
     estimator = scripted.estimator(tmp_path, SCORES)
     estimator.train(scripted.batches, max_steps=30)
@@ -64,6 +65,7 @@ def test_it_counts_on_from_where_a_training_is_taken_up(tmp_path: Path) -> None:
     assert [step for step, _ in lines(tmp_path / "eval")] == [30, 50, 60]
 
 
+@pytest.mark.slow
 def test_the_training_does_not_notice(tmp_path: Path) -> None:
     """Same elements and random numbers to the bit; no checkpoint more. And the hook's last numbers
     are those of `evaluate`.

@@ -222,6 +222,7 @@ class TestPainPoint05TheInputStartsAnew:
         assert parts.get_variable_value("total") == whole.get_variable_value("total")
         assert parts.get_variable_value("total") == models.expected_total(30)
 
+    @pytest.mark.slow
     def test_with_evaluations_and_predictions_in_between(self, tmp_path: Path) -> None:
         whole = models.network(tmp_path / "whole")
         whole.train(models.batches, steps=12)
@@ -237,6 +238,7 @@ class TestPainPoint05TheInputStartsAnew:
         for name, value in expected.items():
             np.testing.assert_array_equal(found[name], value, err_msg=name)
 
+    @pytest.mark.slow
     def test_a_new_estimator_goes_on_too(self, tmp_path: Path) -> None:
         for steps in (7, 3, 15, 5):
             models.adder(tmp_path, 1000).train(models.numbers, steps=steps)
@@ -357,6 +359,7 @@ class TestPredictor:
                 thread.join()
         assert found == {number: {number} for number in range(4)}
 
+    @pytest.mark.slow
     def test_strings_and_what_a_premade_estimator_predicts(self, tmp_path: Path) -> None:
         column = tf.feature_column.categorical_column_with_vocabulary_list("word", ["a", "b"])
         made = tf.estimator.LinearClassifier([column], tmp_path, label_vocabulary=["no", "yes"])
@@ -387,6 +390,7 @@ class TestPredictor:
 
 
 class TestScaffold:
+    @pytest.mark.slow
     def test_init_fn_and_saver(self, tmp_path: Path) -> None:
         def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
             weight = tf.get_variable("weight", [], initializer=tf.zeros_initializer())
@@ -432,6 +436,7 @@ class TestWarmStart:
         made = models.network(model_dir)
         return Estimator(made._model_fn, model_dir, made.config, warm_start_from=warm_start_from)
 
+    @pytest.mark.slow
     def test_all_trainable_variables_by_a_path(self, old: Estimator, tmp_path: Path) -> None:
         class First(tf.train.SessionRunHook):  # type: ignore[misc]
             def after_create_session(self, session: Any, coord: Any) -> None:
@@ -446,6 +451,7 @@ class TestWarmStart:
             np.testing.assert_array_equal(value, old.get_variable_value(name))
         assert new.get_variable_value("global_step") == 1
 
+    @pytest.mark.slow
     def test_a_model_that_is_there_counts_first(self, old: Estimator, tmp_path: Path) -> None:
         new = self._network(tmp_path / "new", old.model_dir)
         new.train(models.batches, steps=1)
@@ -457,6 +463,7 @@ class TestWarmStart:
         assert before["global_step"] == 1
         assert again.get_variable_value("global_step") == 2
 
+    @pytest.mark.slow
     def test_settings(self, old: Estimator, tmp_path: Path) -> None:
         name = next(each for each in old.get_variable_names() if each.endswith("kernel"))
         settings = tf.estimator.WarmStartSettings(old.model_dir, vars_to_warm_start=f"^{name}$")

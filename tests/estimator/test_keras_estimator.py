@@ -35,6 +35,7 @@ def compiled(optimizer: Any = "sgd") -> Any:
     return model
 
 
+@pytest.mark.slow
 def test_it_begins_with_the_weights_of_the_model_and_leaves_them(tmp_path: Path) -> None:
     model = compiled()
     weights = model.get_weights()
@@ -53,6 +54,7 @@ def test_it_begins_with_the_weights_of_the_model_and_leaves_them(tmp_path: Path)
         np.testing.assert_array_equal(kept, given)
 
 
+@pytest.mark.slow
 def test_it_trains_as_the_model_does(tmp_path: Path) -> None:
     """Losses, updates of moving averages, and the optimizer's own variables."""
     model = compiled(tf.keras.optimizers.Adam(0.05))
@@ -64,6 +66,7 @@ def test_it_trains_as_the_model_does(tmp_path: Path) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_names_of_metrics_and_signatures(tmp_path: Path) -> None:
     estimator = tf.keras.estimator.model_to_estimator(
         compiled(),
@@ -87,6 +90,7 @@ def test_names_of_metrics_and_signatures(tmp_path: Path) -> None:
         np.testing.assert_allclose(predictor({"x": X}, "mine")["line"], expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_what_is_refused() -> None:
     make = tf.keras.estimator.model_to_estimator
     with pytest.raises(ValueError, match="Either keras_model or keras_model_path"):
@@ -122,6 +126,7 @@ def test_weights_of_examples_are_those_of_test_on_batch() -> None:
     assert found["loss"] == pytest.approx(model.test_on_batch(features, labels, weights))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # Keras's own
 def test_a_model_of_keras_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KERAS_BACKEND", "jax")

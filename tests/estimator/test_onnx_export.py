@@ -33,6 +33,7 @@ def _columns() -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not INSTALLED, reason="the extra [onnx] is not installed")
 @pytest.mark.parametrize("kind", ["DNNClassifier", "LinearRegressor"])
 def test_onnxruntime_answers_as_the_estimator(kind: str, tmp_path: Path) -> None:

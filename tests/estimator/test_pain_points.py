@@ -31,6 +31,7 @@ class TestPainPoint29NanWithoutAClue:
         labels = (np.arange(320) % 2).astype(np.int32)
         return lambda: Dataset.from_tensor_slices((rows, labels)).batch(32)
 
+    @pytest.mark.slow
     def test_the_error_names_the_feature_the_step_and_the_checkpoint_before(
         self, tmp_path: Path
     ) -> None:

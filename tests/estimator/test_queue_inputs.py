@@ -50,6 +50,7 @@ def queued(epochs: int | None = 1) -> dict[str, Any]:
     return {"x": tf.train.batch([x], 2)}
 
 
+@pytest.mark.slow
 def test_queues_are_filled_until_they_end(tmp_path: Path, threads: StartedThreads) -> None:
     made = estimator(tmp_path)
     made.train(queued)
@@ -72,6 +73,7 @@ def test_what_a_thread_raises_is_raised(tmp_path: Path) -> None:
         made.train(broken)
 
 
+@pytest.mark.slow
 def test_a_model_without_input_is_evaluated_as_often_as_is_said(tmp_path: Path) -> None:
     made = estimator(tmp_path, lambda features: tf.constant([1.0, 2.0]))
 

@@ -45,6 +45,7 @@ def assert_same_checkpoint(folder: Path, other: Path, step: int) -> None:
     assert one.state["iterators"].keys() == two.state["iterators"].keys()
 
 
+@pytest.mark.slow
 def test_pain_point_35_trainings_in_parts(
     tmp_path: Path, uninterrupted: tuple[Path, list[float]]
 ) -> None:
@@ -56,6 +57,7 @@ def test_pain_point_35_trainings_in_parts(
     assert_same_checkpoint(tmp_path, uninterrupted[0], 60)
 
 
+@pytest.mark.slow
 def test_from_any_checkpoint_and_saving_at_every_step(
     tmp_path: Path, uninterrupted: tuple[Path, list[float]]
 ) -> None:
@@ -83,6 +85,7 @@ def final_losses(tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
     return losses
 
 
+@pytest.mark.slow
 def test_one_seed_gives_one_result(final_losses: dict[str, float]) -> None:
     assert final_losses["one"] == final_losses["again"]
 
@@ -120,6 +123,7 @@ estimator.train(models.batches, max_steps=1000, saving_listeners=[models.Tells(0
 """
 
 
+@pytest.mark.slow
 def test_a_killed_training_resumes_to_the_same_bits(
     tmp_path: Path, uninterrupted: tuple[Path, list[float]]
 ) -> None:
@@ -178,6 +182,7 @@ def trainings(tmp_path: Path) -> Iterator[Any]:
     process.communicate()
 
 
+@pytest.mark.slow
 def test_pain_point_35_killed_at_any_moment_it_resumes_and_never_goes_back(
     tmp_path: Path, trainings: Any
 ) -> None:

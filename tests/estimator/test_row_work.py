@@ -68,6 +68,7 @@ def worked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ORDERS)
 def test_once_a_row_and_the_same_training(
     name: str, worked: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

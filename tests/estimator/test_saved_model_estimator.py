@@ -58,6 +58,7 @@ def exported(folder: Path, *modes: str, model_fn: Any = model_of_constants) -> b
     return path
 
 
+@pytest.mark.slow
 def test_all_modes(tmp_path: Path) -> None:
     estimator = SavedModelEstimator(exported(tmp_path), tmp_path / "model")
     # Before a training, the values are the exported ones.
@@ -151,6 +152,7 @@ def test_features_and_labels_reach_the_model(tmp_path: Path) -> None:
     assert [each["x"].tolist() for each in estimator.predict(features_only)] == [[5], [6]]
 
 
+@pytest.mark.slow
 def test_a_premade_estimator_is_trained_on(tmp_path: Path) -> None:
     """Optimizer and metrics are those of the export: training goes on as if it had not ended."""
     x = np.arange(12, dtype=np.float32).reshape(6, 2) / 10

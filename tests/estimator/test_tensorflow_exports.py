@@ -57,6 +57,7 @@ def test_all_nodes_are_tensorflows(name: str, receiver: str, tmp_path: Path) -> 
         assert problems(exported.graph_def) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "receiver"),
     [

@@ -23,6 +23,7 @@ def batches() -> Any:
     return data.batch(3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "kind", "arguments"),
     [

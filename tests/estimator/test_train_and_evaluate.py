@@ -124,6 +124,7 @@ def test_the_schedule_decides_as_tensorflow_s_timer(monkeypatch: pytest.MonkeyPa
 # -- one training
 
 
+@pytest.mark.slow
 def test_the_results_are_those_of_evaluate(tmp_path: Path) -> None:
     """Weights that learn, not scripted ones: dropout, momentum, shuffled input."""
     estimator = models.network(tmp_path, save_steps=20)
@@ -140,6 +141,7 @@ def test_the_results_are_those_of_evaluate(tmp_path: Path) -> None:
     toy.assert_same_bits(theirs, ours)  # evaluations leave the training as it is
 
 
+@pytest.mark.slow
 def test_a_second_call_returns_the_stored_results(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -48,6 +48,7 @@ def test_version() -> None:
     assert invoke("--version").stdout == f"estimatorkit {__version__}\n"
 
 
+@pytest.mark.slow
 def test_python_m_shows_errors_without_a_traceback(tmp_path: Path) -> None:
     result = subprocess.run(
         [sys.executable, "-m", "estimatorkit", "run", str(tmp_path / "none.yaml")],

@@ -54,6 +54,7 @@ def write_flowers() -> None:
                 writer.writerow([f"{length:.3f}", width, "long" if length > 0 else "short"])
 
 
+@pytest.mark.slow
 def test_run_trains_evaluates_predicts_and_says_what_is_next() -> None:
     output = succeed("run", IRIS, "--set", "train.steps=400")
     accuracy = re.search(r"^  accuracy +(\d\.\d{4})$", output, re.MULTILINE)
@@ -80,6 +81,7 @@ def train(config: str, *changes: str) -> dict[str, float]:
     return runner.train(load_experiment(config, changes))["eval"]
 
 
+@pytest.mark.slow
 def test_steps_add_up_and_max_steps_do_not() -> None:
     small = ("train.steps=5", "model_dir=m")
     assert train(IRIS, *small)["global_step"] == 5
@@ -87,11 +89,13 @@ def test_steps_add_up_and_max_steps_do_not() -> None:
     assert train(IRIS, *small, "train={max_steps: 8}")["global_step"] == 10
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_model() -> None:
     one, other = (train(IRIS, f"model_dir={each}", "train.steps=20") for each in ("a", "b"))
     assert one == other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", ["iris_linear.yaml", "iris_petal_width.yaml"])
 def test_the_other_configs_run(config: str) -> None:
     path = str(ROOT / "configs" / config)
@@ -103,6 +107,7 @@ def test_the_other_configs_run(config: str) -> None:
         assert len(re.findall(r"^Prediction is -?[\d.]+, expected \d\.\d{4}$", output, re.M)) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -119,6 +124,7 @@ def test_every_classifier_trains(estimator: str) -> None:
     assert train("flowers.yaml", f"estimator={estimator}")["accuracy"] > 0.4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -134,6 +140,7 @@ def test_every_regressor_trains(estimator: str) -> None:
     assert np.isfinite(metrics["average_loss"])
 
 
+@pytest.mark.slow
 def test_csv_files_from_training_to_predictions() -> None:
     write_flowers()
     output = succeed("train", "flowers.yaml")
@@ -202,6 +209,7 @@ def test_a_changed_network_is_not_restored_in_silence() -> None:
     assert "hiddenlayer" in result.stderr
 
 
+@pytest.mark.slow
 def test_as_a_process() -> None:
     result = subprocess.run(
         [sys.executable, "-m", "estimatorkit", "run", IRIS, "--set", "train.steps=10"],

@@ -78,6 +78,7 @@ def folder(tmp_path: Path) -> Path:
     return model_dir
 
 
+@pytest.mark.slow
 def test_a_folder_alone_gives_curves_model_and_configuration(folder: Path, tmp_path: Path) -> None:
     path = write_report(folder, None, tmp_path / "report.html", title=NASTY)
     page = Page(path)
@@ -129,6 +130,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     return write_report(estimator, input_fn, folder / "report.html")
 
 
+@pytest.mark.slow
 def test_with_data_there_is_what_the_model_does(report: str) -> None:
     page = Page(report)
     assert page.titles == [
@@ -142,6 +144,7 @@ def test_with_data_there_is_what_the_model_does(report: str) -> None:
     assert float(accuracy[1]) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_a_browser_shows_all_pictures_and_nothing_sticks_out(report: str) -> None:
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -163,6 +166,7 @@ def test_a_browser_shows_all_pictures_and_nothing_sticks_out(report: str) -> Non
     assert problems == []
 
 
+@pytest.mark.slow
 def test_several_classes_and_numbers_have_pictures_of_their_own() -> None:
     random = np.random.default_rng(1)
     scores = random.dirichlet([1, 1, 1], 50).astype(np.float32)
@@ -198,6 +202,7 @@ def test_the_command_on_a_folder(folder: Path, tmp_path: Path) -> None:
     assert "--data needs --experiment" in refused.output
 
 
+@pytest.mark.slow
 def test_the_command_on_an_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[list[str]] = []
     confusion = report_plots.confusion

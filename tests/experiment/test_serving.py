@@ -80,6 +80,7 @@ ROW = {"x": [0.5, 1.0, -1.0], "word": ["a"], "name": ["v"]}
 # -- predictions
 
 
+@pytest.mark.slow
 def test_rows_and_columns(features: Client) -> None:
     status, rows = features(f"{features.prefix}:predict", {"instances": [ROW, ROW]})
     assert status == 200
@@ -114,6 +115,7 @@ def test_not_a_number_and_infinity(features: Client) -> None:
     assert all(np.isnan(found["predictions"][0]["probabilities"]))
 
 
+@pytest.mark.slow
 def test_classify_takes_features_by_key(examples: Client) -> None:
     alone = {"signature_name": "classification", "examples": [ROW, {**ROW, "x": [0.0, 0.0, 9.5]}]}
     status, found = examples(f"{examples.prefix}:classify", alone)
@@ -131,6 +133,7 @@ def test_classify_takes_features_by_key(examples: Client) -> None:
     assert "Expected signature method_name to be tensorflow/serving/regress" in wrong["error"]
 
 
+@pytest.mark.slow
 def test_regress_gives_a_number_an_example(tmp_path: Path) -> None:
     column = tf.feature_column.numeric_column("x")
     config = tf.estimator.RunConfig(log_step_count_steps=None)
@@ -292,6 +295,7 @@ def test_a_folder_without_a_model_says_so(tmp_path: Path) -> None:
         load_predictor(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_command_serves(bases: dict[str, Path]) -> None:
     command = [sys.executable, "-u", "-m", "estimatorkit", "serve", str(bases["features"])]
     with subprocess.Popen(

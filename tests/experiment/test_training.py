@@ -85,6 +85,7 @@ def write_people() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_wide_and_deep_with_every_kind_of_column() -> None:
     write_people()
     output = succeed("run", "people.yaml")
@@ -157,6 +158,7 @@ train: {max_steps: 5, batch_size: 20}
 """
 
 
+@pytest.mark.slow
 def test_columns_are_inferred_beside_those_that_are_listed() -> None:
     write_people()
     Path("inferred.yaml").write_text(INFERRED)
@@ -182,6 +184,7 @@ def test_columns_are_inferred_beside_those_that_are_listed() -> None:
     assert any("vocabulary" in type(each).__name__.lower() for each in columns)
 
 
+@pytest.mark.slow
 def test_clusters() -> None:
     Path("clusters.yaml").write_text(
         "name: clusters\nseed: 2\ndata: {train: iris_training, evaluate: iris_test}\n"
@@ -197,6 +200,7 @@ def test_clusters() -> None:
     assert table.splitlines()[0].split() == ["example", "prediction"]
 
 
+@pytest.mark.slow
 def test_first_values_of_another_model() -> None:
     Path("one.yaml").write_text(
         "name: one\nseed: 2\ndata: {train: iris_training, evaluate: iris_test, label: Species}\n"

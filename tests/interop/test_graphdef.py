@@ -143,6 +143,7 @@ def test_a_graph_comes_back_as_it_was() -> None:
     assert text_format.Parse(text, GraphDef()) == graph_def
 
 
+@pytest.mark.slow
 def test_a_graph_computes_what_it_did_also_under_a_scope() -> None:
     with tf.Graph().as_default() as graph:
         model()
@@ -233,6 +234,7 @@ def test_graphs_that_cannot_be_read() -> None:
     assert node is not None
 
 
+@pytest.mark.slow
 def test_damaged_graphs_are_refused_in_words() -> None:
     """Nodes lose, get and exchange parts: what comes is a graph, or an error that is meant."""
     with tf.Graph().as_default() as graph:

@@ -124,6 +124,7 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
         server.communicate()
 
 
+@pytest.mark.slow
 def test_scalars(board: Board) -> None:
     page = board.open("scalars")
     page.get_by_text("tag: loss/train").wait_for()
@@ -139,6 +140,7 @@ def test_scalars(board: Board) -> None:
 PATHS = "paths => paths.map(path => path.getAttribute('d'))"
 
 
+@pytest.mark.slow
 def test_time_series_say_the_last_value(board: Board) -> None:
     page = board.open("timeseries")
     card = page.locator("scalar-card", has_text="loss/train")
@@ -155,6 +157,7 @@ def test_histograms(board: Board) -> None:
     board.picture("histograms")
 
 
+@pytest.mark.slow
 def test_images(board: Board) -> None:
     page = board.open("images")
     page.get_by_text("kernel/image/0").first.wait_for()
@@ -168,6 +171,7 @@ def test_images(board: Board) -> None:
     board.picture("images")
 
 
+@pytest.mark.slow
 def test_text(board: Board) -> None:
     page = board.open("text")
     bold = page.locator("tf-text-loader strong").first
@@ -175,6 +179,7 @@ def test_text(board: Board) -> None:
     board.picture("text")
 
 
+@pytest.mark.slow
 def test_graph(board: Board) -> None:
     page = board.open("graphs")
     page.locator("text.nodelabel", has_text="encoder").first.wait_for()
@@ -191,6 +196,7 @@ def test_graph(board: Board) -> None:
     board.picture("graphs")
 
 
+@pytest.mark.slow
 def test_projector(board: Board) -> None:
     page = board.open("projector")
     frame = page.frame_locator("iframe").frame_locator("iframe")

@@ -26,6 +26,7 @@ def graph() -> Any:
         yield graph
 
 
+@pytest.mark.slow
 def test_every_function_has_tensorflows_value() -> None:
     made = {name: program(K) for name, program in NUMBERS.items()}
     found = K.get_session().run({name: [*flatten([each])] for name, each in made.items()})
@@ -168,6 +169,7 @@ def test_gradients_are_those_of_the_graph() -> None:
     assert K.gradients(K.sum(K.stop_gradient(x) * 2), [x]) == [None]
 
 
+@pytest.mark.slow
 def test_clearing_begins_a_new_default_graph() -> None:
     import subprocess
     import sys

@@ -79,6 +79,7 @@ def close(found: Any, expected: Any, where: str, rtol: float = 1e-5) -> None:
         assert found == expected, where
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_a_training_is_tensorflows(name: str, tmp_path: Path) -> None:
     found, golden = run(keras, name, str(tmp_path)), dict(GOLDEN["cases"][name])
@@ -92,6 +93,7 @@ def test_a_training_is_tensorflows(name: str, tmp_path: Path) -> None:
     close(found, golden, name, 1e-4 if CASES[name][0] == 0.35 else 1e-5)
 
 
+@pytest.mark.slow
 def test_hooks_are_called_in_tensorflows_order() -> None:
     assert hooks_of(keras) == [[*hook[:2], sorted(hook[2])] for hook in GOLDEN["hooks"]]
 
@@ -201,6 +203,7 @@ def test_what_was_best_is_data_only(
     assert (tmp_path / "w2.safetensors").is_file()
 
 
+@pytest.mark.slow
 def test_a_killed_training_goes_on_where_it_was(tmp_path: Path) -> None:
     class Killed(callbacks.Callback):
         def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -233,6 +236,7 @@ def test_rows_are_appended(shared: Any, tmp_path: Path) -> None:
     assert path.read_text().splitlines()[-1].endswith(",NA,NA")
 
 
+@pytest.mark.slow
 def test_logs_are_sent_to_a_server(shared: Any, caplog: pytest.LogCaptureFixture) -> None:
     received: list[Any] = []
 
@@ -362,6 +366,7 @@ def test_what_cannot_be_is_said(shared: Any, tmp_path: Path) -> None:
         fit(shared, callbacks.ModelCheckpoint(path, save_weights_only=True), epochs=1)
 
 
+@pytest.mark.slow
 def test_logs_answer_to_the_names_of_tensorflow_1(tmp_path: Path) -> None:
     """`metrics=["accuracy"]` was called 'acc' there; scripts monitor 'val_acc'."""
     layers = keras.layers

@@ -145,6 +145,7 @@ def one_calls(model: Any) -> dict[str, bool]:
     return {kind: step.ready().loop.one_call for (kind, *_), step in model._steps.items()}
 
 
+@pytest.mark.slow
 def test_the_tutorial() -> None:
     frame = people(1200)
     train, validation = df_to_dataset(frame[:900]), df_to_dataset(frame[900:], shuffle=False)
@@ -175,6 +176,7 @@ def test_the_tutorial() -> None:
 NAMES = ("kernel", "bias")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["sequential", "functional", "subclass"])
 def test_all_forms_of_models_train_and_keep_their_weights(form: str, tmp_path: Path) -> None:
     frame = people(96)
@@ -209,6 +211,7 @@ def test_all_forms_of_models_train_and_keep_their_weights(form: str, tmp_path: P
         loaded.fit(data, verbose=0)
 
 
+@pytest.mark.slow
 def test_frozen_features_stay() -> None:
     data = df_to_dataset(people(64), shuffle=False)
     model = classifier()
@@ -243,6 +246,7 @@ def test_two_layers_of_the_same_columns_share_nothing() -> None:
     assert named[0].weights[0] is not named[1].weights[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["shared_embeddings", "shared_embedding_columns"])
 def test_columns_that_share_a_table_share_it(kind: str) -> None:
     column = tf.feature_column
@@ -353,6 +357,7 @@ def test_configs_that_cannot_be() -> None:
             keras.layers.DenseFeatures.from_config({"feature_columns": [described]})
 
 
+@pytest.mark.slow
 def test_sequences_in_a_model() -> None:
     column = tf.feature_column
     words = column.sequence_categorical_column_with_vocabulary_list("w", ["a", "b"])
@@ -371,6 +376,7 @@ def test_sequences_in_a_model() -> None:
     assert again._columns == layer._columns
 
 
+@pytest.mark.slow
 def test_sparse_features_in_a_dataset() -> None:
     rows = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], ["clerk", "chief", "farmer"], [2, 2])
     dataset = tf.data.Dataset.from_tensor_slices(({"job": rows}, [1.0, 0.0])).batch(2)
@@ -384,6 +390,7 @@ def test_sparse_features_in_a_dataset() -> None:
     assert model.predict(dataset).shape == (2, 1)
 
 
+@pytest.mark.slow
 def test_an_estimator_of_a_model_with_features(tmp_path: Path) -> None:
     frame = people(64)
     model = functional(frame)
@@ -393,6 +400,7 @@ def test_an_estimator_of_a_model_with_features(tmp_path: Path) -> None:
     assert 0 <= estimator.evaluate(lambda: df_to_dataset(frame, False))["accuracy"] <= 1
 
 
+@pytest.mark.slow
 def test_features_under_a_policy_of_16_bits() -> None:
     keras.mixed_precision.set_global_policy("mixed_bfloat16")
     try:

@@ -60,6 +60,7 @@ def same(one: Any, other: Any) -> None:
 # -- what Keras wrote
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_what_keras_wrote_is_read(name: str, tmp_path: Path) -> None:
     golden = GOLDEN["models"][name]
@@ -99,6 +100,7 @@ def test_summaries_are_keras_text() -> None:
 # -- what is written is read back
 
 
+@pytest.mark.slow
 def test_a_training_goes_on_from_a_saved_model(tmp_path: Path) -> None:
     model = small(compiled=True)
     options: dict[str, Any] = {"epochs": 2, "verbose": 0, "shuffle": False}

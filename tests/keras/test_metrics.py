@@ -46,6 +46,7 @@ def check(found: dict[str, Any], golden: dict[str, Any]) -> None:
         )
 
 
+@pytest.mark.slow
 def test_every_metric_has_tensorflows_value_after_all_batches() -> None:
     check(look_at_keras(tf, metrics, ARRAYS), GOLDEN["keras"])
 
@@ -252,6 +253,7 @@ def test_metrics_of_an_estimator_spec() -> None:
     np.testing.assert_allclose([found["accuracy"], found["area"]], [2 / 3, 1.0], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_metric_made_outside_a_model_function_serves_every_evaluation(tmp_path: Path) -> None:
     accuracy = metrics.BinaryAccuracy(threshold=0.5)
 
@@ -313,6 +315,7 @@ def test_masked_steps_do_not_count() -> None:
         np.testing.assert_allclose(session.run(metric.result()), (1 + 2 + 4) / 3)
 
 
+@pytest.mark.slow
 def test_means_of_tensors_and_relative_errors_and_merging() -> None:
     tensor, known = metrics.MeanTensor(), metrics.MeanTensor(shape=[2])
     with pytest.raises(ValueError, match="MeanTensor does not have any value yet"):

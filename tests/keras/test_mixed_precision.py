@@ -20,6 +20,7 @@ def graph() -> Iterator[Graph]:
     mixed_precision.set_global_policy(None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mixed_bfloat16", "mixed_float16"])
 def test_a_model_of_16_bits_learns(graph: Graph, name: str) -> None:
     random = np.random.RandomState(0)

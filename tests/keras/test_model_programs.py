@@ -45,6 +45,7 @@ def test_a_sequential_model_with_a_shape_is_built_without_one() -> None:
     assert unknown.weights[0].shape.as_list() == [4, 3]
 
 
+@pytest.mark.slow
 def test_a_single_output_in_a_list_is_predicted_as_an_array() -> None:
     inputs = keras.Input((2,))
     output = LAYERS.Dense(3)(inputs)
@@ -108,6 +109,7 @@ def test_updates_that_an_optimizer_overrides_are_the_steps() -> None:
 # -- labels and data that do not fit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", [7, -1])
 @pytest.mark.parametrize("given", ["name", "object", "function"])
 def test_labels_that_are_no_class_are_refused(label: int, given: str) -> None:
@@ -135,6 +137,7 @@ def test_labels_of_the_class_that_is_left_out_are_taken() -> None:
     assert np.isfinite(linear(loss, units=3).evaluate(ONES, labels, verbose=0))
 
 
+@pytest.mark.slow
 def test_an_estimator_of_a_model_refuses_labels_that_are_no_class(tmp_path: Path) -> None:
     estimator = keras.estimator.model_to_estimator(
         linear("sparse_categorical_crossentropy", units=3), model_dir=tmp_path
@@ -166,6 +169,7 @@ def test_a_warning_names_the_batch_whose_data_made_the_loss_nan(
     assert "because y of this batch" in caplog.text
 
 
+@pytest.mark.slow
 def test_nan_that_a_model_replaces_is_no_reason_to_warn(caplog: pytest.LogCaptureFixture) -> None:
     inputs = keras.Input((2,))
     known = tf.where(tf.is_nan(inputs), tf.zeros_like(inputs), inputs)
@@ -210,6 +214,7 @@ def test_a_linear_model_of_several_inputs() -> None:
     np.testing.assert_allclose(found, np.full((8, 1), 5.0))
 
 
+@pytest.mark.slow
 def test_a_wide_and_deep_model_has_two_optimizers() -> None:
     wide = keras.experimental.LinearModel()
     deep = keras.Sequential([LAYERS.Dense(1, kernel_initializer="zeros")])

@@ -62,6 +62,7 @@ def test_a_layer_of_two_models_stays_when_one_loses_its_last() -> None:
     np.testing.assert_array_equal(second.predict(x), first.predict(x))
 
 
+@pytest.mark.slow
 def test_masked_steps_count_in_no_loss_and_no_metric() -> None:
     inputs = keras.Input((3, 2))
     outputs = keras.layers.Dense(1, kernel_initializer="zeros")(keras.layers.Masking()(inputs))
@@ -82,6 +83,7 @@ def test_masked_steps_count_in_no_loss_and_no_metric() -> None:
     )
 
 
+@pytest.mark.slow
 def test_each_output_has_its_own_sums_of_a_metric_given_once() -> None:
     inputs = keras.Input((2,))
     outputs = [
@@ -108,6 +110,7 @@ class Smallest(keras.metrics.Metric):  # type: ignore[misc]
         return self.least
 
 
+@pytest.mark.slow
 def test_metrics_begin_each_epoch_with_their_own_first_value() -> None:
     model = zeros_model()
     with model.graph.as_default():
@@ -118,6 +121,7 @@ def test_metrics_begin_each_epoch_with_their_own_first_value() -> None:
     assert model.evaluate(x, labels + 1, verbose=0)[1] == 6
 
 
+@pytest.mark.slow
 def test_outputs_in_a_dict_are_called_by_its_keys() -> None:
     inputs = keras.Input((2,))
     outputs = {key: keras.layers.Dense(1, kernel_initializer="zeros")(inputs) for key in "ba"}
@@ -138,6 +142,7 @@ def test_inputs_in_a_dict_are_found_by_its_keys() -> None:
         model.predict({"a": one, "c": three})
 
 
+@pytest.mark.slow
 def test_states_of_recurrent_layers_stay_in_predictions_and_evaluations() -> None:
     def model(steps: int, stateful: bool) -> Any:
         layer = keras.layers.SimpleRNN(
@@ -158,6 +163,7 @@ def test_states_of_recurrent_layers_stay_in_predictions_and_evaluations() -> Non
     np.testing.assert_allclose(parts.predict(x[:, 2:]), whole)
 
 
+@pytest.mark.slow
 def test_the_first_layer_of_a_sequential_model_may_take_a_dict() -> None:
     class Pick(keras.layers.Layer):  # type: ignore[misc]
         def call(self, inputs: Any) -> Any:

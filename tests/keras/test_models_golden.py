@@ -33,6 +33,7 @@ def same(ours: Any, theirs: Any, where: str) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-6, err_msg=where)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SNIPPETS)
 def test_snippet(name: str) -> None:
     with tf.Graph().as_default():

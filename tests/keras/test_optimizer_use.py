@@ -175,6 +175,7 @@ def test_object_checkpoints_have_the_keys_of_keras(tmp_path: Path) -> None:
     assert {f"w/.OPTIMIZER_SLOT/optimizer/{slot}" for slot in "mv"} <= keys
 
 
+@pytest.mark.slow
 def test_one_optimizer_in_two_graphs_and_with_the_global_step() -> None:
     optimizer = optimizers.Adam(0.5, clipvalue=1.0)
     for _ in range(2):

@@ -94,6 +94,7 @@ def test_names_and_configs_are_tensorflows(case: str) -> None:
         assert optimizer.get_slot_names() == facts["slot_names"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_trajectories_are_tensorflows(golden: dict[str, NDArray[Any]], kind: str) -> None:
     names = ["matrix", "vector"] if kind == "dense" else ["table"]

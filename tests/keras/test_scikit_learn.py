@@ -36,6 +36,7 @@ def regressor() -> Any:
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("units", [1, 2])
 def test_classes_come_back_as_they_were_given(units: int) -> None:
     model = KerasClassifier(classifier, units=units, epochs=20, verbose=0)
@@ -52,6 +53,7 @@ def test_classes_come_back_as_they_were_given(units: int) -> None:
     assert (model.predict(X) == WORDS).mean() == model.score(X, WORDS)
 
 
+@pytest.mark.slow
 def test_a_search_over_arguments_of_the_model_and_of_fit() -> None:
     # One step of 0.1 from -0.5 leaves the signs of the weights wrong, 12 steps do not.
     model = KerasClassifier(build_fn=classifier, verbose=0, epochs=1, start=-0.5)
@@ -61,6 +63,7 @@ def test_a_search_over_arguments_of_the_model_and_of_fit() -> None:
     assert len(search.best_estimator_.history["loss"]) == 12
 
 
+@pytest.mark.slow
 def test_numbers() -> None:
     y = X @ np.array([1.0, -2.0], np.float32)
     model = KerasRegressor(regressor, verbose=0).fit(X, y[:, None], epochs=60)

@@ -126,6 +126,7 @@ def programs() -> dict[str, tuple[Program, Program]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["metrics", "losses"])
 def test_a_weight_counts_as_repetitions_of_the_row(
     what: str, programs: dict[str, tuple[Program, Program]]

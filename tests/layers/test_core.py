@@ -99,6 +99,7 @@ def test_dense_refuses_what_it_cannot_multiply() -> None:
         layers.dense(X, 0)
 
 
+@pytest.mark.slow
 def test_dropout_drops_in_training_only() -> None:
     ones = np.ones([100, 50], np.float32)
     training = builtin_ops.placeholder("bool", [])

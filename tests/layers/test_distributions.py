@@ -77,6 +77,7 @@ def test_what_tensorflow_refuses_is_refused(case: str) -> None:
     assert error["class"] == GOLDEN["refusals"][case]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [case for case in DISTRIBUTIONS if case != "student"])
 def test_draws_have_the_mean_and_the_spread(case: str) -> None:
     made = DISTRIBUTIONS[case](d)[0]
@@ -94,6 +95,7 @@ def test_draws_have_the_mean_and_the_spread(case: str) -> None:
     np.testing.assert_allclose(drawn.std(0), np.broadcast_to(spread, mean.shape), 0.06)
 
 
+@pytest.mark.slow
 def test_seeds_repeat_draws() -> None:
     made = d.Normal([0.0, 1.0], 2.0)
     first, again, other = (made.sample(3, seed=seed) for seed in (1, 1, 2))
@@ -102,6 +104,7 @@ def test_seeds_repeat_draws() -> None:
     assert (a != c).all()
 
 
+@pytest.mark.slow
 def test_draws_are_differentiable_where_they_are_reparameterized() -> None:
     a = tf.constant([0.5, 3.0])
     drawn = d.Gamma(a, a).sample(50_000, seed=1)
@@ -114,6 +117,7 @@ def test_draws_are_differentiable_where_they_are_reparameterized() -> None:
     assert tf.gradients(made.sample(), chances) == [None]
 
 
+@pytest.mark.slow
 def test_shapes_may_be_known_only_when_the_graph_runs() -> None:
     scale = tf.placeholder(tf.float32)
     made = d.Normal(0.0, scale)

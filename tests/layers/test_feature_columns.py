@@ -51,6 +51,7 @@ def ids_of(column: Any, raw: Any) -> Any:
 # -- rows that no example used
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("optimizer", "parts"),
     [
@@ -497,6 +498,7 @@ def reference(table: NDArray[Any], ids: Any, weights: Any, combiner: str) -> NDA
     return np.array(rows)
 
 
+@pytest.mark.slow
 def test_embeddings_combine_as_the_formulas_say() -> None:
     rng = np.random.default_rng(0)
     ids = tf.placeholder(tf.int64, [None, 4])

@@ -91,6 +91,7 @@ def of_some(values: Any) -> Any:
     return values * (2.0 if values.op.name in {"price", "size", "weight", "age"} else 1.0)
 
 
+@pytest.mark.slow
 def test_what_a_process_calls_its_own_does_not_count() -> None:
     def seen(seed: str) -> str:
         program = (

@@ -44,6 +44,7 @@ def compare(ours: Any, theirs: Any, where: str) -> None:
         np.testing.assert_allclose(array, expected, 1e-5, 1e-6, err_msg=where)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", snippets.CASES)
 def test_values_variables_and_gradients(name: str, words_file: str) -> None:
     case, golden = snippets.CASES[name], GOLDEN["cases"][name]

@@ -98,11 +98,13 @@ def words_file(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_all_kinds_in_a_linear_classifier(words_file: str, tmp_path: Path) -> None:
     columns = [*categorical_columns(words_file), *dense_columns()]
     check(tf.estimator.LinearClassifier(columns, tmp_path))
 
 
+@pytest.mark.slow
 def test_all_kinds_in_a_deep_classifier(words_file: str, tmp_path: Path) -> None:
     wrapped = [
         wrap(column)
@@ -150,6 +152,7 @@ def wide_columns(train: Mapping[str, Any]) -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 def test_a_wide_model_of_the_census_is_as_accurate_as_tensorflows(tmp_path: Path) -> None:
     folder = data_dir("census")
     (train, labels), (test, answers) = (census(folder / f"adult.{n}") for n in ("data", "test"))

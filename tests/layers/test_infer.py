@@ -572,6 +572,7 @@ def test_abalone_and_california(data_set: Callable[[str], Any]) -> None:
     assert len(inferred) == 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["wide", "deep"])
 def test_census_models_learn(kind: str, data_set: Callable[[str], Any], tmp_path: Path) -> None:
     train, test = data_set("census")
@@ -598,6 +599,7 @@ def test_census_models_learn(kind: str, data_set: Callable[[str], Any], tmp_path
     assert metrics["accuracy"] > metrics["accuracy_baseline"] + 0.03
 
 
+@pytest.mark.slow
 def test_prices_of_cars_with_missing_values(data_set: Callable[[str], Any], tmp_path: Path) -> None:
     frame = data_set("automobile")
     inferred = infer(frame, "price")
@@ -612,6 +614,7 @@ def test_prices_of_cars_with_missing_values(data_set: Callable[[str], Any], tmp_
     assert metrics["average_loss"] < 0.5 * np.var(answers / 1e4)
 
 
+@pytest.mark.slow
 def test_the_readme_shows_what_is_printed(data_set: Callable[[str], Any]) -> None:
     train, _ = data_set("census")
     assert 'age = fc.numeric_column("age", normalizer_fn=lambda x:' in infer(train).code()

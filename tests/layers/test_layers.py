@@ -113,6 +113,7 @@ NOISE: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 def test_noise_is_there_in_training_only_and_keeps_the_mean() -> None:
     x = np.random.RandomState(0).randn(100, 20, 30).astype(np.float32)
     training = tf.placeholder(tf.bool, [])
@@ -204,6 +205,7 @@ def test_layers_of_ones_own_are_found_by_name() -> None:
         layers.deserialize({"class_name": "Conv2d", "config": {}})
 
 
+@pytest.mark.slow
 def test_shapes_that_are_not_known_stay_so_and_run() -> None:
     images = tf.placeholder(tf.float32, [None, None, None, 2])
     made = {

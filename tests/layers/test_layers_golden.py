@@ -54,6 +54,7 @@ def golden() -> dict[str, Any]:
         return dict(file)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", CASES)
 def test_layers_give_tensorflows_numbers(family: str, golden: dict[str, Any]) -> None:
     facts, arrays = observe(tf, Rebuilt(), CASES[family])
@@ -96,6 +97,7 @@ def test_constructors_take_tensorflows_arguments(kind: str) -> None:
     assert list(inspect.signature(made.__init__).parameters)[1 : len(required) + 1] == required
 
 
+@pytest.mark.slow
 def test_channels_first_is_channels_last_turned_around(golden: dict[str, Any]) -> None:
     chosen = {
         name: case

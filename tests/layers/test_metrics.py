@@ -55,6 +55,7 @@ def stream(make: Any, arrays: Sequence[Any], batches: Sequence[slice] = PARTS) -
     return values
 
 
+@pytest.mark.slow
 def test_metrics_agree_with_scikit_learn_over_batches_of_unequal_length() -> None:
     def make(labels: Any, guesses: Any, weights: Any) -> dict[str, Metric]:
         decided = guesses >= 0.5
@@ -95,6 +96,7 @@ def test_metrics_agree_with_scikit_learn_over_batches_of_unequal_length() -> Non
         np.testing.assert_allclose(found[key], value, rtol=1e-6, err_msg=key)
 
 
+@pytest.mark.slow
 def test_every_metric_has_tensorflows_values_after_each_batch() -> None:
     golden = GOLDEN["v1"]
     found = look_at(tf, ARRAYS)
@@ -119,6 +121,7 @@ def test_every_metric_of_tensorflow_is_there_and_looked_at() -> None:
     assert metrics.sparse_precision_at_k is metrics.precision_at_k
 
 
+@pytest.mark.slow
 def test_fine_thresholds_bring_the_area_to_scikit_learns() -> None:
     random = np.random.default_rng(0)
     labels = random.integers(0, 2, 2000)
@@ -137,6 +140,7 @@ def test_fine_thresholds_bring_the_area_to_scikit_learns() -> None:
     np.testing.assert_allclose(found["pr"], average, atol=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "limits", [np.linspace(0, 1, 6), [0.1, 0.15, 0.5, 0.99], [0.5], np.linspace(0, 1, 1100)]
 )

@@ -48,6 +48,7 @@ def results() -> dict[str, dict[str, Any]]:
     return run(tf, layers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_outputs_and_gradients(name: str, results: dict[str, dict[str, Any]]) -> None:
     for what in ("values", "gradients"):
@@ -142,6 +143,7 @@ def test_first_biases_and_defaults() -> None:
     assert isinstance(layers.deserialize(layers.serialize(old)), layers.GRU)
 
 
+@pytest.mark.slow
 def test_dropout_is_the_same_in_all_steps() -> None:
     x = constant(np.ones((64, 5, 8), np.float32))
     fixed = {"kernel_initializer": "ones", "return_sequences": True, **CHEAP}
@@ -162,6 +164,7 @@ def test_dropout_is_the_same_in_all_steps() -> None:
     assert len(np.unique(kept[:, 0])) == 1
 
 
+@pytest.mark.slow
 def test_dropout_of_cells_in_cells_is_the_same_in_all_steps() -> None:
     class Subclass(layers.SimpleRNNCell):  # type: ignore[misc,unused-ignore]
         def call(self, inputs: Any, states: Any, training: Any = None) -> Any:
@@ -220,6 +223,7 @@ def test_a_subclass_of_a_cell_is_run_by_its_own_call() -> None:
     np.testing.assert_allclose(stacked, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_states_are_set_and_reset() -> None:
     x = constant(numbers((2, 3, 2), 0.0))
     layer = layers.LSTM(2, stateful=True, **CHEAP)
@@ -240,6 +244,7 @@ def test_states_are_set_and_reset() -> None:
             layer.reset_states([np.ones((2, 3)), np.ones((2, 2))])
 
 
+@pytest.mark.slow
 def test_unknown_steps_and_mixed_precision() -> None:
     x = tf.placeholder(tf.float32, [None, None, 2])
     layer = layers.Bidirectional(

@@ -45,6 +45,7 @@ WORDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(RNN))
 def test_networks(name: str) -> None:
     found, facts = run(tf, RNN[name], name not in VALUES_ONLY), GOLDEN["rnn"][name]
@@ -97,6 +98,7 @@ def _dropped(**options: Any) -> tuple[Any, Any, Any]:
         return found, memory, output
 
 
+@pytest.mark.slow
 def test_dropout_of_a_cell() -> None:
     outputs, memory, output = _dropped(output_keep_prob=0.25)
     assert set(np.unique(outputs)) == {0.0, 4.0}
@@ -130,6 +132,7 @@ def test_variational_dropout_drops_the_same_at_each_step() -> None:
     assert not output[memory == 0].any()
 
 
+@pytest.mark.slow
 def test_the_state_that_is_dropped_is_chosen() -> None:
     outputs, memory, output = _dropped(
         state_keep_prob=0.5,
@@ -150,6 +153,7 @@ class CountedCell(rnn_cell.BasicRNNCell):
         return super().call(inputs, state)
 
 
+@pytest.mark.slow
 def test_a_list_of_steps_is_one_loop_for_cells_that_stay_the_same() -> None:
     steps = [tf.constant(numbers(seed, 2, 3)) for seed in range(4)]
     cells = rnn_cell.MultiRNNCell([rnn_cell.LSTMCell(3), rnn_cell.GRUCell(2)])
@@ -169,6 +173,7 @@ def test_a_list_of_steps_is_one_loop_for_cells_that_stay_the_same() -> None:
     assert (types.count("Scan"), types.count("MatMul")) == (1, 4 * 2 + 4)
 
 
+@pytest.mark.slow
 def test_a_loop_over_time_is_the_unrolled_one_to_the_second_derivative() -> None:
     x = tf.placeholder_with_default(numbers(0, 2, 3, 3), [2, 3, 3])
     cell = CountedCell(2)
@@ -194,6 +199,7 @@ def test_a_loop_over_time_is_the_unrolled_one_to_the_second_derivative() -> None
         assert np.abs(theirs).max() > 1e-4
 
 
+@pytest.mark.slow
 def test_outputs_after_the_end_are_zero_and_states_stay() -> None:
     cell = rnn_cell.GRUCell(3)
     x = tf.constant(numbers(0, 3, 3, 4))
@@ -247,6 +253,7 @@ def test_states_of_zeros() -> None:
     assert joined.zero_state(5, tf.float32).shape.as_list() == [5, 10]
 
 
+@pytest.mark.slow
 def test_raw_rnn_carries_what_the_program_gives() -> None:
     cell, x = rnn_cell.BasicRNNCell(2), tf.constant(numbers(0, 3, 2, 4))
 
@@ -275,6 +282,7 @@ def test_raw_rnn_carries_what_the_program_gives() -> None:
         tf.nn.raw_rnn(cell, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["GRU", "LSTM"])
 def test_cells_of_keras_run_as_in_their_layers(kind: str) -> None:
     layers = tf.keras.layers

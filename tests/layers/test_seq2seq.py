@@ -31,6 +31,7 @@ OTHER_WORDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(SEQ2SEQ))
 def test_models(name: str) -> None:
     found, facts = run(tf, SEQ2SEQ[name], name not in VALUES_ONLY), GOLDEN["seq2seq"][name]

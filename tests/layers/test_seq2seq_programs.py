@@ -98,6 +98,7 @@ def until_end(ids: Any) -> list[list[int]]:
     return [row[: row.index(END)] if END in row else row for row in rows]
 
 
+@pytest.mark.slow
 def test_a_translator_with_attention_learns_and_decodes() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         tf.set_random_seed(1)
@@ -176,6 +177,7 @@ def test_a_decoder_without_a_bound_goes_on_beyond_a_block() -> None:
         assert last.tolist() == [expected[-1], expected[9]]
 
 
+@pytest.mark.slow
 def test_the_translate_tutorial_s_model_with_buckets() -> None:
     legacy, buckets = tf.contrib.legacy_seq2seq, [(2, 3), (LONGEST, LONGEST + 1)]
     with tf.Graph().as_default(), tf.Session() as session:
@@ -248,6 +250,7 @@ def test_the_number_of_steps_is_not_known_beforehand() -> None:
         assert lengths.shape.as_list() == [2]
 
 
+@pytest.mark.slow
 def test_scheduled_sampling_reads_inputs_or_outputs() -> None:
     lib = tf.contrib.seq2seq
     values = np.random.RandomState(0).randn(2, 3, 4).astype(np.float32)

@@ -43,10 +43,12 @@ def _compare(found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
         np.testing.assert_allclose(found[name], wanted, 1e-5, 1e-6, err_msg=name)
 
 
+@pytest.mark.slow
 def test_ranks_are_matched_when_the_graph_runs() -> None:
     _compare(look_at(tf), GOLDEN["values"])
 
 
+@pytest.mark.slow
 def test_heads_take_a_weight_for_each_step() -> None:
     _compare(head_losses(tf, estimatorkit), GOLDEN["heads"])
 

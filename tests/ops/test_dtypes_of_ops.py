@@ -19,6 +19,7 @@ _NARROW = ("float16", "bfloat16")
 ALWAYS_TRUE_IN_TENSORFLOW = ("math.is_non_decreasing", "math.is_strictly_increasing")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(ROWS))
 def test_every_dtype(name: str) -> None:
     for dtype in DTYPES:

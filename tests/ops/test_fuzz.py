@@ -11,6 +11,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 import estimatorkit as tf
@@ -80,6 +81,7 @@ def in_numpy(op: Operation, values: dict[Tensor, Any]) -> list[Any]:
     return list(result) if isinstance(result, (tuple, list)) else [result]
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(st.data())
 def test_random_graphs_agree(data: st.DataObject) -> None:

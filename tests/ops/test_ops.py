@@ -328,6 +328,7 @@ def gradient_examples() -> Iterator[Any]:
             yield parameter
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", list(gradient_examples()))
 def test_gradient(example: Example) -> None:
     """Against central differences in a random direction, first and second order."""
@@ -405,6 +406,7 @@ def along(found: Sequence[Any], direction: dict[int, NDArray[Any]], wanted: list
     return add_n(parts) if parts else constant(0.0, float64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", list(examples(state=True)))
 def test_state_op(example: Example) -> None:
     """The variables and the outputs hold the new values, and runs add up."""
@@ -451,6 +453,7 @@ def np_or_jax(array: NDArray[Any]) -> Any:
     return jnp.asarray(array)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", list(examples(random=True)))
 def test_random_op(example: Example) -> None:
     """One sequence a seed: other numbers in each run, the same in each session."""

@@ -71,6 +71,7 @@ def input_of(labels: Any, **features: Any) -> Callable[[], Dataset]:
     return input_fn
 
 
+@pytest.mark.slow
 def test_a_classifier_trains_evaluates_and_predicts(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     x = random.normal(size=200).astype(np.float32)
@@ -100,6 +101,7 @@ def test_a_classifier_trains_evaluates_and_predicts(tmp_path: Path) -> None:
     assert predictions[0]["all_classes"].tolist() == [b"no", b"yes"]
 
 
+@pytest.mark.slow
 def test_wrong_labels_stop_training_and_nothing_wrong_is_saved(tmp_path: Path) -> None:
     estimator = linear.LinearClassifier(COLUMNS, tmp_path, n_classes=3)
     with pytest.raises(InvalidArgumentError, match="minimum 2, maximum 3"):
@@ -108,6 +110,7 @@ def test_wrong_labels_stop_training_and_nothing_wrong_is_saved(tmp_path: Path) -
     assert saved is None or saved.endswith("-0")
 
 
+@pytest.mark.slow
 def test_wrong_labels_stop_an_evaluation(tmp_path: Path) -> None:
     estimator = linear.LinearClassifier(COLUMNS, tmp_path, n_classes=3)
     estimator.train(input_of(np.array([0, 1, 2, 0])))

@@ -72,6 +72,7 @@ def taken(values: Any, rows: Any) -> Any:
     return values[rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", snippets.CASES)
 def test_trainings_agree_with_tensorflow(name: str, tmp_path: Path) -> None:
     case, facts = snippets.CASES[name], FACTS["cases"][name]

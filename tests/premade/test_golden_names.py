@@ -42,6 +42,7 @@ def rows() -> Any:
     return tf.data.Dataset.from_tensors(({"x": [[1.0], [2.0]]}, [[1], [0]])).repeat(4)
 
 
+@pytest.mark.slow
 def test_hooks_find_tensors_by_name(tmp_path: Path) -> None:
     columns = [tf.feature_column.numeric_column("x")]
     estimator = tf_v1.estimator.DNNLinearCombinedClassifier(

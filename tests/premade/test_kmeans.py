@@ -43,6 +43,7 @@ TENSORFLOW: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", TENSORFLOW)
 def test_full_batches_agree_with_tensorflow(metric: str, tmp_path: Path) -> None:
     model = KMeansClustering(
@@ -155,6 +156,7 @@ def test_random_centers_of_small_batches_stand_at_different_places(tmp_path: Pat
     assert order != first.astype(int).tolist()
 
 
+@pytest.mark.slow
 def test_plus_plus_takes_points_far_apart_as_the_metric_says(tmp_path: Path) -> None:
     """One point stands in another direction; the rest is one direction at several lengths."""
     points = np.array(
@@ -171,6 +173,7 @@ def test_plus_plus_takes_points_far_apart_as_the_metric_says(tmp_path: Path) -> 
         np.testing.assert_allclose(centers[np.argsort(centers[:, 0])], [[0, 1], [1, 0]], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_features_are_put_side_by_side_or_made_by_columns(tmp_path: Path) -> None:
     features = {"b": POINTS[:, 1], "a": POINTS[:, :1], "word": np.array(["x", "y"] * 30, object)}
     columns = [tf.feature_column.numeric_column(key) for key in "ab"]

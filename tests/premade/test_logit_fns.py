@@ -91,6 +91,7 @@ def recording(calls: list[dict[str, Any]]) -> Any:
     return Recording(0.1)
 
 
+@pytest.mark.slow
 def test_arguments_of_minimize_are_tensorflows(tmp_path: Path) -> None:
     calls: list[dict[str, Any]] = []
     one = tf_v1.estimator.DNNClassifier([2], COLUMNS, tmp_path / "1", optimizer=recording(calls))
@@ -132,6 +133,7 @@ def test_an_optimizer_with_updates_of_its_own(tmp_path: Path) -> None:
     assert estimator.get_variable_value("linear/linear_model/bias_weights").tolist() == [0.0]
 
 
+@pytest.mark.slow
 def test_a_baseline_serves_sparse_features(tmp_path: Path) -> None:
     def batch() -> Any:
         words = tf.SparseTensor([[0, 0], [1, 0]], ["a", "b"], [2, 1])

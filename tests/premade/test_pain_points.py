@@ -166,6 +166,7 @@ def test_27_every_column_is_built_in_every_estimator_and_mode(family: str, tmp_p
     assert built == 3 * (len(dense()) + (0 if family == "DNN" else len(categorical())))
 
 
+@pytest.mark.slow
 def test_27_all_columns_together_are_saved_and_loaded(tmp_path: Path) -> None:
     def model() -> Any:
         deep = [column for columns in dense().values() for column in columns]
@@ -185,6 +186,7 @@ def test_27_all_columns_together_are_saved_and_loaded(tmp_path: Path) -> None:
 # -- 28: two optimizers
 
 
+@pytest.mark.slow
 def test_28_two_optimizers_are_saved_and_resumed_to_the_bit(tmp_path: Path) -> None:
     def model(folder: str) -> Any:
         return estimator.DNNLinearCombinedClassifier(
@@ -222,6 +224,7 @@ def test_28_two_optimizers_are_saved_and_resumed_to_the_bit(tmp_path: Path) -> N
 # -- 29: labels out of range
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["DNN", "Linear", "Combined", "Baseline"])
 def test_29_labels_from_1_are_named_with_their_range(family: str, tmp_path: Path) -> None:
     number = [fc.numeric_column("number")]
@@ -239,6 +242,7 @@ def test_29_labels_from_1_are_named_with_their_range(family: str, tmp_path: Path
 # -- 30: columns that have changed since
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "then", "now", "said"),
     [
@@ -267,6 +271,7 @@ def test_30_a_checkpoint_of_other_columns_says_which_changed(
         assert "Use another model_dir" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_30_a_table_of_another_size_is_named_by_its_column(tmp_path: Path) -> None:
     def model(size: int) -> Any:
         words = fc.categorical_column_with_hash_bucket("word", size)
@@ -280,6 +285,7 @@ def test_30_a_table_of_another_size_is_named_by_its_column(tmp_path: Path) -> No
 # -- 32: what a loss is
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [1, 2])
 def test_32_the_loss_is_the_mean_in_version_2_and_the_sum_in_version_1(
     version: int, tmp_path: Path
@@ -372,6 +378,7 @@ class Evaluations:
         return found
 
 
+@pytest.mark.slow
 def test_33_a_weight_of_n_is_an_example_n_times_in_every_head() -> None:
     weighted, repeated = Evaluations(ROWS, "w"), Evaluations(TIMES, None)
 
@@ -429,6 +436,7 @@ def depends_on(target: Any, source: Any) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_31_what_is_served_follows_from_the_columns(tmp_path: Path) -> None:
     """No placeholders by hand, no weights in requests, keys that come back."""
     towns = fc.categorical_column_with_vocabulary_list("town", ["Rome", "Oslo"])

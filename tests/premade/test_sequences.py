@@ -57,6 +57,7 @@ KINDS: dict[str, tuple[Any, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reduction", ["sum_over_batch_size", "sum", "mean"])
 def test_padding_is_as_if_it_were_not_there(reduction: str) -> None:
     fetches: dict[str, Any] = {}
@@ -193,6 +194,7 @@ def test_recurrent_estimators_refuse_what_does_not_fit(make: Any, message: str) 
     assert message in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_recurrent_classifier_learns_and_is_loaded_again(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     tokens = random.integers(1, 5, (64, 6))

@@ -57,6 +57,7 @@ def test_compilers_keep_the_fetching_of_few_rows_of_large_tables_only() -> None:
     assert gathers(ROWS, 4097) == 1
 
 
+@pytest.mark.slow
 def test_values_and_gradients_of_a_large_table() -> None:
     params = table()
     indices = jnp.asarray([[0, ROWS - 1], [7, 7]])

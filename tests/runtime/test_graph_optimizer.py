@@ -52,6 +52,7 @@ def test_what_is_folded_and_shared_is_shown() -> None:
     assert "unused" not in before + after
 
 
+@pytest.mark.slow
 def test_matrices_that_have_no_inverse_are_left_to_the_device() -> None:
     found = tf.matrix_inverse([[1.0, 2.0], [2.0, 4.0]]), tf.cholesky([[1.0, 9.0], [9.0, 1.0]])
     with tf.Session() as session:
@@ -60,6 +61,7 @@ def test_matrices_that_have_no_inverse_are_left_to_the_device() -> None:
     assert np.isnan(factor).any()
 
 
+@pytest.mark.slow
 def test_stateful_and_random_operations_are_never_shared() -> None:
     v = tf.Variable(0.0)
     drawn = [tf.random_uniform([], seed=1) for _ in range(2)]
@@ -207,6 +209,7 @@ with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
 """
 
 
+@pytest.mark.slow
 def test_segments_on_several_devices_run_at_the_same_time() -> None:
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(SEVERAL)],
@@ -239,6 +242,7 @@ def test_a_size_computed_before_a_host_operation_is_known_after_it() -> None:
             np.testing.assert_array_equal(found, [3 * count + 1] * count)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "expression", ["[1, 2] / x", "x @ [[1.0], [2.0]]", "x[0]", "-x", "x > 1", "abs(x)", "x + 1"]
 )

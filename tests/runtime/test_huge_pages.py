@@ -37,6 +37,7 @@ def session() -> Any:
         yield session, table, small
 
 
+@pytest.mark.slow
 def test_a_table_moves_and_keeps_its_values(session: Any) -> None:
     run, table, small = session
     rows = [3, ROWS - 1]

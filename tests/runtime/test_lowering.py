@@ -93,6 +93,7 @@ def build(steps: list[tuple[str, int, int]], values: list[Pair]) -> list[Pair]:
     return values
 
 
+@pytest.mark.slow
 @given(STEPS)
 @settings(
     max_examples=14,
@@ -119,6 +120,7 @@ def test_random_graphs(steps: list[tuple[str, int, int]]) -> None:
         np.testing.assert_allclose(cut, together[-1], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @given(STEPS)
 @settings(max_examples=2, deadline=None, derandomize=True)
 def test_random_graphs_op_by_op(steps: list[tuple[str, int, int]]) -> None:

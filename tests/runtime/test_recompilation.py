@@ -11,6 +11,7 @@ import estimatorkit as tf
 from estimatorkit.runtime.recompilation import LIMIT
 
 
+@pytest.mark.slow
 def test_new_shapes_are_named_once(caplog: pytest.LogCaptureFixture) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         rows = tf.placeholder(tf.float32, [None, 2], name="rows")

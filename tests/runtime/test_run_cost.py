@@ -46,6 +46,7 @@ def test_a_second_run_does_nothing_in_python_for_each_operation() -> None:
     assert python_calls(chain(1000)) <= python_calls(chain(3)) + 3  # a wait may spin
 
 
+@pytest.mark.slow
 def test_a_training_step_is_one_call_of_xla(monkeypatch: pytest.MonkeyPatch) -> None:
     called = 0
     make = CompiledSegment._executable

@@ -47,6 +47,7 @@ def test_counts_that_are_given_out_are_all_different(session: tf.Session) -> Non
     assert sorted(seen) == list(range(1, 401))
 
 
+@pytest.mark.slow
 def test_threads_that_run_save_restore_and_assign(session: tf.Session, tmp_path: Path) -> None:
     weights = tf.get_variable("weights", (64, 64), initializer=tf.ones_initializer())
     same = tf.get_variable("same", (64,), initializer=tf.zeros_initializer())

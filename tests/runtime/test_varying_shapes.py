@@ -34,6 +34,7 @@ def test_pictures_of_any_size_that_are_resized_to_one() -> None:
         assert sum(session.state.compilations.values()) <= LIMIT + 2
 
 
+@pytest.mark.slow
 def test_models_stay_on_the_device() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [None, 2])

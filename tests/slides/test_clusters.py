@@ -72,6 +72,7 @@ PINNED = """
     """
 
 
+@pytest.mark.slow
 def test_variables_on_two_servers_and_worker_7(processes: Processes) -> None:
     cluster = free_cluster(ps=2, worker=[7])
     processes.tasks(cluster)
@@ -165,6 +166,7 @@ class FullGraph:
         return [self.start(*each) for each in (("ps", 0), ("ps", 1), ("worker", 1), ("worker", 0))]
 
 
+@pytest.mark.slow
 def test_full_graph_replication_with_two_workers(processes: Processes, tmp_path: Path) -> None:
     replicated = FullGraph(processes, tmp_path / "log", 400)
     *servers, one, other = replicated.start_all()
@@ -184,6 +186,7 @@ def test_full_graph_replication_with_two_workers(processes: Processes, tmp_path:
     assert {value.tag for event in events for value in event.summary.value} >= {"loss"}
 
 
+@pytest.mark.slow
 def test_a_supervisor_goes_on_where_all_were_killed(processes: Processes, tmp_path: Path) -> None:
     replicated = FullGraph(processes, tmp_path / "log", 10**6)
     started = replicated.start_all()
@@ -239,6 +242,7 @@ SUB_GRAPH = """
     """
 
 
+@pytest.mark.slow
 def test_sub_graph_replication_from_outside_of_the_cluster(processes: Processes) -> None:
     cluster = free_cluster(master=1, worker=2)
     processes.tasks(cluster)
@@ -289,6 +293,7 @@ KERAS_MODEL = """
     """
 
 
+@pytest.mark.slow
 def test_a_keras_model_with_the_slides_tf_config(processes: Processes, tmp_path: Path) -> None:
     """host1 is the chief, and the first of three workers; host4 and host5 hold the parameters."""
     hosts = free_cluster(worker=3, ps=2)

@@ -78,6 +78,7 @@ def test_a_dataset_iterator() -> None:
     assert rows == my_data
 
 
+@pytest.mark.slow
 def test_the_table_of_operations() -> None:
     """An operation of each category on the slide."""
     m = tf.constant([[4.0, 1.0], [2.0, 3.0]])

@@ -12,6 +12,7 @@ import textwrap
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import estimatorkit as tf
 from estimatorkit import function
@@ -25,6 +26,7 @@ def test_feeding_and_fetching_by_name() -> None:
         assert session.run("f:0", {"b:0": 5.0}) == 10.0
 
 
+@pytest.mark.slow
 def test_forward_and_backward_computation() -> None:
     examples = tf.placeholder(tf.float32)
     labels = tf.placeholder(tf.int32)
@@ -63,6 +65,7 @@ def test_a_while_loop() -> None:
         assert session.run(r) == 10
 
 
+@pytest.mark.slow
 def test_a_function_as_an_operation() -> None:
     class Model:
         _dtype = tf.float32
@@ -149,6 +152,7 @@ def run_stacked(device: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_stacked_lstms_on_several_devices() -> None:
     """The same numbers on one device and on four; the plan shows what is sent."""
     one, several = run_stacked("0"), run_stacked("d")

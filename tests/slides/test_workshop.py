@@ -29,6 +29,7 @@ def test_what_does_tensorflow_code_look_like(capsys: pytest.CaptureFixture[str])
     np.testing.assert_allclose(value, [[129.97999573]], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_softmax_regression_on_mnist() -> None:
     """Slides 36 to 40; the slide's `feed=` is the `feed_dict=` that it means."""
     mnist = input_data.read_data_sets(
@@ -123,6 +124,7 @@ def skip_grams(words: list[int], seed: int) -> tuple[NDArray[np.int32], NDArray[
     return shuffled[:, 0], shuffled[:, 1:]
 
 
+@pytest.mark.slow
 def test_word2vec() -> None:
     """Slides 58 to 60, on the first words of text8; `nce_loss` takes the slide's argument order."""
     words = text8_words(200_000)

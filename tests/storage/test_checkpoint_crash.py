@@ -177,6 +177,7 @@ def leftovers(folder: Path) -> list[str]:
     return [name for name in os.listdir(folder) if ".tmp-" in name or ".old-" in name]
 
 
+@pytest.mark.slow
 def test_killed_at_fifty_random_moments(writers: Writers, tmp_path: Path) -> None:
     log = tmp_path / "committed"
     log.touch()
@@ -201,6 +202,7 @@ def test_killed_at_fifty_random_moments(writers: Writers, tmp_path: Path) -> Non
     assert check_whole(read_latest(folder)) == step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replace", [False, True])
 def test_pain_point_34_killed_before_each_file_operation(
     replace: bool, writers: Writers, tmp_path: Path
@@ -379,6 +381,7 @@ def test_stale_temporaries_are_told_from_live_ones(
     assert os.listdir(tmp_path / "target") == ["precious"]
 
 
+@pytest.mark.slow
 def test_an_evaluator_reads_while_old_checkpoints_are_removed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -56,6 +56,7 @@ def test_pieces_are_one_tensor(name: str, axis: int, cuts: list[int], tmp_path: 
             assert part.base is None or part.base.nbytes == part.nbytes  # not a view of the whole
 
 
+@pytest.mark.slow
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

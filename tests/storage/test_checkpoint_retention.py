@@ -67,6 +67,7 @@ def test_keeps_what_tensorflow_keeps(case: dict[str, Any], restart: bool, tmp_pa
         assert state.model_checkpoint_path == path == latest_checkpoint(tmp_path)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.floats(0, 1e6), max_size=12).map(sorted),
     st.one_of(st.none(), st.integers(0, 5)),

@@ -244,6 +244,7 @@ any_message = st.lists(st.tuples(st.integers(1, 8), nested), max_size=8).map(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=SLOW)
 @given(
     st.dictionaries(st.binary(max_size=6), st.one_of(any_message, st.binary(max_size=30))),
@@ -266,6 +267,7 @@ def test_any_entries(tmp_path: Path, entries: dict[bytes, bytes], data: bytes) -
         pass
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=SLOW)
 @given(any_message, st.binary(max_size=8).flatmap(lambda _: any_message))
 def test_any_entries_of_version_1(tmp_path: Path, first: bytes, second: bytes) -> None:

@@ -127,6 +127,7 @@ CASES: dict[str, tuple[Callable[[], Optimizer], Formula]] = {
 }
 
 
+@pytest.mark.slow
 def test_steps_are_the_formulas() -> None:
     given = builtin_ops.placeholder("float32", [2, 2])
     step = get_or_create_global_step()
@@ -148,6 +149,7 @@ def test_steps_are_the_formulas() -> None:
         np.testing.assert_allclose(found[name], w, rtol=2e-5, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.slow
 def test_names_slots_and_rows() -> None:
     table = Variable(np.ones((4, 1), np.float32), name="table")
     loss = reduce.reduce_sum(indexing.gather(table, [2, 2]))
@@ -320,6 +322,7 @@ class OfAdagrad(AdagradOptimizer):
         return handle.assign_sub(grad)
 
 
+@pytest.mark.slow
 def test_methods_that_users_override() -> None:
     w = Variable(np.array([1.0, 2.0], np.float32), name="w")
     table = Variable(np.zeros((3, 1), np.float32), name="table")

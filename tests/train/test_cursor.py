@@ -74,6 +74,7 @@ PIPELINES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [1, 4, 1024])
 @pytest.mark.parametrize("name", PIPELINES)
 def test_a_saved_position_is_exact_at_every_point(
@@ -211,6 +212,7 @@ def test_blocks_are_as_large_as_bytes_and_elements_allow(monkeypatch: pytest.Mon
     assert Cursor(Dataset.from_tensor_slices(rows), SEED).block(as_it_is).count == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "elements"), [(1, 1024), (1024, 1024), (1 << 18, 4), (1 << 22, 1)]
 )
@@ -281,6 +283,7 @@ def test_a_generator_is_started_once() -> None:
 # -- threads
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["slices", "prefetched", "generator"])
 @pytest.mark.parametrize("end", ["closed", "dropped", "read out"])
 def test_threads_end(
@@ -300,6 +303,7 @@ def test_threads_end(
     assert threads.have_ended("estimatorkit")
 
 
+@pytest.mark.slow
 def test_a_generator_is_closed_with_its_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
     small_blocks(monkeypatch, 2)
     closed = []

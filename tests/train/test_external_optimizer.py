@@ -51,6 +51,7 @@ def test_bounds_hold_and_other_variables_stay(session: Any) -> None:
     assert found[1] == 3.0
 
 
+@pytest.mark.slow
 def test_constraints_hold(session: Any) -> None:
     x = tf.get_variable("x", initializer=[7.0, 7.0])
     session.run(tf.global_variables_initializer())

@@ -305,6 +305,7 @@ class TestCheckpoints:
         saved = lines(caplog, "Saving checkpoints for")
         assert [int(line.split()[3]) for line in saved] == [0, 10, 20]
 
+    @pytest.mark.slow
     def test_a_restored_state_is_not_saved_again(self, tmp_path: Path, caplog: Any) -> None:
         counting.train(tmp_path, [], 10, config={"save_checkpoints_steps": 10})
         caplog.clear()
@@ -406,6 +407,7 @@ class TestLoggingTensorHook:
         assert recorder.losses == list(range(250))
         assert len(recorder.steps) < 20
 
+    @pytest.mark.slow
     def test_counts_from_where_the_training_starts(self, tmp_path: Path, caplog: Any) -> None:
         config = {"save_checkpoints_steps": 1000}
         counting.train(tmp_path, [], 7, config=config)
@@ -608,6 +610,7 @@ class TestOtherModes:
         trained.evaluate(lambda: self.batches().take(2).repeat(20), hooks=[recorder])
         assert recorder.session.state.compilations["evaluation_step"] == 1
 
+    @pytest.mark.slow
     def test_logging_in_an_evaluation(self, trained: Any, caplog: Any) -> None:
         hook = LoggingTensorHook({"value": "value:0"}, every_n_iter=4)
         trained.evaluate(lambda: self.batches().repeat(4), hooks=[hook])

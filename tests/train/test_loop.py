@@ -112,6 +112,7 @@ def test_all_partitions_share_one_executable(training: Training, at_once: Any) -
     assert training.session.state.compilations["step"] == 1
 
 
+@pytest.mark.slow
 def test_the_session_gives_the_same_steps(training: Training, at_once: Any) -> None:
     """On CPU they are equal to the bit too; XLA does not promise that between two programs."""
     training.start.restore(training.session)
@@ -492,6 +493,7 @@ def test_shapes_of_elements_may_differ(counting: Any) -> None:
     assert session.state.compilations["step"] <= 3
 
 
+@pytest.mark.slow
 def test_words_become_ids_when_a_block_is_read() -> None:
     """Lookups, crosses and rows of several lengths: one call for many steps, few compilations."""
     words = ["a", "b", "c", "a", "x", "b", "c", "c"] * 6

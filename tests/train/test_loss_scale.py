@@ -57,6 +57,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MAKERS)
 def test_steps_that_are_not_finite_are_left_out(kind: str) -> None:
     w = Variable(np.array([1.0, -1.0], np.float32), name="w")
@@ -85,6 +86,7 @@ def test_steps_that_are_not_finite_are_left_out(kind: str) -> None:
     assert after[1][0] == 1.0
 
 
+@pytest.mark.slow
 def test_scales_do_not_change_what_is_learned() -> None:
     found = []
     for wrap in (

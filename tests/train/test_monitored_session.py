@@ -93,6 +93,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return toy_training(tmp_path_factory.mktemp("whole"), 14)
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_goes_on_to_the_bit(tmp_path: Path, uninterrupted: Any) -> None:
     whole, weights = uninterrupted
     with pytest.raises(KeyboardInterrupt):
@@ -102,6 +103,7 @@ def test_an_interrupted_training_goes_on_to_the_bit(tmp_path: Path, uninterrupte
     toy.assert_same_bits(weights, resumed)
 
 
+@pytest.mark.slow
 def test_a_lost_task_costs_the_steps_since_the_last_checkpoint(
     tmp_path: Path, uninterrupted: Any
 ) -> None:

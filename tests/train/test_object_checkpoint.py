@@ -77,6 +77,7 @@ def test_keys_are_tensorflows(tmp_path: Path) -> None:
     assert set(read_contents(written)) == set(read_contents(path))
 
 
+@pytest.mark.slow
 def test_a_training_goes_on(tmp_path: Path) -> None:
     checkpoint, _, train = build()
     with tf.Session() as session:
@@ -107,6 +108,7 @@ def test_variables_go_by_their_place_not_their_name(tmp_path: Path) -> None:
         assert session.run([one, other]) == [2.0, 1.0]
 
 
+@pytest.mark.slow
 def test_what_is_made_after_restore_is_restored(tmp_path: Path) -> None:
     checkpoint, _, train = build()
     with tf.Session() as session:

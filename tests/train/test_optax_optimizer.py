@@ -52,6 +52,7 @@ def loss_in_jax(params: dict[str, Any]) -> Any:
     return ((X @ params["dense/kernel"] + params["bias"] - 1.0) ** 2).sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSFORMATIONS)
 def test_steps_are_those_of_optax(name: str, tmp_path: Path) -> None:
     tx = TRANSFORMATIONS[name]

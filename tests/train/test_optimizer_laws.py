@@ -69,6 +69,7 @@ def all_steps() -> Callable[..., Any]:
     return jax.jit(run)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(
     table=hnp.arrays(np.float32, (ROWS, COLUMNS), elements=NUMBERS),
@@ -104,6 +105,7 @@ def distinct_of(rows: int) -> Callable[..., Any]:
     return jax.jit(functools.partial(distinct, rows=rows))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     hnp.arrays(np.int64, 20, elements=st.integers(0, 2**40) | st.integers(0, 9)),

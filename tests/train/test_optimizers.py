@@ -127,6 +127,7 @@ def test_names_are_those_of_tensorflow(
     assert {name: facts[name] for name in found} == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", NAMES)
 def test_trajectories_and_slots_are_those_of_tensorflow(
     golden: dict[str, NDArray[Any]], kind: str
@@ -173,6 +174,7 @@ def test_all_optimizers_of_the_golden_files_are_there() -> None:
 # -- the rules
 
 
+@pytest.mark.slow
 def test_examples_of_the_rules() -> None:
     rows = {
         f"{prefix}{rule.name}": (rule, registry.lookup(f"{prefix}{rule.name}"))
@@ -295,6 +297,7 @@ def test_indices_outside_the_table_and_no_indices_at_all_change_nothing() -> Non
 # -- one call a step
 
 
+@pytest.mark.slow
 def test_a_step_is_one_device_segment_that_compiles_once() -> None:
     x = builtin_ops.placeholder("float32", [None, 2])
     w = get_variable("w", [2, 1], initializer=Constant(0.5))

@@ -49,6 +49,7 @@ def trained(parts: int | None, axis: int, path: Path, steps: int, restore: bool 
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize(("before", "after"), [(2, 3), (3, 1), (1, 2), (4, None), (None, 3)])
 def test_training_goes_on_in_other_parts(
@@ -68,6 +69,7 @@ def test_training_goes_on_in_other_parts(
     assert tf.train.list_variables(again) == tf.train.list_variables(path)
 
 
+@pytest.mark.slow
 def test_averages_are_called_after_the_whole(tmp_path: Path) -> None:
     def built(parts: int | None) -> tuple[Any, Any, Any]:
         variable = table(parts)
@@ -205,6 +207,7 @@ def test_training_starts_from_a_checkpoint_of_other_parts(
         np.testing.assert_array_equal(whole(session, variable), wanted)
 
 
+@pytest.mark.slow
 def test_estimators_predict_in_other_parts(tmp_path: Path) -> None:
     """Trained with the partitioner of a cluster, used without one."""
     words = [f"w{number}" for number in range(40)]

@@ -61,6 +61,7 @@ def assert_equal(found: Any, expected: Any) -> None:
 # -- TensorFlow and back
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("writer", "name"),
     [
@@ -80,6 +81,7 @@ def test_operations_of_loaded_models_have_names_without_gaps(name: str) -> None:
     assert not [op.name for op in graph.get_operations() if "//" in op.name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*MODELS, *OURS])
 def test_what_tensorflow_loaded_is_what_is_written(name: str, tmp_path: Path) -> None:
     Path(VOCABULARY[0]).write_bytes(VOCABULARY[1])

@@ -23,6 +23,7 @@ def until(condition: Any) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_a_training_is_saved_and_gone_on_with(tmp_path: Path, threads: StartedThreads) -> None:
     for expected in (3, 6):
         with tf.Graph().as_default():
@@ -159,6 +160,7 @@ def test_errors() -> None:
         session.close()
 
 
+@pytest.mark.slow
 def test_each_file_of_events_begins_with_the_graph(tmp_path: Path) -> None:
     with tf.Graph().as_default() as graph:
         tf.Variable([7], name="global_step")

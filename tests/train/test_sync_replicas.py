@@ -41,6 +41,7 @@ def no_threads_are_left(threads: StartedThreads) -> Iterator[None]:
 # -- as TensorFlow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", GOLDEN["trained"])
 def test_trained_as_in_tensorflow(case: str) -> None:
     golden = GOLDEN["trained"][case]
@@ -127,6 +128,7 @@ class Replica:
         self._thread.shutdown()
 
 
+@pytest.mark.slow
 def test_gradients_that_come_too_late_are_dropped() -> None:
     target = tf.train.Server.create_local_server().target
     chief, fast, slow = (Replica(target, number, 2, 3) for number in range(3))
@@ -166,6 +168,7 @@ def test_a_replica_that_ends_leaves_its_work_to_the_others() -> None:
     chief.close()
 
 
+@pytest.mark.slow
 def test_a_target_serves_a_second_training() -> None:
     """The queue that the first one has closed is not in its way; nor are its gradients."""
     target = tf.train.Server.create_local_server().target
@@ -194,6 +197,7 @@ def synchronous(aggregated: int = 1) -> Any:
     )
 
 
+@pytest.mark.slow
 def test_what_a_step_waits_for_is_not_done_for_the_chief_again() -> None:
     counter = tf.get_variable("counter", [], initializer=tf.zeros_initializer())
     optimizer = synchronous()
@@ -319,6 +323,7 @@ def made(aggregated: int = 1, inner: Any = tf.train.GradientDescentOptimizer) ->
     return optimizer, [optimizer.make_session_run_hook(True, num_tokens=aggregated - 1)]
 
 
+@pytest.mark.slow
 def test_an_estimator_trains_alone(tmp_path: Path) -> None:
     alone = estimator(tmp_path / "alone", made).train(data, steps=6).train(data, steps=6)
     plain = estimator(tmp_path / "plain", lambda: (tf.train.GradientDescentOptimizer(0.1), []))
@@ -329,6 +334,7 @@ def test_an_estimator_trains_alone(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_gradients_of_several_batches_are_those_of_one_large_batch(tmp_path: Path) -> None:
     several = estimator(tmp_path / "several", lambda: made(3)).train(data, max_steps=5)
     plain = estimator(tmp_path / "plain", lambda: (tf.train.GradientDescentOptimizer(0.1), []))
@@ -339,6 +345,7 @@ def test_gradients_of_several_batches_are_those_of_one_large_batch(tmp_path: Pat
     )
 
 
+@pytest.mark.slow
 def test_an_estimator_s_hooks_may_be_given_to_train(tmp_path: Path) -> None:
     optimizer = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(0.1), 1)
     columns = [tf.feature_column.numeric_column("x", 2)]
@@ -354,6 +361,7 @@ def test_an_estimator_s_hooks_may_be_given_to_train(tmp_path: Path) -> None:
         assert model.get_variable_value("global_step") == step
 
 
+@pytest.mark.slow
 def test_an_estimator_tells_what_went_wrong_with_the_update(tmp_path: Path) -> None:
     refusing = estimator(tmp_path, lambda: made(inner=Refusing))
     with pytest.raises(InvalidArgumentError, match="refused"):

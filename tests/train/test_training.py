@@ -64,6 +64,7 @@ class TestStepChecks:
             refusing(tmp_path, limit=4, every=10).train(no_input, [hook, recorder], steps=50)
         assert hook.seen == recorder.losses == [0, 1, 2, 3]
 
+    @pytest.mark.slow
     def test_look_at_evaluations_too(self, tmp_path: Path) -> None:
         refusing(tmp_path, limit=6, every=10).train(no_input, steps=5)
         assert refusing(tmp_path, limit=6, every=10).evaluate(no_input)["loss"] == 5

@@ -68,6 +68,7 @@ def reference(request: pytest.FixtureRequest) -> Any:
     return singly(request.node.callspec.params["training"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [[STEPS], [5, 1, 6, 12, 12], [1] * 8 + [28], [7, 29]])
 def test_the_same_as_one_step_a_run(training: Training, reference: Any, parts: Any) -> None:
     losses: list[Any] = []

@@ -21,6 +21,7 @@ def reduced(*values: Any) -> list[Any]:
     return list(kernel(*values, mean=False))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lengths", "dtypes", "messages"),
     [

@@ -55,6 +55,7 @@ def test_only_the_chosen_branch_runs() -> None:
         assert len(session.plan(result, [p]).segments) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [3.0, -2.0])
 def test_gradients_of_cond(at: float) -> None:
     x = tf.placeholder(tf.float64, [])
@@ -149,6 +150,7 @@ def power(x: Any, count: Any) -> Any:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 1, 5])
 def test_gradients_of_a_loop(count: int) -> None:
     x = tf.placeholder(tf.float64, [])
@@ -173,6 +175,7 @@ def test_a_loop_is_one_xla_call_and_one_compilation() -> None:
         assert sum(session.state.compilations.values()) == 1
 
 
+@pytest.mark.slow
 def test_long_loops_are_differentiated() -> None:
     """More steps than checkpoints: 3000 of a rotation, whose derivative is known."""
     angle = tf.placeholder(tf.float64, [])
@@ -203,6 +206,7 @@ def test_loops_with_state_and_structures() -> None:
         assert session.run(total) == 15.0
 
 
+@pytest.mark.slow
 def test_maximum_iterations_and_back_prop() -> None:
     x = tf.placeholder(tf.float32, [])
     always = lambda i: i > -1.0  # noqa: E731
@@ -213,6 +217,7 @@ def test_maximum_iterations_and_back_prop() -> None:
         assert session.run([y, tf.gradients(y, x)[0]], {x: 1.0}) == [32.0, 32.0]
 
 
+@pytest.mark.slow
 def test_values_that_grow() -> None:
     grown = tf.while_loop(
         lambda v: tf.reduce_sum(v) < 10.0,
@@ -250,6 +255,7 @@ def test_host_work_in_a_loop() -> None:
     assert seen == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_random_numbers_in_a_loop_repeat_by_seed() -> None:
     tf.set_random_seed(7)
     drawn = tf.map_fn(lambda e: e + tf.random_uniform([]), tf.zeros([4]))
@@ -277,6 +283,7 @@ def test_mistakes_with_loops() -> None:
 # -- tensor arrays
 
 
+@pytest.mark.slow
 def test_a_tensor_array_collects_in_a_loop() -> None:
     x = tf.placeholder(tf.float64, [3])
     array = tf.TensorArray(tf.float64, size=4)
@@ -343,6 +350,7 @@ def test_functions_over_elements_equal_numpy() -> None:
         tf.map_fn(lambda row: tf.cast(row, tf.int32), x)
 
 
+@pytest.mark.slow
 def test_gradients_through_scan_twice() -> None:
     x = tf.placeholder(tf.float64, [])
     y = tf.reduce_sum(
@@ -359,6 +367,7 @@ def test_map_over_strings() -> None:
         assert session.run(lengths).tolist() == [1, 0, 1]
 
 
+@pytest.mark.slow
 def test_nesting() -> None:
     """A branch in a loop in a function of elements, differentiated."""
     x = tf.placeholder(tf.float64, [])

@@ -101,6 +101,7 @@ def test_a_condition_reads_what_the_body_assigns() -> None:
         assert session.run(v) == 4
 
 
+@pytest.mark.slow
 def test_reads_between_assignments_all_count_for_the_gradient() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         v = tf.get_variable("v", initializer=1.0)

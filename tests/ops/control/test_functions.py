@@ -68,6 +68,7 @@ def test_gradients_given_to_defun() -> None:
         one(x, x)
 
 
+@pytest.mark.slow
 def test_custom_gradient_at_the_top_and_in_a_loop() -> None:
     @tf.custom_gradient
     def doubled(v):  # type: ignore[no-untyped-def]

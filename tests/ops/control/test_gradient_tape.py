@@ -72,6 +72,7 @@ def test_what_was_made_before_the_watch_is_not_recorded() -> None:
     assert run(tape.gradient(y, [x, z])) == [19.0, 3.0]
 
 
+@pytest.mark.slow
 def test_trainable_variables_are_watched_by_use() -> None:
     a = tf.get_variable("a", initializer=2.0)
     b = tf.get_variable("b", initializer=3.0, trainable=False)

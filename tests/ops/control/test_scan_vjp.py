@@ -61,6 +61,7 @@ def slope_size(run: Callable[..., Any], *given: Any) -> Any:
     return sum(jnp.sum(each**2) for each in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("count", [0, 1, 2, 6])
 def test_values_and_gradients(count: int, reverse: bool) -> None:
@@ -75,6 +76,7 @@ def test_values_and_gradients(count: int, reverse: bool) -> None:
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_second_derivatives() -> None:
     found, wanted = (
         jax.jit(jax.grad(lambda *each, run=run: slope_size(run, *each), ALL))(*GIVEN)
@@ -102,6 +104,7 @@ def test_gradients_of_weights_leave_the_loop(monkeypatch: pytest.MonkeyPatch) ->
     assert INPUT.shape in carried_shapes(ours)
 
 
+@pytest.mark.slow
 def test_scans_in_scans() -> None:
     def nested(run: Callable[..., Any]) -> Callable[..., Any]:
         def both(recurrent: Any, weights: Any, bias: Any, start: Any, elements: Any) -> Any:
@@ -122,6 +125,7 @@ def test_scans_in_scans() -> None:
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_weight_that_is_read_changed_or_transposed_inside() -> None:
     """Products with variables, with constants and with what the loop itself changes."""
     with tf.Graph().as_default(), tf.Session() as session:

@@ -80,6 +80,7 @@ def compiled() -> Any:
     return jax.jit(lambda count: derivatives(loss_of(looped), count))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", COUNTS)
 def test_derivatives_of_every_filling(compiled: Any, count: int) -> None:
     found, expected = compiled(count), derivatives(loss_of(unrolled), count)
@@ -115,6 +116,7 @@ def test_checkpoints_are_spread_evenly() -> None:
         np.testing.assert_array_equal(values[:used], 2.0 ** (np.arange(used) * wanted))
 
 
+@pytest.mark.slow
 def test_loops_in_loops() -> None:
     """The inner loop's number of steps grows with the outer one's."""
 
@@ -150,6 +152,7 @@ def test_loops_in_loops() -> None:
             np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_third_derivative() -> None:
     """Of the power that a loop of squares gives; traced, as XLA takes 15 seconds to compile it."""
 
@@ -183,6 +186,7 @@ def test_a_condition_that_depends_on_what_is_computed() -> None:
         np.testing.assert_allclose(slope, 0.5 / np.sqrt(x), rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_arrays_that_are_only_written_are_not_kept() -> None:
     """Their gradient is right though no checkpoint of them is there."""
 
@@ -213,6 +217,7 @@ def test_arrays_that_are_only_written_are_not_kept() -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_integers_and_booleans_ride_along() -> None:
     def run(x: Any) -> Any:
         return while_loop(

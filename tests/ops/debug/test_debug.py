@@ -423,6 +423,7 @@ def test_what_goes_wrong_in_a_function(
     assert cause is None or cause.__traceback__ is not None  # the function's own line
 
 
+@pytest.mark.slow
 def test_a_function_lives_as_long_as_its_graph() -> None:
     def function() -> int:
         return 1
@@ -437,6 +438,7 @@ def test_a_function_lives_as_long_as_its_graph() -> None:
     assert alive() is None
 
 
+@pytest.mark.slow
 def test_a_function_that_is_not_there(session: tf.Session) -> None:
     made = tf.py_func(lambda: 1, [], tf.int64)
     del made.op.attrs["_function"]  # as in a graph that was read from a file

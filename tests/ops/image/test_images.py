@@ -121,6 +121,7 @@ def test_truncated_jpegs_are_recovered_where_asked() -> None:
 # -- random changes
 
 
+@pytest.mark.slow
 def test_random_changes_follow_from_seeds_and_stay_in_bounds() -> None:
     with tf.Graph().as_default():
         tf.set_random_seed(7)

@@ -21,6 +21,7 @@ PARTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("align", PARTS)
 def test_diagonals_are_taken_and_put_back(align: str) -> None:
     ks: list[Any] = [(-1, 2), (-2, 0), (1, 3), 2, -1]

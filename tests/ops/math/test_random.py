@@ -53,6 +53,7 @@ def test_seeds() -> None:
     assert draws(unseeded) != draws(unseeded)
 
 
+@pytest.mark.slow
 def test_every_op_follows_its_seed() -> None:
     def sequences() -> dict[str, list[Any]]:
         with Graph().as_default() as graph, Session(graph=graph) as session:
@@ -109,6 +110,7 @@ def test_two_ops_draw_different_numbers() -> None:
     assert (a != b).any()
 
 
+@pytest.mark.slow
 def test_moments_and_bounds() -> None:
     tensors = {
         "uniform": random.random_uniform(LARGE, seed=1),
@@ -135,6 +137,7 @@ def test_moments_and_bounds() -> None:
     assert set(found["integers"].tolist()) == {-2, -1, 0, 1, 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
 def test_floating_dtypes(name: str) -> None:
     tensors = [
@@ -167,6 +170,7 @@ def test_shuffling_keeps_the_rows() -> None:
     assert sorted(value.tolist()) == rows.tolist()
 
 
+@pytest.mark.slow
 def test_multinomial_follows_the_logits() -> None:
     logits = np.log(np.array([[0.1, 0.2, 0.7], [0.8, 0.1, 0.1]], np.float32))
     (values,) = draws(random.multinomial(logits, 5000, seed=1), 1)
@@ -174,6 +178,7 @@ def test_multinomial_follows_the_logits() -> None:
         np.testing.assert_allclose(np.bincount(row, minlength=3) / 5000, expected, atol=0.03)
 
 
+@pytest.mark.slow
 def test_initial_values_are_drawn_once_an_initialization() -> None:
     v = get_variable("v", [10])
     w = Variable(random.random_normal([10], seed=1))
@@ -187,6 +192,7 @@ def test_initial_values_are_drawn_once_an_initialization() -> None:
     assert (one[1] != other[1]).any()
 
 
+@pytest.mark.slow
 def test_a_shape_from_another_tensor() -> None:
     x = builtin_ops.placeholder(float32, [None, 2])
     noise = random.random_normal(array.shape(x))
@@ -196,6 +202,7 @@ def test_a_shape_from_another_tensor() -> None:
         assert session.run(x + noise, {x: np.zeros([5, 2])}).shape == (5, 2)
 
 
+@pytest.mark.slow
 def test_dropout() -> None:
     x = builtin_ops.placeholder(float32, [None, 100])
     dropped = nn.dropout(x, rate=0.25, seed=1)

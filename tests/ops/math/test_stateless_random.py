@@ -15,6 +15,7 @@ def _drawn(*tensors: Any) -> list[Any]:
         return list(session.run(list(tensors)))
 
 
+@pytest.mark.slow
 def test_stateless_draws_follow_from_their_seeds() -> None:
     def draws(seed: Any) -> list[Any]:
         r = tf.random
@@ -36,6 +37,7 @@ def test_stateless_draws_follow_from_their_seeds() -> None:
             np.testing.assert_array_equal(here, there)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("draw", "mean", "deviation"),
     [
@@ -58,6 +60,7 @@ def test_moments_of_stateless_draws(draw: Any, mean: Any, deviation: Any) -> Non
     np.testing.assert_allclose(values.std(0), deviation, rtol=0.03)
 
 
+@pytest.mark.slow
 def test_derivatives_of_gamma_draws() -> None:
     with tf.Graph().as_default():
         alpha, beta = tf.constant([0.5, 8.0]), tf.constant([1.0, 2.0])
@@ -67,6 +70,7 @@ def test_derivatives_of_gamma_draws() -> None:
     np.testing.assert_allclose(slopes[1], [-0.5, -2.0], rtol=0.05)
 
 
+@pytest.mark.slow
 def test_truncated_normals_of_several_bounds() -> None:
     from estimatorkit.compat.v1.python.ops import random_ops
 

@@ -51,6 +51,7 @@ def _results(convolve: Any, x: Any, filters: Any) -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [3, 7])
 @pytest.mark.parametrize(("strides", "padding", "dilations"), _WINDOWS)
 def test_is_the_convolution(strides: Any, padding: Any, dilations: Any, batch: int) -> None:

@@ -43,6 +43,7 @@ def _drawn(runs: int, **options: Any) -> list[list[Any]]:
         return [each for _ in range(runs) for each in session.run(wanted)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("overlapping", [False, True])
 @pytest.mark.parametrize("pseudo_random", [False, True])
 def test_bounds_and_what_is_between(pseudo_random: bool, overlapping: bool) -> None:
@@ -80,12 +81,14 @@ def test_pseudo_random_bounds_are_evenly_spread() -> None:
         assert np.ptp(away) < 1
 
 
+@pytest.mark.slow
 def test_the_same_bounds_in_every_run() -> None:
     for pseudo_random in (False, True):
         runs = _drawn(4, pseudo_random=pseudo_random, deterministic=True)
         assert len({(*rows.tolist(), *columns.tolist()) for _, _, rows, columns in runs}) == 1
 
 
+@pytest.mark.slow
 def test_whole_ratios_are_a_plain_pooling() -> None:
     """Also of shapes that only the run tells, of whole numbers, with one ratio for both."""
     x = tf.placeholder(tf.int32, [None, None, None, 1])

@@ -84,6 +84,7 @@ WORDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(NN))
 def test_results(name: str) -> None:
     values, shapes = run_arrays(tf, NN[name])
@@ -239,6 +240,7 @@ def test_dilated_pools() -> None:
     np.testing.assert_array_equal(np.moveaxis(other, 1, -1), found)
 
 
+@pytest.mark.slow
 def test_dropout() -> None:
     x = tf.constant(np.linspace(1, 2, 4000, dtype=np.float32).reshape(40, 100))
     fed = tf.placeholder_with_default(0.75, [])
@@ -267,6 +269,7 @@ def test_dropout() -> None:
         np.testing.assert_array_equal(session.run(by_keep), kept)
 
 
+@pytest.mark.slow
 def test_samplers_draw_by_their_law() -> None:
     labels = tf.constant([[0], [3]], tf.int64)
     count, classes = 4000, 8
@@ -308,6 +311,7 @@ def test_samplers_draw_by_their_law() -> None:
         assert law[unique].all(), name  # what cannot be drawn is not
 
 
+@pytest.mark.slow
 def test_a_shard_of_unigrams_is_numbered_anew() -> None:
     """What TensorFlow 2.15.1 expects of each class where each draw is kept."""
     for unigrams, reserved, shard, law in (
@@ -401,6 +405,7 @@ def test_few_of_many_classes_take_few_numbers(unique: bool) -> None:
     assert [each.strip(" ,") for each in bits] == ["16" if unique else "8"]
 
 
+@pytest.mark.slow
 def test_few_of_many_classes_are_drawn_as_from_few() -> None:
     """Those that come first, by either way, have the same law, and are different."""
     law = np.r_[0.0, 0.4, 0.3, 0.2, 0.1].astype(np.float32)
@@ -415,6 +420,7 @@ def test_few_of_many_classes_are_drawn_as_from_few() -> None:
     assert not np.array_equal(few, others)
 
 
+@pytest.mark.slow
 def test_sampled_losses_draw_for_themselves() -> None:
     """The expectation of a sampled softmax with all classes is the softmax."""
     w, b = tf.constant(numbers(0, 6, 4)), tf.constant(numbers(1, 6))
@@ -454,6 +460,7 @@ def test_ids_of_more_dimensions() -> None:
         np.testing.assert_allclose(session.run(found), expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_impossible_labels_have_an_infinite_ctc_loss_without_slope() -> None:
     logits = tf.constant(numbers(0, 3, 1, 4))
     labels = tf.SparseTensor([[0, 0], [0, 1], [0, 2]], tf.constant([1, 1, 2]), [1, 3])

@@ -148,6 +148,7 @@ def test_constant_labels_that_are_no_class_give_nan() -> None:
     np.testing.assert_array_equal(np.isnan(_run(losses)), [True, True, False])
 
 
+@pytest.mark.slow
 def test_lengths_of_both_directions_may_be_floats() -> None:
     cells = [tf.nn.rnn_cell.GRUCell(2), tf.nn.rnn_cell.GRUCell(3)]
     (forward, backward), _ = tf.nn.bidirectional_dynamic_rnn(

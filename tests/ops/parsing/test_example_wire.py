@@ -150,6 +150,7 @@ def assert_alike(serialized: list[bytes], monkeypatch: pytest.MonkeyPatch) -> No
         assert results[0] == results[1], column
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(
     st.lists(st.dictionaries(KEYS, FEATURES, max_size=4), max_size=6),
@@ -165,6 +166,7 @@ def test_every_encoding_is_read_as_protobuf_reads_it(
         assert_alike(serialized, monkeypatch)
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(st.dictionaries(KEYS, FEATURES, max_size=3), st.integers(0, 1 << 30), st.data())
 def test_damaged_examples_are_refused_alike(row: Any, seed: int, data: Any) -> None:

@@ -117,6 +117,7 @@ def test_what_a_scope_says_by_default() -> None:
 # -- partitioned variables
 
 
+@pytest.mark.slow
 def test_a_variable_in_parts(session: tf.Session) -> None:
     with tf.variable_scope("s", partitioner=tf.fixed_size_partitioner(3)):
         whole = tf.get_variable("v", [7, 2], initializer=tf.ones_initializer())
@@ -158,6 +159,7 @@ def test_parts_of_a_value(session: tf.Session) -> None:
     assert value_of(session, eye.as_tensor()).tolist() == np.eye(3).tolist()
 
 
+@pytest.mark.slow
 def test_parts_are_as_large_as_the_whole_says(session: tf.Session) -> None:
     """The scale of a part follows from the shape of the whole variable."""
     whole = tf.get_variable(
@@ -218,6 +220,7 @@ def test_the_scale_of_initializers(session: tf.Session, initializer: Any, limit:
     assert 0.97 * limit < largest <= limit * (1 + 1e-6)
 
 
+@pytest.mark.slow
 def test_orthogonal(session: tf.Session) -> None:
     tall, wide, kernel = session.run(
         [tf.orthogonal_initializer(seed=1)(shape) for shape in ([6, 3], [3, 6], [2, 2, 2, 5])]
