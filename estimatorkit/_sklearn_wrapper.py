@@ -23,13 +23,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from estimatorkit import feature_columns as inference
-from estimatorkit._sklearn_base import (
-    Classes,
-    Parameters,
-    is_all_numbers,
-    is_frame,
-    quiet,
-)
+from estimatorkit._sklearn_base import Classes, Parameters, is_all_numbers, is_frame, quiet
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.readers.frames import as_columns
@@ -358,12 +352,7 @@ class Wrapper(Parameters):
         return Dataset.from_tensor_slices((features, self._fed_labels(labels)))
 
     def _train(
-        self,
-        table: Any,
-        labels: NDArray[Any],
-        weights: NDArray[Any],
-        epochs: int,
-        validation: Any,
+        self, table: Any, labels: NDArray[Any], weights: NDArray[Any], epochs: int, validation: Any
     ) -> None:
         rows, model = len(labels), self._model
         data = self._dataset(table, labels, weights)

@@ -20,11 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit._sklearn_base import (
-    Classes,
-    Numbers,
-    probabilities,
-)
+from estimatorkit._sklearn_base import Classes, Numbers, probabilities
 from estimatorkit._sklearn_wrapper import HIDDEN_UNITS, OFFERED, Wrapper, parameters_of
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.lazy import listing
@@ -93,10 +89,7 @@ class SKClassifier(Classes, Wrapper):
         self._set(**parameters)
 
     def _label_arguments(self) -> dict[str, Any]:
-        return {
-            "n_classes": len(self.classes_),
-            "label_vocabulary": self._vocabulary(),
-        }
+        return {"n_classes": len(self.classes_), "label_vocabulary": self._vocabulary()}
 
     def _vocabulary(self) -> list[str] | None:
         """The classes where they are words and the estimator takes them."""

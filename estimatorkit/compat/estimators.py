@@ -86,10 +86,3 @@ DNNLinearCombinedEstimator = _version_1(
 DNNLinearCombinedRegressor = _version_1(
     dnn_linear_combined.DNNLinearCombinedRegressor, "input_layer_partitioner", "weight_column"
 )
-
-__all__ = [
-    *("BaselineClassifier", "BaselineEstimator", "BaselineRegressor"),
-    *("DNNClassifier", "DNNEstimator", "DNNRegressor"),
-    *("DNNLinearCombinedClassifier", "DNNLinearCombinedEstimator", "DNNLinearCombinedRegressor"),
-    *("LinearClassifier", "LinearEstimator", "LinearRegressor"),
-]

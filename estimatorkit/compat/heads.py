@@ -302,9 +302,3 @@ _binary_logistic_head_with_sigmoid_cross_entropy_loss = partial(
 )
 _regression_head = partial(regression_head, loss_reduction=Reduction.SUM)
 _regression_head_with_mean_squared_error_loss = _regression_head
-
-
-__all__ = [
-    *("LossSpec", "binary_classification_head", "logistic_regression_head", "multi_class_head"),
-    *("multi_head", "multi_label_head", "poisson_regression_head", "regression_head"),
-]

@@ -74,9 +74,7 @@ SENTENCES: dict[str, str] = {
     "estimator.tpu": _TPU,
     "estimator.experimental.LinearSDCA": "use optimizer='Ftrl'",
     **_later(
-        "estimator",
-        "BoostedTreesClassifier BoostedTreesRegressor BoostedTreesEstimator",
-        _TREES,
+        "estimator", "BoostedTreesClassifier BoostedTreesRegressor BoostedTreesEstimator", _TREES
     ),
 }
 

@@ -88,6 +88,3 @@ class LossScaleOptimizer(MixedPrecisionLossScaleOptimizer):
 
     def __init__(self, opt: Optimizer, loss_scale_manager: LossScale) -> None:
         super().__init__(opt, loss_scale_manager)
-
-
-__all__ = ["ExponentialUpdateLossScaleManager", "FixedLossScaleManager", "LossScaleOptimizer"]

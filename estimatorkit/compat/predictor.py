@@ -172,6 +172,3 @@ def _signature(model: Any, key: str | None) -> Any:
             )
         )
     return model.signature_def[key]
-
-
-__all__ = ["Predictor", "from_estimator", "from_saved_model"]

@@ -282,8 +282,4 @@ class CrossShardOptimizer(WrappingOptimizer):
         super().__init__(opt, name)
 
 
-__all__ = [
-    *("CrossShardOptimizer", "InputPipelineConfig", "RunConfig", "TPUConfig", "TPUEstimator"),
-    "TPUEstimatorSpec",
-]
 __dir__ = listing(__name__)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import DataLossError, explain
+from estimatorkit.core.errors import DataLossError
 from estimatorkit.storage.atomic_files import write_durably
 
 # Abbreviations, the words of CamelCase, and words with apostrophes and hyphens.
@@ -183,13 +183,9 @@ class VocabularyProcessor:
                 int(content["max_document_length"]), int(content["min_frequency"]), vocabulary
             )
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            raise DataLossError(
-                None,
-                None,
-                explain(
-                    f"{os.fspath(filename)!r} is no file of VocabularyProcessor.save",
-                    expected="JSON, as this package writes it",
-                    received=f"{type(error).__name__}: {error}"[:200],
-                    hint="TensorFlow wrote a pickle: fit the processor on the documents again",
-                ),
+            raise DataLossError.explained(
+                f"{os.fspath(filename)!r} is no file of VocabularyProcessor.save",
+                expected="JSON, as this package writes it",
+                received=f"{type(error).__name__}: {error}"[:200],
+                hint="TensorFlow wrote a pickle: fit the processor on the documents again",
             ) from error

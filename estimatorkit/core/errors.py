@@ -18,6 +18,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from typing import Any
+from typing import Self as _Self  # the module is public as it is
 
 
 def explain(
@@ -94,6 +95,11 @@ class OpError(Exception):
         self.message = message
         if error_code is not None:
             self.error_code = error_code
+
+    @classmethod
+    def explained(cls, problem: str, **parts: Any) -> _Self:
+        """An error of no operation; the arguments are those of `explain`."""
+        return cls(None, None, explain(problem, **parts))
 
     @property
     def node_def(self) -> Any:

@@ -185,9 +185,7 @@ _TAGS: dict[str, _Tag] = {
     "ellipsis": _Tag(type(...), lambda _: None, lambda _: ...),
     "dtype": _Tag(DType, lambda value: value.name, as_dtype),
     "shape": _Tag(
-        TensorShape,
-        lambda value: None if value.dims is None else list(value.dims),
-        TensorShape,
+        TensorShape, lambda value: None if value.dims is None else list(value.dims), TensorShape
     ),
     "array": _Tag(np.ndarray, _write_array, _read_array),
     "number": _Tag(

@@ -86,11 +86,7 @@ def _looked_up(w: Writer, values: str, dtype: DType) -> str:
     )
     default = w.const(-1 if buckets else w.attrs["default_value"], "default", int64)
     found = w.node(
-        "LookupTableFindV2",
-        [table, keys, default, f"^{filled}"],
-        "Find",
-        Tin=key_dtype,
-        Tout=int64,
+        "LookupTableFindV2", [table, keys, default, f"^{filled}"], "Find", Tin=key_dtype, Tout=int64
     )
     if not buckets:
         return found
@@ -324,5 +320,3 @@ COLUMN_RULES: dict[str, Rule] = {
     **{name: _dense(kind) for name, kind in _KINDS.items()},
     **{f"Sparse{name}": _sparse(kind) for name, kind in _KINDS.items()},
 }
-
-__all__ = ["COLUMN_RULES"]

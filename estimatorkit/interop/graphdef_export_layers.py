@@ -13,7 +13,7 @@ import numpy as np
 from estimatorkit.core.dtypes import float32, int32, int64, string
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.interop.graphdef_writer import Rule, Writer, composed, plain
+from estimatorkit.interop.graphdef_writer import Rule, Writer, composed, plain, rows
 from estimatorkit.ops.array.array import expand_dims, reshape, shape, size
 from estimatorkit.ops.array.indexing import slice_, where
 from estimatorkit.ops.array.joining import concat, stack
@@ -136,10 +136,7 @@ def _fractional_windows(w: Writer) -> list[str]:
     return [f"{name}:1", f"{name}:2"]
 
 
-_FRACTIONAL = {
-    "AvgPoolOfSequences": "FractionalAvgPool",
-    "MaxPoolOfSequences": "FractionalMaxPool",
-}
+_FRACTIONAL = {"AvgPoolOfSequences": "FractionalAvgPool", "MaxPoolOfSequences": "FractionalMaxPool"}
 
 
 def _of_windows(w: Writer) -> None:
@@ -273,10 +270,6 @@ def _broadcastable(w: Writer) -> None:
     w.node("Identity", w.inputs[:1], T=w.dtype())  # what takes it refuses other shapes
 
 
-def _check_numerics(w: Writer) -> None:
-    w.node("CheckNumerics", w.inputs, T=w.dtype(), message=w.attrs["message"])
-
-
 # -- randomness and variables
 
 
@@ -365,19 +358,6 @@ def _find_or_hash(w: Writer) -> None:
     w.node("SelectV2", [is_in, found, outside], T=int64)
 
 
-def _as_string(w: Writer) -> None:
-    kept = {key: w.attrs[key] for key in ("precision", "scientific", "shortest", "width", "fill")}
-    w.node("AsString", w.inputs, T=w.dtype(), **kept)
-
-
-def _string_join(w: Writer) -> None:
-    w.node("StringJoin", w.inputs, N=len(w.inputs), separator=w.attrs["separator"])
-
-
-def _string_to_number(w: Writer) -> None:
-    w.node("StringToNumber", w.inputs, out_type=w.attrs["out_type"])
-
-
 def _decode_image(w: Writer) -> None:
     w.require(w.attrs["ratio"] == 1 and not w.attrs["recover"], "it decodes in its own way")
     attrs = {"channels": w.attrs["channels"], "dtype": w.attrs["dtype"]}
@@ -430,18 +410,13 @@ def _parse_example(w: Writer) -> list[str]:
 
 LAYER_RULES: dict[str, Rule] = {
     "Assert": _assert,
-    "CheckNumerics": _check_numerics,
-    **{name: _pool(name) for name in ("AvgPool", "MaxPool")},
-    **{name: _resize(name) for name in ("ResizeBilinear", "ResizeNearestNeighbor")},
-    **{
-        name: _random(name) for name in ("RandomUniform", "RandomStandardNormal", "TruncatedNormal")
-    },
-    **{
-        name: _assign(name)
-        for name in ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
-    },
+    "CheckNumerics": plain("CheckNumerics", "T", "message"),
+    **rows(_pool, "AvgPool MaxPool"),
+    **rows(_resize, "ResizeBilinear ResizeNearestNeighbor"),
+    **rows(_random, "RandomUniform RandomStandardNormal TruncatedNormal"),
+    **rows(_assign, "AssignVariableOp AssignAddVariableOp AssignSubVariableOp"),
     **dict.fromkeys(_FRACTIONAL, _of_windows),
-    "AsString": _as_string,
+    "AsString": plain("AsString", "T", "precision scientific shortest width fill"),
     "BiasAdd": _bias_add,
     "Broadcastable": _broadcastable,
     "ConfusionCounts": composed(_confusion_counts),
@@ -449,7 +424,7 @@ LAYER_RULES: dict[str, Rule] = {
     "ConvolutionBackpropFilter": _convolution_s_filter,
     "ConvolutionBackpropInput": _transposed_convolution,
     "DecodeImage": _decode_image,
-    "DecodeRaw": plain("DecodeRaw", "out_type", "little_endian"),
+    "DecodeRaw": plain("DecodeRaw", "", "out_type little_endian"),
     "Dilation2D": _dilation,
     "EnsureLeading": composed(_ensure_leading),
     "FractionalPoolingSequences": _fractional_windows,
@@ -469,17 +444,17 @@ LAYER_RULES: dict[str, Rule] = {
     "MatchRank": composed(_match_rank),
     "ParseExampleV2": _parse_example,
     "ReadVariableOp": _read,
-    "RegexReplace": plain("RegexReplace", "replace_global"),
+    "RegexReplace": plain("RegexReplace", "", "replace_global"),
     "SigmoidCrossEntropyWithLogits": _sigmoid_cross_entropy,
     "SoftmaxCrossEntropyWithLogits": _softmax_cross_entropy,
     "SparseSoftmaxCrossEntropyWithLogits": _sparse_softmax_cross_entropy,
-    "StringJoin": _string_join,
-    "StringLength": plain("StringLength", "unit"),
-    "StringLower": plain("StringLower", "encoding"),
+    "StringJoin": plain("StringJoin", "", "N separator"),
+    "StringLength": plain("StringLength", "", "unit"),
+    "StringLower": plain("StringLower", "", "encoding"),
     "StringStrip": plain("StringStrip"),
-    "StringToHashBucketFast": plain("StringToHashBucketFast", "num_buckets"),
-    "StringToNumber": _string_to_number,
-    "StringUpper": plain("StringUpper", "encoding"),
+    "StringToHashBucketFast": plain("StringToHashBucketFast", "", "num_buckets"),
+    "StringToNumber": plain("StringToNumber", "", "out_type"),
+    "StringUpper": plain("StringUpper", "", "encoding"),
     "UnigramSampler": plain("NoOp"),  # TensorFlow's sampler counts by itself
     "VarHandleOp": _handle,
     "VarIsInitializedOp": _is_initialized,

@@ -271,5 +271,3 @@ LOOP_RULES: dict[str, Rule] = {
     "Scan": _scan,
     "While": _while,
 }
-
-__all__ = ["LOOP_RULES"]

@@ -10,26 +10,18 @@ operation's name. A rule gives up (`Writer.require`) where TensorFlow's node mea
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.dtypes import bool_, complex64, complex128, int32, string
+from estimatorkit.core.dtypes import complex64, complex128, int32, string
 from estimatorkit.interop.graphdef_export_columns import COLUMN_RULES
 from estimatorkit.interop.graphdef_export_layers import LAYER_RULES
 from estimatorkit.interop.graphdef_export_loops import LOOP_RULES
-from estimatorkit.interop.graphdef_writer import Rule, Writer, plain
+from estimatorkit.interop.graphdef_writer import Rule, Writer, plain, rows
 
 # -- rules by the shape of their nodes
-
-
-def _typed(type_: str, **rest: Any) -> Rule:
-    """The same node, with the dtype of its first input as `T`."""
-
-    def rule(w: Writer) -> None:
-        w.node(type_, w.inputs, T=w.dtype(), **rest)
-
-    return rule
 
 
 def _reduction(type_: str) -> Rule:
@@ -75,25 +67,11 @@ def _along(type_: str, key: str, part: str, **rest: str) -> Rule:
     return rule
 
 
-def _by_shape(type_: str, dtype: str, index: str, shape_at: int = 1) -> Rule:
-    """A tensor, and a shape or multiples of it."""
-
-    def rule(w: Writer) -> None:
-        attrs = {dtype: w.dtype(1 - shape_at), index: w.dtype(shape_at)}
-        w.node(type_, w.inputs, **attrs)
-
-    return rule
-
-
 # -- single types
 
 
 def _add(w: Writer) -> None:
     w.node("Add" if w.dtype() is string else "AddV2", w.inputs, T=w.dtype())
-
-
-def _xor(w: Writer) -> None:
-    w.node("NotEqual", w.inputs, T=bool_)
 
 
 def _zeros_like(type_: str) -> Rule:
@@ -113,18 +91,6 @@ def _select(w: Writer) -> None:
 
 def _const(w: Writer) -> None:
     w.const(w.attrs["value"], "")
-
-
-def _placeholder(w: Writer) -> None:
-    w.node("Placeholder", [], dtype=w.attrs["dtype"], shape=w.attrs["shape"])
-
-
-def _placeholder_with_default(w: Writer) -> None:
-    w.node("PlaceholderWithDefault", w.inputs, dtype=w.dtype(), shape=w.attrs["shape"])
-
-
-def _cast(w: Writer) -> None:
-    w.node("Cast", w.inputs, SrcT=w.dtype(), DstT=w.attrs["dtype"])
 
 
 def _identity_n(w: Writer) -> None:
@@ -155,27 +121,6 @@ def _last_axis(type_: str) -> Rule:
     return rule
 
 
-def _n(type_: str, **rest: str) -> Rule:
-    """Any number of inputs of one dtype."""
-
-    def rule(w: Writer) -> None:
-        kept = {theirs: w.attrs[ours] for theirs, ours in rest.items()}
-        w.node(type_, w.inputs, T=w.dtype(), N=len(w.inputs), **kept)
-
-    return rule
-
-
-def _shape(type_: str) -> Rule:
-    def rule(w: Writer) -> None:
-        w.node(type_, w.inputs, T=w.dtype(), out_type=w.attrs["dtype"])
-
-    return rule
-
-
-def _range(w: Writer) -> None:
-    w.node("Range", w.inputs, Tidx=w.dtype())
-
-
 def _squeeze(w: Writer) -> None:
     w.node("Squeeze", w.inputs, T=w.dtype(), squeeze_dims=list(w.attrs["axis"] or ()))
 
@@ -192,10 +137,6 @@ def _transpose(w: Writer) -> None:
 def _concat(w: Writer) -> None:
     axis = w.const(w.attrs["axis"], "axis", int32)
     w.node("ConcatV2", [*w.inputs, axis], T=w.dtype(), N=len(w.inputs), Tidx=int32)
-
-
-def _unpack(w: Writer) -> None:
-    w.node("Unpack", w.inputs, T=w.dtype(), num=w.attrs["num"], axis=w.attrs["axis"])
 
 
 def _split(w: Writer) -> None:
@@ -220,10 +161,6 @@ def _gather(w: Writer) -> None:
     axis = w.const(w.attrs["axis"], "axis", int32)
     dtypes = {"Tparams": w.dtype(), "Tindices": w.dtype(1), "Taxis": int32}
     w.node("GatherV2", [params, indices, axis], batch_dims=w.attrs["batch_dims"], **dtypes)
-
-
-def _gather_nd(w: Writer) -> None:
-    w.node("GatherNd", w.inputs, Tparams=w.dtype(), Tindices=w.dtype(1))
 
 
 def _one_hot(w: Writer) -> None:
@@ -251,10 +188,6 @@ def _pad(w: Writer) -> None:
 
 def _top_k(w: Writer) -> None:
     w.node("TopKV2", w.inputs, T=w.dtype(), sorted=True)
-
-
-def _slice(w: Writer) -> None:
-    w.node("Slice", w.inputs, T=w.dtype(), Index=w.dtype(1))
 
 
 def _strided_slice(w: Writer) -> None:
@@ -304,10 +237,6 @@ def _vector(w: Writer, values: Sequence[Any], part: str) -> str:
     return w.node("Pack", elements, part, T=int32, N=len(elements), axis=0)
 
 
-def _einsum(w: Writer) -> None:
-    w.node("Einsum", w.inputs, T=w.dtype(), N=len(w.inputs), equation=w.attrs["equation"])
-
-
 def _log_sum_exp(w: Writer) -> None:
     axes = w.attrs["axis"]
     w.require(axes != "input", "its axes are computed")
@@ -328,22 +257,6 @@ def _log_sum_exp(w: Writer) -> None:
     w.node("Squeeze", [whole], T=dtype, squeeze_dims=axes)
 
 
-def _unique(w: Writer) -> None:
-    w.node("UniqueWithCounts", w.inputs, T=w.dtype(), out_idx=w.attrs["dtype"])
-
-
-def _unsorted_segment(type_: str) -> Rule:
-    def rule(w: Writer) -> None:
-        dtypes = {"T": w.dtype(), "Tindices": w.dtype(1), "Tnumsegments": w.dtype(2)}
-        w.node(type_, w.inputs, **dtypes)
-
-    return rule
-
-
-def _scatter_nd(w: Writer) -> None:
-    w.node("ScatterNd", w.inputs, T=w.dtype(1), Tindices=w.dtype())
-
-
 def _sparse_to_dense(w: Writer) -> list[str]:
     attrs = {"T": w.dtype(2), "Tindices": w.dtype()}
     name = w.node("SparseToDense", w.inputs, validate_indices=w.attrs["validate_indices"], **attrs)
@@ -353,73 +266,63 @@ def _sparse_to_dense(w: Writer) -> list[str]:
 # -- the table
 
 RULES: dict[str, Rule] = {
-    **{
-        name: _typed(name)
-        for name in (
-            *("Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "Ceil", "Cos"),
-            *("Cosh", "Digamma", "DivNoNan", "Elu", "Equal", "Erf", "Erfc", "Exp", "Expm1"),
-            *("Floor", "FloorDiv", "FloorMod", "Greater", "GreaterEqual", "Identity", "IsFinite"),
-            *("IsInf", "IsNan", "Less", "LessEqual", "Lgamma", "Log", "Log1p", "Maximum"),
-            *("Minimum", "Mul", "Neg", "NotEqual", "Pow", "RealDiv", "Reciprocal", "Relu"),
-            *("Relu6", "Rint", "Round", "Rsqrt", "Selu", "Sigmoid", "Sign", "Sin", "Sinh"),
-            *("Softplus", "Softsign", "Sqrt", "Square", "SquaredDifference", "Sub", "Tan"),
-            *("Tanh", "TruncateDiv", "Where"),
-        )
-    },
-    "Rank": _typed("Rank"),
-    "StopGradient": _typed("StopGradient"),
-    **{name: plain(name) for name in ("LogicalAnd", "LogicalNot", "LogicalOr", "NoOp")},
-    **{name: _reduction(name) for name in ("All", "Any", "Max", "Mean", "Min", "Prod", "Sum")},
-    **{name: _arg(name) for name in ("ArgMax", "ArgMin")},
-    **{name: _zeros_like(name) for name in ("OnesLike", "ZerosLike")},
-    **{name: _last_axis(name) for name in ("Softmax", "LogSoftmax")},
-    **{name: _shape(name) for name in ("Shape", "Size")},
+    **rows(
+        partial(plain, dtypes="T"),
+        "Abs Acos Acosh Asin Asinh Atan Atan2 Atanh Ceil Cos Cosh Digamma DivNoNan Elu Equal Erf "
+        "Erfc Exp Expm1 Floor FloorDiv FloorMod Greater GreaterEqual Identity IsFinite IsInf IsNan "
+        "Less LessEqual Lgamma Log Log1p Maximum Minimum Mul Neg NotEqual Pow Rank RealDiv "
+        "Reciprocal Relu Relu6 Rint Round Rsqrt Selu Sigmoid Sign Sin Sinh Softplus Softsign Sqrt "
+        "Square SquaredDifference StopGradient Sub Tan Tanh TruncateDiv Where",
+    ),
+    **rows(plain, "LogicalAnd LogicalNot LogicalOr NoOp"),
+    **rows(_reduction, "All Any Max Mean Min Prod Sum"),
+    **rows(_arg, "ArgMax ArgMin"),
+    **rows(_zeros_like, "OnesLike ZerosLike"),
+    **rows(_last_axis, "Softmax LogSoftmax"),
+    **rows(partial(plain, dtypes="T", kept="out_type=dtype"), "Shape Size"),
+    **rows(
+        partial(plain, dtypes="T Tindices Tnumsegments"),
+        "UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd UnsortedSegmentSum",
+    ),
     "Add": _add,
-    "AddN": _n("AddN"),
-    "BroadcastTo": _by_shape("BroadcastTo", "T", "Tidx"),
-    "Cast": _cast,
+    "AddN": plain("AddN", "T", "N"),
+    "BroadcastTo": plain("BroadcastTo", "T Tidx"),
+    "Cast": plain("Cast", "SrcT", "DstT=dtype"),
     "ConcatV2": _concat,
     "Const": _const,
     "Cumprod": _along("Cumprod", "axis", "axis", exclusive="exclusive", reverse="reverse"),
     "Cumsum": _along("Cumsum", "axis", "axis", exclusive="exclusive", reverse="reverse"),
-    "Einsum": _einsum,
+    "Einsum": plain("Einsum", "T", "N equation"),
     "ExpandDims": _along("ExpandDims", "axis", "dim"),
-    "Fill": _by_shape("Fill", "T", "index_type", shape_at=0),
-    "GatherNd": _gather_nd,
+    "Fill": plain("Fill", "index_type T"),
+    "GatherNd": plain("GatherNd", "Tparams Tindices"),
     "GatherV2": _gather,
     "IdentityN": _identity_n,
     "LeakyRelu": _leaky_relu,
     "LogSumExp": _log_sum_exp,
-    "LogicalXor": _xor,
+    "LogicalXor": plain("NotEqual", "T"),
     "MatMul": _matmul,
     "OneHot": _one_hot,
-    "Pack": _n("Pack", axis="axis"),
+    "Pack": plain("Pack", "T", "N axis"),
     "Pad": _pad,
     "PadComputed": _pad,
-    "Placeholder": _placeholder,
-    "PlaceholderWithDefault": _placeholder_with_default,
-    "Range": _range,
-    "Reshape": _by_shape("Reshape", "T", "Tshape"),
+    "Placeholder": plain("Placeholder", "", "dtype shape"),
+    "PlaceholderWithDefault": plain("PlaceholderWithDefault", "dtype", "shape"),
+    "Range": plain("Range", "Tidx"),
+    "Reshape": plain("Reshape", "T Tshape"),
     "ReverseV2": _along("ReverseV2", "axes", "axis"),
-    "ScatterNd": _scatter_nd,
+    "ScatterNd": plain("ScatterNd", "Tindices T"),
     "Select": _select,
-    "Slice": _slice,
+    "Slice": plain("Slice", "T Index"),
     "SparseToDense": _sparse_to_dense,
     "Split": _split,
     "Squeeze": _squeeze,
     "StridedSlice": _strided_slice,
-    "Tile": _by_shape("Tile", "T", "Tmultiples"),
+    "Tile": plain("Tile", "T Tmultiples"),
     "TopKV2": _top_k,
     "Transpose": _transpose,
-    "Unique": _unique,
-    "Unpack": _unpack,
-    **{
-        name: _unsorted_segment(name)
-        for name in (
-            *("UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd"),
-            "UnsortedSegmentSum",
-        )
-    },
+    "Unique": plain("UniqueWithCounts", "T", "out_idx=dtype"),
+    "Unpack": plain("Unpack", "T", "num axis"),
     **LAYER_RULES,
     **COLUMN_RULES,
     **LOOP_RULES,

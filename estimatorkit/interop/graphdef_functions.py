@@ -72,9 +72,7 @@ class FunctionReader:
     """
 
     def __init__(
-        self,
-        library: Any,
-        read_body: Callable[[Graph, Iterable[Any]], Callable[[str], Tensor]],
+        self, library: Any, read_body: Callable[[Graph, Iterable[Any]], Callable[[str], Tensor]]
     ) -> None:
         self._definitions = {each.signature.name: each for each in library.function}
         self._read_body = read_body

@@ -308,8 +308,7 @@ RULES: dict[str, Rule] = {
     "OneHot": Rule("one_hot", _one_hot),
     "Pad": Rule("pad", lambda f, n: f(n[0], n[1], name=n.name)),
     "PadV2": Rule(
-        "pad",
-        lambda f, n: f(n[0], n[1], constant_values=n.known(2).item(), name=n.name),
+        "pad", lambda f, n: f(n[0], n[1], constant_values=n.known(2).item(), name=n.name)
     ),
     "MirrorPad": Rule("pad", lambda f, n: f(n[0], n[1], n["mode"], name=n.name)),
     "TopKV2": Rule(

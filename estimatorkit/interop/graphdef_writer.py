@@ -207,13 +207,29 @@ Rule = Callable[[Writer], Sequence[str] | None]
 """Writes an operation's nodes; gives what its outputs are called, by default 'x', 'x:1', ..."""
 
 
-def plain(type_: str, *kept: str) -> Rule:
-    """The rule of the same node, without a dtype; `kept` attributes are the same."""
+def plain(type_: str, dtypes: str = "", kept: str = "") -> Rule:
+    """The rule of one node that takes the operation's inputs.
+
+    Args:
+        type_: its type.
+        dtypes: the attributes that tell the dtypes of the first inputs, in order.
+        kept: attributes that are the same here, `theirs=ours` where they have another name; `N` is
+            the number of inputs.
+    """
+    pairs = [each.partition("=") for each in kept.split()]
 
     def rule(w: Writer) -> None:
-        w.node(type_, w.inputs, **{key: w.attrs[key] for key in kept})
+        attrs: dict[str, Any] = {key: w.dtype(at) for at, key in enumerate(dtypes.split())}
+        for theirs, _, ours in pairs:
+            attrs[theirs] = len(w.inputs) if theirs == "N" else w.attrs[ours or theirs]
+        w.node(type_, w.inputs, **attrs)
 
     return rule
+
+
+def rows(rule: Callable[[str], Rule], types: str) -> dict[str, Rule]:
+    """The rules of several types, separated by spaces, each made for its own."""
+    return {each: rule(each) for each in types.split()}
 
 
 def composed(build: Callable[..., Sequence[Tensor]]) -> Rule:
@@ -292,16 +308,3 @@ def write(operations: Sequence[Operation], made: Exported, scope: Scope) -> None
             f"{writer.name}:{at}" if at else writer.name for at in range(len(op.outputs))
         ]
         made.names.update(zip(op.outputs, names, strict=True))
-
-
-__all__ = [
-    "Exported",
-    "InexpressibleError",
-    "Rule",
-    "Scope",
-    "Writer",
-    "attr_value",
-    "composed",
-    "plain",
-    "write",
-]

@@ -424,15 +424,11 @@ def _is_whole(folder: Path) -> bool:
 def _check_is_checkpoint(path: Path) -> None:
     """Refuses to replace or remove what is no checkpoint: a folder `eval` of event files, say."""
     if path.exists() and (not path.is_dir() or _foreign_files(path)):
-        raise errors.AlreadyExistsError(
-            None,
-            None,
-            errors.explain(
-                f"{os.fspath(path)!r} is no checkpoint, so it is not replaced or removed",
-                expected=f"a folder with only {MANIFEST}, {STATE} and variables-*.safetensors",
-                received=", ".join(_foreign_files(path)[:5]) if path.is_dir() else "a file",
-                hint="save under another name, or move it away",
-            ),
+        raise errors.AlreadyExistsError.explained(
+            f"{os.fspath(path)!r} is no checkpoint, so it is not replaced or removed",
+            expected=f"a folder with only {MANIFEST}, {STATE} and variables-*.safetensors",
+            received=", ".join(_foreign_files(path)[:5]) if path.is_dir() else "a file",
+            hint="save under another name, or move it away",
         )
 
 

@@ -527,4 +527,4 @@ def _is_unicode(text: str) -> bool:
 
 
 def _invalid(problem: str, **parts: Any) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, errors.explain(problem, **parts))
+    return errors.InvalidArgumentError.explained(problem, **parts)

@@ -107,15 +107,11 @@ def read_manifest(directory: Path) -> Manifest:
     content = from_json(path, data)
     version = content.get("format_version")
     if isinstance(version, int) and version > FORMAT_VERSION:
-        raise errors.FailedPreconditionError(
-            None,
-            None,
-            errors.explain(
-                f"the checkpoint {os.fspath(directory)!r} was written by a newer estimatorkit",
-                expected=f"format version {FORMAT_VERSION} at most",
-                received=f"format version {version}",
-                hint="upgrade estimatorkit: pip install --upgrade estimatorkit",
-            ),
+        raise errors.FailedPreconditionError.explained(
+            f"the checkpoint {os.fspath(directory)!r} was written by a newer estimatorkit",
+            expected=f"format version {FORMAT_VERSION} at most",
+            received=f"format version {version}",
+            hint="upgrade estimatorkit: pip install --upgrade estimatorkit",
         )
     if version != FORMAT_VERSION:
         damaged(path, "MANIFEST.json has no valid format_version", FORMAT_VERSION, repr(version))
@@ -231,13 +227,9 @@ def from_json(path: Path, data: bytes) -> dict[str, Any]:
 
 def damaged(path: Path, problem: str, expected: Any = None, received: Any = None) -> NoReturn:
     """Raises `DataLossError` for one file of a checkpoint."""
-    raise errors.DataLossError(
-        None,
-        None,
-        errors.explain(
-            f"the checkpoint {os.fspath(path.parent)!r} is damaged: {problem}",
-            expected=expected,
-            received=received,
-            hint="use another checkpoint of the folder, or copy this one again if it was copied",
-        ),
+    raise errors.DataLossError.explained(
+        f"the checkpoint {os.fspath(path.parent)!r} is damaged: {problem}",
+        expected=expected,
+        received=received,
+        hint="use another checkpoint of the folder, or copy this one again if it was copied",
     )

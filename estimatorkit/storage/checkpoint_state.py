@@ -205,12 +205,8 @@ def name_inside(directory: str, path: str) -> str:
     """
     parent, name = os.path.split(local_path(path))
     if parent and os.path.abspath(parent) != os.path.abspath(local_path(directory)):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            errors.explain(
-                "a checkpoint lies outside its folder", expected=f"{directory}/...", received=path
-            ),
+        raise errors.InvalidArgumentError.explained(
+            "a checkpoint lies outside its folder", expected=f"{directory}/...", received=path
         )
     return check_name(name)
 
@@ -227,14 +223,10 @@ def check_name(name: str) -> str:
     # 255 bytes is what file systems take; the temporary suffix takes up to 24.
     short = plain and len(name.encode()) <= 225
     if not (plain and apart and short) or is_temporary(name) or without_set_aside(name) != name:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            errors.explain(
-                "this cannot be the name of a checkpoint",
-                expected="a plain file name such as 'model.ckpt-100', of 225 bytes at most",
-                received=repr(name),
-            ),
+        raise errors.InvalidArgumentError.explained(
+            "this cannot be the name of a checkpoint",
+            expected="a plain file name such as 'model.ckpt-100', of 225 bytes at most",
+            received=repr(name),
         )
     return name
 

@@ -94,15 +94,11 @@ class DirectoryLock:
         (self._directory / _HOLDER).write_text(json.dumps(holder) + "\n", encoding="utf-8")
 
     def _taken(self) -> errors.FailedPreconditionError:
-        return errors.FailedPreconditionError(
-            None,
-            None,
-            errors.explain(
-                f"the model folder {os.fspath(self._directory)!r} has a writer already",
-                expected="one writer for a folder",
-                received=self._describe_holder(),
-                hint="wait for it or stop it, or train into another model_dir",
-            ),
+        return errors.FailedPreconditionError.explained(
+            f"the model folder {os.fspath(self._directory)!r} has a writer already",
+            expected="one writer for a folder",
+            received=self._describe_holder(),
+            hint="wait for it or stop it, or train into another model_dir",
         )
 
     def _describe_holder(self) -> str:

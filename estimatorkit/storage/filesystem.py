@@ -23,12 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple, cast
 
-from estimatorkit.core.errors import (
-    DataLossError,
-    InvalidArgumentError,
-    UnimplementedError,
-    explain,
-)
+from estimatorkit.core.errors import DataLossError, InvalidArgumentError, UnimplementedError
 from estimatorkit.storage.atomic_files import os_error, os_errors
 
 AnyPath = str | bytes | os.PathLike[str]
@@ -68,8 +63,8 @@ def file_errors(doing: str, path: AnyPath) -> Iterator[None]:
                 code = next(code for kind, code in _ERRNO if isinstance(error, kind))
                 raise os_error(doing, name, code) from error
     except NotImplementedError as error:
-        raise UnimplementedError(
-            None, None, explain(f"its file system cannot {doing} {name!r}", received=str(error))
+        raise UnimplementedError.explained(
+            f"its file system cannot {doing} {name!r}", received=str(error)
         ) from error
 
 
@@ -322,15 +317,11 @@ def locate(path: AnyPath) -> tuple[FileSystem, str]:
 
 
 def _unreachable(kind: str, name: str, received: str, hint: str) -> UnimplementedError:
-    return UnimplementedError(
-        None,
-        None,
-        explain(
-            f"File system scheme '{kind}' not implemented (file: '{name}')",
-            expected="a path of this machine, or of storage that fsspec can reach",
-            received=received,
-            hint=hint,
-        ),
+    return UnimplementedError.explained(
+        f"File system scheme '{kind}' not implemented (file: '{name}')",
+        expected="a path of this machine, or of storage that fsspec can reach",
+        received=received,
+        hint=hint,
     )
 
 
@@ -352,14 +343,10 @@ def compression_name(compression: str | None) -> str:
     """
     if compression in (None, "", "GZIP", "ZLIB"):
         return compression or ""
-    raise InvalidArgumentError(
-        None,
-        None,
-        explain(
-            f"Unsupported compression_type: {compression}.",
-            expected="None, '', 'GZIP' or 'ZLIB'",
-            received=repr(compression),
-        ),
+    raise InvalidArgumentError.explained(
+        f"Unsupported compression_type: {compression}.",
+        expected="None, '', 'GZIP' or 'ZLIB'",
+        received=repr(compression),
     )
 
 
@@ -441,15 +428,11 @@ class _Inflated(io.RawIOBase):
         return len(data)
 
     def _damaged(self, reason: str) -> DataLossError:
-        return DataLossError(
-            None,
-            None,
-            explain(
-                f"the compressed file {self._name} is damaged behind byte {self._position} of its "
-                "content",
-                received=reason,
-                hint="is its compression GZIP or ZLIB, as compression_type says?",
-            ),
+        return DataLossError.explained(
+            f"the compressed file {self._name} is damaged behind byte {self._position} of its "
+            "content",
+            received=reason,
+            hint="is its compression GZIP or ZLIB, as compression_type says?",
         )
 
     def close(self) -> None:

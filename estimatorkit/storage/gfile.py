@@ -19,7 +19,6 @@ from estimatorkit.core.errors import (
     NotFoundError,
     PermissionDeniedError,
     UnimplementedError,
-    explain,
 )
 from estimatorkit.storage.filesystem import (
     AnyPath,
@@ -42,14 +41,10 @@ def local_path(path: Any) -> str:
     kind = scheme(text)
     if not kind:
         return text.removeprefix("file://")
-    raise UnimplementedError(
-        None,
-        None,
-        explain(
-            f"File system scheme '{kind}' not implemented (file: '{text}')",
-            expected="a path of this machine",
-            hint="mount the storage, or copy the file first (gfile.copy)",
-        ),
+    raise UnimplementedError.explained(
+        f"File system scheme '{kind}' not implemented (file: '{text}')",
+        expected="a path of this machine",
+        hint="mount the storage, or copy the file first (gfile.copy)",
     )
 
 
@@ -103,7 +98,7 @@ def listdir(path: AnyPath) -> list[str]:
     files, name = locate(path)
     with file_errors("list the folder", name):
         if not files.isdir(name):
-            raise NotFoundError(None, None, explain("Could not find directory", received=name))
+            raise NotFoundError.explained("Could not find directory", received=name)
         return sorted(files.listdir(name))
 
 
@@ -158,8 +153,8 @@ def remove(path: AnyPath) -> None:
     files, name = locate(path)
     with file_errors("remove", name):
         if files.isdir(name) and not os.path.islink(name):
-            raise FailedPreconditionError(
-                None, None, explain("a folder is no file", received=name, hint="use rmtree")
+            raise FailedPreconditionError.explained(
+                "a folder is no file", received=name, hint="use rmtree"
             )
         files.remove(name)
 
@@ -176,10 +171,8 @@ def rmtree(path: AnyPath) -> None:
 
 
 def _exists(name: str) -> AlreadyExistsError:
-    return AlreadyExistsError(
-        None,
-        None,
-        explain("file already exists", received=name, hint="overwrite=True replaces a file"),
+    return AlreadyExistsError.explained(
+        "file already exists", received=name, hint="overwrite=True replaces a file"
     )
 
 
@@ -223,14 +216,10 @@ def rename(src: AnyPath, dst: AnyPath, overwrite: bool = False) -> None:
     files, source = locate(src)
     to_files, target = locate(dst)
     if scheme(src) != scheme(dst):
-        raise UnimplementedError(
-            None,
-            None,
-            explain(
-                f"Renaming {source} to {target} not implemented",
-                expected="two names of one file system",
-                hint="copy the file, then remove it",
-            ),
+        raise UnimplementedError.explained(
+            f"Renaming {source} to {target} not implemented",
+            expected="two names of one file system",
+            hint="copy the file, then remove it",
         )
     with file_errors("rename", source):
         if not overwrite and to_files.exists(target):
@@ -272,12 +261,8 @@ class GFile:
 
     def __init__(self, name: AnyPath, mode: str = "r") -> None:
         if mode.replace("b", "", 1) not in ("r", "w", "a", "r+", "w+", "a+"):
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    "mode is not 'r' or 'w' or 'a' or 'r+' or 'w+' or 'a+'", received=repr(mode)
-                ),
+            raise InvalidArgumentError.explained(
+                "mode is not 'r' or 'w' or 'a' or 'r+' or 'w+' or 'a+'", received=repr(mode)
             )
         self._name = name
         self._path = os.fsdecode(name)
@@ -312,13 +297,9 @@ class GFile:
 
     def _do(self, method: str, *arguments: Any) -> Any:
         if "+" not in self._mode and self._mode[0] not in _MODES.get(method, "rwa"):
-            raise PermissionDeniedError(
-                None,
-                None,
-                explain(
-                    f"File isn't open for {'writing' if method == 'write' else 'reading'}",
-                    received=f"{self._path}, mode {self._mode!r}",
-                ),
+            raise PermissionDeniedError.explained(
+                f"File isn't open for {'writing' if method == 'write' else 'reading'}",
+                received=f"{self._path}, mode {self._mode!r}",
             )
         file = self._opened(method == "write")
         with file_errors(method, self._path):
@@ -370,8 +351,8 @@ class GFile:
         # Text files of Python seek from the beginning only.
         at = given + (0 if whence == 0 else self.tell() if whence == 1 else self.size())
         if at < 0:
-            raise InvalidArgumentError(
-                None, None, explain("a file has no place before its beginning", received=at)
+            raise InvalidArgumentError.explained(
+                "a file has no place before its beginning", received=at
             )
         self._do("seek", at)
 

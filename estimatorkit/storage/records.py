@@ -19,11 +19,7 @@ from typing import IO, Any
 import google_crc32c
 import numpy as np
 
-from estimatorkit.core.errors import (
-    DataLossError,
-    FailedPreconditionError,
-    explain,
-)
+from estimatorkit.core.errors import DataLossError, FailedPreconditionError, explain
 from estimatorkit.storage.filesystem import AnyPath, file_errors, open_file
 from estimatorkit.storage.wire import masked
 
@@ -189,9 +185,7 @@ class TFRecordWriter:
 
     def _open_file(self) -> IO[bytes]:
         if self._file is None:
-            raise FailedPreconditionError(
-                None, None, explain("Writer is closed", received=self._path)
-            )
+            raise FailedPreconditionError.explained("Writer is closed", received=self._path)
         return self._file
 
     def flush(self) -> None:
@@ -400,16 +394,12 @@ class RecordReader:
                 start -= len(piece)
 
     def _lost(self, what: str, expected: str, received: object) -> DataLossError:
-        return DataLossError(
-            None,
-            None,
-            explain(
-                f"{what} record at {self.offset} in {self._name}",
-                expected=expected,
-                received=received,
-                hint=f"the file was read with compression_type={self._compression!r}; was it "
-                "written so, and is it a file of TFRecords, written to its end?",
-            ),
+        return DataLossError.explained(
+            f"{what} record at {self.offset} in {self._name}",
+            expected=expected,
+            received=received,
+            hint=f"the file was read with compression_type={self._compression!r}; was it "
+            "written so, and is it a file of TFRecords, written to its end?",
         )
 
 

@@ -15,11 +15,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import (
-    FailedPreconditionError,
-    UnimplementedError,
-    explain,
-)
+from estimatorkit.core.errors import FailedPreconditionError, UnimplementedError
 from estimatorkit.storage.atomic_files import os_errors
 from estimatorkit.storage.sorted_table import SortedTable, damaged
 from estimatorkit.storage.tensor_slices import (
@@ -92,14 +88,10 @@ class TensorBundle:
             )
         needed = max((numbers(version).get(2, 0) for version in messages(message, 3)), default=0)
         if needed > _VERSION:
-            raise FailedPreconditionError(
-                None,
-                None,
-                explain(
-                    f"{self.index!r} was written for newer readers",
-                    expected=f"format version {_VERSION} at most",
-                    received=f"format version {needed}",
-                ),
+            raise FailedPreconditionError.explained(
+                f"{self.index!r} was written for newer readers",
+                expected=f"format version {_VERSION} at most",
+                received=f"format version {needed}",
             )
         return header.get(1, 0)
 

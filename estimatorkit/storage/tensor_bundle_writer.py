@@ -119,6 +119,3 @@ def _block(pairs: Sequence[tuple[bytes, bytes]], at: int) -> tuple[bytes, bytes]
     handle = encoded_varint(at) + encoded_varint(len(body))
     body += b"\0"  # not compressed
     return bytes(body) + masked(crc32c(bytes(body))).to_bytes(4, "little"), handle
-
-
-__all__ = ["write_bundle"]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import ALL, DType, as_dtype
-from estimatorkit.core.errors import UnimplementedError, explain
+from estimatorkit.core.errors import UnimplementedError
 from estimatorkit.storage.wire import messages, numbers, signed
 
 Slice = tuple[tuple[int, int], ...]
@@ -62,14 +62,10 @@ class Stored:
             UnimplementedError: there is no such dtype here.
         """
         if self.known_dtype is None:
-            raise UnimplementedError(
-                None,
-                None,
-                explain(
-                    f"tensor {name!r} of the checkpoint has a dtype that is not supported",
-                    expected=", ".join(dtype.name for dtype in _DTYPES.values()),
-                    received=f"TensorFlow's dtype number {self.dtype}",
-                ),
+            raise UnimplementedError.explained(
+                f"tensor {name!r} of the checkpoint has a dtype that is not supported",
+                expected=", ".join(dtype.name for dtype in _DTYPES.values()),
+                received=f"TensorFlow's dtype number {self.dtype}",
             )
         return self.known_dtype
 

@@ -364,5 +364,4 @@ def _acceptance(initial: Tensor, target: Tensor) -> Tensor:
     return taken
 
 
-__all__ = ["bucket", "bucket_by_sequence_length", "rejection_sample", "stratified_sample"]
 __dir__ = listing(__name__)

@@ -51,11 +51,7 @@ def sparse_column_with_hash_bucket(
 
 
 def sparse_column_with_keys(
-    column_name: str,
-    keys: Any,
-    default_value: int = -1,
-    combiner: str = "sum",
-    dtype: Any = string,
+    column_name: str, keys: Any, default_value: int = -1, combiner: str = "sum", dtype: Any = string
 ) -> Any:
     """`categorical_column_with_vocabulary_list`; give `combiner` to the layer."""
     return columns.categorical_column_with_vocabulary_list(
@@ -230,22 +226,4 @@ def weighted_sum_from_feature_columns(
     return sums, made, bias[0] if isinstance(bias, list) else bias
 
 
-__all__ = [
-    "SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY",
-    "bucketized_column",
-    "create_feature_spec_for_parsing",
-    "crossed_column",
-    "embedding_column",
-    "input_from_feature_columns",
-    "one_hot_column",
-    "parse_feature_columns_from_examples",
-    "real_valued_column",
-    "shared_embedding_columns",
-    "sparse_column_with_hash_bucket",
-    "sparse_column_with_integerized_feature",
-    "sparse_column_with_keys",
-    "sparse_column_with_vocabulary_file",
-    "weighted_sparse_column",
-    "weighted_sum_from_feature_columns",
-]
 __dir__ = listing(__name__)

@@ -166,10 +166,3 @@ def viterbi_decode(score: ArrayLike, transition_params: ArrayLike) -> tuple[list
     for earlier in reversed(before):
         tags.append(int(earlier[tags[-1]]))
     return tags[::-1], best.max()
-
-
-__all__ = [
-    *("crf_binary_score", "crf_decode", "crf_log_likelihood", "crf_log_norm"),
-    *("crf_multitag_sequence_score", "crf_sequence_score", "crf_unary_score"),
-    "viterbi_decode",
-]

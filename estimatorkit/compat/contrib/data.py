@@ -90,12 +90,4 @@ class CheckpointInputPipelineHook(SessionRunHook):
         super().__init__()
 
 
-__all__ = [
-    "CheckpointInputPipelineHook",
-    "batch_and_drop_remainder",
-    "make_saveable_from_iterator",
-    "padded_batch_and_drop_remainder",
-    "read_batch_features",
-    "sloppy_interleave",
-]
 __dir__ = listing(__name__)

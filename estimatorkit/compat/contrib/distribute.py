@@ -82,8 +82,8 @@ def _refused(name: str, hint: str) -> type:
     """A class that cannot be made; calling it says what to use instead."""
 
     def refuse(self: Any, *args: Any, **kwargs: Any) -> None:
-        raise UnimplementedError(
-            None, None, explain(f"{name} is not part of estimatorkit", received=name, hint=hint)
+        raise UnimplementedError.explained(
+            f"{name} is not part of estimatorkit", received=name, hint=hint
         )
 
     return type(name, (), {"__init__": refuse, "__doc__": f"Raises UnimplementedError: {hint}."})
@@ -91,8 +91,7 @@ def _refused(name: str, hint: str) -> type:
 
 _LOOPS = "write the step as a model_fn and train it by an Estimator"
 TPUStrategy = _refused(
-    "TPUStrategy",
-    "MirroredStrategy() computes on all devices that JAX finds here, TPUs among them",
+    "TPUStrategy", "MirroredStrategy() computes on all devices that JAX finds here, TPUs among them"
 )
 Monitor = _refused("Monitor", _LOOPS)
 StandardInputStep = _refused("StandardInputStep", _LOOPS)

@@ -53,6 +53,3 @@ class KMeansClustering(kmeans.KMeansClustering):
         """For each point its distances to all centers: squared Euclidean, or cosine."""
         for row in self.predict(input_fn, predict_keys=[self.ALL_DISTANCES]):
             yield row[self.ALL_DISTANCES]
-
-
-__all__ = ["KMeansClustering"]

@@ -225,14 +225,4 @@ def matrices_to_flat_transforms(transform_matrices: Any) -> Tensor:
     return (rows / rows[:, 8:9])[:, :8]
 
 
-__all__ = [
-    "angles_to_projective_transforms",
-    "compose_transforms",
-    "flat_transforms_to_matrices",
-    "matrices_to_flat_transforms",
-    "rotate",
-    "transform",
-    "translate",
-    "translations_to_projective_transforms",
-]
 __dir__ = listing(__name__)

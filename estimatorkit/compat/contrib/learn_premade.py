@@ -196,10 +196,3 @@ def infer_real_valued_columns_from_input(x: Any) -> list[Any]:
     """
     arrays = x if isinstance(x, Mapping) else {"": x}
     return [numeric_column(name, np.shape(value)[1:] or (1,)) for name, value in arrays.items()]
-
-
-__all__ = [
-    *("Classifier", "DNNClassifier", "DNNLinearCombinedClassifier", "DNNLinearCombinedRegressor"),
-    *("DNNRegressor", "LinearClassifier", "LinearRegressor", "Regressor"),
-    "infer_real_valued_columns_from_input",
-]

@@ -16,12 +16,7 @@ from estimatorkit.core.dtypes import float32
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers import metrics
 from estimatorkit.layers.metrics.curves import metric_at_thresholds
-from estimatorkit.layers.metrics.streaming import (
-    Collections,
-    Metric,
-    streaming,
-    weighted_sums,
-)
+from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming, weighted_sums
 from estimatorkit.layers.metrics.thresholds import Counts, even_thresholds
 from estimatorkit.layers.weighting import broadcast
 from estimatorkit.ops.math import elementwise, reduce

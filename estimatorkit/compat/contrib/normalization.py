@@ -311,6 +311,3 @@ def spatial_softmax(
         column = reduce.reduce_sum(reduce.reduce_sum(chances, 2) * columns, 2)
         places = array.reshape(stack([row, column], -1), [-1, 2 * channels])
         return elementwise.cast(places, x.dtype)
-
-
-__all__ = ["bias_add", "group_norm", "instance_norm", "maxout", "spatial_softmax"]

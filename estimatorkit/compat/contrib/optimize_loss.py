@@ -188,6 +188,3 @@ def _summarize(pairs: Sequence[tuple[Any, Any]], wanted: Sequence[str], prefix: 
     if "global_gradient_norm" in wanted and pairs:
         norm = clip.global_norm([pair[0] for pair in pairs])
         summary.scalar(f"global_norm/{prefix}gradient_norm", norm)
-
-
-__all__ = ["OPTIMIZER_CLS_NAMES", "OPTIMIZER_SUMMARIES", "optimize_loss"]

@@ -20,7 +20,7 @@ from estimatorkit.core.builtin_ops import no_op
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import bool_, int64
-from estimatorkit.core.errors import NotFoundError, explain
+from estimatorkit.core.errors import NotFoundError
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.interop.graphdef import graph_def_of
@@ -100,13 +100,9 @@ class SummaryWriter:
             NotFoundError: it was not opened.
         """
         if self._file is None:
-            raise NotFoundError(
-                None,
-                None,
-                explain(
-                    f"the summary writer of {self._logdir!r} is not initialized",
-                    hint="run summary_writer_initializer_op(), or call contrib.summary.initialize",
-                ),
+            raise NotFoundError.explained(
+                f"the summary writer of {self._logdir!r} is not initialized",
+                hint="run summary_writer_initializer_op(), or call contrib.summary.initialize",
             )
         return self._file
 

@@ -113,9 +113,3 @@ def _as_shape(value: Any) -> Any:
     shape = np.asarray(value if len(value) else np.zeros([0], np.int32))
     is_list = isinstance(value, (list, tuple))
     return shape.astype(np.int32) if is_list and shape.dtype == np.int64 else shape
-
-
-__all__ = [
-    *("assert_scalar_int", "reduce_sum_n", "remove_squeezable_dimensions", "with_same_shape"),
-    "with_shape",
-]

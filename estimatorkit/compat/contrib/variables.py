@@ -392,29 +392,3 @@ def _found_in(model_path: str, var_list: Any, ignore_missing: bool) -> dict[str,
     for name in missing:
         logger.warning("Variable %s missing in checkpoint %s", name, model_path)
     return {name: each for name, each in named.items() if name in there}
-
-
-__all__ = [
-    "VariableDeviceChooser",
-    "add_model_variable",
-    "assign_from_checkpoint",
-    "assign_from_checkpoint_fn",
-    "assign_from_values",
-    "assign_from_values_fn",
-    "assert_or_get_global_step",
-    "filter_variables",
-    "get_local_variables",
-    "get_model_variables",
-    "get_name_scope",
-    "get_trainable_variables",
-    "get_unique_variable",
-    "get_variable_full_name",
-    "get_variables",
-    "get_variables_by_name",
-    "get_variables_by_suffix",
-    "get_variables_to_restore",
-    "global_variable",
-    "local_variable",
-    "model_variable",
-    "variable",
-]

@@ -38,6 +38,3 @@ def broadcast_shape(shape_x: TensorShape, shape_y: TensorShape) -> TensorShape:
         ValueError: they do not.
     """
     return broadcast_static_shape(shape_x, shape_y)
-
-
-__all__ = ["broadcast_shape", "has_fully_defined_shape", "is_broadcast_compatible", "rank"]

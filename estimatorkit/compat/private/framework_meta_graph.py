@@ -158,10 +158,7 @@ def import_scoped_meta_graph(
 
 
 def copy_scoped_meta_graph(
-    from_scope: str,
-    to_scope: str,
-    from_graph: Graph | None = None,
-    to_graph: Graph | None = None,
+    from_scope: str, to_scope: str, from_graph: Graph | None = None, to_graph: Graph | None = None
 ) -> dict[str, Variable]:
     """Copies what is below a name scope to another scope, or to another graph.
 

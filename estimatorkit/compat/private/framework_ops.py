@@ -89,10 +89,3 @@ def op_scope(
 ) -> AbstractContextManager[str]:
     """`name_scope` with its arguments in an older order."""
     return name_scope(name, default_name, values)
-
-
-__all__ = [
-    *("convert_n_to_tensor", "convert_to_tensor_or_composite", "get_gradient_function"),
-    *("executing_eagerly_outside_functions", "has_default_graph", "inside_function"),
-    *("name_from_scope_name", "op_scope", "prepend_name_scope", "strip_name_scope", "uid"),
-]

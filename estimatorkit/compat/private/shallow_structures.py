@@ -124,8 +124,3 @@ def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
                 raise ValueError(f"Cannot flatten dict because this key is not unique: {each}")
             found[each] = leaf
     return found
-
-
-__all__ = [
-    *("assert_shallow_structure", "flatten_dict_items", "flatten_up_to", "map_structure_up_to"),
-]

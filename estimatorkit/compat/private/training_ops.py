@@ -97,9 +97,3 @@ apply_gradient_descent = _with_value(resource_apply_gradient_descent)
 apply_momentum = _with_value(resource_apply_momentum)
 apply_adagrad = _with_value(resource_apply_adagrad)
 apply_rms_prop = _with_value(resource_apply_rms_prop)
-
-__all__ = [
-    *("apply_adagrad", "apply_adam", "apply_gradient_descent", "apply_momentum"),
-    *("apply_rms_prop", "resource_apply_adagrad", "resource_apply_adam"),
-    *("resource_apply_gradient_descent", "resource_apply_momentum", "resource_apply_rms_prop"),
-]

@@ -11,7 +11,6 @@ from estimatorkit.interop.summary_writer import FileWriter
 from estimatorkit.lazy import listing
 from estimatorkit.summary import Summary
 
-__all__ = ["FakeSummaryWriter"]
 __dir__ = listing(__name__)
 
 
