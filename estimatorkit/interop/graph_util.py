@@ -261,9 +261,3 @@ def read_proto(kind: Any, path: str | os.PathLike[str]) -> Any:
                 f"{os.fspath(path)!r} holds no {kind.__name__}", received=str(error).splitlines()[0]
             )
         ) from error
-
-
-__all__ = [
-    *("convert_variables_to_constants", "extract_sub_graph", "proto_bytes", "read_proto"),
-    *("remove_training_nodes", "write_graph", "write_proto"),
-]

@@ -62,12 +62,11 @@ def os_error(doing: str, path: str | os.PathLike[str], code: int) -> errors.OpEr
     """
     kind, hint = _ERRORS.get(code, (errors.UnknownError, "see the operating system's message"))
     name = errno.errorcode.get(code, "unknown")
-    message = errors.explain(
+    return kind.explained(
         f"could not {doing} at {os.fspath(path)!r}",
         received=f"{os.strerror(code)} ({name}, errno {code})",
         hint=hint,
     )
-    return kind(None, None, message)
 
 
 @contextmanager

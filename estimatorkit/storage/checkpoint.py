@@ -547,22 +547,20 @@ def _not_found(
     prefix = re.sub(r"\.(index|meta|data-[0-9]{5}-of-[0-9]{5})$", "", path)
     if prefix != path and is_tensorflow_checkpoint(prefix):
         hint = f"this is one file of a checkpoint of TensorFlow: give its prefix, {prefix!r}"
-    return kind(None, None, errors.explain(f"{problem} {path!r}", hint=hint))
+    return kind.explained(f"{problem} {path!r}", hint=hint)
 
 
 def _vanished(path: AnyPath) -> _GoneError:
-    message = errors.explain(
+    return _GoneError.explained(
         f"the checkpoint {os.fspath(path)!r} was removed or replaced while it was read",
         hint="read the newest one: read_latest(directory) does, and tries again",
     )
-    return _GoneError(None, None, message)
 
 
 def _no_variable(path: AnyPath, name: str, known: Collection[str]) -> errors.NotFoundError:
-    message = errors.explain(
+    return errors.NotFoundError.explained(
         f"Key {name} not found in checkpoint",
         expected=f"one of its {len(known)} variables",
         received=f"{name!r} is not in the checkpoint {os.fspath(path)!r}",
         hint=errors.did_you_mean(name, known) or "list_variables(path) lists them",
     )
-    return errors.NotFoundError(None, None, message)

@@ -95,15 +95,3 @@ Features: Any = _made["Features"]
 FloatList: Any = _made["FloatList"]
 Int64List: Any = _made["Int64List"]
 SequenceExample: Any = _made["SequenceExample"]
-
-__all__ = [
-    "BytesList",
-    "Example",
-    "Feature",
-    "FeatureList",
-    "FeatureLists",
-    "Features",
-    "FloatList",
-    "Int64List",
-    "SequenceExample",
-]

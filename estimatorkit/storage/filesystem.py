@@ -18,7 +18,6 @@ import re
 import shutil
 import stat as _stat
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple, cast
@@ -82,110 +81,65 @@ class FileStatistics(NamedTuple):
     is_directory: bool
 
 
-class FileSystem(ABC):
-    """One kind of storage. Paths are those that `locate` gives; failures are `OSError`s."""
+class FileSystem:
+    """This machine's files. Paths are those that `locate` gives; failures are `OSError`s."""
 
-    @abstractmethod
     def open(self, path: str, mode: str) -> IO[bytes]:
         """Opens a file in a binary mode."""
-
-    @abstractmethod
-    def exists(self, path: str) -> bool:
-        """Whether there is a file or a folder of this name."""
-
-    @abstractmethod
-    def isdir(self, path: str) -> bool:
-        """Whether this is a folder (a link to one does not count for `remove`)."""
-
-    @abstractmethod
-    def stat(self, path: str) -> FileStatistics:
-        """Size, time and kind."""
-
-    @abstractmethod
-    def glob(self, pattern: str) -> list[str]:
-        """The names that match; `*` and `?` stand within one name."""
-
-    @abstractmethod
-    def listdir(self, path: str) -> list[str]:
-        """The names in a folder."""
-
-    @abstractmethod
-    def walk(
-        self, top: str, topdown: bool, onerror: Callable[[Exception], object] | None
-    ) -> Iterator[tuple[str, list[str], list[str]]]:
-        """As `os.walk`."""
-
-    @abstractmethod
-    def mkdir(self, path: str) -> None:
-        """Makes a folder."""
-
-    @abstractmethod
-    def makedirs(self, path: str) -> None:
-        """Makes a folder and those above it."""
-
-    @abstractmethod
-    def remove(self, path: str) -> None:
-        """Removes a file."""
-
-    @abstractmethod
-    def rmtree(self, path: str) -> None:
-        """Removes a folder with all in it, or a file."""
-
-    @abstractmethod
-    def copy(self, source: str, target: str) -> None:
-        """Copies a file, replacing what is there."""
-
-    @abstractmethod
-    def rename(self, source: str, target: str) -> None:
-        """Renames, replacing what is there."""
-
-
-class _Local(FileSystem):
-    """The operating system's files."""
-
-    def open(self, path: str, mode: str) -> IO[bytes]:
         return cast("IO[bytes]", open(path, mode))
 
     def exists(self, path: str) -> bool:
+        """Whether there is a file or a folder of this name."""
         return os.path.exists(path)
 
     def isdir(self, path: str) -> bool:
+        """Whether this is a folder (a link to one does not count for `remove`)."""
         return os.path.isdir(path)
 
     def stat(self, path: str) -> FileStatistics:
+        """Size, time and kind."""
         found = os.stat(path)
         return FileStatistics(found.st_size, found.st_mtime_ns, _stat.S_ISDIR(found.st_mode))
 
     def glob(self, pattern: str) -> list[str]:
+        """The names that match; `*` and `?` stand within one name."""
         return _glob.glob(pattern, include_hidden=True)  # without recursive, `**` is `*`
 
     def listdir(self, path: str) -> list[str]:
+        """The names in a folder."""
         return os.listdir(path)
 
     def walk(
         self, top: str, topdown: bool, onerror: Callable[[Exception], object] | None
     ) -> Iterator[tuple[str, list[str], list[str]]]:
+        """As `os.walk`."""
         return os.walk(top, topdown, onerror)
 
     def mkdir(self, path: str) -> None:
+        """Makes a folder."""
         os.mkdir(path)
 
     def makedirs(self, path: str) -> None:
+        """Makes a folder and those above it."""
         os.makedirs(path, exist_ok=True)
 
     def remove(self, path: str) -> None:
+        """Removes a file."""
         os.remove(path)
 
     def rmtree(self, path: str) -> None:
+        """Removes a folder with all in it, or a file."""
         if os.path.isdir(path) and not os.path.islink(path):
             shutil.rmtree(path)
         else:
             os.remove(path)
 
     def copy(self, source: str, target: str) -> None:
+        """Copies a file, replacing what is there."""
         shutil.copyfile(source, target)
 
     def rename(self, source: str, target: str) -> None:
+        """Renames, replacing what is there."""
         os.replace(source, target)
 
 
@@ -266,7 +220,7 @@ class _Remote(FileSystem):
         self._files.mv(source, target, recursive=self._files.isdir(source))
 
 
-_LOCAL = _Local()
+_LOCAL = FileSystem()
 
 
 def scheme(path: AnyPath) -> str:
@@ -460,17 +414,3 @@ class _Deflated(io.RawIOBase):
             self._file.write(self._stream.flush())
             self._file.close()
         super().close()
-
-
-__all__ = [
-    "AnyPath",
-    "FileStatistics",
-    "FileSystem",
-    "compression_name",
-    "file_errors",
-    "is_remote",
-    "locate",
-    "open_file",
-    "registered_schemes",
-    "scheme",
-]

@@ -7,6 +7,8 @@ older names (`Exists`, `MakeDirs`, ...) are these functions too; each takes the 
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -406,64 +408,30 @@ class GFile:
 # -- the older names
 
 
-def Copy(oldpath: AnyPath, newpath: AnyPath, overwrite: bool = False) -> None:
-    """`copy`."""
-    copy(oldpath, newpath, overwrite)
+def _older(function: Callable[..., Any], *arguments: str) -> Callable[..., Any]:
+    """A function by the older names of its first arguments."""
+    parameters = list(inspect.signature(function).parameters.values())
+    renamed = [each.replace(name=old) for each, old in zip(parameters, arguments, strict=False)]
+    signature = inspect.Signature([*renamed, *parameters[len(arguments) :]])
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*signature.bind(*args, **kwargs).args)
+
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    return call
 
 
-def Rename(oldname: AnyPath, newname: AnyPath, overwrite: bool = False) -> None:
-    """`rename`."""
-    rename(oldname, newname, overwrite)
-
-
-def DeleteRecursively(dirname: AnyPath) -> None:
-    """`rmtree`."""
-    rmtree(dirname)
-
-
-def Exists(filename: AnyPath) -> bool:
-    """`exists`."""
-    return exists(filename)
-
-
-def Glob(filename: AnyPath | Sequence[AnyPath]) -> list[str]:
-    """`glob`."""
-    return glob(filename)
-
-
-def IsDirectory(dirname: AnyPath) -> bool:
-    """`isdir`."""
-    return isdir(dirname)
-
-
-def ListDirectory(dirname: AnyPath) -> list[str]:
-    """`listdir`."""
-    return listdir(dirname)
-
-
-def MakeDirs(dirname: AnyPath) -> None:
-    """`makedirs`."""
-    makedirs(dirname)
-
-
-def MkDir(dirname: AnyPath) -> None:
-    """`mkdir`."""
-    mkdir(dirname)
-
-
-def Remove(filename: AnyPath) -> None:
-    """`remove`."""
-    remove(filename)
-
-
-def Stat(filename: AnyPath) -> FileStatistics:
-    """`stat`."""
-    return stat(filename)
-
-
-def Walk(top: AnyPath, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
-    """`walk`."""
-    return walk(top, in_order)
-
-
+Copy = _older(copy, "oldpath", "newpath")
+Rename = _older(rename, "oldname", "newname")
+DeleteRecursively = _older(rmtree, "dirname")
+Exists = _older(exists, "filename")
+Glob = _older(glob, "filename")
+IsDirectory = _older(isdir, "dirname")
+ListDirectory = _older(listdir, "dirname")
+MakeDirs = _older(makedirs, "dirname")
+MkDir = _older(mkdir, "dirname")
+Remove = _older(remove, "filename")
+Stat = _older(stat, "filename")
+Walk = _older(walk, "top", "in_order")
 FastGFile = Open = GFile

@@ -461,15 +461,3 @@ def tf_record_iterator(path: AnyPath, options: Any = None) -> Iterator[bytes]:
     chosen = options if isinstance(options, TFRecordOptions) else TFRecordOptions()
     size = chosen.input_buffer_size or BUFFER_SIZE
     return read_records(path, compression, size)
-
-
-__all__ = [
-    "RecordReader",
-    "TFRecordCompressionType",
-    "TFRecordOptions",
-    "TFRecordWriter",
-    "masked_crc32c",
-    "read_records",
-    "records_with_offsets",
-    "tf_record_iterator",
-]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import DType
 from estimatorkit.storage.sorted_table import SortedTable, damaged, is_table
+from estimatorkit.storage.tensor_proto import FIELDS
 from estimatorkit.storage.tensor_slices import (
     Slice,
     Stored,
@@ -133,25 +134,20 @@ def _values(message: bytes | None, dtype: DType, shape: tuple[int, ...]) -> NDAr
         proto = TensorProto.FromString(tensors[-1])
     except DecodeError as error:
         raise ValueError(f"the values are malformed: {error}") from error
-    kind = dtype.name
+    values = list(getattr(proto, FIELDS[dtype.name]))
     array: NDArray[Any]
-    if kind == "string":
-        array = np.empty(len(proto.string_val), object)
-        array[:] = list(proto.string_val)
-    elif dtype.is_complex:
-        parts = proto.scomplex_val if kind == "complex64" else proto.dcomplex_val
-        array = np.array(parts, dtype.numpy_dtype.type(0).real.dtype)
+    if dtype.is_complex:
+        array = np.array(values, dtype.numpy_dtype.type(0).real.dtype)
         if array.size % 2:
             raise ValueError("an imaginary part is missing")
         array = array.view(dtype.numpy_dtype)
-    elif kind in ("float16", "bfloat16"):
-        array = _integers(proto.half_val, np.dtype(np.uint16)).view(dtype.numpy_dtype)
-    elif kind in ("float32", "float64", "bool"):
-        lists = {"float32": proto.float_val, "float64": proto.double_val, "bool": proto.bool_val}
-        array = np.array(lists[kind], dtype.numpy_dtype)
+    elif dtype.name in ("float16", "bfloat16"):
+        array = _integers(values, np.dtype(np.uint16)).view(dtype.numpy_dtype)
+    elif dtype.is_integer:
+        array = _integers(values, dtype.numpy_dtype)
     else:
-        lists = {"int64": proto.int64_val, "uint32": proto.uint32_val, "uint64": proto.uint64_val}
-        array = _integers(lists.get(kind, proto.int_val), dtype.numpy_dtype)
+        array = np.empty(len(values), dtype.numpy_dtype)
+        array[:] = values
     size = int(np.prod(shape, dtype=np.int64))
     if array.size != size:
         raise ValueError(f"there are {array.size} values, not {size}")

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator
 from typing import NoReturn
 
-from estimatorkit.core.errors import DataLossError, explain
+from estimatorkit.core.errors import DataLossError
 from estimatorkit.storage.atomic_files import os_errors
 from estimatorkit.storage.snappy import decompress
 from estimatorkit.storage.wire import crc32c, fixed32, masked, varint
@@ -131,13 +131,12 @@ def damaged(
     path: str, at: int, problem: str, expected: object = None, received: object = None
 ) -> DataLossError:
     """The error for a file of a TensorFlow checkpoint that is wrong at an offset."""
-    message = explain(
+    return DataLossError.explained(
         f"{path!r}, offset {at}: {problem}",
         expected=expected,
         received=received,
         hint="use another checkpoint of the folder, or copy this one again if it was copied",
     )
-    return DataLossError(None, None, message)
 
 
 def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:

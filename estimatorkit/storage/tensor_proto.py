@@ -55,7 +55,7 @@ def tensor_proto(array: NDArray[Any]) -> Any:
     return made
 
 
-_FIELDS = {
+FIELDS = {
     **dict.fromkeys(("float16", "bfloat16"), "half_val"),
     "float32": "float_val",
     "float64": "double_val",
@@ -68,6 +68,7 @@ _FIELDS = {
     "bool": "bool_val",
     "string": "string_val",
 }
+"""The field that lists a dtype's values, by its name."""
 
 
 def compact_tensor_proto(values: NDArray[Any], shape: tuple[int, ...]) -> Any:
@@ -78,10 +79,10 @@ def compact_tensor_proto(values: NDArray[Any], shape: tuple[int, ...]) -> Any:
     flat = values.reshape(-1)
     if dtype.is_complex:
         flat = flat.view(flat.real.dtype)
-    elif _FIELDS[dtype.name] == "half_val":
+    elif FIELDS[dtype.name] == "half_val":
         flat = flat.view(np.uint16)
     made = TensorProto(dtype=dtype.as_datatype_enum, tensor_shape=as_shape(shape).as_proto())
-    getattr(made, _FIELDS[dtype.name]).extend(flat.tolist())
+    getattr(made, FIELDS[dtype.name]).extend(flat.tolist())
     return made
 
 
@@ -110,7 +111,7 @@ def tensor_value(proto: Any) -> NDArray[Any]:
 
 
 def _listed(proto: Any, dtype: DType) -> NDArray[Any]:
-    values = list(getattr(proto, _FIELDS[dtype.name]))
+    values = list(getattr(proto, FIELDS[dtype.name]))
     if dtype.name in ("float16", "bfloat16"):
         return np.array(values, np.uint16).view(dtype.numpy_dtype)
     if dtype.kind == "c":
