@@ -14,6 +14,7 @@ from functools import partial
 from types import NoneType
 from typing import Any, NamedTuple
 
+from estimatorkit.compat.arguments import with_arguments
 from estimatorkit.compat.tpu import TPUEstimatorSpec
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Tensor
@@ -29,11 +30,9 @@ from estimatorkit.premade.regression_head import (
     PoissonRegressionHead,
     RegressionHead,
 )
-from estimatorkit.premade.single_head import LossFn, SingleHead
+from estimatorkit.premade.single_head import SingleHead
 from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.optimizers.optimizer import Optimizer
-
-_MEAN = Reduction.SUM_OVER_BATCH_SIZE
 
 
 class LossSpec(NamedTuple):
@@ -195,104 +194,37 @@ class _MultiHead(_Version1, MultiHead):
         )
 
 
-def multi_class_head(
-    n_classes: int,
-    weight_column: Any = None,
-    label_vocabulary: Sequence[str] | None = None,
-    loss_reduction: str = _MEAN,
-    loss_fn: LossFn | None = None,
-    name: str | None = None,
-) -> Head:
-    """A `MultiClassHead`; arguments are its. Source: `tf.contrib.estimator.multi_class_head`."""
-    return _MultiClassHead(
-        n_classes, weight_column, label_vocabulary, loss_reduction, loss_fn, name
-    )
-
-
-def binary_classification_head(
-    weight_column: Any = None,
-    thresholds: Sequence[float] | None = None,
-    label_vocabulary: Sequence[str] | None = None,
-    loss_reduction: str = _MEAN,
-    loss_fn: LossFn | None = None,
-    name: str | None = None,
-) -> Head:
-    """A `BinaryClassHead`; arguments are its.
-
-    Source: `tf.contrib.estimator.binary_classification_head`.
-    """
-    return _BinaryClassHead(
-        weight_column, thresholds, label_vocabulary, loss_reduction, loss_fn, name
-    )
-
-
-def regression_head(
-    weight_column: Any = None,
-    label_dimension: int = 1,
-    loss_reduction: str = _MEAN,
-    loss_fn: LossFn | None = None,
-    inverse_link_fn: Callable[[Tensor], Tensor] | None = None,
-    name: str | None = None,
-) -> Head:
-    """A `RegressionHead`; arguments are its. Source: `tf.contrib.estimator.regression_head`."""
-    return _RegressionHead(
-        label_dimension, weight_column, loss_reduction, loss_fn, inverse_link_fn, name
-    )
-
-
-def poisson_regression_head(
-    weight_column: Any = None,
-    label_dimension: int = 1,
-    loss_reduction: str = _MEAN,
-    compute_full_loss: bool = True,
-    name: str | None = None,
-) -> Head:
-    """A `PoissonRegressionHead`; arguments are its.
-
-    Source: `tf.contrib.estimator.poisson_regression_head`.
-    """
-    return _PoissonRegressionHead(
-        label_dimension, weight_column, loss_reduction, compute_full_loss, name
-    )
-
-
-def logistic_regression_head(
-    weight_column: Any = None, loss_reduction: str = _MEAN, name: str | None = None
-) -> Head:
-    """A `LogisticRegressionHead`; arguments are its.
-
-    Source: `tf.contrib.estimator.logistic_regression_head`.
-    """
-    return _LogisticRegressionHead(weight_column, loss_reduction, name)
-
-
-def multi_label_head(
-    n_classes: int,
-    weight_column: Any = None,
-    thresholds: Sequence[float] | None = None,
-    label_vocabulary: Sequence[str] | None = None,
-    loss_reduction: str = _MEAN,
-    loss_fn: LossFn | None = None,
-    classes_for_class_based_metrics: Sequence[Any] | None = None,
-    name: str | None = None,
-) -> Head:
-    """A `MultiLabelHead`; arguments are its. Source: `tf.contrib.estimator.multi_label_head`."""
-    return _MultiLabelHead(
-        n_classes,
-        weight_column,
-        thresholds,
-        label_vocabulary,
-        loss_reduction,
-        loss_fn,
-        classes_for_class_based_metrics,
-        name,
-    )
-
-
-def multi_head(heads: Sequence[Head], head_weights: Sequence[float] | None = None) -> Head:
-    """A `MultiHead`; arguments are its. Source: `tf.contrib.estimator.multi_head`."""
-    return _MultiHead(heads, head_weights)
-
+_head = partial(with_arguments, __name__)
+multi_class_head = _head(
+    "multi_class_head",
+    _MultiClassHead,
+    "n_classes weight_column label_vocabulary loss_reduction loss_fn name",
+)
+binary_classification_head = _head(
+    "binary_classification_head",
+    _BinaryClassHead,
+    "weight_column thresholds label_vocabulary loss_reduction loss_fn name",
+)
+regression_head = _head(
+    "regression_head",
+    _RegressionHead,
+    "weight_column label_dimension loss_reduction loss_fn inverse_link_fn name",
+)
+poisson_regression_head = _head(
+    "poisson_regression_head",
+    _PoissonRegressionHead,
+    "weight_column label_dimension loss_reduction compute_full_loss name",
+)
+logistic_regression_head = _head(
+    "logistic_regression_head", _LogisticRegressionHead, "weight_column loss_reduction name"
+)
+multi_label_head = _head(
+    "multi_label_head",
+    _MultiLabelHead,
+    "n_classes weight_column thresholds label_vocabulary loss_reduction loss_fn "
+    "classes_for_class_based_metrics name",
+)
+multi_head = _head("multi_head", _MultiHead, "heads head_weights")
 
 _multi_class_head_with_softmax_cross_entropy_loss = partial(
     multi_class_head, loss_reduction=Reduction.SUM

@@ -1,21 +1,26 @@
 """The feature columns of `tf.contrib.layers`: the same columns under their first names.
 
-A categorical column there knew how its values are combined; here the layers are told.
+A categorical column there knew how its values are combined (`combiner`); here the layers are told.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
+from estimatorkit.compat.arguments import with_arguments
 from estimatorkit.core.dtypes import float32, int64, string
 from estimatorkit.layers import feature_column as columns
 from estimatorkit.layers.feature_column.categorical import HashedColumn
 from estimatorkit.lazy import listing
 from estimatorkit.ops.parsing.parsing import parse_example
+from estimatorkit.ops.variables.variable_scope import variable_scope
 
 SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY = 0xDECAFCAFFE
 """What crossed values are hashed with."""
+
+_as = partial(with_arguments, __name__)
 
 
 def real_valued_column(
@@ -43,20 +48,18 @@ def bucketized_column(source_column: Any, boundaries: Iterable[float]) -> Any:
     return columns.bucketized_column(source_column, sorted(boundaries))
 
 
-def sparse_column_with_hash_bucket(
-    column_name: str, hash_bucket_size: int, combiner: str = "sum", dtype: Any = string
-) -> Any:
-    """`categorical_column_with_hash_bucket`; give `combiner` to the layer."""
-    return columns.categorical_column_with_hash_bucket(column_name, hash_bucket_size, dtype)
-
-
-def sparse_column_with_keys(
-    column_name: str, keys: Any, default_value: int = -1, combiner: str = "sum", dtype: Any = string
-) -> Any:
-    """`categorical_column_with_vocabulary_list`; give `combiner` to the layer."""
-    return columns.categorical_column_with_vocabulary_list(
-        column_name, keys, dtype, default_value=default_value
-    )
+sparse_column_with_hash_bucket = _as(
+    "sparse_column_with_hash_bucket",
+    columns.categorical_column_with_hash_bucket,
+    "column_name=key hash_bucket_size combiner= dtype",
+    {"combiner": "sum"},
+)
+sparse_column_with_keys = _as(
+    "sparse_column_with_keys",
+    columns.categorical_column_with_vocabulary_list,
+    "column_name=key keys=vocabulary_list default_value combiner= dtype",
+    {"combiner": "sum", "dtype": string},
+)
 
 
 def sparse_column_with_vocabulary_file(
@@ -79,71 +82,36 @@ def sparse_column_with_vocabulary_file(
     )
 
 
-def sparse_column_with_integerized_feature(
-    column_name: str, bucket_size: int, combiner: str = "sum", dtype: Any = int64
-) -> Any:
-    """`categorical_column_with_identity`; give `combiner` to the layer."""
-    return columns.categorical_column_with_identity(column_name, bucket_size)
-
-
-def weighted_sparse_column(
-    sparse_id_column: Any, weight_column_name: str, dtype: Any = float32
-) -> Any:
-    """`weighted_categorical_column`."""
-    return columns.weighted_categorical_column(sparse_id_column, weight_column_name, dtype)
-
-
-def one_hot_column(sparse_id_column: Any) -> Any:
-    """`indicator_column`."""
-    return columns.indicator_column(sparse_id_column)
-
-
-def embedding_column(
-    sparse_id_column: Any,
-    dimension: int,
-    combiner: str = "mean",
-    initializer: Any = None,
-    ckpt_to_load_from: str | None = None,
-    tensor_name_in_ckpt: str | None = None,
-    max_norm: float | None = None,
-    trainable: bool = True,
-) -> Any:
-    """`feature_column.embedding_column`."""
-    return columns.embedding_column(
-        sparse_id_column,
-        dimension,
-        combiner,
-        initializer,
-        ckpt_to_load_from,
-        tensor_name_in_ckpt,
-        max_norm,
-        trainable,
-    )
-
-
-def shared_embedding_columns(
-    sparse_id_columns: Any,
-    dimension: int,
-    combiner: str = "mean",
-    shared_embedding_name: str | None = None,
-    initializer: Any = None,
-    ckpt_to_load_from: str | None = None,
-    tensor_name_in_ckpt: str | None = None,
-    max_norm: float | None = None,
-    trainable: bool = True,
-) -> Any:
-    """`feature_column.shared_embedding_columns`."""
-    return columns.shared_embedding_columns(
-        sparse_id_columns,
-        dimension,
-        combiner,
-        initializer,
-        shared_embedding_name,
-        ckpt_to_load_from=ckpt_to_load_from,
-        tensor_name_in_ckpt=tensor_name_in_ckpt,
-        max_norm=max_norm,
-        trainable=trainable,
-    )
+sparse_column_with_integerized_feature = _as(
+    "sparse_column_with_integerized_feature",
+    columns.categorical_column_with_identity,
+    "column_name=key bucket_size=num_buckets combiner= dtype=",
+    {"combiner": "sum", "dtype": int64},
+)
+weighted_sparse_column = _as(
+    "weighted_sparse_column",
+    columns.weighted_categorical_column,
+    "sparse_id_column=categorical_column weight_column_name=weight_feature_key dtype",
+)
+one_hot_column = _as(
+    "one_hot_column", columns.indicator_column, "sparse_id_column=categorical_column"
+)
+embedding_column = _as(
+    "embedding_column",
+    columns.embedding_column,
+    "sparse_id_column=categorical_column dimension combiner initializer ckpt_to_load_from "
+    "tensor_name_in_ckpt max_norm trainable",
+)
+shared_embedding_columns = _as(
+    "shared_embedding_columns",
+    columns.shared_embedding_columns,
+    "sparse_id_columns=categorical_columns dimension combiner "
+    "shared_embedding_name=shared_embedding_collection_name initializer ckpt_to_load_from "
+    "tensor_name_in_ckpt max_norm trainable",
+)
+create_feature_spec_for_parsing = _as(
+    "create_feature_spec_for_parsing", columns.make_parse_example_spec, "feature_columns"
+)
 
 
 def crossed_column(
@@ -166,11 +134,6 @@ def crossed_column(
     return columns.crossed_column(keys, hash_bucket_size, hash_key)
 
 
-def create_feature_spec_for_parsing(feature_columns: Any) -> dict[str, Any]:
-    """`make_parse_example_spec`."""
-    return columns.make_parse_example_spec(feature_columns)
-
-
 def parse_feature_columns_from_examples(
     serialized: Any, feature_columns: Any, name: str | None = None, example_names: Any = None
 ) -> dict[str, Any]:
@@ -189,8 +152,6 @@ def input_from_feature_columns(
     cols_to_outs: Any = None,
 ) -> Any:
     """`feature_column.input_layer`, within a variable scope `scope` where it is given."""
-    from estimatorkit.ops.variables.variable_scope import variable_scope
-
     with variable_scope(scope, default_name="input_from_feature_columns"):
         return columns.input_layer(
             columns_to_tensors,
@@ -210,8 +171,6 @@ def weighted_sum_from_feature_columns(
     scope: Any = None,
 ) -> tuple[Any, dict[Any, Any], Any]:
     """`feature_column.linear_model`: the sums, the variables of each column, and the bias."""
-    from estimatorkit.ops.variables.variable_scope import variable_scope
-
     made: dict[Any, Any] = {}
     with variable_scope(scope, default_name="weighted_sum_from_feature_columns"):
         sums = columns.linear_model(

@@ -28,7 +28,7 @@ def _older(function: Callable[..., Any], *order: str, of_examples: bool = False)
         order: see `predictions_first`.
         of_examples: whether there is one loss for each row of the last axis of the predictions.
     """
-    reordered = predictions_first(function, *order, module="tf.losses") if order else function
+    reordered = predictions_first(function, *order) if order else function
     signature = inspect.signature(reordered)
 
     @functools.wraps(reordered)

@@ -7,11 +7,11 @@ successor but `f1_score` and the helpers for dicts of metrics says so when it is
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from estimatorkit.compat.arguments import with_arguments
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers import metrics
@@ -23,35 +23,18 @@ from estimatorkit.ops.math import elementwise, reduce
 
 
 def predictions_first(
-    function: Callable[..., Any], *order: str, module: str = "tf.metrics", **renamed: str
+    function: Callable[..., Any], *order: str, **renamed: str
 ) -> Callable[..., Any]:
     """The function with the order of arguments that it had in `contrib`.
 
     Args:
         function: takes labels before predictions.
         order: the names of its first arguments in the older order.
-        module: where it is now, for the docstring.
         renamed: names that arguments had, by those that they have.
     """
-    parameters = inspect.signature(function).parameters
-    rest = [name for name in parameters if name not in order]
-    older = [renamed.get(name, name) for name in [*order, *rest]]
-    signature = inspect.Signature(
-        [
-            parameters[name].replace(name=old)
-            for name, old in zip([*order, *rest], older, strict=True)
-        ]
-    )
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        bound = signature.bind(*args, **kwargs).arguments
-        names = dict(zip(older, [*order, *rest], strict=True))
-        return function(**{names[name]: value for name, value in bound.items()})
-
-    call.__doc__ = f"`{module}.{function.__name__}` with the arguments {', '.join(older)}."
-    call.__signature__ = signature  # type: ignore[attr-defined]
-    return call
+    rest = [name for name in inspect.signature(function).parameters if name not in order]
+    older = " ".join(f"{renamed.get(name, name)}={name}" for name in [*order, *rest])
+    return with_arguments(function.__module__, function.__name__, function, older)
 
 
 _SWAPPED = (

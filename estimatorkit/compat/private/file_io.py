@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 import zlib
-from collections.abc import Iterator
 
 from estimatorkit.core.errors import OpError
 from estimatorkit.lazy import listing
@@ -22,20 +21,12 @@ delete_recursively = gfile.rmtree
 is_directory = gfile.isdir
 list_directory = gfile.listdir
 stat = gfile.stat
+walk = gfile.Walk
 file_exists_v2, delete_file_v2, get_matching_files_v2 = file_exists, delete_file, get_matching_files
-create_dir_v2, recursive_create_dir_v2, copy_v2, rename_v2 = (
-    create_dir,
-    recursive_create_dir,
-    copy,
-    rename,
-)
+create_dir_v2, recursive_create_dir_v2 = create_dir, recursive_create_dir
+copy_v2, rename_v2 = copy, rename
 delete_recursively_v2, is_directory_v2 = delete_recursively, is_directory
 list_directory_v2, walk_v2, stat_v2 = list_directory, gfile.walk, stat
-
-
-def walk(top: str, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
-    """The folders below `top`, a folder before those in it where `in_order`; see `gfile.walk`."""
-    return gfile.walk(top, in_order)
 
 
 def read_file_to_string(filename: str, binary_mode: bool = False) -> str | bytes:

@@ -4,10 +4,13 @@ version 1's (`dropout_v2`), and gradients of single operations (`gen_nn_ops.relu
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from estimatorkit import image, nn
+from estimatorkit.compat.arguments import with_arguments
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
 from estimatorkit.core.gradients import gradients
@@ -19,42 +22,66 @@ from estimatorkit.ops.math import elementwise, reduce
 # -- version 2's orders of arguments
 
 
-def _without_strategy(function: Callable[..., Any], name: str, *order: str) -> Callable[..., Any]:
-    """A function of partitioned tables by version 2's order of arguments: parts are contiguous."""
-
-    def version_2(*arguments: Any, **named: Any) -> Any:
-        if len(arguments) > len(order):
-            raise TypeError(
-                f"{name}() takes at most {len(order)} positional arguments, got {len(arguments)}"
-            )
-        given = dict(zip(order, arguments, strict=False))
-        return function(**given, **named, partition_strategy="div")
-
-    version_2.__name__ = version_2.__qualname__ = name
-    version_2.__doc__ = f"`{function.__name__}` with the arguments {', '.join(order)}."
-    return version_2
-
-
+_as = partial(with_arguments, __name__)
+# Parts of partitioned tables are contiguous in version 2.
+_of_tables = partial(with_arguments, __name__, partition_strategy="div")
 _LOSS = (
-    *("weights", "biases", "labels", "inputs", "num_sampled", "num_classes", "num_true"),
-    *("sampled_values", "remove_accidental_hits"),
+    "weights biases labels inputs num_sampled num_classes num_true sampled_values "
+    "remove_accidental_hits"
 )
-nce_loss_v2 = _without_strategy(nn.nce_loss, "nce_loss_v2", *_LOSS, "name")
-sampled_softmax_loss_v2 = _without_strategy(
-    nn.sampled_softmax_loss, "sampled_softmax_loss_v2", *_LOSS, "seed", "name"
+nce_loss_v2 = _of_tables("nce_loss_v2", nn.nce_loss, f"{_LOSS} name")
+sampled_softmax_loss_v2 = _of_tables(
+    "sampled_softmax_loss_v2", nn.sampled_softmax_loss, f"{_LOSS} seed name"
 )
-embedding_lookup_v2 = _without_strategy(
-    nn.embedding_lookup, "embedding_lookup_v2", "params", "ids", "max_norm", "name"
+embedding_lookup_v2 = _of_tables(
+    "embedding_lookup_v2", nn.embedding_lookup, "params ids max_norm name"
 )
-embedding_lookup_sparse_v2 = _without_strategy(
+embedding_lookup_sparse_v2 = _of_tables(
+    "embedding_lookup_sparse_v2",
     nn.embedding_lookup_sparse,
-    *("embedding_lookup_sparse_v2", "params", "sp_ids", "sp_weights", "combiner", "max_norm"),
-    "name",
+    "params sp_ids sp_weights combiner max_norm name",
 )
-safe_embedding_lookup_sparse_v2 = _without_strategy(
+safe_embedding_lookup_sparse_v2 = _of_tables(
+    "safe_embedding_lookup_sparse_v2",
     nn.safe_embedding_lookup_sparse,
-    *("safe_embedding_lookup_sparse_v2", "embedding_weights", "sparse_ids", "sparse_weights"),
-    *("combiner", "default_id", "max_norm", "name"),
+    "embedding_weights sparse_ids sparse_weights combiner default_id max_norm name",
+)
+pool_v2 = _as(
+    "pool_v2",
+    nn.pool,
+    "input window_shape pooling_type strides padding data_format dilations=dilation_rate name",
+    {"padding": "VALID"},
+)
+crelu_v2 = _as("crelu_v2", nn.crelu, "features axis name")
+moments_v2 = _as("moments_v2", nn.moments, "x axes shift keepdims name", {"keepdims": False})
+weighted_moments_v2 = _as(
+    "weighted_moments_v2",
+    nn.weighted_moments,
+    "x axes frequency_weights keepdims name",
+    {"keepdims": False},
+)
+sigmoid_cross_entropy_with_logits_v2 = _as(
+    "sigmoid_cross_entropy_with_logits_v2",
+    nn.sigmoid_cross_entropy_with_logits,
+    "labels logits name",
+)
+weighted_cross_entropy_with_logits_v2 = _as(
+    "weighted_cross_entropy_with_logits_v2",
+    nn.weighted_cross_entropy_with_logits,
+    "labels logits pos_weight name",
+    dict.fromkeys(("labels", "logits", "pos_weight"), inspect.Parameter.empty),
+)
+sparse_softmax_cross_entropy_with_logits_v2 = _as(
+    "sparse_softmax_cross_entropy_with_logits_v2",
+    nn.sparse_softmax_cross_entropy_with_logits,
+    "labels logits name",
+    dict.fromkeys(("labels", "logits"), inspect.Parameter.empty),
+)
+draw_bounding_boxes_v2 = _as(
+    "draw_bounding_boxes_v2",
+    image.draw_bounding_boxes,
+    "images boxes colors name",
+    {"colors": inspect.Parameter.empty},
 )
 
 
@@ -65,66 +92,6 @@ def dropout_v2(
     if isinstance(rate, (list, tuple)):
         raise ValueError(f"rate must be a scalar tensor or a float, got {rate}")
     return nn.dropout(x, noise_shape=noise_shape, seed=seed, name=name, rate=rate)
-
-
-def pool_v2(
-    input: Any,
-    window_shape: Any,
-    pooling_type: str,
-    strides: Any = None,
-    padding: Any = "VALID",
-    data_format: str | None = None,
-    dilations: Any = None,
-    name: str | None = None,
-) -> Any:
-    """`nn.pool` with version 2's order of arguments."""
-    rest = (padding, dilations, strides, name, data_format)
-    return nn.pool(input, window_shape, pooling_type, *rest)
-
-
-def crelu_v2(features: Any, axis: int = -1, name: str | None = None) -> Any:
-    """`nn.crelu` with version 2's order of arguments."""
-    return nn.crelu(features, axis=axis, name=name)
-
-
-def moments_v2(
-    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
-) -> Any:
-    """`nn.moments` with version 2's order of arguments."""
-    return nn.moments(x, axes, shift, name, keepdims=keepdims)
-
-
-def weighted_moments_v2(
-    x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
-) -> Any:
-    """`nn.weighted_moments` with version 2's order of arguments."""
-    return nn.weighted_moments(x, axes, frequency_weights, name, keepdims=keepdims)
-
-
-def sigmoid_cross_entropy_with_logits_v2(
-    labels: Any = None, logits: Any = None, name: str | None = None
-) -> Any:
-    """`nn.sigmoid_cross_entropy_with_logits` with arguments by position."""
-    return nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
-
-
-def weighted_cross_entropy_with_logits_v2(
-    labels: Any, logits: Any, pos_weight: Any, name: str | None = None
-) -> Any:
-    """`nn.weighted_cross_entropy_with_logits` with arguments by position."""
-    return nn.weighted_cross_entropy_with_logits(labels, logits, pos_weight, name)
-
-
-def sparse_softmax_cross_entropy_with_logits_v2(
-    labels: Any, logits: Any, name: str | None = None
-) -> Any:
-    """`nn.sparse_softmax_cross_entropy_with_logits` with arguments by position."""
-    return nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
-
-
-def draw_bounding_boxes_v2(images: Any, boxes: Any, colors: Any, name: str | None = None) -> Any:
-    """`image.draw_bounding_boxes` with version 2's order of arguments."""
-    return image.draw_bounding_boxes(images, boxes, name, colors)
 
 
 # -- gradients of single operations

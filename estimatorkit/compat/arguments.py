@@ -1,0 +1,51 @@
+"""Functions by other arguments: the names, orders and defaults that other versions of TensorFlow
+have.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def with_arguments(
+    module: str,
+    name: str,
+    function: Callable[..., Any],
+    arguments: str,
+    defaults: Mapping[str, Any] | None = None,
+    **fixed: Any,
+) -> Callable[..., Any]:
+    """A function that calls another one.
+
+    Args:
+        module, name: where it is found, for its own description.
+        function: what it calls.
+        arguments: its arguments in order, separated by spaces: `name`, `name=inner` where
+            `function` calls it `inner`, or `name=` where it has no effect.
+        defaults: those that `function` has not.
+        fixed: further arguments of `function`.
+    """
+    known = inspect.signature(function).parameters
+    inner: dict[str, str] = {}
+    parameters = []
+    for each in arguments.split():
+        outer, equals, other = each.partition("=")
+        inner[outer] = other if equals else outer
+        default = known[inner[outer]].default if inner[outer] else None
+        default = (defaults or {}).get(outer, default)
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters.append(inspect.Parameter(outer, kind, default=default))
+    signature = inspect.Signature(parameters)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        given = {inner[name]: value for name, value in bound.arguments.items() if inner[name]}
+        return function(**given, **fixed)
+
+    call.__module__, call.__name__, call.__qualname__ = module, name, name
+    call.__doc__ = f"`{function.__name__}` with the arguments {', '.join(inner)}."
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    return call
