@@ -40,6 +40,10 @@ def with_arguments(
     signature = inspect.Signature(parameters)
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > len(inner):
+            raise TypeError(
+                f"{name}() takes at most {len(inner)} positional arguments, got {len(args)}"
+            )
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         given = {inner[name]: value for name, value in bound.arguments.items() if inner[name]}

@@ -42,6 +42,16 @@ class _Premade(Learner):
         numbers = (each[0] if len(each) == 1 else each for each in values)
         return numbers if as_iterable else np.stack(list(numbers))
 
+    def _predict_numbers(
+        self,
+        x: Any = None,
+        input_fn: Callable[..., Any] | None = None,
+        batch_size: int | None = None,
+        as_iterable: bool = True,
+    ) -> Any:
+        """Class numbers, or a regressor's numbers, of each example; see `predict`."""
+        return self.predict(x, input_fn, batch_size, as_iterable=as_iterable)
+
     def _values(self, key: str, x: Any, input_fn: Any, batch_size: int | None) -> Iterator[Any]:
         """One of the predictions, of one example after the other."""
         rows = super().predict(x, input_fn, batch_size, [key])
@@ -53,15 +63,7 @@ class Classifier(_Premade):
 
     _key = "class_ids"
 
-    def predict_classes(
-        self,
-        x: Any = None,
-        input_fn: Callable[..., Any] | None = None,
-        batch_size: int | None = None,
-        as_iterable: bool = True,
-    ) -> Any:
-        """Class numbers, one an example."""
-        return self.predict(x, input_fn, batch_size, as_iterable=as_iterable)
+    predict_classes = _Premade._predict_numbers
 
     def predict_proba(
         self,
@@ -80,15 +82,7 @@ class Regressor(_Premade):
 
     _key = "predictions"
 
-    def predict_scores(
-        self,
-        x: Any = None,
-        input_fn: Callable[..., Any] | None = None,
-        batch_size: int | None = None,
-        as_iterable: bool = True,
-    ) -> Any:
-        """Numbers, one an example, or one for each of the label's."""
-        return self.predict(x, input_fn, batch_size, as_iterable=as_iterable)
+    predict_scores = _Premade._predict_numbers
 
 
 _RENAMED = {"weight_column_name": "weight_column", "label_keys": "label_vocabulary"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from estimatorkit import lookup
+from estimatorkit.compat.arguments import with_arguments
 from estimatorkit.core.dtypes import string
 
 
@@ -35,20 +36,13 @@ def index_to_string_table_from_tensor(
     return lookup.index_to_string_table_from_tensor(words, default_value, name)
 
 
-def string_to_index_table_from_file(
-    vocabulary_file: Any = None,
-    num_oov_buckets: int = 0,
-    vocab_size: int | None = None,
-    default_value: int = -1,
-    hasher_spec: Any = lookup.FastHashSpec,
-    name: str | None = None,
-) -> Any:
-    """`lookup.index_table_from_file`."""
-    return lookup.index_table_from_file(
-        vocabulary_file, num_oov_buckets, vocab_size, default_value, hasher_spec, name=name
-    )
-
-
+string_to_index_table_from_file = with_arguments(
+    __name__,
+    "string_to_index_table_from_file",
+    lookup.index_table_from_file,
+    "vocabulary_file num_oov_buckets vocab_size default_value hasher_spec name",
+    {"vocabulary_file": None},
+)
 string_to_index_table_from_tensor = index_table_from_tensor
 
 

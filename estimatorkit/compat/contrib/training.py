@@ -422,21 +422,8 @@ def evaluate_repeatedly(
     """
     paths = checkpoints_iterator(checkpoint_dir, eval_interval_secs, timeout, timeout_fn)
     eval_ops = _counted(eval_ops, hooks or ())
-    return evaluate_each(
-        lambda path: _evaluate(
-            path,
-            master,
-            scaffold,
-            eval_ops,
-            feed_dict,
-            final_ops,
-            final_ops_feed_dict,
-            hooks,
-            config,
-        ),
-        paths,
-        max_number_of_evaluations,
-    )
+    rest = (master, scaffold, eval_ops, feed_dict, final_ops, final_ops_feed_dict, hooks, config)
+    return evaluate_each(lambda path: _evaluate(path, *rest), paths, max_number_of_evaluations)
 
 
 def evaluate_each(
@@ -452,15 +439,7 @@ def evaluate_each(
 
 
 __all__ = [
-    "StopAfterNEvalsHook",
-    "SummaryAtEndHook",
-    "add_gradients_summaries",
-    "clip_gradient_norms",
-    "clip_gradient_norms_fn",
-    "create_train_op",
-    "evaluate_once",
-    "evaluate_repeatedly",
-    "get_or_create_eval_step",
-    "multiply_gradients",
-    "train",
+    *("StopAfterNEvalsHook", "SummaryAtEndHook", "add_gradients_summaries", "clip_gradient_norms"),
+    *("clip_gradient_norms_fn", "create_train_op", "evaluate_once", "evaluate_repeatedly"),
+    *("get_or_create_eval_step", "multiply_gradients", "train"),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -69,22 +70,14 @@ def compute_gradient(
     ]
 
 
-def compute_gradient_error(
-    x: Any,
-    x_shape: Any,
-    y: Tensor,
-    y_shape: Any,
-    x_init_value: Any = None,
-    delta: float = 1e-3,
-    init_targets: Any = None,
-    extra_feed_dict: Mapping[Any, Any] | None = None,
-) -> float:
+def compute_gradient_error(*args: Any, **kwargs: Any) -> float:
     """The largest difference of the two Jacobians of `compute_gradient`; NaN where one has one."""
-    found = compute_gradient(
-        x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict
-    )
+    found = compute_gradient(*args, **kwargs)
     pairs: Sequence[Jacobians] = found if isinstance(found, list) else [found]
     return float(max((np.abs(one - other).max(initial=0.0) for one, other in pairs), default=0.0))
+
+
+compute_gradient_error.__signature__ = inspect.signature(compute_gradient)  # type: ignore[attr-defined]
 
 
 def _both(
