@@ -9,6 +9,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
+def signature_of(defaults: Mapping[str, Any]) -> inspect.Signature:
+    """A signature of arguments with defaults, `Parameter.empty` (or `...`) where there is none."""
+    kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+    return inspect.Signature(
+        [
+            inspect.Parameter(name, kind, default=empty if default is ... else default)
+            for name, default in defaults.items()
+        ]
+    )
+
+
 def with_arguments(
     module: str,
     name: str,
@@ -29,15 +40,11 @@ def with_arguments(
     """
     known = inspect.signature(function).parameters
     inner: dict[str, str] = {}
-    parameters = []
     for each in arguments.split():
         outer, equals, other = each.partition("=")
         inner[outer] = other if equals else outer
-        default = known[inner[outer]].default if inner[outer] else None
-        default = (defaults or {}).get(outer, default)
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        parameters.append(inspect.Parameter(outer, kind, default=default))
-    signature = inspect.Signature(parameters)
+    own = {outer: known[each].default if each else None for outer, each in inner.items()}
+    signature = signature_of({**own, **(defaults or {})})
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if len(args) > len(inner):

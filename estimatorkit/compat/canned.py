@@ -7,6 +7,7 @@ from contextlib import closing
 from typing import Any
 
 from estimatorkit import keras
+from estimatorkit.compat.arguments import with_arguments
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.dtypes import float32, int64
 from estimatorkit.core.graph import get_default_graph
@@ -84,41 +85,6 @@ def dnn_logit_fn_builder_v2(
     return dnn_logit_fn
 
 
-def dnn_model_fn_v2(
-    features: Mapping[str, Any],
-    labels: Any,
-    mode: str,
-    head: Head,
-    hidden_units: Iterable[int],
-    feature_columns: Any,
-    optimizer: OptimizerLike = "Adagrad",
-    activation_fn: Activation = nn.relu,
-    dropout: float | None = None,
-    config: Any = None,
-    use_tpu: bool = False,
-    batch_norm: bool = False,
-) -> EstimatorSpec:
-    """The `model_fn` of `DNNEstimator`.
-
-    Args:
-        features: tensors by key.
-        labels: see the head.
-        mode: a `ModeKeys`.
-        head, hidden_units, feature_columns, optimizer, activation_fn, dropout, batch_norm: see
-            `DNNEstimator`.
-        config, use_tpu: accepted for TensorFlow's signature.
-
-    Raises:
-        ValueError: the features are no dict, or an argument does not fit.
-    """
-    return _dnn_spec(
-        *(features, labels, mode, head, hidden_units, feature_columns, optimizer, 2),
-        activation_fn=activation_fn,
-        dropout=dropout,
-        batch_norm=batch_norm,
-    )
-
-
 def _dnn_model_fn(
     features: Mapping[str, Any],
     labels: Any,
@@ -133,34 +99,37 @@ def _dnn_model_fn(
     config: Any = None,
     use_tpu: bool = False,
     batch_norm: bool = False,
+    *,
+    version: Version = 1,
 ) -> EstimatorSpec:
-    """`dnn_model_fn_v2` of version 1."""
-    return _dnn_spec(
-        *(features, labels, mode, head, hidden_units, feature_columns, optimizer, 1),
+    """The `model_fn` of `DNNEstimator`, whose arguments these are.
+
+    Raises:
+        ValueError: the features are no dict, or an argument does not fit.
+    """
+    if not isinstance(features, dict):
+        raise ValueError(
+            f"features should be a dictionary of `Tensor`s. Given type: {type(features)}"
+        )
+    part = dnn_part(
+        *(hidden_units, feature_columns, optimizer),
+        version=version,
         activation_fn=activation_fn,
         dropout=dropout,
         batch_norm=batch_norm,
         partitioner=input_layer_partitioner,
     )
-
-
-def _dnn_spec(
-    features: Mapping[str, Any],
-    labels: Any,
-    mode: str,
-    head: Head,
-    hidden_units: Iterable[int],
-    feature_columns: Any,
-    optimizer: OptimizerLike,
-    version: Version,
-    **network: Any,
-) -> EstimatorSpec:
-    if not isinstance(features, dict):
-        raise ValueError(
-            f"features should be a dictionary of `Tensor`s. Given type: {type(features)}"
-        )
-    part = dnn_part(hidden_units, feature_columns, optimizer, version=version, **network)
     return model_fn_of(head, [part], version)(features, labels, mode)
+
+
+dnn_model_fn_v2 = with_arguments(
+    __name__,
+    "dnn_model_fn_v2",
+    _dnn_model_fn,
+    "features labels mode head hidden_units feature_columns optimizer activation_fn dropout config "
+    "use_tpu batch_norm",
+    version=2,
+)
 
 
 def _compute_fraction_of_zero(variables: Any) -> Tensor:

@@ -8,11 +8,11 @@ kept for who reads it.
 from __future__ import annotations
 
 import functools
-import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
+from estimatorkit.compat.arguments import signature_of
 from estimatorkit.core.errors import explain
 from estimatorkit.estimator import run_config
 from estimatorkit.estimator.arguments import arguments_of
@@ -251,10 +251,8 @@ class TPUEstimator(Estimator):
             spec = model_fn(**{name: known[name] for name in names if name in known})
             return spec.as_estimator_spec() if isinstance(spec, TPUEstimatorSpec) else spec
 
-        wanted = dict.fromkeys([*names, "mode"])
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        signature = inspect.Signature([inspect.Parameter(name, kind) for name in wanted])
-        adapted.__signature__ = signature  # type: ignore[attr-defined]
+        wanted = dict.fromkeys([*names, "mode"], ...)
+        adapted.__signature__ = signature_of(wanted)  # type: ignore[attr-defined]
         return adapted
 
     def _call_input_fn(self, input_fn: Callable[..., Any], mode: str) -> Any:

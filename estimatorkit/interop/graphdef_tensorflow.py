@@ -220,45 +220,29 @@ def _is_initialized(_: Any, n: Node) -> Any:
 
 # -- the table
 
-_SAME_CALL = {
-    # elementwise, one input
-    **{
-        name.capitalize(): name
-        for name in (
-            *("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh"),
-            *("digamma", "erf", "erfc", "exp", "expm1", "floor", "lgamma", "log", "log1p", "rint"),
-            *("round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh"),
-        )
-    },
-    **{"Neg": "negative", "Reciprocal": "reciprocal", "Inv": "reciprocal"},
-    **{"IsFinite": "is_finite", "IsInf": "is_inf", "IsNan": "is_nan"},
-    **{"LogicalNot": "logical_not", "OnesLike": "ones_like", "ZerosLike": "zeros_like"},
-    **{"Relu": "nn.relu", "Relu6": "nn.relu6", "Elu": "nn.elu", "Selu": "nn.selu"},
-    **{"Softplus": "nn.softplus", "Softsign": "nn.softsign", "L2Loss": "nn.l2_loss"},
-    **{"Softmax": "nn.softmax", "LogSoftmax": "nn.log_softmax"},
-    # elementwise, two inputs
-    **{"Add": "add", "AddV2": "add", "Sub": "subtract", "Mul": "multiply", "RealDiv": "realdiv"},
-    **{"Div": "div", "FloorDiv": "floordiv", "FloorMod": "floormod", "TruncateDiv": "truncatediv"},
-    **{"Maximum": "maximum", "Minimum": "minimum", "Pow": "pow", "Atan2": "atan2"},
-    **{"SquaredDifference": "squared_difference", "DivNoNan": "div_no_nan"},
-    **{"Equal": "equal", "NotEqual": "not_equal", "Less": "less", "LessEqual": "less_equal"},
-    **{"Greater": "greater", "GreaterEqual": "greater_equal"},
-    **{"LogicalAnd": "logical_and", "LogicalOr": "logical_or"},
-    # arrays; sizes and shapes may be tensors
-    **{"Identity": "identity", "StopGradient": "stop_gradient", "Snapshot": "identity"},
-    **{"PreventGradient": "stop_gradient", "Rank": "rank", "Reshape": "reshape", "Fill": "fill"},
-    **{"Range": "range", "Tile": "tile", "Slice": "slice", "GatherNd": "gather_nd"},
-    **{"Select": "where", "SelectV2": "where", "Where": "where"},
-    **{"BroadcastTo": "broadcast_to", "MatrixInverse": "matrix_inverse"},
-    "ScatterNd": "scatter_nd",
-    **{
-        f"UnsortedSegment{how}": f"unsorted_segment_{how.lower()}"
-        for how in ("Max", "Min", "Prod", "Sum")
-    },
-}
+# Node types by what is called with their inputs; without `=` it has the type's name.
+_SAME_CALL = """
+Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Digamma Erf Erfc Exp Expm1 Floor Lgamma Log
+Log1p Rint Round Rsqrt Sigmoid Sign Sin Sinh Sqrt Square Tan Tanh Reciprocal Add RealDiv Div
+FloorDiv FloorMod TruncateDiv Maximum Minimum Pow Atan2 Equal Less Greater Identity Rank Reshape
+Fill Range Tile Slice Where Neg=negative Inv=reciprocal IsFinite=is_finite IsInf=is_inf
+IsNan=is_nan LogicalNot=logical_not OnesLike=ones_like ZerosLike=zeros_like Relu=nn.relu
+Relu6=nn.relu6 Elu=nn.elu Selu=nn.selu Softplus=nn.softplus Softsign=nn.softsign
+L2Loss=nn.l2_loss Softmax=nn.softmax LogSoftmax=nn.log_softmax AddV2=add Sub=subtract
+Mul=multiply SquaredDifference=squared_difference DivNoNan=div_no_nan NotEqual=not_equal
+LessEqual=less_equal GreaterEqual=greater_equal LogicalAnd=logical_and LogicalOr=logical_or
+StopGradient=stop_gradient Snapshot=identity PreventGradient=stop_gradient GatherNd=gather_nd
+Select=where SelectV2=where BroadcastTo=broadcast_to MatrixInverse=matrix_inverse
+ScatterNd=scatter_nd UnsortedSegmentMax=unsorted_segment_max
+UnsortedSegmentMin=unsorted_segment_min UnsortedSegmentProd=unsorted_segment_prod
+UnsortedSegmentSum=unsorted_segment_sum
+"""
 
 RULES: dict[str, Rule] = {
-    **{type_: Rule(name, _elementwise) for type_, name in _SAME_CALL.items()},
+    **{
+        type_: Rule(name or type_.lower(), _elementwise)
+        for type_, _, name in (each.partition("=") for each in _SAME_CALL.split())
+    },
     **{
         type_: Rule(f"reduce_{type_.lower()}", _reduction)
         for type_ in ("All", "Any", "Max", "Mean", "Min", "Prod", "Sum")

@@ -83,16 +83,6 @@ class SavedSlices:
         except ValueError as error:
             raise damaged(self._files[0], 0, f"tensor {name!r}: {error}") from error
 
-    def verify(self) -> None:
-        """Reads every tensor whose dtype is known, and so compares every checksum.
-
-        Raises:
-            DataLossError: one is missing or damaged.
-        """
-        for name, stored in self.tensors.items():
-            if stored.known_dtype is not None:
-                self.read(name)
-
 
 def matching(path: str) -> list[str]:
     """The tables that the path of such a checkpoint means: one file, or those of a pattern."""

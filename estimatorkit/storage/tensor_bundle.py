@@ -150,16 +150,6 @@ class TensorBundle:
                 self._shard(entry.shard), entry.offset, f"tensor {name!r}: {error}"
             ) from error
 
-    def verify(self) -> None:
-        """Reads every tensor whose dtype is known, and so compares every checksum.
-
-        Raises:
-            DataLossError: one is missing or damaged.
-        """
-        for name, stored in self.tensors.items():
-            if stored.known_dtype is not None:
-                self.read(name)
-
     def _bytes(self, name: str, entry: _Entry) -> bytes:
         path = self._shard(entry.shard)
         if not os.path.isfile(path):

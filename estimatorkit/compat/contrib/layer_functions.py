@@ -10,12 +10,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
 
 from estimatorkit.compat.arg_scope import add_arg_scope
+from estimatorkit.compat.arguments import signature_of
 from estimatorkit.compat.contrib.layer_utils import collect_named_outputs
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
@@ -250,16 +250,7 @@ def _make(name: str, entry: _Layer) -> Callable[..., Any]:
         of_weights.pop("pointwise_initializer", None)
     last = {"outputs_collections": None, **({"trainable": True} if entry.has_weights else {})}
     arguments = {"inputs": ..., **entry.own, **of_weights, **last, "scope": None}
-    signature = Signature(
-        [
-            Parameter(
-                each,
-                Parameter.POSITIONAL_OR_KEYWORD,
-                default=Parameter.empty if default is ... else default,
-            )
-            for each, default in arguments.items()
-        ]
-    )
+    signature = signature_of(arguments)
 
     def function(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)

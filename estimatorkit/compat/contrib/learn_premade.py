@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.compat import estimators
+from estimatorkit.compat.arguments import signature_of
 from estimatorkit.compat.contrib.learn_estimators import Learner
 from estimatorkit.layers.feature_column import numeric_column
 from estimatorkit.layers.losses import Reduction
@@ -108,14 +109,12 @@ def _premade(name: str, kind: type[_Premade], arguments: str) -> type[_Premade]:
     """
     base: Any = getattr(estimators, name)
     defaults = inspect.signature(base).parameters
-    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    given = {}
     for each in arguments.split():
         known = defaults.get(_RENAMED.get(each, each))
-        default = known.default if known is not None else None
-        parameters.append(inspect.Parameter(each, parameters[0].kind, default=default))
-    required = [each for each in parameters if each.default is each.empty]
-    optional = [each for each in parameters if each.default is not each.empty]
-    signature = inspect.Signature(required + optional)
+        given[each] = known.default if known is not None else None
+    required = [each for each, default in given.items() if default is inspect.Parameter.empty]
+    signature = signature_of({**dict.fromkeys(["self", *required], ...), **given})
 
     def __init__(self: _Premade, *args: Any, **kwargs: Any) -> None:
         given = dict(signature.bind(self, *args, **kwargs).arguments)

@@ -9,6 +9,7 @@ from typing import Any
 
 from estimatorkit.compat.contrib import training as contrib_training
 from estimatorkit.compat.contrib.training import (
+    add_gradients_summaries,
     clip_gradient_norms,
     multiply_gradients,
 )
@@ -233,6 +234,10 @@ def train(
 
 
 __all__ = [
-    *("add_gradients_summaries", "clip_gradient_norms", "create_train_op", "multiply_gradients"),
-    *("train", "train_step"),
+    "add_gradients_summaries",
+    "clip_gradient_norms",
+    "create_train_op",
+    "multiply_gradients",
+    "train",
+    "train_step",
 ]

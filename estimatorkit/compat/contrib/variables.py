@@ -78,27 +78,12 @@ def model_variable(
     regularizer: Any = None,
     trainable: bool = True,
     collections: Sequence[str] | None = None,
-    caching_device: Any = None,
-    device: Any = None,
-    partitioner: Any = None,
-    custom_getter: Any = None,
-    use_resource: bool | None = None,
+    *rest: Any,
+    **named: Any,
 ) -> Any:
     """`variable`, also in the collection MODEL_VARIABLES."""
-    return variable(
-        name,
-        shape,
-        dtype,
-        initializer,
-        regularizer,
-        trainable,
-        [*(collections or ()), GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES],
-        caching_device,
-        device,
-        partitioner,
-        custom_getter,
-        use_resource,
-    )
+    keys = [*(collections or ()), GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES]
+    return variable(name, shape, dtype, initializer, regularizer, trainable, keys, *rest, **named)
 
 
 def local_variable(

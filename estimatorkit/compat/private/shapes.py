@@ -68,6 +68,13 @@ def unknown_shape(ndims: int | None = None, rank: int | None = None) -> TensorSh
 
 
 __all__ = [
-    *("Dimension", "TensorShape", "as_shape", "dimension_at_index", "dimension_value", "matrix"),
-    *("scalar", "unknown_shape", "vector"),
+    "Dimension",
+    "TensorShape",
+    "as_shape",
+    "dimension_at_index",
+    "dimension_value",
+    "matrix",
+    "scalar",
+    "unknown_shape",
+    "vector",
 ]

@@ -7,9 +7,9 @@ function gives the variable's new value, and the `resource_...` one the operatio
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from inspect import Parameter, Signature
 from typing import Any
 
+from estimatorkit.compat.arguments import signature_of
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import float32
@@ -44,14 +44,7 @@ def _function(
     names = parameters.split()
     state = names[: 1 + len(rule.slots)]
     defaults = {"use_locking": False, **{name: _FLAGS[name] for name in flags.split()}}
-    kind = Parameter.POSITIONAL_OR_KEYWORD
-    signature = Signature(
-        [
-            *(Parameter(name, kind) for name in names),
-            *(Parameter(name, kind, default=value) for name, value in defaults.items()),
-            Parameter("name", kind, default=None),
-        ]
-    )
+    signature = signature_of({**dict.fromkeys(names, ...), **defaults, "name": None})
 
     def apply(*args: Any, **kwargs: Any) -> Operation:
         bound = signature.bind(*args, **kwargs)

@@ -22,9 +22,12 @@ from google.protobuf.message import Message
 from numpy.typing import NDArray
 
 from estimatorkit.compat.app import parse_known_flags
+from estimatorkit.compat.testing.benchmark import Benchmark, benchmark_config
+from estimatorkit.compat.testing.gradient_checker import compute_gradient, compute_gradient_error
 from estimatorkit.compat.testing.test_helpers import (
     CapturedWrites,
     CheckedThread,
+    StubOutForTesting,
 )
 from estimatorkit.core import nest
 from estimatorkit.core.composite import is_composite
@@ -34,6 +37,7 @@ from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import OpError
 from estimatorkit.core.graph import Graph, get_default_graph, reset_default_graph
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.distribute.tasks.server import create_local_cluster
 from estimatorkit.runtime.placement import available
 from estimatorkit.runtime.session import Session
 
@@ -451,8 +455,19 @@ def _numbers(value: NDArray[Any]) -> NDArray[Any]:
 
 
 __all__ = [
-    *("Benchmark", "StubOutForTesting", "TestCase", "assert_equal_graph_def", "benchmark_config"),
-    *("compute_gradient", "compute_gradient_error", "create_local_cluster", "get_temp_dir"),
-    *("gpu_device_name", "is_built_with_cuda", "is_gpu_available", "main", "mock"),
+    "Benchmark",
+    "StubOutForTesting",
+    "TestCase",
+    "assert_equal_graph_def",
+    "benchmark_config",
+    "compute_gradient",
+    "compute_gradient_error",
+    "create_local_cluster",
+    "get_temp_dir",
+    "gpu_device_name",
+    "is_built_with_cuda",
+    "is_gpu_available",
+    "main",
+    "mock",
     "test_src_dir_path",
 ]
