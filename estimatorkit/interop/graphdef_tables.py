@@ -156,7 +156,6 @@ TABLE_RULES: dict[str, Rule] = {
     **{type_: Rule("", _unique) for type_ in ("Unique", "UniqueWithCounts")},
     "StringLower": Rule("strings.lower", lambda f, n: f(n[0], n.get("encoding", ""), name=n.name)),
     "StringUpper": Rule("strings.upper", lambda f, n: f(n[0], n.get("encoding", ""), name=n.name)),
-    "StringStrip": Rule("string_strip", lambda f, n: f(n[0], name=n.name)),
     "StringToHashBucketStrong": Rule(
         "string_to_hash_bucket_strong",
         lambda f, n: f(n[0], n["num_buckets"], list(n["key"]), name=n.name),

@@ -220,22 +220,22 @@ def _is_initialized(_: Any, n: Node) -> Any:
 
 # -- the table
 
-# Node types by what is called with their inputs; without `=` it has the type's name.
+# Node types, and what is called with their inputs; without `=` it has the type's name.
 _SAME_CALL = """
 Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Digamma Erf Erfc Exp Expm1 Floor Lgamma Log
 Log1p Rint Round Rsqrt Sigmoid Sign Sin Sinh Sqrt Square Tan Tanh Reciprocal Add RealDiv Div
 FloorDiv FloorMod TruncateDiv Maximum Minimum Pow Atan2 Equal Less Greater Identity Rank Reshape
-Fill Range Tile Slice Where Neg=negative Inv=reciprocal IsFinite=is_finite IsInf=is_inf
+Fill Range Tile Slice Where Gather Pad Neg=negative Inv=reciprocal IsFinite=is_finite IsInf=is_inf
 IsNan=is_nan LogicalNot=logical_not OnesLike=ones_like ZerosLike=zeros_like Relu=nn.relu
-Relu6=nn.relu6 Elu=nn.elu Selu=nn.selu Softplus=nn.softplus Softsign=nn.softsign
-L2Loss=nn.l2_loss Softmax=nn.softmax LogSoftmax=nn.log_softmax AddV2=add Sub=subtract
-Mul=multiply SquaredDifference=squared_difference DivNoNan=div_no_nan NotEqual=not_equal
-LessEqual=less_equal GreaterEqual=greater_equal LogicalAnd=logical_and LogicalOr=logical_or
-StopGradient=stop_gradient Snapshot=identity PreventGradient=stop_gradient GatherNd=gather_nd
-Select=where SelectV2=where BroadcastTo=broadcast_to MatrixInverse=matrix_inverse
-ScatterNd=scatter_nd UnsortedSegmentMax=unsorted_segment_max
-UnsortedSegmentMin=unsorted_segment_min UnsortedSegmentProd=unsorted_segment_prod
-UnsortedSegmentSum=unsorted_segment_sum
+Relu6=nn.relu6 Elu=nn.elu Selu=nn.selu Softplus=nn.softplus Softsign=nn.softsign L2Loss=nn.l2_loss
+Softmax=nn.softmax LogSoftmax=nn.log_softmax AddV2=add Sub=subtract Mul=multiply
+SquaredDifference=squared_difference DivNoNan=div_no_nan NotEqual=not_equal LessEqual=less_equal
+GreaterEqual=greater_equal LogicalAnd=logical_and LogicalOr=logical_or StopGradient=stop_gradient
+Snapshot=identity PreventGradient=stop_gradient GatherNd=gather_nd Select=where SelectV2=where
+BroadcastTo=broadcast_to MatrixInverse=matrix_inverse ScatterNd=scatter_nd
+UnsortedSegmentMax=unsorted_segment_max UnsortedSegmentMin=unsorted_segment_min
+UnsortedSegmentProd=unsorted_segment_prod UnsortedSegmentSum=unsorted_segment_sum
+ClipByValue=clip_by_value ResourceGather=gather StringStrip=string_strip
 """
 
 RULES: dict[str, Rule] = {
@@ -247,7 +247,6 @@ RULES: dict[str, Rule] = {
         type_: Rule(f"reduce_{type_.lower()}", _reduction)
         for type_ in ("All", "Any", "Max", "Mean", "Min", "Prod", "Sum")
     },
-    "ClipByValue": Rule("clip_by_value", _elementwise),
     "CheckNumerics": Rule(
         "check_numerics", lambda f, n: f(n[0], n.get("message", ""), name=n.name)
     ),
@@ -270,8 +269,10 @@ RULES: dict[str, Rule] = {
     "RandomStandardNormal": Rule("random_normal", _random),
     "TruncatedNormal": Rule("truncated_normal", _random),
     # shapes
-    "Shape": Rule("shape", lambda f, n: f(n[0], n.name, n.get("out_type", "int32"))),
-    "Size": Rule("size", lambda f, n: f(n[0], n.name, n.get("out_type", "int32"))),
+    **{
+        type_: Rule(type_.lower(), lambda f, n: f(n[0], n.name, n.get("out_type", "int32")))
+        for type_ in ("Shape", "Size")
+    },
     "Squeeze": Rule(
         "squeeze", lambda f, n: f(n[0], list(n.get("squeeze_dims", ())) or None, name=n.name)
     ),
@@ -286,11 +287,8 @@ RULES: dict[str, Rule] = {
     "SplitV": Rule("split", lambda f, n: f(n[0], n.ints(1), axis=int(n.known(2)), name=n.name)),
     "StridedSlice": Rule("", _strided_slice),
     "Bucketize": Rule("", _bucketize),
-    "Gather": Rule("gather", lambda f, n: f(n[0], n[1], name=n.name)),
     "GatherV2": Rule("gather", lambda f, n: f(n[0], n[1], axis=int(n.known(2)), name=n.name)),
-    "ResourceGather": Rule("gather", lambda f, n: f(n[0], n[1], name=n.name)),
     "OneHot": Rule("one_hot", _one_hot),
-    "Pad": Rule("pad", lambda f, n: f(n[0], n[1], name=n.name)),
     "PadV2": Rule(
         "pad", lambda f, n: f(n[0], n[1], constant_values=n.known(2).item(), name=n.name)
     ),
@@ -324,14 +322,13 @@ RULES: dict[str, Rule] = {
         for type_ in ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
     },
     "LRN": Rule("nn.local_response_normalization", _lrn),
-    "SoftmaxCrossEntropyWithLogits": Rule(
-        "nn.softmax_cross_entropy_with_logits",
-        lambda f, n: f(labels=n[1], logits=n[0], name=n.name),
-    ),
-    "SparseSoftmaxCrossEntropyWithLogits": Rule(
-        "nn.sparse_softmax_cross_entropy_with_logits",
-        lambda f, n: f(labels=n[1], logits=n[0], name=n.name),
-    ),
+    **{
+        f"{kind}SoftmaxCrossEntropyWithLogits": Rule(
+            f"nn.{prefix}softmax_cross_entropy_with_logits",
+            lambda f, n: f(labels=n[1], logits=n[0], name=n.name),
+        )
+        for kind, prefix in (("", ""), ("Sparse", "sparse_"))
+    },
     # variables
     **{type_: Rule("", _handle) for type_ in ("VarHandleOp", "Variable", "VariableV2")},
     "ReadVariableOp": Rule("", _state("ReadVariableOp"), True),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 _Array = NDArray[Any]
 
 _SHORT = 32
-"""Strings up to this length are cut by NumPy (20 ns each), longer ones by Python (60 ns)."""
+"""Strings up to this length are cut by NumPy, longer ones by Python."""
 _NO_LISTS = np.empty(0, np.int64)
 
 
