@@ -13,47 +13,17 @@ from estimatorkit.lazy import attach, names
 from estimatorkit.version import __version__ as __version__
 
 _CORE = "estimatorkit.core"
+_NAMESPACES = """
+bitwise linalg math random audio compat data debugging distribute estimator function feature_columns
+graph_util gfile image initializers inspection io keras layers lookup losses metrics nn python_io
+projector queue saved_model sets signal sklearn sparse strings summary train
+"""
 _PLACES: dict[str, str] = {
-    # Namespaces
-    "bitwise": "estimatorkit.bitwise",
-    "linalg": "estimatorkit.linalg",
-    "math": "estimatorkit.math",
-    "random": "estimatorkit.random",
-    "audio": "estimatorkit.audio",
-    "compat": "estimatorkit.compat",
-    "data": "estimatorkit.data",
+    **{name: f"estimatorkit.{name}" for name in _NAMESPACES.split()},
     "datasets": "estimatorkit.data.datasets",
-    "debugging": "estimatorkit.debugging",
-    "distribute": "estimatorkit.distribute",
     "errors": f"{_CORE}.errors",
-    "estimator": "estimatorkit.estimator",
-    "function": "estimatorkit.function",
     "feature_column": "estimatorkit.layers.feature_column",
-    "feature_columns": "estimatorkit.feature_columns",
-    "graph_util": "estimatorkit.graph_util",
-    "gfile": "estimatorkit.gfile",
-    "image": "estimatorkit.image",
-    "initializers": "estimatorkit.initializers",
-    "inspection": "estimatorkit.inspection",
-    "io": "estimatorkit.io",
-    "keras": "estimatorkit.keras",
-    "layers": "estimatorkit.layers",
-    "lookup": "estimatorkit.lookup",
-    "losses": "estimatorkit.losses",
-    "metrics": "estimatorkit.metrics",
     "nest": f"{_CORE}.nest",
-    "nn": "estimatorkit.nn",
-    "python_io": "estimatorkit.python_io",
-    "projector": "estimatorkit.projector",
-    "queue": "estimatorkit.queue",
-    "saved_model": "estimatorkit.saved_model",
-    "sets": "estimatorkit.sets",
-    "signal": "estimatorkit.signal",
-    "sklearn": "estimatorkit.sklearn",
-    "sparse": "estimatorkit.sparse",
-    "strings": "estimatorkit.strings",
-    "summary": "estimatorkit.summary",
-    "train": "estimatorkit.train",
     # Graphs and sessions
     **names(
         f"{_CORE}.graph",
