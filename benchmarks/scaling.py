@@ -4,7 +4,7 @@
 
 Workers compute, then exchange with every server: the update of this step and the read for the next
 in one message, or in two. Servers answer one message at a time; what is stale, and who waits under
-a bound, is decided by the very class that the servers have (`distribute.tasks.staleness.Updates`).
+a bound, is decided by the very class that the servers have (`distribute.tasks.staleness.StalenessTracker`).
 Times are the constants below, measured on one machine by `clusters.py`, and networks as they are
 sold; the spread of a worker's steps is log-normal. The model is that of `mnist_dnn` unless said
 otherwise.
@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from benchmarks.report import keep, machine
-from estimatorkit.distribute.tasks.staleness import Updates
+from estimatorkit.distribute.tasks.staleness import StalenessTracker
 
 ROOT = Path(__file__).parents[1]
 
@@ -79,7 +79,7 @@ class Setting:
 class Server:
     """A parameter server: it answers one message at a time."""
 
-    updates: Updates = field(default_factory=Updates)
+    updates: StalenessTracker = field(default_factory=StalenessTracker)
     waiting: deque[tuple[int, int]] = field(default_factory=deque)
     held_back: list[int] = field(default_factory=list)
     is_busy: bool = False

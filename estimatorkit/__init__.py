@@ -47,7 +47,7 @@ _PLACES: dict[str, str] = {
     **names("estimatorkit.ops.control.tensor_array", "TensorArray"),
     **names("estimatorkit.ops.control.jax_functions", "jax_function"),
     **names(
-        f"{_CORE}.protos",
+        "estimatorkit.runtime.protos",
         "ConfigProto Event GPUOptions GraphDef GraphOptions HistogramProto MetaGraphDef NodeDef",
         "OptimizerOptions RunMetadata RunOptions SessionLog Summary SummaryMetadata",
     ),

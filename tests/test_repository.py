@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import importlib
+import operator
+import re
 import subprocess
 import sys
 import types
@@ -249,3 +252,13 @@ def test_every_module_opens_with_its_contract() -> None:
         if path.stat().st_size and not ast.get_docstring(ast.parse(path.read_text()))
     ]
     assert not without, f"modules without a docstring: {', '.join(without)}"
+
+
+def test_the_architecture_page_names_what_exists() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    named = re.findall(r"`((?:\w+\.)+\w+):([\w.]+)`", page)
+    assert len(named) > 30
+    for module, name in named:
+        operator.attrgetter(name)(importlib.import_module(f"estimatorkit.{module}"))
+    for path in re.findall(r"\b((?:\w+/)+\w+\.py)\b", page):
+        assert (PACKAGE / path).is_file(), path

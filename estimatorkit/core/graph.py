@@ -602,7 +602,7 @@ class Graph:
 
     def _repr_html_(self) -> str:
         """What notebooks show: how many operations there are of each type, the most first."""
-        from estimatorkit.core.html import html_table
+        from estimatorkit.html import html_table
 
         counts = Counter(op.type for op in self._ops).most_common()
         return html_table(("type", "operations"), counts, repr(self))

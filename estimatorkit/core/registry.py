@@ -104,21 +104,21 @@ class OpDef:
         host_vjp: what stands for `jax.vjp` where `numpy_kernel` runs an op that holds functions:
             `host_vjp(attrs, inputs, gradients of the outputs, positions of inputs, context)`.
         elementwise: whether a host kernel acts on each element of its first input by itself, other
-            inputs being scalars: it can then run on many rows at once (see `block_functions`).
+            inputs being scalars: it can then run on many rows at once (see `batched_executor`).
         rowwise: whether a host kernel acts on each row of its inputs, along their first axis, by
             itself, and takes any number of further leading axes that they have in common (or a
             function of the attributes giving it).
         on_block: how a host op runs on many rows at once where it is not elementwise:
             `on_block(inputs, attrs)`, the first input a column, the others as they are, giving a
             column for each output; or None where it cannot.
-        outside_loops: whether XLA computes it fast on a CPU only outside loops, so that many steps
+        unroll_on_cpu: whether XLA computes it fast on a CPU only outside loops, so that many steps
             are not to be one loop there (see `compiled_loop`).
         holder: the attribute with the name of the handle (or the names of handles) that a host
             kernel works on; it runs where the handle is. A variable's handle is an input.
-        beside: whether it runs where its first input is, if that is a variable's value: it takes
-            a few rows of it.
-        stays: whether it runs in the process that made the graph, wherever it is asked to: what it
-            works on cannot travel.
+        colocate_with_input: whether it runs where its first input is, if that is a variable's
+            value, of which it takes a few rows.
+        client_only: whether it runs in the process that made the graph whatever device was asked
+            for, because what it works on cannot travel.
         role: what it is to planning and placement, if anything special.
         moves: whether it only moves or copies elements, so that NumPy and XLA agree to the bit.
     """
@@ -142,10 +142,10 @@ class OpDef:
     elementwise: bool = False
     rowwise: bool | Callable[[Mapping[str, Any]], bool] = False
     on_block: Callable[[Sequence[Any], Mapping[str, Any]], Sequence[Any] | None] | None = None
-    outside_loops: bool = False
+    unroll_on_cpu: bool = False
     holder: str = ""
-    beside: bool = False
-    stays: bool = False
+    colocate_with_input: bool = False
+    client_only: bool = False
     role: Role | None = None
     moves: bool = False
 

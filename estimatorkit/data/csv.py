@@ -140,7 +140,7 @@ def _text(name: str, encoding: str) -> bytes:
         line = 1 + len(LINE_END.findall(content, 0, error.start))
         raise ValueError(
             explain(
-                f"{name}:{line}: byte {error.start} of the file is no {encoding} text",
+                f"{name}:{line}: byte {error.start} of the file is not valid {encoding}",
                 received=repr(content[error.start : error.end]),
                 hint="give the file's encoding, for example encoding='latin-1'",
             )

@@ -14,7 +14,6 @@ from estimatorkit.core import nest
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import as_dtype, int64
 from estimatorkit.core.errors import OutOfRangeError, explain
-from estimatorkit.core.html import html_table
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data import late_bound
@@ -35,6 +34,7 @@ from estimatorkit.data.spec import (
     of_types,
     pack,
 )
+from estimatorkit.html import html_table
 
 if TYPE_CHECKING:
     from estimatorkit.data.iterator_ops import Iterator as GraphIterator

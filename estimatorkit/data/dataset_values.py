@@ -100,7 +100,7 @@ for _type, _kernel in (("ReduceDataset", _reduce), ("DatasetToSingleElement", _s
         where="host",
         context=True,
         pure=False,
-        stays=True,
+        client_only=True,
     )
 
 

@@ -150,7 +150,7 @@ register(
     where="host",
     context=True,
     pure=False,
-    stays=True,
+    client_only=True,
 )
 for _type, _kernel, _role in (
     ("IteratorGetNext", _get_next, Role.ELEMENT),
@@ -165,7 +165,7 @@ for _type, _kernel, _role in (
         where="host",
         context=True,
         pure=False,
-        stays=True,
+        client_only=True,
     )
 register(
     "IteratorToStringHandle",

@@ -14,7 +14,7 @@ _PLACES = {
     **names("estimatorkit.distribute.cluster_spec", "ClusterSpec"),
     **names("estimatorkit.distribute.cluster_task", "ClusterTask"),
     **names("estimatorkit.distribute.tasks.server", "Server"),
-    **names("estimatorkit.distribute.dealing", "dealt_out"),
+    **names("estimatorkit.distribute.dynamic_sharding", "dynamically_sharded"),
     **names("estimatorkit.distribute.launch.launching", "Launch local_cluster"),
     "experimental": "estimatorkit.distribute.experimental",
     **names("estimatorkit.distribute.replicas.mirrored", "MirroredStrategy"),

@@ -1,11 +1,9 @@
-"""Where processes that compute together meet: `jax.distributed`, and how they part.
+"""`jax.distributed`: rendezvous at startup and coordinated shutdown.
 
-They come together once in the life of a process. What happens to one of them then happens to all,
-since each waits for the others in every step: where one is lost, the exchange fails in the others,
-and they end with exit code 138, to be started again (134 where JAX itself is the first to notice
-that the process at the meeting place is gone). A process that an error of its own program ends does
-so at once, without waiting for others that wait for it. Those that have done all their work wait
-for each other, and end together.
+A process joins once in its life. Every step is a collective, so when one process is lost, the
+exchange fails in the others; they exit with code 138 to be restarted (134 when JAX itself is the
+first to notice that the coordinator is gone). A process whose own program fails exits at once,
+without waiting for peers. Processes that have finished wait for each other and exit together.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ from estimatorkit.distribute.addresses import (
 )
 from estimatorkit.distribute.cluster_task import ClusterTask
 from estimatorkit.distribute.exit_codes import RETRY, Interrupted
-from estimatorkit.distribute.launch.cpu_budget import patient_threads
+from estimatorkit.distribute.launch.cpu_budget import batch_scheduling
 
 _T = TypeVar("_T")
 
@@ -133,7 +131,7 @@ def join(place: Place, seconds: float) -> None:
             )
         ) from error
     atexit.register(_end)
-    with patient_threads():
+    with batch_scheduling():
         jax.local_devices()  # here JAX starts its own threads, and gloo's
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from estimatorkit.core.html import html_table
+from estimatorkit.html import html_table
 from estimatorkit.storage.checkpoint import latest_checkpoint, read_checkpoint, read_contents
 
 if TYPE_CHECKING:

@@ -418,7 +418,7 @@ def default_session_config(device_filters: Sequence[str] = ()) -> Any:
     Args:
         device_filters: prefixes of the devices that a session may use; all by default.
     """
-    from estimatorkit.core.protos import ConfigProto, GraphOptions, RewriterConfig
+    from estimatorkit.runtime.protos import ConfigProto, GraphOptions, RewriterConfig
 
     rewriting = RewriterConfig(meta_optimizer_iterations=RewriterConfig.ONE)
     return ConfigProto(
@@ -444,7 +444,7 @@ def _cluster_session_config(task: ClusterTask) -> Any:
 def _is_session_config(value: Any) -> bool:
     if value is None:
         return True
-    from estimatorkit.core.protos import ConfigProto  # half of the time that this module takes
+    from estimatorkit.runtime.protos import ConfigProto
 
     return isinstance(value, ConfigProto)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import logger, terminal
-from estimatorkit.data.dealt import begin_anew
+from estimatorkit.data.sharded_dataset import begin_anew
 from estimatorkit.distribute.exit_codes import Interrupted
 from estimatorkit.distribute.replicas.replica_run import ReplicatedState
 from estimatorkit.distribute.replicas.strategies import Strategy, reported_loss
@@ -228,7 +228,7 @@ class Training:
         if self._replicas is not None:
             self._initialize(model, start if self._is_chief else None, saving)
             if isinstance(model.session.state, ReplicatedState):
-                model.session.state.take_over()
+                model.session.state.broadcast_from_chief()
         elif cluster is None:
             self._initialize(model, start, saving)
         elif not cluster.is_chief:

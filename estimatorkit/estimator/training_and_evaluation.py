@@ -28,7 +28,7 @@ def train_and_evaluate(
 
     Differs from TensorFlow: exporters get their last call whatever ended the training; there may be
     several `EvalSpec`s; where `max_steps` was reached by an earlier call, its results are returned
-    (TensorFlow returns None); a call that was killed is taken up where it was.
+    (TensorFlow returns None); a call that was killed resumes from its last checkpoint.
 
     Args:
         estimator: an `Estimator`.

@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import explain
-from estimatorkit.core.html import html_table
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.description import describe, description_html
 from estimatorkit.estimator.estimator import Estimator
@@ -30,6 +29,7 @@ from estimatorkit.estimator.evaluation.evaluation_records import EVENT_FILES, LI
 from estimatorkit.experiment import build, examples, tables
 from estimatorkit.experiment import report_plots as plots
 from estimatorkit.experiment.schema import Experiment
+from estimatorkit.html import html_table
 from estimatorkit.inspection import (
     label_ids,
     linear_columns,

@@ -1,7 +1,8 @@
 """Runs an experiment: `train` (with its evaluations and exports), `evaluate` and `predict`.
 
-Training goes through `train_and_evaluate`: it is taken up where it was, and is done once. The
-model's folder gets `config.yaml`, every setting filled in, and `env.json`, with which versions.
+Training goes through `train_and_evaluate`: a killed run resumes from its last checkpoint, and a
+finished one is not repeated. The model's folder gets `config.yaml` with every setting filled in,
+and `env.json` with the versions.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def trace(
     return traced
 
 
-class BlockPlan:
+class BatchedExecutor:
     """A plan ready to run on blocks, the values of some feeds being columns.
 
     Args:
@@ -176,12 +176,12 @@ class BlockRunner:
         outputs = list(dict.fromkeys(function.outputs))
         self._order = [outputs.index(tensor) for tensor in function.outputs]
         plan = make_plan(graph, outputs, [], feeds)
-        self._plan = BlockPlan(plan, function.arguments, shared, own, key)
+        self._plan = BatchedExecutor(plan, function.arguments, shared, own, key)
 
     def __call__(
         self, columns: Sequence[Column], count: int, first: int = 0, epoch: int = 0
     ) -> list[Any]:
-        """Applies the function to `count` elements; see `BlockPlan`."""
+        """Applies the function to `count` elements; see `BatchedExecutor`."""
         results = self._plan(columns, count, first, epoch)
         return [results[place] for place in self._order]
 

@@ -2,7 +2,7 @@
 
 On a CPU XLA (jax 0.10) does a convolution by its fast kernels and on all cores only outside loops:
 the training step of a network of two convolutions took three times as long in a loop. Steps with
-operations whose rows say `outside_loops` are therefore calls of their own there.
+operations whose rows say `unroll_on_cpu` are therefore calls of their own there.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.columns import is_aligned
 from estimatorkit.runtime.executor import State, large_constants
-from estimatorkit.runtime.huge_pages import use_large_pages
+from estimatorkit.runtime.huge_pages import use_huge_pages
 from estimatorkit.runtime.lower import changed_names, segment_function, state_names
-from estimatorkit.runtime.partial_batch import TwoShapes
+from estimatorkit.runtime.partial_batch import PartialBatches
 from estimatorkit.runtime.plan import Plan, Segment
 
 _IN_ORDER = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
@@ -40,7 +40,7 @@ STEPS_WITHOUT_INPUT = 1024
 
 
 @dataclass(frozen=True)
-class LoopShape:
+class ScannableStep:
     """A plan that can run as one call: its parts."""
 
     get_next: Operation | None
@@ -49,7 +49,7 @@ class LoopShape:
     after: Segment | None
 
     @staticmethod
-    def of(plan: Plan, after: Plan) -> LoopShape | None:
+    def of(plan: Plan, after: Plan) -> ScannableStep | None:
         """The parts of a step's plan and the one after it; None where one call cannot hold them."""
         *before, step = plan.segments or (None,)
         if step is None or step.place != "device" or step.static_inputs:
@@ -72,7 +72,7 @@ class LoopShape:
         last = after.segments[0] if after.segments else None
         if last is not None and (last.place != "device" or last.inputs or changed_names(last)):
             return None
-        return LoopShape(get_next, frozenset(made), step, last)
+        return ScannableStep(get_next, frozenset(made), step, last)
 
 
 def _may_run_ahead(op: Operation) -> bool:
@@ -92,7 +92,7 @@ class CompiledLoop:
 
     def __init__(
         self,
-        shape: LoopShape,
+        shape: ScannableStep,
         state: State,
         every: Sequence[Tensor],
         after: Sequence[Tensor],
@@ -122,7 +122,7 @@ class CompiledLoop:
         self._fetched: dict[Any, list[Any]] = {}
         self._on_cpu = jax.default_backend() == "cpu"
         self._singly = self._on_cpu and any(
-            registry.lookup(op.type).outside_loops for op in self._step.ops
+            registry.lookup(op.type).unroll_on_cpu for op in self._step.ops
         )
         self._many = jax.jit(
             self._block_of_steps,
@@ -149,7 +149,7 @@ class CompiledLoop:
         return self._columns
 
     def __call__(
-        self, columns: list[Any], start: int, count: int, two_shapes: TwoShapes | None = None
+        self, columns: list[Any], start: int, count: int, two_shapes: PartialBatches | None = None
     ) -> tuple[list[Any], list[Any]]:
         """Runs steps `start` to `start + count` of a block.
 
@@ -167,11 +167,16 @@ class CompiledLoop:
             compilations = self._state.compilations[self._name]
             done = run(columns, start, count, two_shapes, kept)
             if self._state.compilations[self._name] != compilations:
-                use_large_pages(self._state.take(self._changed))
+                use_huge_pages(self._state.take(self._changed))
             return done
 
     def _run_at_once(
-        self, columns: list[Any], start: int, count: int, two_shapes: TwoShapes | None, kept: Any
+        self,
+        columns: list[Any],
+        start: int,
+        count: int,
+        two_shapes: PartialBatches | None,
+        kept: Any,
     ) -> tuple[list[Any], list[Any]]:
         shapes: Any = () if two_shapes is None else two_shapes.shapes
         runs: Any = None
@@ -186,7 +191,12 @@ class CompiledLoop:
         return every, after
 
     def _run_singly(
-        self, columns: list[Any], start: int, count: int, two_shapes: TwoShapes | None, kept: Any
+        self,
+        columns: list[Any],
+        start: int,
+        count: int,
+        two_shapes: PartialBatches | None,
+        kept: Any,
     ) -> tuple[list[Any], list[Any]]:
         changed = self._state.held.to_donate(self._take(self._changed))
         given = columns, self._constants, kept

@@ -21,7 +21,6 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
-from estimatorkit.core.cancellation import LoopWatch, cancellable
 from estimatorkit.core.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -34,7 +33,8 @@ from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.tensor_slice import TensorSlice
 from estimatorkit.core.x64 import x64
-from estimatorkit.runtime.huge_pages import use_large_pages
+from estimatorkit.runtime.cancellation import LoopWatch, cancellable
+from estimatorkit.runtime.huge_pages import use_huge_pages
 from estimatorkit.runtime.lower import changed_names, interpret, segment_function, state_names
 from estimatorkit.runtime.malloc_tuning import keep_freed_memory
 from estimatorkit.runtime.placement import DEFAULT, Placer, default_name, device_named
@@ -359,7 +359,7 @@ class CompiledSegment:
                 outputs, changed = executable(inputs, kept, donated)
                 state.values.update(zip(self._changed, changed, strict=True))
         if state.compilations[self._name] != compilations:
-            use_large_pages(changed)
+            use_huge_pages(changed)
         for tensor, value in zip(self.segment.outputs, outputs, strict=True):
             values[tensor] = value
         values[self] = (*outputs, *changed)[-1:]

@@ -1,7 +1,7 @@
-"""What a plan does not run: operations whose value is known, and those that equal another one.
+"""Constant folding and common-subexpression elimination.
 
-XLA would fold and share too, but only within a segment, after Python has traced every operation,
-and out of sight; `Plan.describe` shows what was done here.
+XLA would do both, but only within a segment, after Python has traced every operation, and out of
+sight; `Plan.describe` shows what was done here.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ _WISHED, _NOW = 14, 25
 """MADV_HUGEPAGE: pages that are touched from now on; MADV_COLLAPSE (Linux 6.1): those in use."""
 
 
-def use_large_pages(arrays: Iterable[Any]) -> int:
+def use_huge_pages(arrays: Iterable[Any]) -> int:
     """Asks for large pages; what the arrays hold stays as it is.
 
     Args:

@@ -1,9 +1,8 @@
-"""Columns whose rows stand in an array elsewhere, by their numbers; and work done once a row.
+"""`IndexedColumn`: rows of an array by their indices, gathered when they are needed.
 
-Training takes the rows of arrays in memory again and again, in many orders and batches. A
-`NumberedColumn` says which rows, and picks them when somebody asks; so what a step does not take is
-not copied. Host work of a step that each row has for itself (ids of words, crosses) is done by
-`RowWork` for the rows of the arrays, the first time that each is met, and then picked by number.
+Training takes rows of in-memory arrays again and again, in many orders and batches; what a step
+does not use is not copied. Host work that treats rows independently (vocabulary lookups, crosses)
+is memoized per row of the array by `MemoizedRowTransform`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.runtime.batched_executor import BlockPlan
+from estimatorkit.runtime.batched_executor import BatchedExecutor
 from estimatorkit.runtime.columns import Column, Ints, RaggedColumn, take_rows
 
 MOST_BYTES = 256 << 20
@@ -26,7 +25,7 @@ Numbers = NDArray[np.int64] | RaggedColumn
 """For each element the numbers of its rows: one, or a batch of them."""
 
 
-class NumberedColumn:
+class IndexedColumn:
     """A column whose elements are rows of an array, or batches of them.
 
     Args:
@@ -45,7 +44,7 @@ class NumberedColumn:
         """One element, or a column of those of a slice."""
         numbers = self.numbers[elements]
         if isinstance(elements, slice):
-            return NumberedColumn(self.values, numbers)
+            return IndexedColumn(self.values, numbers)
         return picked(self.values, np.asarray(numbers))
 
     @property
@@ -70,9 +69,9 @@ def picked(values: NDArray[Any], numbers: Numbers) -> NDArray[Any] | RaggedColum
     return RaggedColumn(rows.reshape(-1), shapes)
 
 
-def as_picked(column: Column | NumberedColumn) -> Column:
+def materialize(column: Column | IndexedColumn) -> Column:
     """The column with its values in it."""
-    return column.picked() if isinstance(column, NumberedColumn) else column
+    return column.picked() if isinstance(column, IndexedColumn) else column
 
 
 def _flat(numbers: Numbers) -> Ints:
@@ -84,14 +83,15 @@ def _batch_axes(numbers: Numbers) -> int:
     return numbers.shapes.shape[1] if isinstance(numbers, RaggedColumn) else numbers.ndim - 1
 
 
-class RowWork:
+class MemoizedRowTransform:
     """A plan run on rows of arrays: once on each, however often it is met.
 
     Args:
-        plan: of which each row of a batch gets results of its own (see `BlockPlan.is_by_row`).
+        plan: of which each row of a batch gets results of its own (see
+        `BatchedExecutor.is_by_row`).
     """
 
-    def __init__(self, plan: BlockPlan) -> None:
+    def __init__(self, plan: BatchedExecutor) -> None:
         self._plan = plan
         self._lock = threading.Lock()  # a block may be prepared while a thread reads the next
         self._arrays: list[NDArray[Any]] = []
@@ -99,7 +99,7 @@ class RowWork:
         self._results: list[NDArray[Any]] = []
         self._too_large = False
 
-    def __call__(self, columns: Sequence[NumberedColumn]) -> list[Column] | None:
+    def __call__(self, columns: Sequence[IndexedColumn]) -> list[Column] | None:
         """The plan's results for the elements, or None where they are too large to be kept.
 
         Args:
@@ -141,4 +141,4 @@ class RowWork:
         self._is_done[rows] = True
 
 
-__all__ = ["NumberedColumn", "RowWork", "as_picked"]
+__all__ = ["IndexedColumn", "MemoizedRowTransform", "materialize"]

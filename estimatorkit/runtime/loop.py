@@ -28,10 +28,10 @@ from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import takes_element
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.runtime import compiled_loop
-from estimatorkit.runtime.batched_executor import BlockPlan
-from estimatorkit.runtime.compiled_loop import CompiledLoop, LoopShape
+from estimatorkit.runtime.batched_executor import BatchedExecutor
+from estimatorkit.runtime.compiled_loop import CompiledLoop, ScannableStep
 from estimatorkit.runtime.executor import PlanRunner, State
-from estimatorkit.runtime.indexed_columns import NumberedColumn, RowWork, as_picked
+from estimatorkit.runtime.indexed_columns import IndexedColumn, MemoizedRowTransform, materialize
 from estimatorkit.runtime.plan import make_plan
 
 
@@ -150,7 +150,7 @@ class LocalStepLoop(StepLoop):
         self.plan = make_plan(graph, self._every, spec.targets, [], state.placer)
         self._after_plan = make_plan(graph, self._after, [], [], state.placer)
         self.operations = [op for segment in self.plan.segments for op in segment.ops]
-        shape = LoopShape.of(self.plan, self._after_plan)
+        shape = ScannableStep.of(self.plan, self._after_plan)
         self.one_call = shape is not None
         if shape is not None:
             results = self.plan.results, self._after_plan.results
@@ -159,7 +159,9 @@ class LocalStepLoop(StepLoop):
             self._get_next = shape.get_next
             if shape.get_next is not None:
                 elements = self._compiled.elements
-                self._prepare = Preparation(graph, shape.get_next, elements, state, may_differ)
+                self._prepare = HostPreprocessing(
+                    graph, shape.get_next, elements, state, may_differ
+                )
         else:
             self._runner = PlanRunner(self.plan, state)
             self._after_runner = PlanRunner(self._after_plan, state)
@@ -254,7 +256,7 @@ class LocalStepLoop(StepLoop):
         return len(rows), every, after, ended
 
 
-class Preparation:
+class HostPreprocessing:
     """The host work of steps, on a block of elements: columns of elements to those that steps take.
 
     Args:
@@ -284,8 +286,10 @@ class Preparation:
         taken = {tensor for segment in plan.segments for tensor in segment.inputs}
         feeds = [tensor for tensor in get_next.outputs if tensor in taken]
         self._feeds = [tensor.value_index for tensor in feeds]
-        self._work = BlockPlan(plan, feeds, {}, state, "") if made else None
-        self._row_work = RowWork(self._work) if self._work and self._work.is_by_row else None
+        self._work = BatchedExecutor(plan, feeds, {}, state, "") if made else None
+        self._row_work = (
+            MemoizedRowTransform(self._work) if self._work and self._work.is_by_row else None
+        )
 
     def __call__(self, columns: Sequence[Any], count: int) -> list[Any]:
         """The columns that steps take.
@@ -296,7 +300,7 @@ class Preparation:
         """
         made = iter(self._made([columns[place] for place in self._feeds], count))
         return [
-            next(made) if place is None else as_picked(columns[place]) for place in self._places
+            next(made) if place is None else materialize(columns[place]) for place in self._places
         ]
 
     def _made(self, columns: Sequence[Any], count: int) -> Sequence[Any]:
@@ -304,9 +308,9 @@ class Preparation:
         if self._work is None:
             return ()
         if self._row_work is not None and all(
-            isinstance(column, NumberedColumn) for column in columns
+            isinstance(column, IndexedColumn) for column in columns
         ):
             made = self._row_work(columns)
             if made is not None:
                 return made
-        return self._work([as_picked(column) for column in columns], count)
+        return self._work([materialize(column) for column in columns], count)

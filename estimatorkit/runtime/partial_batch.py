@@ -1,7 +1,7 @@
-"""Columns whose rows have two shapes: batches of one size, and the last one of every epoch.
+"""Columns whose rows have two shapes: full batches, and the partial batch at the end of each epoch.
 
-A loop that runs many steps in one call takes them as plain arrays, the shorter rows filled up, with
-the runs of rows of either shape: one executable holds a step for each.
+A compiled loop takes them as padded arrays with the runs of rows of either shape, so that one
+executable holds a step for each.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from estimatorkit.runtime.columns import NO_DIM, Column, RaggedColumn, SparseCol
 
 
 @dataclass(frozen=True)
-class TwoShapes:
+class PartialBatches:
     """Which rows of columns have which of two shapes: batches of a size, and last ones of epochs.
 
     Attributes:
@@ -36,9 +36,9 @@ class TwoShapes:
         return self.shapes[kind]
 
 
-def in_two_shapes(
+def in_partial_batches(
     columns: Sequence[Column], capacity: int
-) -> tuple[list[NDArray[Any]], TwoShapes] | None:
+) -> tuple[list[NDArray[Any]], PartialBatches] | None:
     """Columns whose rows have two shapes that differ in their first dimension, as plain arrays.
 
     Args:
@@ -78,7 +78,7 @@ def in_two_shapes(
     if len(edges) % 2 == 0:
         edges = np.concatenate([edges, edges[-1:]])  # an empty last run
     pairs = np.stack([edges[:-1], edges[1:]], axis=1).reshape(-1, 2, 2).astype(np.int32)
-    return [_filled(column, capacity) for column in columns], TwoShapes(shapes, pairs)
+    return [_filled(column, capacity) for column in columns], PartialBatches(shapes, pairs)
 
 
 def _rest_of(column: Column) -> tuple[int, ...]:
@@ -103,4 +103,4 @@ def _filled(column: Column, capacity: int) -> NDArray[Any]:
     return out
 
 
-__all__ = ["TwoShapes", "in_two_shapes"]
+__all__ = ["PartialBatches", "in_partial_batches"]

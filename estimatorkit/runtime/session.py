@@ -27,7 +27,7 @@ from estimatorkit.runtime.placement import available
 from estimatorkit.runtime.prepared_run import Feeds, Fetches, PreparedRun, structure_key
 from estimatorkit.runtime.run_conversions import converted_feed_keys, converted_feeds
 from estimatorkit.runtime.session_config import read_config
-from estimatorkit.runtime.shutdown import stay_if_left, watch
+from estimatorkit.runtime.shutdown import park_daemon_threads, watch
 from estimatorkit.runtime.targets import target_of
 from estimatorkit.runtime.timeline import Trace
 
@@ -192,7 +192,7 @@ class Session:
                 return run(feed_dict)
             return self._traced(run, feed_dict, options, metadata)
         except CancelledError:
-            stay_if_left()
+            park_daemon_threads()
             raise
 
     def _traced(
@@ -388,7 +388,7 @@ class Session:
             self.state.cancel()
 
     def _check_open(self) -> None:
-        stay_if_left()
+        park_daemon_threads()
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
 

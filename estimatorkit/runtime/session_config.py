@@ -50,7 +50,7 @@ def read_config(config: Any) -> SessionOptions:
     """
     if config is None:
         return SessionOptions(Placer())
-    from estimatorkit.core.protos import ConfigProto, OptimizerOptions  # 0.1 s: where it is used
+    from estimatorkit.runtime.protos import ConfigProto, OptimizerOptions
 
     if not isinstance(config, ConfigProto):
         raise TypeError(

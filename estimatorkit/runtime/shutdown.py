@@ -1,9 +1,9 @@
-"""The end of the program while daemon threads run sessions.
+"""Shutdown while daemon threads run sessions.
 
-Python ends a daemon thread where it next asks for the interpreter's lock. A thread that comes back
-from XLA does so inside C++ that cannot be unwound, and the whole process aborts ("terminate called
-after throwing an instance of ''") after its work was done. So at exit sessions stop daemon threads
-at the beginning of a run, and the runs that are under way are waited for.
+Python ends a daemon thread when it next asks for the interpreter's lock. A thread that returns from
+XLA does so inside C++ frames that cannot be unwound, and the process aborts ("terminate called
+after throwing an instance of ''"). So at exit, daemon threads that begin a run are parked, and runs
+in flight are waited for.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def watch(session: Any) -> None:
     atexit.register(_leave)
 
 
-def stay_if_left() -> None:
+def park_daemon_threads() -> None:
     """Does not return to a daemon thread once the program has come to its end."""
     if _left.is_set() and threading.current_thread().daemon:
         threading.Event().wait()

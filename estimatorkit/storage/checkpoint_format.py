@@ -54,7 +54,7 @@ Returns the dtype's name and the shape of each."""
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class RemoteTensor:
     """A tensor that another process holds and writes.
 
     Attributes:
@@ -67,12 +67,12 @@ class Elsewhere:
 
 
 @dataclass(frozen=True)
-class Pieces:
+class ShardedTensor:
     """A tensor in parts, which other processes may hold and write.
 
     Attributes:
         axis: the axis that they are parts along.
-        parts: an array or an `Elsewhere` for each, by its name in the files, in order.
+        parts: an array or an `RemoteTensor` for each, by its name in the files, in order.
     """
 
     axis: int
@@ -89,7 +89,7 @@ def write_contents(
 
     Args:
         directory: an empty folder.
-        tensors: variable name to array, to an `Elsewhere`, or to `Pieces`.
+        tensors: variable name to array, to an `RemoteTensor`, or to `ShardedTensor`.
         state: what JSON can hold.
         shard_bytes: a shard ends before the tensor that would make it larger than this.
 
@@ -122,7 +122,9 @@ def _in_files(tensors: Mapping[str, Any]) -> dict[str, Any]:
     """What lies in files, by its name there: tensors, or the pieces of them."""
     found: dict[str, Any] = {}
     for name, value in tensors.items():
-        for each, given in (value.parts if isinstance(value, Pieces) else {name: value}).items():
+        for each, given in (
+            value.parts if isinstance(value, ShardedTensor) else {name: value}
+        ).items():
             if each in found:
                 raise _invalid("two tensors of a checkpoint have one name", received=repr(each))
             found[each] = given
@@ -136,7 +138,7 @@ def _write_shards(
     others: dict[ShardWriter, dict[str, str]] = {}
     encoded = {}
     for name, value in values.items():
-        if isinstance(value, Elsewhere):
+        if isinstance(value, RemoteTensor):
             others.setdefault(value.writer, {})[name] = value.name
         else:
             encoded[name] = _encode(name, value)
@@ -163,7 +165,7 @@ def _write_shards(
 
 def _entry(name: str, value: Any, written: Mapping[str, _Written]) -> dict[str, Any]:
     """A tensor's entry in the manifest."""
-    if not isinstance(value, Pieces):
+    if not isinstance(value, ShardedTensor):
         shard, dtype, shape = written[name]
         return {"shard": shard, "dtype": dtype, "shape": shape}
     axis, found = value.axis, [written[each] for each in value.parts]

@@ -18,9 +18,9 @@ from estimatorkit.core.errors import FailedPreconditionError, OutOfRangeError, e
 from estimatorkit.core.log import logger
 from estimatorkit.core.registry import Role, role_of, takes_element
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.data.dealt import has_more, report_trained, shared_iterators
 from estimatorkit.data.iterator_ops import cursor_of
-from estimatorkit.distribute.replicas.replicas import INTERRUPTED, OthersStopped
+from estimatorkit.data.sharded_dataset import has_more, report_trained, shared_iterators
+from estimatorkit.distribute.replicas.replicas import INTERRUPTED, PeerStopped
 from estimatorkit.runtime.loop import StepLoop, Steps, StepSpec
 from estimatorkit.runtime.session import Session
 from estimatorkit.train.checks import StepCheck, step_checks
@@ -106,7 +106,7 @@ class CheckedLoop:
         Raises:
             OutOfRangeError: the input has ended before the first of them.
             InvalidArgumentError: a step check refuses a value.
-            OthersStopped: another process that runs the same steps takes no further one.
+            PeerStopped: another process that runs the same steps takes no further one.
         """
         asked = _ask(hooks, self._session, [*self._targets, *self._every])
         if any(question.args is not None for question in asked):
@@ -235,7 +235,7 @@ def run_training(
             if last is None and loop.has_input and not loop.shares_input:
                 raise empty_input("training") from error
             break
-        except OthersStopped as stopped:
+        except PeerStopped as stopped:
             loop.is_interrupted = stopped.reason == INTERRUPTED
             break
         except Exception:
@@ -409,7 +409,7 @@ def _run_asked(
         feeds.update(feed_dict)
     options = _merged([options, *(each.args.options for each in asked if each.args is not None)])
     if options is not None and run_metadata is None:
-        from estimatorkit.core.protos import RunMetadata
+        from estimatorkit.runtime.protos import RunMetadata
 
         run_metadata = RunMetadata()
     wanted = [each.fetches for each in asked]

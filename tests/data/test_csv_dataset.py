@@ -239,7 +239,7 @@ BAD: dict[str, tuple[bytes, dict[str, Any], list[str]]] = {
     "bytes of another encoding": (
         b"age,name\n1,a\n2,caf\xe9\n",
         {},
-        ["x.csv:3: column 'name' (2 of 2) is no utf-8 text", "xe9'", "encoding='latin-1'"],
+        ["x.csv:3: column 'name' (2 of 2) is not valid utf-8", "xe9'", "encoding='latin-1'"],
     ),
     "crlf": (b"age,name\r\n1,a\r\nx,b\r\n", {}, ["x.csv:3: column 'age' (1 of 2)"]),
     "byte order mark": (b"\xef\xbb\xbfage,name\n1,a\nx,b\n", {}, ["x.csv:3: column 'age'"]),

@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
-from estimatorkit.distribute.launch.launchers import LocalPlace
+from estimatorkit.distribute.launch.launchers import LocalLauncher
 from estimatorkit.distribute.launch.launching import Launch, local_cluster, tasks_of
 from tests.distribute.processes import until
 
@@ -199,7 +199,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-class Crowded(LocalPlace):
+class Crowded(LocalLauncher):
     """A place where one waits for room; meanwhile somebody stops the launch."""
 
     is_closed = False

@@ -19,8 +19,8 @@ from hypothesis import given, settings
 
 import estimatorkit.compat.v1 as tf
 from estimatorkit.distribute.tasks.cluster_run import ClusterState
-from estimatorkit.distribute.tasks.partitions import TaskPart, TaskParts, cut_by_task
-from estimatorkit.distribute.tasks.serialized_partition import PartGraph
+from estimatorkit.distribute.tasks.partitions import Partition, Partitions, partition_by_task
+from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
 from estimatorkit.distribute.tasks.task_placement import HERE, TaskPlacer
 from estimatorkit.runtime.executor import PlanRunner, State
 from estimatorkit.runtime.placement import Placer
@@ -30,18 +30,18 @@ from estimatorkit.runtime.resource_store import ResourceStore
 TASKS = ("/job:ps/task:0", "/job:ps/task:1", "/job:worker/task:0")
 
 
-def cut(fetches: Sequence[Any], feeds: Sequence[Any] = (), default: str = HERE) -> TaskParts:
+def cut(fetches: Sequence[Any], feeds: Sequence[Any] = (), default: str = HERE) -> Partitions:
     graph = tf.get_default_graph()
     tensors = [each for each in fetches if isinstance(each, tf.Tensor)]
     targets = [each for each in fetches if isinstance(each, tf.Operation)]
-    return cut_by_task(graph, tensors, targets, feeds, TaskPlacer(TASKS, default, None))
+    return partition_by_task(graph, tensors, targets, feeds, TaskPlacer(TASKS, default, None))
 
 
-def parts_of(parts: TaskParts) -> list[TaskPart]:
+def parts_of(parts: Partitions) -> list[Partition]:
     return [part for level in parts.levels for part in level]
 
 
-def shown(parts: TaskParts) -> list[tuple[int, str, list[str]]]:
+def shown(parts: Partitions) -> list[tuple[int, str, list[str]]]:
     """Level, task and operations of each part."""
     return [(part.level, part.task, [op.name for op in part.ops]) for part in parts_of(parts)]
 
@@ -164,8 +164,8 @@ class LocalTask:
         self.kept: dict[str, Any] = {}
         self.sizes: list[int] = []
 
-    def add(self, part: PartGraph) -> str:
-        part = PartGraph(**{**vars(part), "graph_def": bytes(part.graph_def)})
+    def add(self, part: SerializedPartition) -> str:
+        part = SerializedPartition(**{**vars(part), "graph_def": bytes(part.graph_def)})
         graph, fed, fetched, targets = part.load(lambda: None)
         state = State(graph, Placer(), self.held)
         runner = PlanRunner(make_plan(graph, fetched, targets, fed), state)
@@ -189,7 +189,7 @@ class LocalChannel:
         self._asked: tuple[str, Mapping[str, Any], Sequence[Any]] = ("", {}, ())
 
     def program(
-        self, graph: PartGraph, fresh: Sequence[str] = (), raise_if_over: Any = None
+        self, graph: SerializedPartition, fresh: Sequence[str] = (), raise_if_over: Any = None
     ) -> str:
         return self._task.add(graph)
 
@@ -286,7 +286,7 @@ def test_any_graph_gives_what_one_process_gives(
                     with tf.control_dependencies([waited]):
                         tensors.append(variable.read_value() + 1)
         initial = tf.global_variables_initializer()
-        parts = cut_by_task(graph, tensors, operations, [], TaskPlacer(TASKS, default, None))
+        parts = partition_by_task(graph, tensors, operations, [], TaskPlacer(TASKS, default, None))
         check(parts)
         several = ClusterSession(graph, default)
         several.run([], [initial])
@@ -299,10 +299,10 @@ def test_any_graph_gives_what_one_process_gives(
         assert several.state.uninitialized([*names, "none"]) == ["none"]
 
 
-def check(parts: TaskParts) -> None:
+def check(parts: Partitions) -> None:
     """What must be so of any cut."""
-    made: dict[Any, TaskPart] = {}
-    latest: dict[str, TaskPart] = {}
+    made: dict[Any, Partition] = {}
+    latest: dict[str, Partition] = {}
     for level in parts.levels:
         for part in level:
             for tensor in part.inputs:

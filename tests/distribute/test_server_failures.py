@@ -21,7 +21,7 @@ import estimatorkit.compat.v1 as tf
 from estimatorkit.distribute.tasks import task_channel, task_service
 from estimatorkit.distribute.tasks.array_messages import send
 from estimatorkit.distribute.tasks.cluster_loop import ClusterLoop
-from estimatorkit.distribute.tasks.shared_memory import SharedArea
+from estimatorkit.distribute.tasks.shared_memory import SharedMemory
 from estimatorkit.distribute.tasks.task_channel import TaskConnection
 from estimatorkit.distribute.tasks.task_cluster import TaskCluster, serve_target
 from estimatorkit.distribute.tasks.task_placement import HERE
@@ -376,16 +376,16 @@ def test_no_memory_to_share_leaves_none_behind(
     server: tf.train.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There is room for one area, and not for two."""
-    made: list[SharedArea] = []
-    make = SharedArea.make
+    made: list[SharedMemory] = []
+    make = SharedMemory.make
 
-    def one(size: int) -> SharedArea:
+    def one(size: int) -> SharedMemory:
         if made:
             raise OSError(errno.ENOSPC, "No space left on device")
         made.append(make(size))
         return made[0]
 
-    monkeypatch.setattr(SharedArea, "make", staticmethod(one))
+    monkeypatch.setattr(SharedMemory, "make", staticmethod(one))
     connection = TaskConnection(server.target.removeprefix("grpc://"), "/job:ps/task:0", TOKEN)
     channel = connection.channel()
     value = np.arange(100_000, dtype=np.float32)
@@ -394,7 +394,7 @@ def test_no_memory_to_share_leaves_none_behind(
         channel.answer()
     channel.end()
     assert len(made) == 1
-    assert SharedArea.open(made[0].name, made[0].secret) is None
+    assert SharedMemory.open(made[0].name, made[0].secret) is None
 
 
 @pytest.mark.slow

@@ -265,11 +265,11 @@ def test_pain_point_09_without_evaluations_it_says_so(
     estimator = scripted.estimator(tmp_path, SCORES)
     with caplog.at_level(logging.WARNING, "estimatorkit"):
         estimator.train(scripted.batches, [EarlyStopping()], max_steps=5)
-    assert "EarlyStopping has heard of no evaluation" in caplog.text
+    assert "EarlyStopping saw no evaluations" in caplog.text
     caplog.clear()
     with caplog.at_level(logging.WARNING, "estimatorkit"):
         run(tmp_path / "b", EarlyStopping(patience=3), max_steps=None, batches=25)
-    assert "evaluations without improvement, and has heard of 2" in caplog.text
+    assert "evaluations without improvement, but saw 2" in caplog.text
 
 
 def test_what_is_refused(tmp_path: Path) -> None:

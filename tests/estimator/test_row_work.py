@@ -11,7 +11,7 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.runtime import indexed_columns as numbered_rows
-from estimatorkit.runtime.indexed_columns import RowWork
+from estimatorkit.runtime.indexed_columns import MemoizedRowTransform
 
 ROWS = 50
 WORDS = [b"ant", b"bee", b"cat", b""]
@@ -58,13 +58,13 @@ def trained(model_dir: Path, order: Callable[[Any], Any]) -> dict[str, Any]:
 def worked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of rows that work was done on, a call each."""
     counts: list[int] = []
-    work_on = RowWork._work_on
+    work_on = MemoizedRowTransform._work_on
 
-    def counting(self: RowWork, rows: Any, batch_axes: int) -> None:
+    def counting(self: MemoizedRowTransform, rows: Any, batch_axes: int) -> None:
         counts.append(len(rows))
         work_on(self, rows, batch_axes)
 
-    monkeypatch.setattr(RowWork, "_work_on", counting)
+    monkeypatch.setattr(MemoizedRowTransform, "_work_on", counting)
     return counts
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.runtime import executor
-from estimatorkit.runtime.huge_pages import LEAST_BYTES, use_large_pages
+from estimatorkit.runtime.huge_pages import LEAST_BYTES, use_huge_pages
 
 ROWS = LEAST_BYTES // 256 + 10_000
 
@@ -44,7 +44,7 @@ def test_a_table_moves_and_keeps_its_values(session: Any) -> None:
     update = tf.scatter_add(table, rows, tf.ones([2, 64]))
     run.run(update.op)
     (array,) = run.state.take([table.op.name])
-    moved = use_large_pages([array, *run.state.take([small.op.name]), np.zeros(4)])
+    moved = use_huge_pages([array, *run.state.take([small.op.name]), np.zeros(4)])
     assert moved in (0, *range(array.nbytes - (4 << 20), array.nbytes + 1))
     if moved:
         # The kernel may have split some of them since.
@@ -56,7 +56,7 @@ def test_a_table_moves_and_keeps_its_values(session: Any) -> None:
 
 def test_it_is_asked_once_an_executable(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(executor, "use_large_pages", lambda arrays: asked.append(len(arrays)))
+    monkeypatch.setattr(executor, "use_huge_pages", lambda arrays: asked.append(len(arrays)))
     run, table, _ = session
     update = tf.scatter_add(table, [1], tf.ones([1, 64])).op
     for _ in range(3):
@@ -67,4 +67,4 @@ def test_it_is_asked_once_an_executable(session: Any, monkeypatch: pytest.Monkey
 def test_other_systems_have_none(monkeypatch: pytest.MonkeyPatch, session: Any) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     run, table, _ = session
-    assert use_large_pages(run.state.take([table.op.name])) == 0
+    assert use_huge_pages(run.state.take([table.op.name])) == 0

@@ -30,7 +30,6 @@ from estimatorkit.core.dtypes import (
     string,
 )
 from estimatorkit.core.graph import Graph, control_dependencies, device
-from estimatorkit.core.protos import ConfigProto, RunMetadata, RunOptions
 from estimatorkit.core.registry import same_as_input
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable, global_variables_initializer
@@ -39,6 +38,7 @@ from estimatorkit.ops.math import elementwise, linalg, reduce
 from estimatorkit.ops.variables import session_tensors
 from estimatorkit.runtime import placement
 from estimatorkit.runtime.executor import CompiledSegment
+from estimatorkit.runtime.protos import ConfigProto, RunMetadata, RunOptions
 from estimatorkit.runtime.run_conversions import register_session_run_conversion_functions
 from estimatorkit.runtime.session import InteractiveSession, Session
 

@@ -20,15 +20,15 @@ from estimatorkit.storage.checkpoint import (
     read_checkpoint_parts,
     write_checkpoint,
 )
-from estimatorkit.storage.checkpoint_format import Elsewhere, Pieces, write_shard
+from estimatorkit.storage.checkpoint_format import RemoteTensor, ShardedTensor, write_shard
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tensorflow_checkpoints"
 
 
-def in_pieces(value: Any, cuts: list[int], axis: int = 0) -> Pieces:
+def in_pieces(value: Any, cuts: list[int], axis: int = 0) -> ShardedTensor:
     """An array cut at these places."""
     parts = np.split(value, cuts, axis)
-    return Pieces(axis, {f"piece {number}": part for number, part in enumerate(parts)})
+    return ShardedTensor(axis, {f"piece {number}": part for number, part in enumerate(parts)})
 
 
 _NUMBERS = np.arange(24).reshape(4, 3, 2)
@@ -80,14 +80,14 @@ def test_each_piece_may_be_written_by_another(tmp_path: Path) -> None:
     rows = np.arange(12.0).reshape(6, 2)
     held = {"own 0": rows[:2], "own 1": rows[2:5]}
 
-    def writer(number: int) -> Elsewhere:
+    def writer(number: int) -> RemoteTensor:
         def write(path: Path, names: Any) -> dict[str, tuple[str, list[int]]]:
             return write_shard(path, {key: held[name] for key, name in names.items()})
 
-        return Elsewhere(write, f"own {number}")
+        return RemoteTensor(write, f"own {number}")
 
     parts = {"v[0]": writer(0), "v[1]": writer(1), "v[2]": rows[5:]}
-    path = write_checkpoint(tmp_path, "c", {"v": Pieces(0, parts), "alone": np.ones(3)})
+    path = write_checkpoint(tmp_path, "c", {"v": ShardedTensor(0, parts), "alone": np.ones(3)})
     assert len(list(path.glob("variables-*"))) == 3
     np.testing.assert_array_equal(load_variable(path, "v"), rows)
     (path / "variables-00002-of-00003.safetensors").write_bytes(b"damaged")
@@ -129,9 +129,15 @@ def test_parts_that_are_not_there(part: TensorSlice, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("tensors", "message"),
     [
-        ({"v": Pieces(0, {"a": np.ones((2, 2)), "b": np.ones((2, 3))})}, "not parts of one array"),
-        ({"v": Pieces(0, {"a": np.ones(2), "b": np.ones(2, np.float32)})}, "not parts of one"),
-        ({"v": Pieces(0, {"w": np.ones(2)}), "w": np.ones(2)}, "two tensors"),
+        (
+            {"v": ShardedTensor(0, {"a": np.ones((2, 2)), "b": np.ones((2, 3))})},
+            "not parts of one array",
+        ),
+        (
+            {"v": ShardedTensor(0, {"a": np.ones(2), "b": np.ones(2, np.float32)})},
+            "not parts of one",
+        ),
+        ({"v": ShardedTensor(0, {"w": np.ones(2)}), "w": np.ones(2)}, "two tensors"),
     ],
     ids=["shapes", "dtypes", "names"],
 )

@@ -19,7 +19,7 @@ from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.execution import cursor as cursors
 from estimatorkit.data.execution.cursor import Cursor
 from estimatorkit.data.execution.iterators import BatchIterator
-from estimatorkit.runtime.indexed_columns import as_picked
+from estimatorkit.runtime.indexed_columns import materialize
 from tests.threads import StartedThreads
 from tests.train import toy
 
@@ -39,7 +39,7 @@ def take(cursor: Cursor, most: int = 10_000) -> list[Any]:
 
 def as_it_is(columns: Any, count: int) -> Any:
     """What a loop does that takes the elements themselves."""
-    return [as_picked(column) for column in columns]
+    return [materialize(column) for column in columns]
 
 
 def wait_for(condition: Callable[[], bool]) -> bool:

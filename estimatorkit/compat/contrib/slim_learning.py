@@ -17,8 +17,8 @@ from estimatorkit.core.conversion import constant
 from estimatorkit.core.errors import OutOfRangeError, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.log import logger
-from estimatorkit.core.protos import RunMetadata, RunOptions
 from estimatorkit.ops.math import elementwise
+from estimatorkit.runtime.protos import RunMetadata, RunOptions
 from estimatorkit.runtime.timeline import Timeline
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.sessions.supervisor import Supervisor

@@ -29,8 +29,8 @@ from estimatorkit.data.execution.block_iterator import BlockIterator
 from estimatorkit.data.execution.buffers import Columns, aligned_empty, slice_rows
 from estimatorkit.data.plan import Plan
 from estimatorkit.runtime.columns import RaggedColumn, as_plain, count_equal_shapes, parts_of
-from estimatorkit.runtime.indexed_columns import NumberedColumn, as_picked
-from estimatorkit.runtime.partial_batch import TwoShapes, in_two_shapes
+from estimatorkit.runtime.indexed_columns import IndexedColumn, materialize
+from estimatorkit.runtime.partial_batch import PartialBatches, in_partial_batches
 
 THREAD_NAME = "estimatorkit-input"
 
@@ -48,7 +48,7 @@ CLOSE_SECS = 5.0
 
 
 Prepare: TypeAlias = Callable[[Columns, int], Columns]
-"""Makes the columns that a loop takes of those of elements, some of which may be `NumberedColumn`s:
+"""Makes the columns that a loop takes of those of elements, some of which may be `IndexedColumn`s:
 (columns, how many elements)."""
 
 
@@ -81,7 +81,7 @@ class Block:
     number: int = 0
     ready: Columns = field(default_factory=list)
     prepare: Prepare | None = None
-    two_shapes: TwoShapes | None = None
+    two_shapes: PartialBatches | None = None
 
 
 class Cursor:
@@ -152,7 +152,7 @@ class Cursor:
         """The elements, of two shapes, as one block; None where they are of others."""
         if not getattr(self._prepare, "two_shapes", False):
             return None
-        found = in_two_shapes(block.ready, max(self._most, block.count))
+        found = in_partial_batches(block.ready, max(self._most, block.count))
         if found is None:
             return None
         block.ready, block.two_shapes = found
@@ -212,12 +212,12 @@ class Cursor:
             if self._closed:
                 raise CancelledError(None, None, "The iterator is closed.")
             block = self._any_block()
-            block.columns = [as_picked(column) for column in block.columns]
+            block.columns = [materialize(column) for column in block.columns]
             position = block.offset
             block.offset += 1
             return [column[position] for column in block.columns]
 
-    def step_back(self) -> None:
+    def unread(self) -> None:
         """Lets the last element come once more.
 
         Raises:
@@ -251,7 +251,7 @@ class Cursor:
             block = self._block
             return self._number if block is None else block.number + block.offset
 
-    def pass_over(self, count: int) -> None:
+    def skip_elements(self, count: int) -> None:
         """Goes on by so many elements, before any has been handed out; to the end where there are
         fewer.
         """
@@ -359,7 +359,7 @@ class Cursor:
         """What the iterator gave as columns of elements: rows of arrays are picked when needed."""
         if self._arrays is None:
             return read
-        return [NumberedColumn(array, read[0]) for array in self._arrays]
+        return [IndexedColumn(array, read[0]) for array in self._arrays]
 
     def _measure(self) -> None:
         """How many elements a block holds: reads one to see size and time, and gives it back; of

@@ -273,7 +273,7 @@ def wrong_cell(name: str, line: int, layout: CsvLayout, column: CsvColumn, text:
     if text in layout.na_values:
         problem, hint = "is required but missing", layout.missing_hint
     elif column.dtype is dtypes.string:
-        problem, wanted = f"is no {layout.encoding} text", f"{layout.encoding} text"
+        problem, wanted = f"is not valid {layout.encoding}", f"{layout.encoding} text"
         received, hint = repr(text), "give the file's encoding, for example encoding='latin-1'"
     elif column.dtype is dtypes.bool_:
         problem, wanted = "is not true, false, 1 or 0", "true, false, 1 or 0"

@@ -53,7 +53,7 @@ register(
     where="host",
     context=True,
     pure=False,
-    stays=True,
+    client_only=True,
 )
 
 

@@ -1,12 +1,8 @@
-"""How the processes of a cluster that share a host share its processors.
+"""CPU budget: how processes of a cluster on one host divide its processors.
 
-Each would compute on all of them, and wait for the others' threads: a training step of a network of
-234,000 weights took 1.15 ms of the processors' time on two of them, and 0.72 on one.
-
-gloo has a thread that sees to the sockets. While another thread of its process writes to one, it
-polls that one without a pause; where it had come onto the processor of the very thread that
-writes, both got nowhere until the scheduler's next tick. Two processes on two processors added up
-1 MB in 3.7 ms, and in 0.5 where gloo's thread waits until a processor is free.
+Without it each process would compute on all of them and wait for the others' threads. gloo's
+socket thread gets batch scheduling, so that it does not spin on the processor of the thread that
+writes to the socket.
 """
 
 from __future__ import annotations
@@ -45,10 +41,10 @@ def share_processors(cluster: ClusterSpec, address: str | None) -> None:
 
 
 @contextmanager
-def patient_threads() -> Iterator[None]:
+def batch_scheduling() -> Iterator[None]:
     """Threads that start inside interrupt no other when they wake (Linux's SCHED_BATCH).
 
-    They get as much time as others. Elsewhere, or where the system forbids it, they are as all are.
+    They get as much time as others. On other systems, or where it is forbidden, nothing changes.
     """
     if not hasattr(os, "SCHED_BATCH") or os.sched_getscheduler(0) != os.SCHED_OTHER:
         yield

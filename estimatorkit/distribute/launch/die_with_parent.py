@@ -1,10 +1,10 @@
-"""Runs a command that is not to outlive the process that started this script.
+"""Runs a command that must not outlive the process that started this script.
 
-    python tether.py COMMAND...
+    python die_with_parent.py COMMAND...
 
-Run by its path, with the standard library alone. Its standard input is a pipe that nobody writes
-to: where that ends, its starter has, and the command and its group are killed. Signals to the group
-reach the command; the exit code is the command's, as a shell tells it.
+Run by path, with the standard library only. Standard input is a pipe that nobody writes to: at its
+end the parent is gone, and the command's process group is killed. Signals to the group reach the
+command; the exit code is the command's.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Where the processes of a launched cluster run: on this machine (`LocalPlace`), or where Ray puts
-them (`ray_place.RayPlace`).
+"""Launchers: they start the processes of a cluster, here (`LocalLauncher`) or where Ray puts
+them (`ray_place.RayLauncher`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Place(Protocol):
         """Gives back what was taken."""
 
 
-class LocalPlace:
+class LocalLauncher:
     """This machine: each task has a free port of 127.0.0.1."""
 
     def open(self, counts: Mapping[str, int]) -> Cluster:

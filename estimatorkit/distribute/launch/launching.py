@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from estimatorkit.distribute.cluster_task import CHIEF, EVALUATOR, PS, WORKER
-from estimatorkit.distribute.launch.launchers import Cluster, LocalPlace, Place, Process
+from estimatorkit.distribute.launch.launchers import Cluster, LocalLauncher, Place, Process
 
 _RETRYABLE = 128
 """Exit codes from here on want another start: 138, by agreement, and those of signals."""
@@ -44,7 +44,7 @@ def tasks_of(ps: int, workers: int, synchronous: bool = False) -> dict[str, int]
 
 def local_cluster(ps: int, workers: int, synchronous: bool = False) -> Cluster:
     """A cluster on free ports of this machine (see `tasks_of`)."""
-    return LocalPlace().open(tasks_of(ps, workers, synchronous))
+    return LocalLauncher().open(tasks_of(ps, workers, synchronous))
 
 
 @dataclass(eq=False)
@@ -89,7 +89,7 @@ class Launch:
     restarts: int = 0
     grace: float = 10.0
     out: IO[str] = field(default_factory=lambda: sys.stdout)
-    place: Place = field(default_factory=LocalPlace)
+    place: Place = field(default_factory=LocalLauncher)
 
     def __post_init__(self) -> None:
         tasks = [(job, index) for job, count in self.tasks.items() for index in range(count)]

@@ -1,4 +1,4 @@
-"""`RayPlace`: the processes of a launched cluster where Ray puts them.
+"""`RayLauncher`: the processes of a launched cluster where Ray puts them.
 
 Each task has an actor, which holds its place: a node's processors and a port there. The actor runs
 the program as a process of its own, so that signals, exit codes and the memory of one are not those
@@ -96,7 +96,7 @@ class TaskHolder:
             self._process.send(number)
 
 
-class RayPlace:
+class RayLauncher:
     """Where Ray puts processes.
 
     Args:

@@ -30,15 +30,15 @@ from estimatorkit.distribute.replicas.replica_run import (
 from estimatorkit.distribute.replicas.replicas import (
     ENDED,
     INTERRUPTED,
-    Offer,
-    OthersStopped,
+    PeerStopped,
+    StepProposal,
     axes,
     fingerprint,
 )
 from estimatorkit.ops.control.collectives import AXIS
 from estimatorkit.runtime.columns import aligned_empty
-from estimatorkit.runtime.compiled_loop import STEPS_WITHOUT_INPUT, CompiledLoop, LoopShape
-from estimatorkit.runtime.loop import Preparation, StepLoop, Steps, StepSpec
+from estimatorkit.runtime.compiled_loop import STEPS_WITHOUT_INPUT, CompiledLoop, ScannableStep
+from estimatorkit.runtime.loop import HostPreprocessing, StepLoop, Steps, StepSpec
 from estimatorkit.runtime.plan import make_plan
 
 
@@ -61,7 +61,7 @@ class ReplicaLoop(StepLoop):
         self._is_over = False
         self.plan = plan = make_plan(state.graph, self._every, targets, [], state.placer)
         after_plan = make_plan(state.graph, list(after), [], [], state.placer)
-        shape = LoopShape.of(plan, after_plan)
+        shape = ScannableStep.of(plan, after_plan)
         self.one_call = shape is not None
         if shape is not None:
             results = plan.results, after_plan.results
@@ -69,7 +69,7 @@ class ReplicaLoop(StepLoop):
             self._blocks: _Blocks | None = None
             if shape.get_next is not None:
                 elements = self._compiled.elements
-                prepare = Preparation(state.graph, shape.get_next, elements, state, False)
+                prepare = HostPreprocessing(state.graph, shape.get_next, elements, state, False)
                 self._blocks = _Blocks(shape.get_next, prepare, spec.source, state)
 
     def describe(self) -> str:
@@ -84,7 +84,7 @@ class ReplicaLoop(StepLoop):
 
         Raises:
             OutOfRangeError: the input of all replicas has ended.
-            OthersStopped: another process takes no further step.
+            PeerStopped: another process takes no further step.
         """
         self._is_over = False
         found: list[Values] | None = None
@@ -100,10 +100,10 @@ class ReplicaLoop(StepLoop):
             raise
         elements = len(self._replicas.own if found is None else found)
         try:
-            agreement = self._replicas.agree(
-                Offer(min(steps, ready), elements, shape, self._runner.exchanges)
+            agreement = self._replicas.reach_consensus(
+                StepProposal(min(steps, ready), elements, shape, self._runner.exchanges)
             )
-        except (OutOfRangeError, OthersStopped):
+        except (OutOfRangeError, PeerStopped):
             self._is_over = True
             raise
         if agreement.steps:
@@ -119,7 +119,9 @@ class ReplicaLoop(StepLoop):
         """Tells the others that this process takes no further step, unless all know already."""
         if not self._is_over:
             self._is_over = True
-            self._replicas.agree(Offer(0, 0, stop=INTERRUPTED if interrupted else ENDED))
+            self._replicas.reach_consensus(
+                StepProposal(0, 0, stop=INTERRUPTED if interrupted else ENDED)
+            )
 
     def _ready(self) -> tuple[int, int]:
         """How many steps can be run in one call, and a fingerprint of that call."""
@@ -130,7 +132,7 @@ class ReplicaLoop(StepLoop):
         return self._blocks.ready()
 
     def _in_one_call(self, count: int) -> Steps:
-        columns, start = ([], 0) if self._blocks is None else self._blocks.dealt_out()
+        columns, start = ([], 0) if self._blocks is None else self._blocks.sharded()
         kept, after = self._compiled(columns, start, count)
         elements = () if self._blocks is None else self._blocks.used(count)
         parts = [self._replicas.own_parts(kept[position]) for position in self._order]
@@ -155,7 +157,7 @@ class _Blocks:
     def __init__(
         self,
         get_next: Operation,
-        prepare: Preparation,
+        prepare: HostPreprocessing,
         source: Callable[[Operation], Any],
         state: ReplicatedState,
     ) -> None:
@@ -180,13 +182,13 @@ class _Blocks:
         shapes = [(column.shape, column.dtype.str) for column in block.ready]
         return (block.count - block.offset) // self._share, fingerprint(shapes)
 
-    def dealt_out(self) -> tuple[list[Any], int]:
+    def sharded(self) -> tuple[list[Any], int]:
         """The block's columns on the devices of all replicas, and this process's next row."""
         block, share = self._block, self._share
         if self._dealt is not block or (block.offset - self._base) % share:
             self._base = block.offset % share
             self._columns = [
-                self._replicas.dealt_out(_in_shares(column, self._base, share))
+                self._replicas.sharded(_in_shares(column, self._base, share))
                 for column in block.ready
             ]
             self._dealt = block
@@ -218,7 +220,7 @@ class _CallOfAll(CompiledLoop):
 
     def __init__(
         self,
-        shape: LoopShape,
+        shape: ScannableStep,
         state: ReplicatedState,
         every: Sequence[Tensor],
         after: Sequence[Tensor],

@@ -24,8 +24,8 @@ from estimatorkit.core.registry import Role, role_of, takes_element
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.distribute.replicas.replicas import (
-    Offer,
     Replicas,
+    StepProposal,
     different_programs,
     fingerprint,
 )
@@ -75,7 +75,7 @@ class ReplicatedState(State):
         self.values.update(zip(names, found, strict=True))
         return found
 
-    def take_over(self) -> None:
+    def broadcast_from_chief(self) -> None:
         """Takes over the chief's variables and the counters of its random operations, and goes on
         in the input by as many elements as the chief has.
 
@@ -100,7 +100,7 @@ class ReplicatedState(State):
                 raise different_programs(f"variable {name}: {kind} and {numbers.get(name)}")
         for name, each in inputs.items():
             if not each.taken:
-                each.pass_over(taken.get(name, 0))
+                each.skip_elements(taken.get(name, 0))
         with x64():
             found = self.replicas.of_chief(dict(zip(wanted, self.take(list(wanted)), strict=True)))
         self.values.update(found)
@@ -130,15 +130,15 @@ class Elements(Protocol):
     def taken(self) -> int:
         """How many elements it has given."""
 
-    def pass_over(self, count: int) -> None:
+    def skip_elements(self, count: int) -> None:
         """Goes on by so many."""
 
-    def step_back(self) -> None:
+    def unread(self) -> None:
         """Lets the last one come once more."""
 
 
 def _is_input(resource: Any) -> TypeGuard[Elements]:
-    return hasattr(resource, "pass_over")
+    return hasattr(resource, "skip_elements")
 
 
 def _cut_plan(
@@ -223,10 +223,10 @@ class ReplicaRunner:
 
         Raises:
             OutOfRangeError: the input of all replicas has ended.
-            OthersStopped: another process takes no further step.
+            PeerStopped: another process takes no further step.
         """
         found = self.read(feeds)
-        agreement = self._replicas.agree(Offer(0, len(found), 0, self.exchanges))
+        agreement = self._replicas.reach_consensus(StepProposal(0, len(found), 0, self.exchanges))
         return self.finish(found, agreement.elements, feeds)[0]
 
     def read(self, feeds: Sequence[Any] = ()) -> list[Values]:
@@ -262,7 +262,7 @@ class ReplicaRunner:
         counted = len(found)
         if not found:  # what this process computes counts for nothing, but it keeps up
             for op in self._get_next:
-                self._state.resources[op.attrs["iterator"]].step_back()
+                self._state.resources[op.attrs["iterator"]].unread()
             found = [self._read_one(feeds)]
         for step in self._steps:
             step(found, counted, elements)

@@ -7,7 +7,7 @@ replica (`here`).
 
 Calls that hold exchanges between replicas must be the same in all processes. How many steps a
 process would take, and of which shapes its batches are, differs: so before each call all say what
-they would do (`Offer`), and all draw the same conclusion from what all have said (`agree`).
+they would do (`StepProposal`), and all draw the same conclusion from what all have said (`agree`).
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def axes(*names: str | None) -> PartitionSpec:
     return PartitionSpec(*names)  # type: ignore[no-untyped-call]
 
 
-class OthersStopped(Exception):
+class PeerStopped(Exception):
     """Another process has ended what all did together.
 
     Attributes:
-        reason: the number that it gave (see `Offer.stop`).
+        reason: the number that it gave (see `StepProposal.stop`).
     """
 
     def __init__(self, reason: int) -> None:
@@ -51,7 +51,7 @@ class OthersStopped(Exception):
 
 
 @dataclass(frozen=True)
-class Offer:
+class StepProposal:
     """What a process would do next.
 
     Attributes:
@@ -89,7 +89,7 @@ class Agreement:
 
 
 def fingerprint(value: Any) -> int:
-    """A number below 2**31 that follows from a value's `repr`."""
+    """31-bit hash of `repr(value)`."""
     digest = hashlib.blake2b(repr(value).encode(), digest_size=4).digest()
     return int.from_bytes(digest, "little") >> 1
 
@@ -159,7 +159,7 @@ class Replicas:
             return value.addressable_data(0)
         return value
 
-    def dealt_out(self, columns: NDArray[Any]) -> Any:
+    def sharded(self, columns: NDArray[Any]) -> Any:
         """Columns `(length, own replicas, ...)` as an array over all replicas, along axis 1.
 
         Args:
@@ -187,11 +187,11 @@ class Replicas:
 
     # -- what processes tell each other
 
-    def agree(self, offer: Offer) -> Agreement:
+    def reach_consensus(self, offer: StepProposal) -> Agreement:
         """What all processes do next; all must ask.
 
         Raises:
-            OthersStopped: another process takes no further step.
+            PeerStopped: another process takes no further step.
             OutOfRangeError: no replica has an element.
             InternalError: the processes run different programs.
         """
@@ -200,7 +200,7 @@ class Replicas:
         if offer.stop:
             return Agreement(0, 0)
         if stop.any():
-            raise OthersStopped(int(stop.max()))
+            raise PeerStopped(int(stop.max()))
         if not elements.any():
             raise OutOfRangeError(None, None, "End of sequence")
         if (exchanges != exchanges[0]).any():
@@ -306,6 +306,6 @@ def _table(parts: list[Any]) -> list[Any]:
 __all__ = [
     "ENDED",
     "INTERRUPTED",
-    *("Agreement", "Offer", "OthersStopped", "Replicas", "axes", "different_programs"),
+    *("Agreement", "StepProposal", "PeerStopped", "Replicas", "axes", "different_programs"),
     "fingerprint",
 ]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from estimatorkit.core.dtypes import as_dtype, string
 from estimatorkit.core.errors import UnimplementedError, explain
 from estimatorkit.distribute.tasks.arrow import pa
-from estimatorkit.distribute.tasks.shared_memory import SharedArea
+from estimatorkit.distribute.tasks.shared_memory import SharedMemory
 
 SCHEMA = pa.schema([("bytes", pa.uint8())])
 """Of the stream: the record batches are plain bytes."""
@@ -48,7 +48,7 @@ def send(
     writer: Any,
     header: dict[str, Any],
     arrays: Sequence[Any] = (),
-    area: SharedArea | None = None,
+    area: SharedMemory | None = None,
 ) -> None:
     """Sends a message.
 
@@ -100,7 +100,7 @@ def send(
 
 
 def receive(
-    read: Callable[[], Any], area: SharedArea | None = None
+    read: Callable[[], Any], area: SharedMemory | None = None
 ) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     """Receives a message.
 
@@ -144,7 +144,7 @@ def _arrays(
     described: Sequence[tuple[str, Sequence[int], Any]],
     small: memoryview,
     large: list[NDArray[np.uint8]],
-    area: SharedArea | None,
+    area: SharedMemory | None,
 ) -> list[NDArray[Any]]:
     """The arrays of a message, from the buffer with the small ones and the large ones."""
     arrays: list[NDArray[Any]] = []

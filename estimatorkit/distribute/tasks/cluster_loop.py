@@ -28,7 +28,7 @@ from estimatorkit.distribute.tasks.cluster_run import (
     RemotePart,
     attributed,
 )
-from estimatorkit.distribute.tasks.partitions import TaskPart, TaskParts, cut_by_task
+from estimatorkit.distribute.tasks.partitions import Partition, Partitions, partition_by_task
 from estimatorkit.distribute.tasks.task_placement import HERE
 from estimatorkit.distribute.tasks.task_protocols import Channel
 from estimatorkit.runtime.executor import PlanRunner
@@ -51,18 +51,18 @@ class StepShape:
         tails: parts of others that depend on it.
     """
 
-    before: list[TaskPart] = field(default_factory=list)
-    heads: list[TaskPart] = field(default_factory=list)
-    own: list[TaskPart] = field(default_factory=list)
-    tails: list[TaskPart] = field(default_factory=list)
+    before: list[Partition] = field(default_factory=list)
+    heads: list[Partition] = field(default_factory=list)
+    own: list[Partition] = field(default_factory=list)
+    tails: list[Partition] = field(default_factory=list)
 
     @staticmethod
-    def of(parts: TaskParts) -> StepShape | None:
+    def of(parts: Partitions) -> StepShape | None:
         """The shape of a step; None where it is another."""
         shape = StepShape()
         ordered = [part for level in parts.levels for part in level if not _only_waits(part)]
         last_own = max((at for at, part in enumerate(ordered) if part.task == HERE), default=-1)
-        stage: dict[Tensor, list[TaskPart]] = {}
+        stage: dict[Tensor, list[Partition]] = {}
         for at, part in enumerate(ordered):
             foreign = [
                 stage[tensor]
@@ -84,11 +84,11 @@ class StepShape:
         return shape
 
 
-def _only_reads(part: TaskPart) -> bool:
+def _only_reads(part: Partition) -> bool:
     return not part.inputs and all(role_of(op) is Role.READ for op in part.ops)
 
 
-def _only_waits(part: TaskPart) -> bool:
+def _only_waits(part: Partition) -> bool:
     return part.task == HERE and all(role_of(op) is Role.NO_OP for op in part.ops)
 
 
@@ -104,7 +104,7 @@ class ClusterLoop(StepLoop):
         self._state = state
         self._every = list(every)
         placer = state.cluster.placer
-        parts = cut_by_task(state.graph, list(dict.fromkeys(every)), spec.targets, [], placer)
+        parts = partition_by_task(state.graph, list(dict.fromkeys(every)), spec.targets, [], placer)
         self.plan = parts
         self.operations = [op for level in parts.levels for part in level for op in part.ops]
         self._after = state.runner(list(after), [], [])
@@ -118,7 +118,7 @@ class ClusterLoop(StepLoop):
         self._before = _OwnParts(self._shape.before, parts, state)
         self._counter = after[0]
         # Not with the step: in its order the counter is read where it is changed, at the end.
-        counting = cut_by_task(state.graph, [self._counter], [], [], placer)
+        counting = partition_by_task(state.graph, [self._counter], [], [], placer)
         reading = [part for level in counting.levels for part in level if part.task != HERE]
         # The heads come last: their task keeps for the tails what it has made for the last part.
         heads = _remote(reading, counting, state) + _remote(self._shape.heads, parts, state)
@@ -278,7 +278,7 @@ class _Stretch:
 class _OwnParts:
     """Parts of this process, one after the other."""
 
-    def __init__(self, parts: Sequence[TaskPart], whole: TaskParts, state: ClusterState) -> None:
+    def __init__(self, parts: Sequence[Partition], whole: Partitions, state: ClusterState) -> None:
         self._runners = [(part, PlanRunner(state.own_plan(part, whole), state)) for part in parts]
 
     def __call__(self, values: dict[Any, Any]) -> dict[Any, Any]:
@@ -288,7 +288,7 @@ class _OwnParts:
         return values
 
 
-def _remote(parts: Sequence[TaskPart], whole: TaskParts, state: ClusterState) -> list[RemotePart]:
+def _remote(parts: Sequence[Partition], whole: Partitions, state: ClusterState) -> list[RemotePart]:
     return [RemotePart(part, whole, state) for part in parts]
 
 

@@ -36,8 +36,8 @@ from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.tensor_slice import TensorSlice
-from estimatorkit.distribute.tasks.partitions import TaskPart, TaskParts, cut_by_task
-from estimatorkit.distribute.tasks.serialized_partition import PartGraph
+from estimatorkit.distribute.tasks.partitions import Partition, Partitions, partition_by_task
+from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
 from estimatorkit.distribute.tasks.task_placement import HERE, holders
 from estimatorkit.distribute.tasks.task_protocols import Channel, Tasks
 from estimatorkit.runtime.executor import PlanRunner, Runner, State, to_numpy
@@ -45,7 +45,7 @@ from estimatorkit.runtime.placement import Placer
 from estimatorkit.runtime.plan import Plan, make_plan
 from estimatorkit.runtime.resource_store import ResourceStore
 from estimatorkit.runtime.timeline import Trace
-from estimatorkit.storage.checkpoint_format import Elsewhere
+from estimatorkit.storage.checkpoint_format import RemoteTensor
 
 
 class ClusterState(State):
@@ -160,12 +160,12 @@ class ClusterState(State):
     ) -> Runner:
         """Cuts a run by task, and makes what runs it."""
         placer = self.cluster.placer
-        parts = cut_by_task(self.graph, fetches, targets, feeds, placer, elsewhere)
+        parts = partition_by_task(self.graph, fetches, targets, feeds, placer, elsewhere)
         ops = (op for level in parts.levels for part in level for op in part.ops)
         self.placer.report(ops, placer.described)
         return ClusterRunner(parts, self, optimize)
 
-    def own_plan(self, part: TaskPart, whole: TaskParts, optimize: bool = True) -> Plan:
+    def own_plan(self, part: Partition, whole: Partitions, optimize: bool = True) -> Plan:
         """The plan of a part of this process."""
         every = {op for level in whole.levels for each in level for op in each.ops}
         return make_plan(
@@ -207,7 +207,7 @@ class ClusterState(State):
                 found += self.read([name])
             else:
                 writer = writers.setdefault(task, partial(self._save, task))
-                found.append(Elsewhere(writer, name))
+                found.append(RemoteTensor(writer, name))
         return found
 
     def _save(
@@ -278,7 +278,7 @@ class ClusterRunner:
 
     def __init__(
         self,
-        plan: TaskParts,
+        plan: Partitions,
         state: ClusterState,
         optimize: bool = True,
         worker: str | None = None,
@@ -290,8 +290,8 @@ class ClusterRunner:
             t for t in plan.fetches if role_of(t.op) is Role.CONSTANT and t not in plan.feeds
         ]
         self._constants = {tensor: tensor.op.attrs["value"] for tensor in constants}
-        self._own: dict[TaskPart, PlanRunner] = {}
-        self._remote: dict[TaskPart, RemotePart] = {}
+        self._own: dict[Partition, PlanRunner] = {}
+        self._remote: dict[Partition, RemotePart] = {}
         for part in (part for level in plan.levels for part in level):
             if part.task == HERE:
                 self._own[part] = PlanRunner(state.own_plan(part, plan, optimize), state)
@@ -317,7 +317,7 @@ class ClusterRunner:
 
     def _run_level(
         self,
-        level: Sequence[TaskPart],
+        level: Sequence[Partition],
         values: dict[Any, Any],
         channel: Callable[[str], Channel],
         trace: Trace | None,
@@ -396,7 +396,7 @@ class RemotePart:
     """
 
     def __init__(
-        self, part: TaskPart, whole: TaskParts, state: ClusterState, optimize: bool = True
+        self, part: Partition, whole: Partitions, state: ClusterState, optimize: bool = True
     ) -> None:
         self.takes = [tensor for tensor in part.inputs if tensor not in part.kept]
         self.gives = list(whole.sent[part])
@@ -409,7 +409,7 @@ class RemotePart:
         types = Counter(op.type for op in part.ops)
         self.label = ", ".join(f"{count} {kind}" for kind, count in types.most_common())
         self._random = [op.name for op, row in zip(every, rows, strict=True) if row.random]
-        self._graph = PartGraph.of(part, self.gives, state.placer.soft, optimize)
+        self._graph = SerializedPartition.of(part, self.gives, state.placer.soft, optimize)
         self._state = state
         self._known = -1
         self._name = ""

@@ -1,19 +1,18 @@
-"""`Members`: which process each task of a training is, so that no two take one place.
+"""`Membership`: which process holds each task's name in a training.
 
-A process that was started again may come before the connections of the one before it are found
-broken, and a connection to a host that is gone without a word looks open. So who holds a name keeps
-it while it is heard from; one that is silent for long loses it to the next who asks. Pure state,
-without a network: what the tests turn over.
+A restarted process may arrive before its predecessor's connections are seen to be broken, and a
+connection to a dead host looks open. So a name belongs to its holder while heartbeats arrive; after
+`SILENT_SECS` without one, the next process that asks takes it. Pure state without I/O.
 """
 
 from __future__ import annotations
 
 SILENT_SECS = 60.0
-"""After so long without a word nobody waits for a process, and it loses its name to another that
-asks for it. Who takes part says so three times in that time, whatever it computes."""
+"""The heartbeat timeout: after it, nobody waits for a process, and another may take its name. Each
+member sends three heartbeats per timeout, whatever it computes."""
 
 
-class Members:
+class Membership:
     """The processes that take part, by their tasks' names."""
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ from estimatorkit.runtime.plan import Segment, is_on_host, needed_operations, or
 
 
 @dataclass(eq=False)
-class TaskPart:
+class Partition:
     """What one task does between two exchanges.
 
     Attributes:
@@ -52,7 +52,7 @@ class TaskPart:
 
 
 @dataclass(frozen=True, eq=False)
-class TaskParts:
+class Partitions:
     """A run, cut by task.
 
     Attributes:
@@ -63,8 +63,8 @@ class TaskParts:
 
     fetches: tuple[Tensor, ...]
     feeds: tuple[Tensor, ...]
-    levels: tuple[tuple[TaskPart, ...], ...]
-    sent: dict[TaskPart, list[Tensor]]
+    levels: tuple[tuple[Partition, ...], ...]
+    sent: dict[Partition, list[Tensor]]
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -88,14 +88,14 @@ class TaskParts:
         return "\n".join(lines)
 
 
-def cut_by_task(
+def partition_by_task(
     graph: Graph,
     fetches: Sequence[Tensor],
     targets: Sequence[Operation],
     feeds: Sequence[Tensor],
     task_of: Callable[[Operation], str],
     elsewhere: Collection[Operation] = frozenset(),
-) -> TaskParts:
+) -> Partitions:
     """Cuts a run by task.
 
     Args:
@@ -117,16 +117,16 @@ def cut_by_task(
             waited = {tasks[earlier] for earlier in before[op]}
             tasks[op] = waited.pop() if len(waited) == 1 else HERE
     levels = _levels(ops, tasks, before)
-    parts: dict[tuple[int, str], TaskPart] = {}
+    parts: dict[tuple[int, str], Partition] = {}
     for op in ops:
         key = levels[op], tasks[op]
-        parts.setdefault(key, TaskPart(tasks[op], levels[op])).ops.append(op)
+        parts.setdefault(key, Partition(tasks[op], levels[op])).ops.append(op)
     ordered = [parts[key] for key in sorted(parts)]
     sent = _connect(ordered, fetches, fed)
-    by_level: dict[int, list[TaskPart]] = {}
+    by_level: dict[int, list[Partition]] = {}
     for part in ordered:
         by_level.setdefault(part.level, []).append(part)
-    return TaskParts(tuple(fetches), tuple(feeds), tuple(map(tuple, by_level.values())), sent)
+    return Partitions(tuple(fetches), tuple(feeds), tuple(map(tuple, by_level.values())), sent)
 
 
 def _levels(
@@ -176,13 +176,13 @@ _READ = "ReadVariableOp"
 
 
 def _connect(
-    parts: Sequence[TaskPart], fetches: Sequence[Tensor], fed: set[Tensor]
-) -> dict[TaskPart, list[Tensor]]:
+    parts: Sequence[Partition], fetches: Sequence[Tensor], fed: set[Tensor]
+) -> dict[Partition, list[Tensor]]:
     """Fills in what each part takes and gives; returns what leaves its task."""
     home = {op: part for part in parts for op in part.ops}
-    outputs: dict[TaskPart, dict[Tensor, None]] = {part: {} for part in parts}
-    sent: dict[TaskPart, dict[Tensor, None]] = {part: {} for part in parts}
-    latest: dict[str, TaskPart] = {}
+    outputs: dict[Partition, dict[Tensor, None]] = {part: {} for part in parts}
+    sent: dict[Partition, dict[Tensor, None]] = {part: {} for part in parts}
+    latest: dict[str, Partition] = {}
     for part in parts:
         inputs: dict[Tensor, None] = {}
         for op in part.ops:

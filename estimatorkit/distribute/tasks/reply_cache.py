@@ -1,9 +1,8 @@
-"""`Answers`: what a task has answered on a channel, so that nothing is done twice.
+"""`ReplyCache`: a retried request executes at most once.
 
-Each question on a channel has a number, one more than that before. Where a connection breaks, the
-asker does not know whether its question was worked on; it asks it again under its number, and gets
-the answer that there is, or waits for it. One who does not come back is forgotten after a while.
-Pure state, without a network: what the tests turn over.
+Requests on a channel are numbered. When a connection breaks, the client cannot know whether its
+request was executed; it sends it again under the same number and gets the cached reply, or waits
+for it. Channels that stay silent are dropped. Pure state without I/O, so tests can drive it.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 from estimatorkit.core.errors import AbortedError
 
 
-class Answers:
+class ReplyCache:
     """The last question of a channel and its answer.
 
     Attributes:
@@ -64,19 +63,19 @@ class Answers:
 
 
 class Channels:
-    """The `Answers` of the channels that a task serves, by the channels' names."""
+    """The `ReplyCache` of the channels that a task serves, by the channels' names."""
 
     def __init__(self) -> None:
-        self._answers: dict[bytes, Answers] = {}
+        self._answers: dict[bytes, ReplyCache] = {}
         self._streams: Counter[bytes] = Counter()
         self._kept_until: dict[bytes, float] = {}
         self._lock = threading.Lock()
 
-    def opened(self, channel: bytes) -> Answers:
+    def opened(self, channel: bytes) -> ReplyCache:
         """A stream begins: the first of a channel, or one that takes up a broken one."""
         with self._lock:
             self._streams[channel] += 1
-            return self._answers.setdefault(channel, Answers())
+            return self._answers.setdefault(channel, ReplyCache())
 
     def closed(self, channel: bytes) -> None:
         """A stream has ended in order: nobody will ask again."""

@@ -1,7 +1,7 @@
-"""A part of a run as a graph of its own, in bytes: how one task gets it from another.
+"""`SerializedPartition`: a partition of a run as a graph of its own, in bytes, for another task.
 
-What the part takes from elsewhere are placeholders in it. Handles that its operations name stay
-under their names, so that variables and queues are those of the task.
+Tensors from other partitions become placeholders. Handles keep their names, so that variables and
+queues are the task's own.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import never_runs
 from estimatorkit.core.source import SourceLine
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.distribute.tasks.partitions import TaskPart
+from estimatorkit.distribute.tasks.partitions import Partition
 from estimatorkit.interop.graphdef import graph_def_of_operations, import_graph_def
 
 
 @dataclass(frozen=True)
-class PartGraph:
+class SerializedPartition:
     """A part as it travels.
 
     Attributes:
@@ -53,8 +53,8 @@ class PartGraph:
 
     @staticmethod
     def of(
-        part: TaskPart, sent: Sequence[Tensor], soft: bool = True, optimize: bool = True
-    ) -> PartGraph:
+        part: Partition, sent: Sequence[Tensor], soft: bool = True, optimize: bool = True
+    ) -> SerializedPartition:
         """A part's graph.
 
         Args:
@@ -90,7 +90,7 @@ class PartGraph:
                     hint="give the variable an initializer, or feed the value",
                 ),
             )
-        return PartGraph(
+        return SerializedPartition(
             graph_def.SerializeToString(deterministic=True),
             tuple(tensor.name for tensor in part.inputs),
             tuple(tensor.name for tensor in part.outputs),

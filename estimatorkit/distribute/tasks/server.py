@@ -16,7 +16,7 @@ from estimatorkit.distribute.addresses import (
 )
 from estimatorkit.distribute.cluster_spec import ClusterSpec
 from estimatorkit.distribute.launch.cpu_budget import share_processors
-from estimatorkit.distribute.launch.launchers import LocalPlace
+from estimatorkit.distribute.launch.launchers import LocalLauncher
 from estimatorkit.distribute.tasks.task_cluster import (
     WAIT_SECS,
     TaskCluster,
@@ -167,7 +167,7 @@ def create_local_cluster(
 
     Source: `tf.test.create_local_cluster`.
     """
-    cluster = LocalPlace().open({"worker": num_workers, "ps": num_ps})
+    cluster = LocalLauncher().open({"worker": num_workers, "ps": num_ps})
     workers = [
         Server(cluster, "worker", index, protocol, worker_config) for index in range(num_workers)
     ]

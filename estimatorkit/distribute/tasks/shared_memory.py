@@ -1,4 +1,4 @@
-"""`SharedArea`: memory that two processes of one host share, for the large arrays between them.
+"""`SharedMemory`: memory that two processes of one host share, for the large arrays between them.
 
 Arrays of a megabyte cost each of them half a millisecond of the processor's time by TCP, and a
 copy here. An area is a file in memory; its name is told to the other process, which can open it
@@ -38,7 +38,7 @@ def aligned(size: int) -> int:
     return -(-size // ALIGNED) * ALIGNED
 
 
-class SharedArea:
+class SharedMemory:
     """See the module; made by `make` in one process and by `open` in the other."""
 
     def __init__(self, name: str, secret: str, memory: mmap.mmap) -> None:
@@ -48,7 +48,7 @@ class SharedArea:
         self._used = ALIGNED
 
     @staticmethod
-    def make(size: int) -> SharedArea:
+    def make(size: int) -> SharedMemory:
         """A new area.
 
         Args:
@@ -72,10 +72,10 @@ class SharedArea:
         finally:
             os.close(descriptor)
         memory[:_SECRET_BYTES] = bytes.fromhex(secret)
-        return SharedArea(name, secret, memory)
+        return SharedMemory(name, secret, memory)
 
     @staticmethod
-    def open(name: str, secret: str) -> SharedArea | None:
+    def open(name: str, secret: str) -> SharedMemory | None:
         """The area of another process; None where it is on another host, or of another user."""
         if not _NAME.fullmatch(name):
             return None
@@ -91,7 +91,7 @@ class SharedArea:
         finally:
             os.close(descriptor)
         same = secrets.compare_digest(memory[:_SECRET_BYTES].hex(), secret)
-        return SharedArea(name, secret, memory) if same else None
+        return SharedMemory(name, secret, memory) if same else None
 
     def unlink(self) -> None:
         """Removes the name: nobody else can open it."""

@@ -1,4 +1,4 @@
-"""`Updates`: who has read and changed the parameters that a task holds, and how stale reads were.
+"""`StalenessTracker`: which worker read and updated a task's parameters, and how stale they were.
 
 A worker's step reads, then changes. Changes by others between the two make its update stale by
 their number. Under a bound, a worker that is ahead of the slowest one waits before it reads. Pure
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass
-class Updates:
+class StalenessTracker:
     """What the workers of a task have done.
 
     Attributes:
@@ -26,7 +26,7 @@ class Updates:
     _read_at: dict[str, int] = field(default_factory=dict)
     _steps: dict[str, int] = field(default_factory=dict)
 
-    def may_read(self, worker: str, bound: int | None) -> bool:
+    def can_start(self, worker: str, bound: int | None) -> bool:
         """Whether a worker may begin its next step.
 
         Args:

@@ -26,8 +26,8 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.distribute.tasks.array_messages import LARGE, SCHEMA, BrokenMessage, receive, send
 from estimatorkit.distribute.tasks.arrow import flight, pa
-from estimatorkit.distribute.tasks.serialized_partition import PartGraph
-from estimatorkit.distribute.tasks.shared_memory import SharedArea, aligned
+from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
+from estimatorkit.distribute.tasks.shared_memory import SharedMemory, aligned
 from estimatorkit.distribute.tasks.task_program import part_header, program_name
 from estimatorkit.distribute.tasks.task_service import AUTHORIZATION, RECONNECT_SECS
 
@@ -73,8 +73,8 @@ class TaskChannel:
         self._open()
 
     def _open(self) -> None:
-        self._outbox: SharedArea | None = None
-        self._inbox: SharedArea | None = None
+        self._outbox: SharedMemory | None = None
+        self._inbox: SharedMemory | None = None
         self._room = [0, 0]  # bytes of arrays that the two hold
         descriptor = flight.FlightDescriptor.for_command(self._name)
         self._writer, self._reader = self.connection.exchange(descriptor)
@@ -108,10 +108,10 @@ class TaskChannel:
             return
         self._may_share = False
         sizes = list(map(max, sizes, self._room))
-        areas: list[SharedArea] = []
+        areas: list[SharedMemory] = []
         try:
             for size in sizes:
-                areas.append(SharedArea.make(max(size, 1)))
+                areas.append(SharedMemory.make(max(size, 1)))
             self.ask("share", {"areas": [(each.name, each.secret) for each in areas]})
             (is_open,) = self.answer()
         except OSError:  # no room in memory: by TCP, then
@@ -153,7 +153,7 @@ class TaskChannel:
 
     def program(
         self,
-        graph: PartGraph,
+        graph: SerializedPartition,
         fresh: Sequence[str] = (),
         raise_if_over: Callable[[], None] | None = None,
     ) -> str:

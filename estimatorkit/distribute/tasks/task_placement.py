@@ -62,7 +62,7 @@ class TaskPlacer:
                 and works on what is in several places.
         """
         row = registry.lookup(op.type)
-        if row.beside and role_of(op.inputs[0].op) is Role.READ:
+        if row.colocate_with_input and role_of(op.inputs[0].op) is Role.READ:
             return self(op.inputs[0].op)
         places = self._places(op)
         if not places:
@@ -133,7 +133,7 @@ def holders(op: Operation) -> list[Operation]:
 def is_of_this_process(op: Operation) -> bool:
     """Whether an operation works with what cannot travel."""
     return any(
-        registry.lookup(each.type).stays
+        registry.lookup(each.type).client_only
         or any(_is_in_memory(value) for name, value in each.attrs.items() if name[0] != "_")
         for each in (op, *operations_within(op))
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.distribute.tasks.serialized_partition import PartGraph
+from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
 from estimatorkit.runtime.executor import PlanRunner, State
 from estimatorkit.runtime.placement import Placer, available
 from estimatorkit.runtime.plan import make_plan
@@ -29,7 +29,7 @@ class Program:
         takes: how many arrays a call takes.
     """
 
-    def __init__(self, part: PartGraph, held: ResourceStore) -> None:
+    def __init__(self, part: SerializedPartition, held: ResourceStore) -> None:
         graph, fed, fetched, targets = part.load(_register_all)
         self._part = part
         self._held = held
@@ -94,7 +94,7 @@ def _register_all() -> None:
     import estimatorkit.op_types  # noqa: F401  (with the layers above this one)
 
 
-def program_name(part: PartGraph) -> str:
+def program_name(part: SerializedPartition) -> str:
     """What a graph is called by all: equal graphs have equal names."""
     digest = hashlib.sha256(part.graph_def)
     digest.update(repr((part.inputs, part.outputs, part.kept, part.sent, part.last)).encode())
@@ -102,15 +102,15 @@ def program_name(part: PartGraph) -> str:
     return digest.hexdigest()
 
 
-def part_header(part: PartGraph) -> dict[str, Any]:
+def part_header(part: SerializedPartition) -> dict[str, Any]:
     """The fields of a part besides its graph, as JSON holds them."""
     names = [field.name for field in fields(part) if field.name != "graph_def"]
     return {name: getattr(part, name) for name in names}
 
 
-def part_of(header: Mapping[str, Any], graph_def: bytes) -> PartGraph:
+def part_of(header: Mapping[str, Any], graph_def: bytes) -> SerializedPartition:
     """The part that `part_header` has described, and its graph."""
-    return PartGraph(graph_def, **{key: _tuple(value) for key, value in header.items()})
+    return SerializedPartition(graph_def, **{key: _tuple(value) for key, value in header.items()})
 
 
 def _tuple(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from estimatorkit.distribute.tasks.serialized_partition import PartGraph
+from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
 from estimatorkit.distribute.tasks.task_placement import TaskPlacer
 
 ENDED = "the chief has ended the training"
@@ -44,7 +44,7 @@ class Channel(Protocol):
 
     def program(
         self,
-        graph: PartGraph,
+        graph: SerializedPartition,
         fresh: Sequence[str] = (),
         raise_if_over: Callable[[], None] | None = None,
     ) -> str:

@@ -1,8 +1,8 @@
 """`TaskService`: a task of a cluster as others reach it, by Arrow Flight.
 
 A stream is a channel: questions and answers in turn (`array_messages`), each question numbered, so
-that one asked again after a broken connection is not worked on twice (`Answers`). What the task is
-asked for is in `_QUESTIONS`.
+that one asked again after a broken connection is not worked on twice (`ReplyCache`). What the task
+is asked for is in `_QUESTIONS`.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.core.tensor_slice import TensorSlice
 from estimatorkit.core.x64 import x64
-from estimatorkit.distribute.dealing import Deals
+from estimatorkit.distribute.dynamic_sharding import Deals
 from estimatorkit.distribute.tasks.array_messages import SCHEMA, receive, send
 from estimatorkit.distribute.tasks.arrow import flight
-from estimatorkit.distribute.tasks.membership import Members
+from estimatorkit.distribute.tasks.membership import Membership
 from estimatorkit.distribute.tasks.reply_cache import Channels
-from estimatorkit.distribute.tasks.shared_memory import SharedArea
-from estimatorkit.distribute.tasks.staleness import Updates
+from estimatorkit.distribute.tasks.shared_memory import SharedMemory
+from estimatorkit.distribute.tasks.staleness import StalenessTracker
 from estimatorkit.distribute.tasks.task_program import Program, part_of
 from estimatorkit.distribute.tasks.task_protocols import ENDED
 from estimatorkit.runtime.resource_store import ResourceStore
@@ -86,8 +86,8 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         self.channels = Channels()
         self._sweeper: threading.Timer | None = None
         self._sweeping = threading.Lock()
-        self._members = Members()
-        self._updates = Updates()
+        self._members = Membership()
+        self._updates = StalenessTracker()
         self._deals = Deals()
         self._updated = threading.Condition()
         self.stopping = threading.Event()
@@ -127,7 +127,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                     in_order = not context.is_cancelled()  # it is where the connection was cut
                     return
                 if header["ask"] == "share":
-                    inbox, outbox = (SharedArea.open(*each) for each in header["areas"])
+                    inbox, outbox = (SharedMemory.open(*each) for each in header["areas"])
                     if inbox is None or outbox is None:
                         inbox = outbox = None
                 workers.update(filter(None, [header.get("worker")]))
@@ -206,7 +206,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
     ) -> Arrays:
         """Whether the asker's areas can be opened here, which `do_exchange` does."""
-        return [np.array([SharedArea.open(*each) is not None for each in header["areas"]])]
+        return [np.array([SharedMemory.open(*each) is not None for each in header["areas"]])]
 
     def _program(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
@@ -263,7 +263,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         with self._updated:
             if self.told.get("is_ending") and worker not in self._updates.workers:
                 raise self._ended()  # the chief waits for those alone who were there
-            while not self._updates.may_read(worker, bound):
+            while not self._updates.can_start(worker, bound):
                 over()
                 self._updated.wait(_LOOK_SECS)
                 self._give_up_silent()
@@ -341,7 +341,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
     ) -> Arrays:
         """What is told of the training; the header may tell something new ('is_ending',
-        'is_done'). A 'member' whose name is another's hears only that (see `Members`).
+        'is_done'). A 'member' whose name is another's hears only that (see `Membership`).
         """
         with self._news:
             name, process = header["member"]
@@ -423,7 +423,7 @@ def _as_json(value: Any) -> Arrays:
     return [np.frombuffer(json.dumps(value).encode(), np.uint8)]
 
 
-def _send(writer: Any, answer: dict[str, Any], arrays: Arrays, area: SharedArea | None) -> None:
+def _send(writer: Any, answer: dict[str, Any], arrays: Arrays, area: SharedMemory | None) -> None:
     """Sends an answer; where its arrays cannot travel, that is the answer."""
     try:
         send(writer, answer, arrays, area)

@@ -163,12 +163,12 @@ class EarlyStopping(EvaluationHook):
         heard, needed = len(self._evaluations), self._patience.evaluations
         if self._store is None:
             logger.warning(
-                "EarlyStopping has heard of no evaluation: give it to "
+                "EarlyStopping saw no evaluations: give it to "
                 "TrainSpec(hooks=[...]) of train_and_evaluate; Estimator.train does not evaluate."
             )
         elif heard < needed and not self._warned:
             logger.warning(
-                "EarlyStopping waits for %d evaluations without improvement, and has heard of %d: "
+                "EarlyStopping waits for %d evaluations without improvement, but saw %d: "
                 "RunConfig(save_checkpoints_steps=...) and EvalSpec(throttle_secs=...) say how "
                 "often there is one.",
                 *(needed, heard),

@@ -10,7 +10,7 @@ import numpy as np
 from estimatorkit.core.errors import OutOfRangeError, explain
 from estimatorkit.core.nest import flatten, map_structure, pack_sequence_as
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.distribute.replicas.replicas import OthersStopped
+from estimatorkit.distribute.replicas.replicas import PeerStopped
 from estimatorkit.estimator.spec import EstimatorSpec
 from estimatorkit.layers.metrics import mean
 from estimatorkit.runtime.session import Session
@@ -82,7 +82,7 @@ class Evaluation:
                 if done == 0:
                     raise empty_input("evaluation") from error
                 break
-            except OthersStopped:
+            except PeerStopped:
                 break
             done += part.count
             final = part.after

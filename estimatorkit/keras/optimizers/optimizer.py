@@ -33,7 +33,7 @@ from estimatorkit.ops.math import elementwise
 from estimatorkit.ops.variables.initializers import Zeros
 from estimatorkit.train.optimizers import optimizer as train_optimizer
 from estimatorkit.train.optimizers.clip import clip_by_global_norm, clip_by_norm
-from estimatorkit.train.optimizers.deduplicate_slices import sum_repeated_rows
+from estimatorkit.train.optimizers.deduplicate_slices import deduplicate_slices
 from estimatorkit.train.optimizers.optimizer import GradientAndVariable
 
 Transformer = Callable[[list[GradientAndVariable]], Iterable[GradientAndVariable]]
@@ -358,7 +358,7 @@ class Optimizer(Hyperparameters):
         """Applies a gradient of rows that may repeat: these are added up first."""
         rows, taken = handle.shape[0], self._resource_apply_sparse
         if rows is not None and not hasattr(taken, "takes_repeated_rows"):
-            summed = sum_repeated_rows(IndexedSlices(grad, indices), rows)
+            summed = deduplicate_slices(IndexedSlices(grad, indices), rows)
             grad, indices = summed.values, summed.indices
         applied: Operation = self._call_for_step("_resource_apply_sparse", grad, handle, indices)
         return applied

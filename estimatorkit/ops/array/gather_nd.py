@@ -80,7 +80,7 @@ def _infer_gather_nd(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list
 register(
     "GatherNd",
     _gather_nd,
-    beside=True,
+    colocate_with_input=True,
     infer=_infer_gather_nd,
     numpy_kernel=lambda params, indices, batch_dims: _gather_nd(params, indices, batch_dims, np),
     cases=lambda: [

@@ -403,7 +403,7 @@ register(
     infer=_infer_gather,
     gradient=_gather_gradient,
     numpy_kernel=functools.partial(_take, module=np),
-    beside=True,
+    colocate_with_input=True,
     cases=lambda: [
         Case((_SAMPLE, np.array([1, 0, 1], np.int32)), {"axis": 0, "batch_dims": 0}),
         Case((_SAMPLE, np.array([[2], [0]], np.int64)), {"axis": 1, "batch_dims": 0}),

@@ -71,7 +71,7 @@ register(
     where="host",
     context=True,
     pure=False,
-    stays=True,
+    client_only=True,
 )
 
 _EXECUTIONS = "critical_section_executions"

@@ -20,7 +20,6 @@ from jax import lax
 
 from estimatorkit.core import registry
 from estimatorkit.core.builtin_ops import IDENTITY
-from estimatorkit.core.cancellation import FIRST, FIRST_OF_SCALARS, call_number
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import explain
 from estimatorkit.core.function_graph import GraphFunction, take_value
@@ -35,6 +34,7 @@ from estimatorkit.ops.control.scan_vjp import scan
 from estimatorkit.ops.control.while_vjp import while_loop
 from estimatorkit.ops.math.linalg import MATMUL, matrix_product
 from estimatorkit.ops.math.random import random_words
+from estimatorkit.runtime.cancellation import FIRST, FIRST_OF_SCALARS, call_number
 from estimatorkit.runtime.lower import call_function
 from estimatorkit.runtime.random_bits import split_key
 

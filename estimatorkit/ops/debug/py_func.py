@@ -119,8 +119,8 @@ def _infer(inputs: Any, attrs: Any) -> list[Spec]:
     return [Spec(dtype, UNKNOWN) for dtype in attrs["dtypes"]]
 
 
-register("PyFunc", _call, infer=_infer, gradient=None, where="host", pure=False, stays=True)
-register("PyFuncStateless", _call, infer=_infer, gradient=None, where="host", stays=True)
+register("PyFunc", _call, infer=_infer, gradient=None, where="host", pure=False, client_only=True)
+register("PyFuncStateless", _call, infer=_infer, gradient=None, where="host", client_only=True)
 
 
 def py_func(

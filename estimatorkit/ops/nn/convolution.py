@@ -224,7 +224,7 @@ register(
     _convolve,
     infer=_infer,
     accepts="f int32",
-    outside_loops=True,
+    unroll_on_cpu=True,
     cases=lambda: [
         Case(inputs, attrs, _reference(*inputs, **attrs))
         for inputs, attrs in (
@@ -381,7 +381,7 @@ register(
     infer=_of_given_shape(2, batch_of=0),
     accepts="f",
     static=(2,),
-    outside_loops=True,
+    unroll_on_cpu=True,
     cases=_transposed_cases,
 )
 
@@ -425,6 +425,6 @@ register(
     infer=_of_given_shape(1),
     accepts="f",
     static=(1,),
-    outside_loops=True,
+    unroll_on_cpu=True,
     cases=_filter_gradient_cases,
 )

@@ -52,7 +52,7 @@ for _type, _kernel, _infer in (
         where="host",
         context=True,
         pure=False,
-        stays=True,
+        client_only=True,
     )
 
 

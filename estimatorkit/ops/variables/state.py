@@ -281,7 +281,7 @@ register(
     gradient=None,
     context=True,
     pure=False,
-    stays=True,
+    client_only=True,
 )
 register(
     "AssertVariablesInitialized",
@@ -291,7 +291,7 @@ register(
     gradient=None,
     context=True,
     pure=False,
-    stays=True,
+    client_only=True,
 )
 
 

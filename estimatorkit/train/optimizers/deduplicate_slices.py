@@ -19,7 +19,7 @@ from estimatorkit.core.registry import Case, Spec
 from estimatorkit.core.tensor import Tensor
 
 
-def sum_repeated_rows(gradient: IndexedSlices, rows: int) -> IndexedSlices:
+def deduplicate_slices(gradient: IndexedSlices, rows: int) -> IndexedSlices:
     """The gradient with the rows that repeat added up at the first place of each.
 
     Args:
@@ -118,4 +118,4 @@ _HASH_FACTOR = np.uint32(0x9E3779B1)
 """2^32 by the golden ratio, odd (Knuth, volume 3, section 6.4); its powers are the next hashes."""
 
 
-__all__ = ["distinct", "sum_repeated_rows"]
+__all__ = ["distinct", "deduplicate_slices"]

@@ -24,7 +24,7 @@ from estimatorkit.core.replica_context import divided_loss, summed_gradients
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable, trainable_variables
 from estimatorkit.ops.array import array, filling
-from estimatorkit.train.optimizers.deduplicate_slices import sum_repeated_rows
+from estimatorkit.train.optimizers.deduplicate_slices import deduplicate_slices
 from estimatorkit.train.optimizers.slot_creator import create_slot
 
 GradientAndVariable = tuple[Any, Any]
@@ -418,7 +418,7 @@ class Optimizer:
         name = self._nearer(resource, "_apply_sparse")
         rows = var.shape[0]
         if rows is not None and not hasattr(getattr(self, name), "takes_repeated_rows"):
-            grad = sum_repeated_rows(grad, rows)
+            grad = deduplicate_slices(grad, rows)
         applied: Operation = self._call_for_rows(name, grad, var, name == resource)
         return applied
 

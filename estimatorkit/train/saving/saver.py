@@ -26,8 +26,8 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import logger
 from estimatorkit.core.tensor_slice import TensorSlice
 from estimatorkit.core.variables import Variable, global_variables
-from estimatorkit.data.dealt import dealt_states, restore_dealt
 from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
+from estimatorkit.data.sharded_dataset import dealt_states, restore_dealt
 from estimatorkit.layers.feature_column.vocabulary import (
     VOCABULARY_FILES,
     check_vocabulary_fingerprints,
@@ -42,7 +42,7 @@ from estimatorkit.storage.checkpoint import (
     read_contents,
     write_checkpoint,
 )
-from estimatorkit.storage.checkpoint_format import Pieces
+from estimatorkit.storage.checkpoint_format import ShardedTensor
 from estimatorkit.storage.checkpoint_reader import modified
 from estimatorkit.storage.gfile import local_path
 from estimatorkit.storage.retention import CheckpointRotation
@@ -524,8 +524,8 @@ def tensors_to_save(
     Args:
         sess: the session.
         items: variables and others by their names in the checkpoint.
-        may_be_elsewhere: whether variables that other processes hold are given as `Elsewhere`, and
-            those in parts as `Pieces`.
+        may_be_elsewhere: whether variables that other processes hold are given as `RemoteTensor`,
+            and those in parts as `ShardedTensor`.
 
     Raises:
         FailedPreconditionError: a variable has none.
@@ -546,7 +546,7 @@ def tensors_to_save(
         parts = [values[part.op.name] for part in whole]
         if may_be_elsewhere:
             numbered = {f"{name}[{number}]": part for number, part in enumerate(parts)}
-            tensors[name] = Pieces(whole.axis, numbered)
+            tensors[name] = ShardedTensor(whole.axis, numbered)
         else:
             tensors[name] = np.concatenate(parts, whole.axis)
     for name, item in items.items():

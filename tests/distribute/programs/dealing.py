@@ -57,7 +57,7 @@ def main(options: dict[str, Any]) -> None:
 
     def data() -> Any:
         units = tf.data.Dataset.range(options["units"])
-        return distribute.dealt_out(units, elements_of, options["epochs"], seed=5)
+        return distribute.dynamically_sharded(units, elements_of, options["epochs"], seed=5)
 
     def model_fn(features: Any, mode: str) -> Any:
         unit = tf.reshape(features, [1])

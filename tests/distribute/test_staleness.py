@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.scaling import Setting, simulate, synchronous_rate
-from estimatorkit.distribute.tasks.staleness import Updates
+from estimatorkit.distribute.tasks.staleness import StalenessTracker
 
 
 @given(
@@ -16,7 +16,7 @@ from estimatorkit.distribute.tasks.staleness import Updates
 )
 def test_steps_of_workers_in_any_order(turns: list[tuple[str, bool]], bound: int | None) -> None:
     """Each reads, where it may, and updates, or leaves: what others did between is stale."""
-    updates = Updates()
+    updates = StalenessTracker()
     history: list[str] = []  # who has updated
     read_at: dict[str, int] = {}
     steps: dict[str, int] = {}
@@ -33,7 +33,7 @@ def test_steps_of_workers_in_any_order(turns: list[tuple[str, bool]], bound: int
         else:
             ahead = steps.get(worker, 0) - min(steps.values(), default=0)
             may = bound is None or worker not in steps or ahead <= bound
-            assert updates.may_read(worker, bound) == may
+            assert updates.can_start(worker, bound) == may
             if may:
                 updates.read(worker)
                 read_at[worker] = len(history)
@@ -43,21 +43,21 @@ def test_steps_of_workers_in_any_order(turns: list[tuple[str, bool]], bound: int
 
 
 def test_the_slowest_may_always_go_on() -> None:
-    updates = Updates()
+    updates = StalenessTracker()
     for worker in "abc":
         updates.read(worker)
     for _ in range(3):
         updates.updated("a")
         updates.read("a")
-    assert not updates.may_read("a", 2)
-    assert updates.may_read("b", 0)
+    assert not updates.can_start("a", 2)
+    assert updates.can_start("b", 0)
     updates.left("b")
     updates.left("c")  # nobody waits for those who have gone
-    assert updates.may_read("a", 0)
+    assert updates.can_start("a", 0)
 
 
 def test_one_who_was_taken_for_gone_is_level_with_the_slowest_when_it_updates() -> None:
-    updates = Updates()
+    updates = StalenessTracker()
     for worker in "ab":
         updates.read(worker)
     for _ in range(5):
@@ -67,11 +67,11 @@ def test_one_who_was_taken_for_gone_is_level_with_the_slowest_when_it_updates() 
     updates.left("a")  # its connection was cut, in the midst of a step
     updates.updated("a")
     assert updates.workers == {"a": 6, "b": 5}
-    assert updates.may_read("b", 0)
+    assert updates.can_start("b", 0)
 
 
 def test_one_who_comes_late_is_level_with_the_slowest() -> None:
-    updates = Updates()
+    updates = StalenessTracker()
     updates.read("a")
     for _ in range(5):
         updates.updated("a")

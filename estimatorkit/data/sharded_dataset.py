@@ -1,10 +1,9 @@
-"""Data that is given out in units: the elements that a function makes of one unit after the other.
+"""`ShardedDataset`: the elements that a function makes of one unit (shard) after another.
 
-Which unit comes next is said by a `Dealer`: in one process by this one (`OwnDealer`), in a training
-of several processes by what all of them ask (see `distribute.dealing`). There a unit counts as
-trained once all its elements have been used by steps that are done, which the training loop says
-(`report_trained`). Blocks of elements end with their unit, so that no unit is taken before it is
-needed: whoever takes it keeps it from the others.
+A `Dealer` says which unit comes next: `LocalShards` in a single process, a queue that all workers
+share in a cluster (`distribute.dynamic_sharding`). There a unit counts as trained once the steps
+that used its elements are done, which the training loop reports (`report_trained`). Blocks end with
+their unit, so that no unit is taken before it is needed.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ class Dealer(Protocol):
         """Gives back what was taken and is not trained."""
 
 
-class OwnDealer:
+class LocalShards:
     """Gives all units to one: see `Dealer`. Its state is how many it has given.
 
     Args:
@@ -138,7 +137,7 @@ FindDealer: TypeAlias = Callable[[Order, Any], Dealer]
 
 
 @dataclass(frozen=True, eq=False)
-class Dealt(Unary):
+class ShardedDataset(Unary):
     """See the module. `source` are the units, `find_dealer` says who gives them out."""
 
     function: TracedFunction
@@ -176,7 +175,7 @@ class _UnitHasEnded(Exception):
 
 
 class DealtIterator(UnaryIterator):
-    """See `Dealt`. Where units are shared, its position is but the number of elements it has given:
+    """See `ShardedDataset`. Where units are shared, its position is just its count of elements:
     what is still to come is the dealer's to say.
 
     Args:
@@ -217,7 +216,7 @@ class DealtIterator(UnaryIterator):
                 None,
                 explain(
                     "data that is dealt out among several processes goes to the training as it is",
-                    expected="dealt_out(...) as the last step of the input",
+                    expected="dynamically_sharded(...) as the last step of the input",
                     received="another transformation of what it gives",
                     hint="let dataset_of do that: it makes batches of a unit",
                 ),

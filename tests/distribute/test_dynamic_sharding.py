@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from estimatorkit.core.errors import FailedPreconditionError, UnavailableError
-from estimatorkit.data.dealt import Order, Unit
-from estimatorkit.distribute.dealing import ClusterDealer, Dealing, Deals
+from estimatorkit.data.sharded_dataset import Order, Unit
+from estimatorkit.distribute.dynamic_sharding import ClusterDealer, Deals, ShardQueue
 from tests.distribute.processes import Process, Processes
 from tests.distribute.trainings import END_SECS, Training, all_end
 
@@ -32,7 +32,7 @@ class Turns(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.order = Order("data", 5, 3, seed=1)
-        self.dealing = Dealing(self.order)
+        self.dealing = ShardQueue(self.order)
         self.every = {(epoch, index) for epoch in range(3) for index in range(5)}
         self.held: dict[str, list[Unit]] = {}
         self.silent: dict[str, list[Unit]] = {}  # held by workers that are taken for gone
@@ -147,7 +147,7 @@ def test_epochs_have_orders_of_their_own() -> None:
 
 
 def test_the_report() -> None:
-    dealing = Dealing(Order("data", 4, 5, None))
+    dealing = ShardQueue(Order("data", 4, 5, None))
     assert dealing.report() == []
     for _ in range(10):
         unit = dealing.take("a")
@@ -167,16 +167,16 @@ def test_the_report() -> None:
 
 
 def test_more_epochs_go_on_where_fewer_have_ended() -> None:
-    dealing = Dealing(Order("data", 2, 1, None))
+    dealing = ShardQueue(Order("data", 2, 1, None))
     for _ in range(2):
         unit = dealing.take("a")
         assert unit is not None
         dealing.trained("a", [unit])
-    longer = Dealing(Order("data", 2, 2, None))
+    longer = ShardQueue(Order("data", 2, 2, None))
     assert longer.restore(dealing.state())
     assert longer.take("a") == (1, 0)
-    assert not Dealing(Order("data", 2, 1, None)).restore(dealing.state())
-    assert not Dealing(Order("data", 3, 2, None)).restore(dealing.state())
+    assert not ShardQueue(Order("data", 2, 1, None)).restore(dealing.state())
+    assert not ShardQueue(Order("data", 3, 2, None)).restore(dealing.state())
 
 
 def test_processes_with_other_units_are_told_so() -> None:

@@ -14,7 +14,7 @@ from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.iterator_ops import cursor_of
 from estimatorkit.runtime.columns import RaggedColumn
 from estimatorkit.runtime.loop import LocalStepLoop, StepSpec
-from estimatorkit.runtime.partial_batch import in_two_shapes
+from estimatorkit.runtime.partial_batch import in_partial_batches
 from tests.train import toy
 
 STEPS = 36  # six epochs of 42 rows in batches of 8
@@ -106,7 +106,7 @@ def ragged(*lengths: int, width: int = 2) -> RaggedColumn:
 
 def test_runs_and_filled_rows() -> None:
     column = ragged(3, 3, 1, 3, 1, 1)
-    found = in_two_shapes([column, np.ones((6, 4), np.int32)], 8)
+    found = in_partial_batches([column, np.ones((6, 4), np.int32)], 8)
     assert found is not None
     (filled, plain), two = found
     assert filled.shape == (8, 3, 2)
@@ -121,7 +121,7 @@ def test_runs_and_filled_rows() -> None:
 
 
 def test_a_last_run_of_the_first_shape() -> None:
-    found = in_two_shapes([ragged(1, 3, 1)], 3)
+    found = in_partial_batches([ragged(1, 3, 1)], 3)
     assert found is not None
     assert found[1].runs.tolist() == [[[0, 1], [1, 2]], [[2, 3], [3, 3]]]
 
@@ -139,4 +139,4 @@ def test_a_last_run_of_the_first_shape() -> None:
     ids=["plain", "three", "none", "other axis", "strings", "other ranks"],
 )
 def test_what_stays_as_it_is(columns: Any) -> None:
-    assert in_two_shapes(columns, 9) is None
+    assert in_partial_batches(columns, 9) is None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimatorkit.distribute.tasks.membership import SILENT_SECS, Members
+from estimatorkit.distribute.tasks.membership import SILENT_SECS, Membership
 
 
 def test_who_is_silent() -> None:
-    members = Members()
+    members = Membership()
     for name in ("computes", "is there", "has left"):
         assert members.heard(name, "its process", 0.0) is None
     members.left("has left", "its process")
@@ -34,7 +34,7 @@ TURNS = st.lists(
 def test_a_name_is_one_processs_until_it_leaves_or_is_silent(
     turns: list[tuple[str, bool, float]],
 ) -> None:
-    members = Members()
+    members = Membership()
     holder, heard, now = "", 0.0, 0.0
     for process, is_there, seconds in turns:
         now += seconds

@@ -50,7 +50,7 @@ def policy_of_a_new_thread() -> int:
 
 @needs_linux
 def test_patient_threads() -> None:
-    with processors.patient_threads():
+    with processors.batch_scheduling():
         assert policy_of_a_new_thread() == os.SCHED_BATCH
     assert policy_of_a_new_thread() == os.sched_getscheduler(0) == os.SCHED_OTHER
 
@@ -59,7 +59,7 @@ def test_patient_threads() -> None:
 def test_a_policy_that_somebody_chose_is_kept() -> None:
     def work() -> None:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-        with processors.patient_threads():
+        with processors.batch_scheduling():
             found.append(os.sched_getscheduler(0))
         found.append(os.sched_getscheduler(0))
 
@@ -76,5 +76,5 @@ def test_where_the_system_forbids_it(monkeypatch: pytest.MonkeyPatch) -> None:
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "sched_setscheduler", forbidden)
-    with processors.patient_threads():
+    with processors.batch_scheduling():
         assert policy_of_a_new_thread() == os.SCHED_OTHER

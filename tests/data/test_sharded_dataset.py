@@ -1,4 +1,4 @@
-"""`distribute.dealt_out` in one process, and the data's side of a queue that several share."""
+"""`dynamically_sharded` in one process, and the data's side of a queue that several share."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 import estimatorkit as tf
 from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
 from estimatorkit.data.dataset import Dataset
-from estimatorkit.data.dealt import (
-    Dealt,
+from estimatorkit.data.execution.cursor import Cursor
+from estimatorkit.data.sharded_dataset import (
     Order,
+    ShardedDataset,
     Unit,
     begin_anew,
     dealt_states,
@@ -26,9 +27,8 @@ from estimatorkit.data.dealt import (
     report_trained,
     restore_dealt,
 )
-from estimatorkit.data.execution.cursor import Cursor
-from estimatorkit.distribute import dealt_out
-from estimatorkit.distribute.dealing import Dealing
+from estimatorkit.distribute import dynamically_sharded
+from estimatorkit.distribute.dynamic_sharding import ShardQueue
 from estimatorkit.runtime.executor import State
 
 
@@ -45,13 +45,13 @@ def numbers(dataset: Dataset) -> list[int]:
 
 
 def test_units_come_in_their_order_without_a_seed() -> None:
-    found = numbers(dealt_out(Dataset.range(3), three_of, epochs=2))
+    found = numbers(dynamically_sharded(Dataset.range(3), three_of, epochs=2))
     assert found == [0, 1, 2, 10, 11, 12, 20, 21, 22] * 2
 
 
 @pytest.mark.slow
 def test_a_seed_gives_each_epoch_an_order_of_its_own() -> None:
-    data = dealt_out(Dataset.range(20), three_of, epochs=2, seed=3)
+    data = dynamically_sharded(Dataset.range(20), three_of, epochs=2, seed=3)
     found = np.array(numbers(data)).reshape(2, 20, 3)
     assert (found % 10 == [0, 1, 2]).all()
     first, second = (epoch[:, 0] // 10 for epoch in found)
@@ -63,18 +63,20 @@ def test_a_seed_gives_each_epoch_an_order_of_its_own() -> None:
 
 def test_units_may_be_anything_and_give_any_number_of_elements() -> None:
     units = Dataset.from_tensor_slices({"name": ["a", "b", "c"], "count": [2, 0, 1]})
-    data = dealt_out(units, lambda unit: Dataset.from_tensors(unit["name"]).repeat(unit["count"]))
+    data = dynamically_sharded(
+        units, lambda unit: Dataset.from_tensors(unit["name"]).repeat(unit["count"])
+    )
     assert list(data) == [b"a", b"a", b"c"]
 
 
 def test_units_of_unknown_number() -> None:
     units = Dataset.range(10).filter(lambda number: tf.equal(number % 3, 0))
-    assert numbers(dealt_out(units, three_of))[::3] == [0, 30, 60, 90]
-    assert numbers(dealt_out(Dataset.range(0), three_of)) == []
+    assert numbers(dynamically_sharded(units, three_of))[::3] == [0, 30, 60, 90]
+    assert numbers(dynamically_sharded(Dataset.range(0), three_of)) == []
 
 
 def test_what_shuffles_the_units_does_so_for_all_processes_alike() -> None:
-    data = dealt_out(Dataset.range(50).shuffle(50), Dataset.from_tensors)
+    data = dynamically_sharded(Dataset.range(50).shuffle(50), Dataset.from_tensors)
     first, second = numbers(data), numbers(data)
     assert first == second
     assert sorted(first) == list(range(50))
@@ -82,19 +84,21 @@ def test_what_shuffles_the_units_does_so_for_all_processes_alike() -> None:
 
 
 def test_a_shuffle_within_a_unit_differs_from_epoch_to_epoch() -> None:
-    data = dealt_out(Dataset.range(1), lambda unit: Dataset.range(30).shuffle(30, seed=1), epochs=2)
+    data = dynamically_sharded(
+        Dataset.range(1), lambda unit: Dataset.range(30).shuffle(30, seed=1), epochs=2
+    )
     found = numbers(data)
     assert sorted(found[:30]) == sorted(found[30:]) == list(range(30))
     assert found[:30] != found[30:]
 
 
 def test_without_end() -> None:
-    data = dealt_out(Dataset.range(2), three_of, epochs=None)
+    data = dynamically_sharded(Dataset.range(2), three_of, epochs=None)
     assert numbers(data.take(20)) == ([0, 1, 2, 10, 11, 12] * 4)[:20]
 
 
 def test_in_one_process_anything_may_come_after_it() -> None:
-    data = dealt_out(Dataset.range(4), three_of).batch(5).prefetch(1).repeat(2)
+    data = dynamically_sharded(Dataset.range(4), three_of).batch(5).prefetch(1).repeat(2)
     found = [each.tolist() for each in data]
     assert found == [[0, 1, 2, 10, 11], [12, 20, 21, 22, 30], [31, 32]] * 2
 
@@ -103,7 +107,7 @@ def test_in_one_process_anything_may_come_after_it() -> None:
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 27), st.integers(1, 9), st.integers(1, 9))
 def test_a_saved_position_is_gone_on_from(read: int, one: int, other: int) -> None:
-    data = dealt_out(Dataset.range(4), three_of, epochs=2, seed=1)
+    data = dynamically_sharded(Dataset.range(4), three_of, epochs=2, seed=1)
     expected = numbers(data)
     iterator = data.make_block_iterator(0)
     for _ in range(min(read, len(expected)) // one):
@@ -123,7 +127,7 @@ def test_a_saved_position_is_gone_on_from(read: int, one: int, other: int) -> No
 @pytest.mark.slow
 def test_a_training_goes_on_where_it_was(tmp_path: Path) -> None:
     def data() -> Dataset:
-        return dealt_out(
+        return dynamically_sharded(
             Dataset.range(8), lambda unit: three_of(unit).map(lambda x: x % 16), epochs=3, seed=2
         )
 
@@ -146,10 +150,18 @@ def test_a_training_goes_on_where_it_was(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
-        (lambda: dealt_out(Dataset.range(2).repeat(), three_of), ValueError, "no end"),
-        (lambda: dealt_out(Dataset.range(2), lambda unit: unit), TypeError, "must return a"),
-        (lambda: dealt_out(Dataset.range(2), three_of, epochs=-1), InvalidArgumentError, "epochs"),
-        (lambda: dealt_out(Dataset.range(2), three_of, epochs=1.5), TypeError, "epochs"),  # type: ignore[arg-type]
+        (lambda: dynamically_sharded(Dataset.range(2).repeat(), three_of), ValueError, "no end"),
+        (
+            lambda: dynamically_sharded(Dataset.range(2), lambda unit: unit),
+            TypeError,
+            "must return a",
+        ),
+        (
+            lambda: dynamically_sharded(Dataset.range(2), three_of, epochs=-1),
+            InvalidArgumentError,
+            "epochs",
+        ),
+        (lambda: dynamically_sharded(Dataset.range(2), three_of, epochs=1.5), TypeError, "epochs"),  # type: ignore[arg-type]
     ],
 )
 def test_errors(make: Callable[[], Any], error: type[Exception], words: str) -> None:
@@ -170,7 +182,7 @@ class Worker:
 
     is_shared = True
 
-    def __init__(self, dealing: Dealing, name: str) -> None:
+    def __init__(self, dealing: ShardQueue, name: str) -> None:
         self._dealing, self._name = dealing, name
 
     def take(self) -> Unit | None:
@@ -201,16 +213,16 @@ class Session(State):
         units: how many there are.
     """
 
-    def __init__(self, dealing: Dealing, name: str, units: int) -> None:
+    def __init__(self, dealing: ShardQueue, name: str, units: int) -> None:
         super().__init__(tf.Graph())
 
         def find(order: Order, state: Any) -> Worker:
             assert order == dealing.order
             return Worker(dealing, name)
 
-        source = dealt_out(Dataset.range(units), three_of, 1)._plan
-        assert isinstance(source, Dealt)
-        plan = Dealt(
+        source = dynamically_sharded(Dataset.range(units), three_of, 1)._plan
+        assert isinstance(source, ShardedDataset)
+        plan = ShardedDataset(
             source.source, source.function, dealing.order.epochs, dealing.order.seed, "data", find
         )
         self.resources["input"] = Cursor(Dataset(plan), 0, self)
@@ -232,11 +244,11 @@ class Session(State):
 
 
 @pytest.fixture
-def dealing() -> Dealing:
-    return Dealing(Order("data", 5, 1, None))
+def dealing() -> ShardQueue:
+    return ShardQueue(Order("data", 5, 1, None))
 
 
-def test_a_unit_is_taken_when_the_one_before_is_used(dealing: Dealing) -> None:
+def test_a_unit_is_taken_when_the_one_before_is_used(dealing: ShardQueue) -> None:
     one, other = Session(dealing, "one", 5), Session(dealing, "other", 5)
     assert one.elements(3) == [0, 1, 2]
     assert other.elements(2) == [10, 11]
@@ -245,7 +257,7 @@ def test_a_unit_is_taken_when_the_one_before_is_used(dealing: Dealing) -> None:
     assert one.elements(9) == [31, 32]
 
 
-def test_a_unit_is_trained_once_the_steps_with_its_elements_are_done(dealing: Dealing) -> None:
+def test_a_unit_is_trained_once_the_steps_with_its_elements_are_done(dealing: ShardQueue) -> None:
     session = Session(dealing, "one", 5)
     session.elements(4)  # the last one shows that the first unit has ended
     assert dealing.report() == ["epoch 0: 0 of 5 units"]
@@ -260,7 +272,7 @@ def test_a_unit_is_trained_once_the_steps_with_its_elements_are_done(dealing: De
     assert has_more(session) is False
 
 
-def test_who_has_come_to_the_end_waits_for_what_others_hold(dealing: Dealing) -> None:
+def test_who_has_come_to_the_end_waits_for_what_others_hold(dealing: ShardQueue) -> None:
     one, other = Session(dealing, "one", 5), Session(dealing, "other", 5)
     other.elements(1)
     assert len(one.elements(99)) == 12
@@ -274,7 +286,7 @@ def test_who_has_come_to_the_end_waits_for_what_others_hold(dealing: Dealing) ->
     assert dealing.report() == ["epoch 0: 5 of 5 units, 1 given out twice"]
 
 
-def test_who_begins_anew_gives_back_what_it_has_read(dealing: Dealing) -> None:
+def test_who_begins_anew_gives_back_what_it_has_read(dealing: ShardQueue) -> None:
     session = Session(dealing, "one", 5)
     session.elements(4)
     report_trained(session)
@@ -284,7 +296,7 @@ def test_who_begins_anew_gives_back_what_it_has_read(dealing: Dealing) -> None:
     assert dealing.report() == ["epoch 0: 5 of 5 units, 1 given out twice"]
 
 
-def test_a_checkpoint_holds_what_all_have_left(dealing: Dealing) -> None:
+def test_a_checkpoint_holds_what_all_have_left(dealing: ShardQueue) -> None:
     one, other = Session(dealing, "one", 5), Session(dealing, "other", 5)
     one.elements(4)
     other.elements(1)
@@ -307,18 +319,18 @@ def test_a_checkpoint_holds_what_all_have_left(dealing: Dealing) -> None:
     assert has_more(again) is False
 
 
-def test_nothing_comes_after_what_is_shared(dealing: Dealing) -> None:
+def test_nothing_comes_after_what_is_shared(dealing: ShardQueue) -> None:
     session = Session(dealing, "one", 5)
     for data in (lambda plan: plan.batch(2), lambda plan: plan.prefetch(1)):
         with pytest.raises(InvalidArgumentError, match="as the last step of the input"):
             Cursor(data(Dataset(session.cursor._plan)), 0, None).next_element()
 
 
-def test_a_position_of_several_processes_is_begun_anew_by_one(dealing: Dealing) -> None:
+def test_a_position_of_several_processes_is_begun_anew_by_one(dealing: ShardQueue) -> None:
     session = Session(dealing, "one", 5)
     session.elements(5)
-    alone = Cursor(dealt_out(Dataset.range(5), three_of), 0, None)
+    alone = Cursor(dynamically_sharded(Dataset.range(5), three_of), 0, None)
     assert alone.set_state(json.loads(json.dumps(session.cursor.get_state())))
     assert [int(alone.next_element()[0]) for _ in range(15)] == numbers(
-        dealt_out(Dataset.range(5), three_of)
+        dynamically_sharded(Dataset.range(5), three_of)
     )

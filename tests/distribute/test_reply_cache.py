@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from estimatorkit.core.errors import AbortedError, CancelledError
-from estimatorkit.distribute.tasks.reply_cache import Answers, Channels
+from estimatorkit.distribute.tasks.reply_cache import Channels, ReplyCache
 
 attempts = st.lists(st.sampled_from(["question lost", "answer lost"]), max_size=4)
 """What happens to a question before its answer arrives."""
@@ -18,7 +18,7 @@ attempts = st.lists(st.sampled_from(["question lost", "answer lost"]), max_size=
 
 @given(st.lists(attempts, max_size=10))
 def test_each_question_is_worked_on_once(questions: list[list[str]]) -> None:
-    answers, worked_on = Answers(), []
+    answers, worked_on = ReplyCache(), []
 
     def ask(number: int) -> int:
         def work() -> int:
@@ -40,7 +40,7 @@ def test_each_question_is_worked_on_once(questions: list[list[str]]) -> None:
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=6))
 def test_streams_that_ask_the_same_at_once_get_one_answer(streams: list[int]) -> None:
     """Question after question, asked by so many streams, one of which is the newest."""
-    answers, worked_on = Answers(), []
+    answers, worked_on = ReplyCache(), []
     for number, count in enumerate(streams, 1):
         begin = threading.Barrier(count)
         got: list[int] = []
@@ -63,7 +63,7 @@ def test_streams_that_ask_the_same_at_once_get_one_answer(streams: list[int]) ->
 
 
 def test_an_answer_that_is_being_worked_on_is_waited_for() -> None:
-    answers = Answers()
+    answers = ReplyCache()
     at_work, go_on = threading.Event(), threading.Event()
     got: list[str] = []
 
@@ -87,7 +87,7 @@ def test_an_answer_that_is_being_worked_on_is_waited_for() -> None:
 
 
 def test_who_waits_works_himself_where_the_first_gave_up() -> None:
-    answers = Answers()
+    answers = ReplyCache()
     at_work, go_on = threading.Event(), threading.Event()
     raised: list[Exception] = []
 
@@ -117,7 +117,7 @@ def test_who_waits_works_himself_where_the_first_gave_up() -> None:
 
 @given(st.integers(0, 5), st.integers(0, 8))
 def test_only_the_last_question_and_the_next_are_taken(asked: int, number: int) -> None:
-    answers = Answers()
+    answers = ReplyCache()
     for each in range(1, asked + 1):
         answers.answer(each, lambda each=each: each)
     if number in (asked, asked + 1) and number:
@@ -139,7 +139,7 @@ def test_channels_are_kept_while_somebody_may_ask(happened: list[tuple[str, str]
     channels, now, patience = Channels(), 0.0, 2.0
     streams: dict[bytes, int] = {}
     broken: dict[bytes, float] = {}
-    kept: dict[bytes, Answers] = {}
+    kept: dict[bytes, ReplyCache] = {}
     for event, name in happened:
         channel = name.encode()
         if event == "opened":

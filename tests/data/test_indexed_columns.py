@@ -12,7 +12,7 @@ from estimatorkit.core.errors import OutOfRangeError
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.execution.block_iterator import BlockIterator
 from estimatorkit.runtime.columns import RaggedColumn
-from estimatorkit.runtime.indexed_columns import NumberedColumn, as_picked
+from estimatorkit.runtime.indexed_columns import IndexedColumn, materialize
 
 ROWS = 11
 SEED = 3
@@ -59,8 +59,8 @@ def test_numbers_stand_for_the_same_elements(name: str, size: int) -> None:
     assert len(blocks) == len(expected) > 0
     for (block,), columns in zip(blocks, expected, strict=True):
         for array, column in zip(arrays, columns, strict=True):
-            numbered = NumberedColumn(array, block)
-            whole = as_picked(numbered)
+            numbered = IndexedColumn(array, block)
+            whole = materialize(numbered)
             assert len(numbered) == len(whole) == len(column)
             assert isinstance(whole, RaggedColumn) == isinstance(column, RaggedColumn)
             assert numbered.nbytes == whole.nbytes

@@ -1,12 +1,12 @@
-"""Data dealt out among workers by a queue: `dealt_out`, and the state of such a queue.
+"""`dynamically_sharded`: a dataset whose shards workers take from a shared queue.
 
-The queue lives with the first parameter server. It gives out units, (epoch, index), in an order
-that a seed shuffles. What a worker that goes away has taken and not trained is given out again, to
-whoever asks next; so all is trained at least once, and just once where nobody dies. The queue is
-saved with the model's checkpoints, and goes back with the model.
+The queue lives on the first parameter server. It hands out units, (epoch, index), in a seeded
+random order. Units that a lost worker took but did not train are handed out again, so every unit is
+trained at least once, and exactly once if no worker dies. The queue is saved with the model's
+checkpoints and rolls back with the model.
 
-`Dealing` is one queue and `Deals` those of a training: pure state, without a network. `data.dealt`
-is the side of the data.
+`ShardQueue` is one queue, `Deals` all of a training's: pure state without I/O.
+`data.sharded_dataset` is the dataset's side.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from typing import Any
 from estimatorkit.core.errors import FailedPreconditionError, explain
 from estimatorkit.core.log import logger
 from estimatorkit.data.dataset import Dataset
-from estimatorkit.data.dealt import Dealer, Dealt, Order, OwnDealer, Unit
 from estimatorkit.data.parameters import integer
 from estimatorkit.data.plan import INFINITE
+from estimatorkit.data.sharded_dataset import Dealer, LocalShards, Order, ShardedDataset, Unit
 from estimatorkit.data.tracing import trace_function
 from estimatorkit.data.transformations import check_dataset
 from estimatorkit.distribute.tasks.cluster_run import ClusterState
 
 
-def dealt_out(
+def dynamically_sharded(
     units: Dataset,
     dataset_of: Callable[..., Dataset],
     epochs: int | None = 1,
@@ -65,15 +65,15 @@ def dealt_out(
     if units._plan.cardinality == INFINITE:
         raise ValueError(
             explain(
-                "dealt_out(): the units have no end",
+                "dynamically_sharded(): the units have no end",
                 expected="a dataset that ends; epochs=None gives it out again and again",
                 received="an infinite one, by repeat() for example",
             )
         )
     traced = trace_function(dataset_of, units.element_spec)
-    check_dataset("dealt_out", traced.output_spec)
-    times = None if epochs is None else integer("dealt_out(): epochs", epochs, least=0)
-    return Dataset(Dealt(units._plan, traced, times, seed, name, dealer_for))
+    check_dataset("dynamically_sharded", traced.output_spec)
+    times = None if epochs is None else integer("dynamically_sharded(): epochs", epochs, least=0)
+    return Dataset(ShardedDataset(units._plan, traced, times, seed, name, dealer_for))
 
 
 def dealer_for(order: Order, state: Any) -> Dealer:
@@ -85,14 +85,14 @@ def dealer_for(order: Order, state: Any) -> Dealer:
     """
     cluster = state.cluster if isinstance(state, ClusterState) else None
     if getattr(cluster, "dealer", None) is None:
-        return OwnDealer(order)
+        return LocalShards(order)
     return ClusterDealer(order, cluster, state.raise_if_cancelled)
 
 
 # -- the state of a queue
 
 
-class Dealing:
+class ShardQueue:
     """A queue of units: who has which, and what is left.
 
     Args:
@@ -216,10 +216,10 @@ class Deals:
     """The queues of a training, by their names."""
 
     def __init__(self) -> None:
-        self._dealings: dict[str, Dealing] = {}
+        self._dealings: dict[str, ShardQueue] = {}
 
     def answer(self, worker: str, question: Mapping[str, Any]) -> Any:
-        """Answers what a `ClusterDealer` asks, as JSON can hold it.
+        """ReplyCache what a `ClusterDealer` asks, as JSON can hold it.
 
         Args:
             worker: who asks.
@@ -229,7 +229,7 @@ class Deals:
             FailedPreconditionError: others get other units by this name.
         """
         order = Order(**question["order"])
-        dealing = self._dealings.setdefault(order.name, Dealing(order))
+        dealing = self._dealings.setdefault(order.name, ShardQueue(order))
         if dealing.order != order:
             raise _other_units(order, dealing.order)
         match question["do"]:
@@ -285,7 +285,7 @@ def _other_units(wanted: Order, known: Order) -> FailedPreconditionError:
             expected=f"{known.count} units, {known.epochs} epochs, seed {known.seed}",
             received=f"{wanted.count} units, {wanted.epochs} epochs, seed {wanted.seed}",
             hint="do all processes see the same files? Two datasets of one input have two names: "
-            "dealt_out(..., name=...)",
+            "dynamically_sharded(..., name=...)",
         ),
     )
 

@@ -166,9 +166,9 @@ from estimatorkit.core.errors import DeadlineExceededError
 from estimatorkit.distribute.launch import ray_launcher as ray_place
 
 ray_place._TELL_SECS = 0.5
-first = ray_place.RayPlace(1)
+first = ray_place.RayLauncher(1)
 first.open({"chief": 1})
-second = ray_place.RayPlace(1, wait_secs=1)
+second = ray_place.RayLauncher(1, wait_secs=1)
 second._is_connected = True  # to the same Ray, which has one processor
 try:
     second.open({"chief": 1, "ps": 1})
