@@ -292,7 +292,7 @@ def _answer(process: subprocess.Popen[str]) -> str:
 _PARTS = {"parts": parts, "shapes": shapes, "pools": pools, "step": step}
 
 if __name__ == "__main__":
-    from estimatorkit.runtime.malloc_tuning import keep_freed_memory
+    from estimatorkit.runtime.host_tuning import keep_freed_memory
 
     keep_freed_memory()  # as sessions do
     parser = argparse.ArgumentParser(description=__doc__)

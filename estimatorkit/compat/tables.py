@@ -512,7 +512,7 @@ contrib.learn.{datasets.base,python.learn.datasets.base}: .compat.learn_datasets
 python.training.monitored_session:
     .train.sessions.monitored_session: _HookedSession=HookedSession
 python.client.session:
-    .runtime.run_conversions: register_session_run_conversion_functions
+    .runtime.prepared_run: register_session_run_conversion_functions
     .runtime.session: BaseSession=Session
 python.framework.indexed_slices python.framework.ops:
     .core.indexed_slices: IndexedSlicesValue

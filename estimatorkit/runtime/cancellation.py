@@ -1,21 +1,23 @@
-"""Cancelling compiled loops: deadlines, closed sessions and Ctrl-C end a `while_loop` inside XLA.
+"""Ending runs: cancellation of loops, deadlines, and the end of the program.
 
-XLA cannot be interrupted, so a loop asks the host from time to time whether to go on: first after
-`FIRST` iterations, then about every `_INTERVAL` seconds (a host callback takes 0.1 ms, so shorter
-loops pay nothing). Each call of an executable with loops is a `LoopWatch` with a number, which the
-executable takes as an argument and passes to the callback. A loop that was told to stop ends with
-the values that it has; the call then raises what the watch found.
+Python ends a daemon thread when it next asks for the interpreter's lock. A thread that returns from
+XLA does so inside C++ frames that cannot be unwound, and the process aborts. So at exit, daemon
+threads that begin a run are parked, and runs in flight are waited for.
 """
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import signal
+import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -25,6 +27,53 @@ import numpy as np
 from jax import lax
 
 from estimatorkit.core.errors import OpError
+
+# A run that compiles takes seconds; one that hangs must not keep the program.
+_LONGEST_WAIT = 20.0
+_SESSION_FILE = str(Path(__file__).with_name("session.py"))
+
+_sessions: weakref.WeakSet[Any] = weakref.WeakSet()
+_left = threading.Event()
+
+
+def watch(session: Any) -> None:
+    """Has `session.stop_daemons()` called when the program ends."""
+    _sessions.add(session)
+    # Last registered, first called: servers of this process, which wait for the runs that they work
+    # on, are ended by what was registered when they were made.
+    atexit.unregister(_leave)
+    atexit.register(_leave)
+
+
+def park_daemon_threads() -> None:
+    """Does not return to a daemon thread once the program has come to its end."""
+    if _left.is_set() and threading.current_thread().daemon:
+        threading.Event().wait()
+
+
+def _leave() -> None:
+    _left.set()
+    for session in list(_sessions):
+        session.stop_daemons()
+    end = time.monotonic() + _LONGEST_WAIT
+    while time.monotonic() < end and any(
+        _is_running(frame)
+        for thread, frame in sys._current_frames().items()
+        if thread != threading.get_ident()
+    ):
+        time.sleep(0.002)
+
+
+def _is_running(frame: FrameType | None) -> bool:
+    """Whether a thread computes in a run of a session; one that waits for a queue does not."""
+    if frame is None or frame.f_code.co_filename == threading.__file__:
+        return False
+    while frame is not None:
+        if frame.f_code.co_filename == _SESSION_FILE:
+            return True
+        frame = frame.f_back
+    return False
+
 
 FIRST = 256
 """Iterations until a loop asks for the first time."""

@@ -24,7 +24,7 @@ from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.columns import is_aligned
 from estimatorkit.runtime.executor import State, large_constants
-from estimatorkit.runtime.huge_pages import use_huge_pages
+from estimatorkit.runtime.host_tuning import use_huge_pages
 from estimatorkit.runtime.lower import changed_names, segment_function, state_names
 from estimatorkit.runtime.partial_batch import PartialBatches
 from estimatorkit.runtime.plan import Plan, Segment

@@ -34,15 +34,13 @@ from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.tensor_slice import TensorSlice
 from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.cancellation import LoopWatch, cancellable
-from estimatorkit.runtime.huge_pages import use_huge_pages
+from estimatorkit.runtime.host_tuning import keep_freed_memory, use_huge_pages
 from estimatorkit.runtime.lower import changed_names, interpret, segment_function, state_names
-from estimatorkit.runtime.malloc_tuning import keep_freed_memory
 from estimatorkit.runtime.placement import DEFAULT, Placer, default_name, device_named
 from estimatorkit.runtime.plan import Plan, Segment, make_plan
-from estimatorkit.runtime.recompilation import ShapeWatch
 from estimatorkit.runtime.resource_store import ResourceStore
+from estimatorkit.runtime.shape_watch import ShapeWatch, VaryingShapes
 from estimatorkit.runtime.timeline import Trace
-from estimatorkit.runtime.varying_shapes import VaryingShapes
 
 
 class RunPlan(Protocol):

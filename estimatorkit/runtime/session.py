@@ -20,14 +20,20 @@ from estimatorkit.core.conversion import as_array
 from estimatorkit.core.default_session import default_session, get_default_session
 from estimatorkit.core.errors import CancelledError, InvalidArgumentError, explain
 from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.runtime.cancellation import park_daemon_threads, watch
 from estimatorkit.runtime.executor import RunPlan
 from estimatorkit.runtime.lower import trace_segment
 from estimatorkit.runtime.partial_run import PartialRun
 from estimatorkit.runtime.placement import available
-from estimatorkit.runtime.prepared_run import Feeds, Fetches, PreparedRun, structure_key
-from estimatorkit.runtime.run_conversions import converted_feed_keys, converted_feeds
+from estimatorkit.runtime.prepared_run import (
+    Feeds,
+    Fetches,
+    PreparedRun,
+    converted_feed_keys,
+    converted_feeds,
+    structure_key,
+)
 from estimatorkit.runtime.session_config import read_config
-from estimatorkit.runtime.shutdown import park_daemon_threads, watch
 from estimatorkit.runtime.targets import target_of
 from estimatorkit.runtime.timeline import Trace
 

@@ -11,8 +11,8 @@ import pytest
 
 from estimatorkit.core.registry import lookup
 from estimatorkit.core.x64 import x64
-from estimatorkit.runtime import far_rows
-from estimatorkit.runtime.huge_pages import LEAST_BYTES
+from estimatorkit.runtime import host_tuning
+from estimatorkit.runtime.host_tuning import LEAST_BYTES
 
 ROWS = LEAST_BYTES // 256
 
@@ -28,7 +28,7 @@ def table(dtype: Any = np.float32, rows: int = ROWS) -> Any:
 @pytest.mark.parametrize("dtype", [np.float32, jnp.bfloat16, np.float16])
 @pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
 def test_indices_stay_as_they_are(dtype: Any, index_dtype: Any) -> None:
-    fetch = jax.jit(far_rows.fetched)
+    fetch = jax.jit(host_tuning.prefetch_rows)
     one, other = table(dtype), table(dtype)
     for seed in range(10):
         indices = np.random.default_rng(seed).integers(-3, ROWS + 3, (4, 8)).astype(index_dtype)

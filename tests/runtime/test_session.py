@@ -38,8 +38,8 @@ from estimatorkit.ops.math import elementwise, linalg, reduce
 from estimatorkit.ops.variables import session_tensors
 from estimatorkit.runtime import placement
 from estimatorkit.runtime.executor import CompiledSegment
+from estimatorkit.runtime.prepared_run import register_session_run_conversion_functions
 from estimatorkit.runtime.protos import ConfigProto, RunMetadata, RunOptions
-from estimatorkit.runtime.run_conversions import register_session_run_conversion_functions
 from estimatorkit.runtime.session import InteractiveSession, Session
 
 COUNTS: collections.Counter[str] = collections.Counter()

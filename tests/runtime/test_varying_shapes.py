@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
-from estimatorkit.runtime.varying_shapes import LIMIT
+from estimatorkit.runtime.shape_watch import HOST_LIMIT
 
 
 def test_padding_that_is_sliced_off_is_compiled_a_few_times_only() -> None:
@@ -17,10 +17,10 @@ def test_padding_that_is_sliced_off_is_compiled_a_few_times_only() -> None:
         shifted = tf.slice(tf.pad(x * 2.0, amounts), offset, [8, -1])
         total = tf.reduce_sum(shifted * shifted)
         given = np.arange(8.0)[:, None]
-        for shift in range(3 * LIMIT):
+        for shift in range(3 * HOST_LIMIT):
             feeds = {x: given, amounts: [[0, shift], [0, 0]], offset: [shift, 0]}
             assert session.run(total, feeds) == 4 * (np.arange(shift, 8.0) ** 2).sum()
-        assert sum(session.state.compilations.values()) <= LIMIT + 3
+        assert sum(session.state.compilations.values()) <= HOST_LIMIT + 3
 
 
 def test_pictures_of_any_size_that_are_resized_to_one() -> None:
@@ -28,10 +28,10 @@ def test_pictures_of_any_size_that_are_resized_to_one() -> None:
         picture = tf.placeholder(tf.float32, [None, None, 1])
         small = tf.image.resize_images(picture / 2.0, [2, 2])
         total = tf.reduce_sum(small)
-        for more in range(3 * LIMIT):
+        for more in range(3 * HOST_LIMIT):
             value = session.run(total, {picture: np.ones([3 + more, 4, 1])})
             assert value == pytest.approx(2.0)
-        assert sum(session.state.compilations.values()) <= LIMIT + 2
+        assert sum(session.state.compilations.values()) <= HOST_LIMIT + 2
 
 
 @pytest.mark.slow
@@ -42,6 +42,6 @@ def test_models_stay_on_the_device() -> None:
         total = tf.reduce_sum(tf.matmul(x, weights))
         session.run(tf.global_variables_initializer())
         session.state.compilations.clear()
-        for more in range(LIMIT + 2):
+        for more in range(HOST_LIMIT + 2):
             assert session.run(total, {x: np.ones([1 + more, 2])}) == 2 + 2 * more
-        assert sum(session.state.compilations.values()) == LIMIT + 2
+        assert sum(session.state.compilations.values()) == HOST_LIMIT + 2

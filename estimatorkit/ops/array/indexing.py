@@ -34,7 +34,7 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import filling
 from estimatorkit.ops.array.array import expand_dims, reshape, shape
 from estimatorkit.ops.math import elementwise
-from estimatorkit.runtime import far_rows
+from estimatorkit.runtime import host_tuning
 
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
 
@@ -364,7 +364,7 @@ def _infer_gather(inputs: Any, attrs: Any) -> list[Spec]:
 def _take(params: Any, indices: Any, axis: int, batch_dims: int, module: Any = jnp) -> Any:
     if batch_dims == 0:
         if module is jnp and axis == 0:
-            indices = far_rows.fetched(indices, params)
+            indices = host_tuning.prefetch_rows(indices, params)
         return module.take(params, indices, axis=axis, mode="clip")
     if module is np:
         pairs = zip(params, indices, strict=True)

@@ -21,7 +21,7 @@ import numpy as np
 
 from estimatorkit.core import registry
 from estimatorkit.core.registry import Case
-from estimatorkit.runtime import far_rows
+from estimatorkit.runtime import host_tuning
 from estimatorkit.train.optimizers.deduplicate_slices import distinct
 
 Rows = tuple[float, ...]
@@ -95,7 +95,7 @@ class UpdateRule:
                 variable = state[0].at[indices].set(moved, mode="drop")
             return (variable, *slots)
         touched, position = distinct(indices, rows)
-        touched = far_rows.fetched(touched, *state)
+        touched = host_tuning.prefetch_rows(touched, *state)
         summed = jax.ops.segment_sum(values, position, num_segments=indices.shape[0])
         old = [each.at[touched].get(mode="clip") for each in state]
         new = self._step(old, summed, hyperparameters)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.runtime.recompilation import LIMIT
+from estimatorkit.runtime.shape_watch import WARN_LIMIT
 
 
 @pytest.mark.slow
@@ -19,18 +19,18 @@ def test_new_shapes_are_named_once(caplog: pytest.LogCaptureFixture) -> None:
         total = tf.reduce_sum(rows * fixed * tf.get_variable("scale", []))
         session.run(tf.global_variables_initializer())
         with caplog.at_level(logging.WARNING, "estimatorkit"):
-            for count in range(1, LIMIT):
+            for count in range(1, WARN_LIMIT):
                 session.run(total, {rows: np.ones([count, 2]), fixed: [1, 2]})
-            for _ in range(LIMIT):
+            for _ in range(WARN_LIMIT):
                 session.run(total, {rows: np.ones([3, 2]), fixed: [1, 2]})
             assert not caplog.records
-            for count in range(LIMIT, 2 * LIMIT):
+            for count in range(WARN_LIMIT, 2 * WARN_LIMIT):
                 session.run(total, {rows: np.ones([count, 2]), fixed: [1, 2]})
     (record,) = caplog.records
     text = record.getMessage()
-    assert f"compiled {LIMIT} times" in text
-    assert f"rows:0 had {LIMIT} shapes ([1, 2], [2, 2], [3, 2], [4, 2], ...)" in text
-    assert "test_recompilation.py:" in text
+    assert f"compiled {WARN_LIMIT} times" in text
+    assert f"rows:0 had {WARN_LIMIT} shapes ([1, 2], [2, 2], [3, 2], [4, 2], ...)" in text
+    assert "test_shape_watch.py:" in text
     assert "fixed" not in text.split("try:")[0]
     assert "drop_remainder" in text
 
@@ -41,7 +41,7 @@ def test_values_that_decide_shapes_too(caplog: pytest.LogCaptureFixture) -> None
         ones = tf.fill([count + 1], 1.0) * tf.get_variable("scale", [])
         session.run(tf.global_variables_initializer())
         with caplog.at_level(logging.WARNING, "estimatorkit"):
-            for at in range(LIMIT):
+            for at in range(WARN_LIMIT):
                 assert session.run(ones, {count: at}).shape == (at + 1,)
     (record,) = caplog.records
-    assert f"had {LIMIT} values" in record.getMessage()
+    assert f"had {WARN_LIMIT} values" in record.getMessage()

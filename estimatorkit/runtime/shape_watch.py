@@ -1,25 +1,74 @@
-"""Which operations of a device segment the host runs better: those whose shapes, or the values that
-their shapes follow from, differ from run to run.
+"""Recompilations: a warning about many, and the operations that the host should run instead.
 
-XLA compiles a segment for each set of shapes. Pictures of any size that `resize_images` brings to
-one, or a padding by a fed amount that a `slice` takes off again, would be a compilation each.
-NumPy runs such operations at once, and what follows them is compiled once. Operations that depend
-on variables (models rather than their input) stay on the device.
+XLA compiles a segment for each set of shapes. `ShapeWatch` warns once a segment has been compiled
+many times. `VaryingShapes` finds operations on the input whose shapes, or the values that their
+shapes follow from, differ from run to run (images of any size that `resize_images` brings to one):
+NumPy runs these, and what follows them is compiled once. Operations that depend on variables stay
+on the device.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from estimatorkit.core import registry
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.runtime.plan import Segment
 
-LIMIT = 4
+logger = logging.getLogger("estimatorkit")
+
+WARN_LIMIT = 20
+"""So many shapes are no sign of a fault yet: the lengths of sentences, say."""
+
+
+class ShapeWatch:
+    """The compilations of a segment; warns once, when there are `WARN_LIMIT`.
+
+    Args:
+        inputs: tensors whose shapes decide what is compiled.
+        static: tensors whose values do.
+    """
+
+    def __init__(self, inputs: Sequence[Tensor], static: Sequence[Tensor]) -> None:
+        self._tensors = [(tensor, "shapes") for tensor in inputs]
+        self._tensors += [(tensor, "values") for tensor in static]
+        self._seen: list[list[Any]] = []
+
+    def add(self, inputs: Sequence[Any], static: Sequence[NDArray[Any]]) -> None:
+        """Notes one more compilation, for these inputs."""
+        if len(self._seen) < WARN_LIMIT:
+            shapes = [str(list(np.shape(value))) for value in inputs]
+            self._seen.append([*shapes, *(str(value.tolist()) for value in static)])
+            if len(self._seen) == WARN_LIMIT:
+                self._warn()
+
+    def _warn(self) -> None:
+        lines = []
+        for (tensor, what), seen in zip(self._tensors, zip(*self._seen, strict=True), strict=True):
+            different = list(dict.fromkeys(seen))
+            if len(different) > 1:
+                some = ", ".join(different[:4])
+                lines.append(
+                    f"  {tensor.name} had {len(different)} {what} ({some}, ...), "
+                    f"made at {tensor.op.source}"
+                )
+        if lines:
+            logger.warning(
+                "A part of the graph was compiled %d times:\n%s\n"
+                "  try: keep shapes fixed (pad batches, Dataset.batch(drop_remainder=True), "
+                "multiply by a mask instead of tf.boolean_mask)",
+                WARN_LIMIT,
+                "\n".join(lines),
+            )
+
+
+HOST_LIMIT = 4
 """So many sets of shapes are compiled before operations go to the host."""
 
 
@@ -31,7 +80,7 @@ class VaryingShapes:
         self._first: dict[Tensor, Any] = {}
         self._varying: set[Tensor] = set()
         self._compilations = 0
-        self._judged = LIMIT
+        self._judged = HOST_LIMIT
         self._static = set(segment.static_inputs)
 
     def add(self, values: Mapping[Tensor, Any]) -> None:
