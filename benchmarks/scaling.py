@@ -4,7 +4,7 @@
 
 Workers compute, then exchange with every server: the update of this step and the read for the next
 in one message, or in two. Servers answer one message at a time; what is stale, and who waits under
-a bound, is decided by the very class that the servers have (`distribute.tasks.staleness.StalenessTracker`).
+a bound, is decided by the very class that the servers have (`StalenessTracker`).
 Times are the constants below, measured on one machine by `clusters.py`, and networks as they are
 sold; the spread of a worker's steps is log-normal. The model is that of `mnist_dnn` unless said
 otherwise.
