@@ -69,7 +69,11 @@ _PLACES: dict[str, str] = {
     # Variables
     **names(
         f"{_CORE}.variables",
-        "Variable all_variables assert_variables_initialized assign assign_add assign_sub",
+        "Variable assign assign_add assign_sub",
+    ),
+    **names(
+        "estimatorkit.ops.variables.variable_collections",
+        "all_variables assert_variables_initialized",
         "global_variables global_variables_initializer is_variable_initialized local_variables",
         "local_variables_initializer model_variables moving_average_variables",
         "report_uninitialized_variables tables_initializer trainable_variables",

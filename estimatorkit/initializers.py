@@ -15,7 +15,7 @@ _PLACES = {
         "uniform_unit_scaling=UniformUnitScaling variance_scaling=VarianceScaling zeros=Zeros",
     ),
     **names(
-        "estimatorkit.core.variables",
+        "estimatorkit.ops.variables.variable_collections",
         "tables_initializer global_variables=global_variables_initializer",
         "local_variables=local_variables_initializer variables=variables_initializer",
     ),

@@ -149,7 +149,7 @@ contrib.image{,.python.ops.image_ops}: .compat.contrib.image
 contrib.crf: .compat.contrib.crf
 contrib.framework: .compat.contrib.variables .compat.contrib.tensor_util .train .
     nest = .core.nest
-    .core.variables: global_variables local_variables model_variables
+    .ops.variables.variable_collections: global_variables local_variables model_variables
     .compat.arg_scope: add_arg_scope arg_scope arg_scope_func_key arg_scoped_arguments
         current_arg_scope has_arg_scope
     .ops.control.control_flow: smart_cond smart_constant_value=constant_bool

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from estimatorkit.core import builtin_ops, late_bound, registry
+from estimatorkit.core import late_bound, registry
 from estimatorkit.core.conversion import as_array, convert_to_tensor, make
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import DType, as_dtype
@@ -22,7 +22,6 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.late_bound import variable_updates
-from estimatorkit.core.replica_context import over_replicas
 from estimatorkit.core.shapes import ShapeOfDimensions, TensorShape, as_shape
 from estimatorkit.core.tensor import Operation, Operators, Reference, Tensor
 from estimatorkit.core.variable_options import (
@@ -32,6 +31,31 @@ from estimatorkit.core.variable_options import (
     validated,
 )
 from estimatorkit.core.variable_options import SaveSliceInfo as SaveSliceInfo
+from estimatorkit.distribute.replica_context import over_replicas
+
+
+def _changes_rows(kind: str, what: str) -> Callable[..., Tensor]:
+    """A method `scatter_*` that changes rows."""
+
+    def method(
+        self: Variable, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        return variable_updates.scatter_rows(kind, self, sparse_delta, name)
+
+    method.__name__ = f"scatter_{kind.lower()}"
+    method.__doc__ = f"An operation that {what}; its output is the new value."
+    return method
+
+
+def _changes_slices(kind: str, what: str) -> Callable[..., Tensor]:
+    """A method `scatter_nd_*` that changes slices."""
+
+    def method(self: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        return variable_updates.scatter(f"Nd{kind}", self, indices, updates, name)
+
+    method.__name__ = f"scatter_nd_{kind.lower()}"
+    method.__doc__ = f"An operation that {what} slices; see the function `{method.__name__}`."
+    return method
 
 
 class Variable(Operators, metaclass=CreatedByScopes):
@@ -398,67 +422,18 @@ class Variable(Operators, metaclass=CreatedByScopes):
         """The value before an operation that adds 1; see the function `count_up_to`."""
         return variable_updates.count_up_to(self, limit)
 
-    def scatter_update(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Tensor:
-        """An operation that sets rows to those of `IndexedSlices`; its output is the new value."""
-        return variable_updates.scatter_rows("Update", self, sparse_delta, name)
-
-    def scatter_add(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Tensor:
-        """An operation that adds rows; see `scatter_update`."""
-        return variable_updates.scatter_rows("Add", self, sparse_delta, name)
-
-    def scatter_sub(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Tensor:
-        """An operation that subtracts rows; see `scatter_update`."""
-        return variable_updates.scatter_rows("Sub", self, sparse_delta, name)
-
-    def scatter_mul(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Tensor:
-        """An operation that multiplies rows; see `scatter_update`."""
-        return variable_updates.scatter_rows("Mul", self, sparse_delta, name)
-
-    def scatter_div(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Tensor:
-        """An operation that divides rows; see `scatter_update`."""
-        return variable_updates.scatter_rows("Div", self, sparse_delta, name)
-
-    def scatter_min(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Tensor:
-        """An operation that lowers rows to those given; see `scatter_update`."""
-        return variable_updates.scatter_rows("Min", self, sparse_delta, name)
-
-    def scatter_max(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Tensor:
-        """An operation that raises rows to those given; see `scatter_update`."""
-        return variable_updates.scatter_rows("Max", self, sparse_delta, name)
-
-    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-        """An operation that sets slices; see the function `scatter_nd_update`."""
-        return variable_updates.scatter("NdUpdate", self, indices, updates, name)
-
-    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-        """An operation that adds slices; see the function `scatter_nd_update`."""
-        return variable_updates.scatter("NdAdd", self, indices, updates, name)
-
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-        """An operation that subtracts slices; see the function `scatter_nd_update`."""
-        return variable_updates.scatter("NdSub", self, indices, updates, name)
-
-    def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-        """An operation that raises slices; see the function `scatter_nd_update`."""
-        return variable_updates.scatter("NdMax", self, indices, updates, name)
-
-    def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-        """An operation that lowers slices; see the function `scatter_nd_update`."""
-        return variable_updates.scatter("NdMin", self, indices, updates, name)
+    scatter_update = _changes_rows("Update", "sets rows to those of `IndexedSlices`")
+    scatter_add = _changes_rows("Add", "adds rows of `IndexedSlices`")
+    scatter_sub = _changes_rows("Sub", "subtracts rows of `IndexedSlices`")
+    scatter_mul = _changes_rows("Mul", "multiplies rows by those of `IndexedSlices`")
+    scatter_div = _changes_rows("Div", "divides rows by those of `IndexedSlices`")
+    scatter_min = _changes_rows("Min", "lowers rows to those of `IndexedSlices`")
+    scatter_max = _changes_rows("Max", "raises rows to those of `IndexedSlices`")
+    scatter_nd_update = _changes_slices("Update", "sets")
+    scatter_nd_add = _changes_slices("Add", "adds to")
+    scatter_nd_sub = _changes_slices("Sub", "subtracts from")
+    scatter_nd_max = _changes_slices("Max", "raises")
+    scatter_nd_min = _changes_slices("Min", "lowers")
 
     def batch_scatter_update(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
@@ -538,98 +513,3 @@ def assign_sub(
 ) -> Tensor:
     """`ref.assign_sub(value)`."""
     return ref.assign_sub(value, name=name)
-
-
-# -- collections of variables
-
-
-def global_variables(scope: str | None = None) -> list[Variable]:
-    """The variables that checkpoints hold.
-
-    Args:
-        scope: a regular expression; only those whose name it matches.
-    """
-    return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
-
-
-def local_variables(scope: str | None = None) -> list[Variable]:
-    """The variables that checkpoints leave out, such as counters of an evaluation."""
-    return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
-
-
-def trainable_variables(scope: str | None = None) -> list[Variable]:
-    """The variables that optimizers change by default."""
-    return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
-
-
-def model_variables(scope: str | None = None) -> list[Variable]:
-    """The variables in the collection MODEL_VARIABLES."""
-    return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
-
-
-def moving_average_variables(scope: str | None = None) -> list[Variable]:
-    """The variables that have moving averages."""
-    return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
-
-
-def all_variables() -> list[Variable]:
-    """`global_variables()` by its older name."""
-    return global_variables()
-
-
-def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> Operation:
-    """An operation that gives the variables their initial values."""
-    group: Operation = builtin_ops.group(
-        *[variable.initializer for variable in var_list], name=name
-    )
-    return group
-
-
-def global_variables_initializer() -> Operation:
-    """An operation that initializes `global_variables()`."""
-    return variables_initializer(global_variables())
-
-
-def local_variables_initializer() -> Operation:
-    """An operation that initializes `local_variables()`."""
-    return variables_initializer(local_variables())
-
-
-def tables_initializer(name: str = "init_all_tables") -> Operation:
-    """An operation that runs those in the collection TABLE_INITIALIZERS."""
-    initializers = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
-    group: Operation = builtin_ops.group(*initializers, name=name)
-    return group
-
-
-def is_variable_initialized(variable: Variable) -> Tensor:
-    """A bool tensor: whether the variable has a value in the session."""
-    return make("VarIsInitializedOp", {}, {"variable": variable.op.name})
-
-
-def report_uninitialized_variables(
-    var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
-) -> Tensor:
-    """The names of the variables without a value in the session: a vector of strings.
-
-    Args:
-        var_list: the variables asked about; the global and local ones by default.
-        name: the operation's name.
-    """
-    variables = [*global_variables(), *local_variables()] if var_list is None else var_list
-    names = tuple(variable.op.name for variable in variables)
-    return make("ReportUninitializedVariables", {}, {"variables": names}, name)
-
-
-def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> Operation | None:
-    """An operation that raises `FailedPreconditionError` where a variable has no value yet; None
-    where there are no variables.
-
-    Args:
-        var_list: the variables asked about; the global and local ones by default.
-    """
-    variables = [*global_variables(), *local_variables()] if var_list is None else var_list
-    names = tuple(variable.op.name for variable in variables)
-    if not names:
-        return None
-    return registry.apply("AssertVariablesInitialized", (), {"variables": names})

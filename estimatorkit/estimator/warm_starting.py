@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.log import logger
-from estimatorkit.core.variables import global_variables
+from estimatorkit.ops.variables.variable_collections import global_variables
 from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.saving.initializing import starts_from_checkpoint, warm_start
 from estimatorkit.train.sessions.scaffold import Scaffold

@@ -18,13 +18,15 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.core.variables import trainable_variables as all_trainable_variables
 from estimatorkit.estimator.serving.export_outputs import ExportOutput, PredictOutput
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.keras.optimizers.optimizer import Optimizer as KerasOptimizer
 from estimatorkit.layers.metrics.streaming import Metric
 from estimatorkit.ops.files import summary
 from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.variables.variable_collections import (
+    trainable_variables as all_trainable_variables,
+)
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.hooks.records import on_demand
 from estimatorkit.train.optimizers.optimizer import Optimizer, part_of_mean

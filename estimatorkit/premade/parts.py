@@ -17,7 +17,6 @@ from estimatorkit.core import builtin_ops
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.core.variables import trainable_variables
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
@@ -25,6 +24,7 @@ from estimatorkit.keras.optimizers.optimizer import Optimizer as KerasOptimizer
 from estimatorkit.layers.feature_column import FeatureColumn
 from estimatorkit.ops.files import summary
 from estimatorkit.ops.nn.normalization import zero_fraction
+from estimatorkit.ops.variables.variable_collections import trainable_variables
 from estimatorkit.premade.head import Head, Version
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.hooks.records import on_demand

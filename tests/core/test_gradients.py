@@ -14,10 +14,11 @@ from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import float32, float64, int32
 from estimatorkit.core.gradients import IndexedSlices, gradients
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.variables import Variable, global_variables_initializer
+from estimatorkit.core.variables import Variable
 from estimatorkit.ops.array import indexing, joining
 from estimatorkit.ops.math import elementwise, linalg, reduce
 from estimatorkit.ops.nn import nn
+from estimatorkit.ops.variables.variable_collections import global_variables_initializer
 from estimatorkit.runtime.session import Session
 
 

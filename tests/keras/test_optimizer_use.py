@@ -11,12 +11,13 @@ import pytest
 
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.variables import Variable, global_variables_initializer
+from estimatorkit.core.variables import Variable
 from estimatorkit.keras import optimizers
 from estimatorkit.keras.optimizers import schedules
 from estimatorkit.layers.engine.sessions import session_of, set_values
 from estimatorkit.ops.array import indexing
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.variables.variable_collections import global_variables_initializer
 from estimatorkit.runtime.session import Session
 from estimatorkit.storage.checkpoint import list_variables
 from estimatorkit.train.global_steps import get_or_create_global_step

@@ -12,11 +12,15 @@ from numpy.typing import NDArray
 
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.variables import Variable, global_variables, global_variables_initializer
+from estimatorkit.core.variables import Variable
 from estimatorkit.keras import optimizers
 from estimatorkit.keras.optimizers import schedules
 from estimatorkit.ops.array import indexing
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.variables.variable_collections import (
+    global_variables,
+    global_variables_initializer,
+)
 from estimatorkit.ops.variables.variable_scope import get_variable
 from estimatorkit.runtime.session import Session
 from estimatorkit.train.optimizers import optimizers as train_optimizers

@@ -12,14 +12,14 @@ from estimatorkit.core import builtin_ops
 from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.variables import (
+from estimatorkit.ops.math import reduce
+from estimatorkit.ops.nn import nn
+from estimatorkit.ops.variables.initializers import Constant
+from estimatorkit.ops.variables.variable_collections import (
     global_variables,
     global_variables_initializer,
     trainable_variables,
 )
-from estimatorkit.ops.math import reduce
-from estimatorkit.ops.nn import nn
-from estimatorkit.ops.variables.initializers import Constant
 from estimatorkit.ops.variables.variable_scope import variable_scope
 from estimatorkit.runtime.session import Session
 

@@ -10,8 +10,8 @@ import pytest
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.variables import global_variables, trainable_variables
 from estimatorkit.layers import feature_column as fc
+from estimatorkit.ops.variables.variable_collections import global_variables, trainable_variables
 from estimatorkit.runtime.session import Session
 
 A = np.array([1.0, 2.0, 3.0], np.float32)

@@ -16,11 +16,11 @@ from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.variables import local_variables
 from estimatorkit.layers import metrics
 from estimatorkit.layers.metrics.classes import matrix_of
 from estimatorkit.layers.metrics.streaming import Metric
 from estimatorkit.layers.metrics.thresholds import counts_at, even_thresholds
+from estimatorkit.ops.variables.variable_collections import local_variables
 from estimatorkit.runtime.session import Session
 from tests.golden.snippets_metrics import ARRAYS, V1, look_at
 

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.variables import Variable, global_variables_initializer
+from estimatorkit.core.variables import Variable
 from estimatorkit.layers.engine import policy
 from estimatorkit.layers.engine.policy import AutoCastVariable, Policy, as_policy, autocast
 from estimatorkit.ops.array import indexing
 from estimatorkit.ops.math import reduce
+from estimatorkit.ops.variables.variable_collections import global_variables_initializer
 from estimatorkit.runtime.session import Session
 from estimatorkit.train.optimizers.optimizers import AdamOptimizer
 

@@ -13,10 +13,10 @@ import pytest
 import estimatorkit.compat.v1 as tf
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.variables import global_variables_initializer
 from estimatorkit.keras import layers
 from estimatorkit.layers.recurrent import recurrent_v1
 from estimatorkit.ops.math import reduce
+from estimatorkit.ops.variables.variable_collections import global_variables_initializer
 from estimatorkit.runtime.session import Session
 from tests.golden.snippets_recurrent import (
     BATCH,

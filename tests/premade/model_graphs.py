@@ -10,9 +10,13 @@ import numpy as np
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variables import global_variables, local_variables, trainable_variables
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
+from estimatorkit.ops.variables.variable_collections import (
+    global_variables,
+    local_variables,
+    trainable_variables,
+)
 from estimatorkit.runtime.session import Session
 from estimatorkit.train.checks import step_checks
 from estimatorkit.train.global_steps import get_or_create_global_step

@@ -15,12 +15,15 @@ import estimatorkit
 from estimatorkit.compat import estimators as version_1
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph, get_default_graph
-from estimatorkit.core.variables import global_variables_initializer, trainable_variables
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.layers.feature_column import numeric_column
 from estimatorkit.ops.variables.partitioned_variables import fixed_size_partitioner
+from estimatorkit.ops.variables.variable_collections import (
+    global_variables_initializer,
+    trainable_variables,
+)
 from estimatorkit.premade import baseline, dnn, linear
 from estimatorkit.runtime.session import Session
 from estimatorkit.train.global_steps import get_or_create_global_step

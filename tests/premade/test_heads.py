@@ -15,16 +15,16 @@ from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.sparse_tensor import SparseTensorValue
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variables import (
-    Variable,
-    global_variables_initializer,
-    local_variables,
-)
+from estimatorkit.core.variables import Variable
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.keras.optimizers.optimizer import Optimizer as KerasOptimizer
 from estimatorkit.layers.feature_column import numeric_column
 from estimatorkit.ops.array import filling
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.variables.variable_collections import (
+    global_variables_initializer,
+    local_variables,
+)
 from estimatorkit.premade.classification_heads import BinaryClassHead, MultiClassHead
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.multi_label_head import MultiLabelHead

@@ -21,10 +21,10 @@ import estimatorkit.compat.v1 as tf_v1
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.errors import InvalidArgumentError, NotFoundError
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.variables import local_variables, trainable_variables
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import ModeKeys
+from estimatorkit.ops.variables.variable_collections import local_variables, trainable_variables
 from estimatorkit.runtime.session import Session
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.optimizers.optimizers import AdamOptimizer

@@ -12,9 +12,9 @@ import estimatorkit as tf
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.sparse_tensor import SparseTensor
-from estimatorkit.core.variables import local_variables
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.spec import ModeKeys
+from estimatorkit.ops.variables.variable_collections import local_variables
 from estimatorkit.premade.rnn import RNNClassifier, RNNEstimator
 from estimatorkit.premade.sequential_head import SequentialHeadWrapper
 from estimatorkit.runtime.session import Session

@@ -11,12 +11,7 @@ from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.sparse_tensor import SparseTensor
-from estimatorkit.core.variables import (
-    Variable,
-    global_variables,
-    global_variables_initializer,
-    local_variables,
-)
+from estimatorkit.core.variables import Variable
 from estimatorkit.estimator.serving.export_outputs import (
     ClassificationOutput,
     PredictOutput,
@@ -27,6 +22,11 @@ from estimatorkit.keras import optimizers as keras_optimizers
 from estimatorkit.layers import metrics
 from estimatorkit.ops.array import filling, joining
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.variables.variable_collections import (
+    global_variables,
+    global_variables_initializer,
+    local_variables,
+)
 from estimatorkit.premade.classification_heads import BinaryClassHead, MultiClassHead
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.multi_head import MultiHead

@@ -12,8 +12,9 @@ from estimatorkit.core.conversion import constant
 from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.variables import Variable, global_variables_initializer
+from estimatorkit.core.variables import Variable
 from estimatorkit.ops.array import indexing
+from estimatorkit.ops.variables.variable_collections import global_variables_initializer
 from estimatorkit.runtime.session import Session
 from estimatorkit.train.optimizers.clip import clip_by_global_norm, clip_by_norm, global_norm
 from estimatorkit.train.optimizers.optimizers import GradientDescentOptimizer

@@ -14,9 +14,10 @@ from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variables import Variable, global_variables_initializer
+from estimatorkit.core.variables import Variable
 from estimatorkit.ops.array import indexing
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.variables.variable_collections import global_variables_initializer
 from estimatorkit.runtime.session import Session
 from estimatorkit.storage.checkpoint import load_variable
 from estimatorkit.train.global_steps import get_or_create_global_step

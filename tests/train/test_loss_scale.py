@@ -10,15 +10,15 @@ import pytest
 
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.variables import (
-    Variable,
-    global_variables,
-    global_variables_initializer,
-)
+from estimatorkit.core.variables import Variable
 from estimatorkit.keras import mixed_precision, optimizers
 from estimatorkit.keras.mixed_precision import experimental
 from estimatorkit.ops.array import indexing
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.variables.variable_collections import (
+    global_variables,
+    global_variables_initializer,
+)
 from estimatorkit.runtime.session import Session
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.optimizers import loss_scale

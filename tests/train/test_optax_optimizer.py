@@ -12,9 +12,10 @@ import optax
 import pytest
 
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.variables import Variable, global_variables_initializer
+from estimatorkit.core.variables import Variable
 from estimatorkit.ops.array import indexing
 from estimatorkit.ops.math import reduce
+from estimatorkit.ops.variables.variable_collections import global_variables_initializer
 from estimatorkit.ops.variables.variable_scope import get_variable
 from estimatorkit.runtime.session import Session
 from estimatorkit.train.global_steps import get_or_create_global_step

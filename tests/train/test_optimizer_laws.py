@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.variables import Variable, global_variables_initializer
+from estimatorkit.core.variables import Variable
 from estimatorkit.core.x64 import x64
 from estimatorkit.keras import optimizers as keras
 from estimatorkit.ops.array import indexing
 from estimatorkit.ops.math import reduce
+from estimatorkit.ops.variables.variable_collections import global_variables_initializer
 from estimatorkit.runtime.session import Session
 from estimatorkit.train.optimizers import (
     contrib_optimizers,

@@ -17,11 +17,15 @@ from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.graph import Graph, control_dependencies
 from estimatorkit.core.tensor import Operation
-from estimatorkit.core.variables import Variable, global_variables, global_variables_initializer
+from estimatorkit.core.variables import Variable
 from estimatorkit.core.x64 import x64
 from estimatorkit.ops.array import filling, indexing
 from estimatorkit.ops.math import elementwise, reduce
 from estimatorkit.ops.variables.initializers import Constant, Zeros
+from estimatorkit.ops.variables.variable_collections import (
+    global_variables,
+    global_variables_initializer,
+)
 from estimatorkit.ops.variables.variable_scope import get_variable, variable_scope
 from estimatorkit.runtime.session import Session
 from estimatorkit.train.global_steps import get_or_create_global_step

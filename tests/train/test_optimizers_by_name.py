@@ -10,9 +10,10 @@ import pytest
 
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.variables import Variable, global_variables_initializer
+from estimatorkit.core.variables import Variable
 from estimatorkit.ops.array import indexing
 from estimatorkit.ops.math import reduce
+from estimatorkit.ops.variables.variable_collections import global_variables_initializer
 from estimatorkit.runtime.session import Session
 from estimatorkit.train.optimizers.optimizers import (
     AdagradOptimizer,

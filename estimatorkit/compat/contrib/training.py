@@ -15,11 +15,11 @@ from estimatorkit.core.graph import control_dependencies, get_collection, get_de
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.log import logger
-from estimatorkit.core.variables import trainable_variables
 from estimatorkit.interop.summary_writer import FileWriterCache
 from estimatorkit.ops.debug.debug import check_numerics as checked_numerics
 from estimatorkit.ops.files import summary
 from estimatorkit.ops.variables.initializers import Zeros
+from estimatorkit.ops.variables.variable_collections import trainable_variables
 from estimatorkit.ops.variables.variable_scope import get_variable
 from estimatorkit.storage.checkpoint_reader import checkpoints_iterator
 from estimatorkit.train.global_steps import get_or_create_global_step, global_step

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NoReturn
 
-from estimatorkit.core import replica_context
 from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.errors import UnimplementedError, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.distribute import replica_context
 from estimatorkit.distribute.replicas.replicas import Replicas
 from estimatorkit.ops.control.collectives import all_gather, all_reduce
 

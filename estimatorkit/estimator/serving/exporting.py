@@ -28,7 +28,6 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import logger
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor, as_operation
-from estimatorkit.core.variables import global_variables_initializer
 from estimatorkit.estimator.serving import exported_files as files
 from estimatorkit.estimator.serving.example_requests import sample_inputs
 from estimatorkit.estimator.serving.predictor import Predictor
@@ -38,6 +37,7 @@ from estimatorkit.estimator.serving.serving_signatures import export_outputs, ma
 from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.estimator.warm_starting import not_trained
 from estimatorkit.layers.engine.call_record import set_learning_phase
+from estimatorkit.ops.variables.variable_collections import global_variables_initializer
 from estimatorkit.runtime.session import Session
 from estimatorkit.storage.atomic_files import os_errors, sync_file, temporary_beside
 from estimatorkit.storage.checkpoint_format import write_contents

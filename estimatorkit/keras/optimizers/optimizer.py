@@ -21,9 +21,9 @@ from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import Graph, get_default_graph, is_within_as_default
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.log import logger
-from estimatorkit.core.replica_context import summed_gradients
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
+from estimatorkit.distribute.replica_context import summed_gradients
 from estimatorkit.keras.optimizers.hyperparameters import Hyperparameters, is_number
 from estimatorkit.keras.optimizers.schedules import LearningRateSchedule
 from estimatorkit.keras.optimizers.schedules import deserialize as deserialize_schedule

@@ -14,8 +14,9 @@ import numpy as np
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.variables import Variable, variables_initializer
+from estimatorkit.core.variables import Variable
 from estimatorkit.layers.engine.call_record import record_of
+from estimatorkit.ops.variables.variable_collections import variables_initializer
 from estimatorkit.runtime.session import Session
 
 

@@ -16,8 +16,8 @@ from estimatorkit.core.dtypes import float32, float64
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.replica_context import note_loss_reduction
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.distribute.replica_context import note_loss_reduction
 from estimatorkit.layers.weighting import aligned
 from estimatorkit.ops.array import array, filling
 from estimatorkit.ops.math import elementwise, reduce

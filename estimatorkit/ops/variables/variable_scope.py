@@ -22,13 +22,13 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.variable_options import validated
-from estimatorkit.core.variables import (
-    Variable,
+from estimatorkit.core.variables import Variable
+from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable
+from estimatorkit.ops.variables.variable_collections import (
     global_variables,
     local_variables,
     trainable_variables,
 )
-from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable
 from estimatorkit.ops.variables.variable_store import VariableStore
 
 

@@ -19,9 +19,9 @@ from estimatorkit.core.dtypes import float32, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.replica_context import replica_context, summed_gradients
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
+from estimatorkit.distribute.replica_context import replica_context, summed_gradients
 from estimatorkit.ops.array import indexing, joining
 from estimatorkit.ops.control.control_flow import cond
 from estimatorkit.ops.math import elementwise, reduce

@@ -8,7 +8,8 @@ from typing import Any
 from estimatorkit.core.builtin_ops import group
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Operation
-from estimatorkit.core.variables import Variable, global_variables
+from estimatorkit.core.variables import Variable
+from estimatorkit.ops.variables.variable_collections import global_variables
 from estimatorkit.train.optimizers.moving_averages import ExponentialMovingAverage
 from estimatorkit.train.optimizers.optimizer import GradientAndVariable, Optimizer
 from estimatorkit.train.optimizers.wrapping_optimizer import WrappingOptimizer

@@ -15,18 +15,18 @@ from estimatorkit.core.dtypes import bfloat16, float16, float32, float64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.replica_context import over_replicas
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.core.variables import (
-    Variable,
-    global_variables,
-    moving_average_variables,
-    trainable_variables,
-)
+from estimatorkit.core.variables import Variable
+from estimatorkit.distribute.replica_context import over_replicas
 from estimatorkit.ops.array.filling import zeros
 from estimatorkit.ops.math.elementwise import cast, div, minimum
 from estimatorkit.ops.math.elementwise import truediv as divide
 from estimatorkit.ops.variables.initializers import Zeros
+from estimatorkit.ops.variables.variable_collections import (
+    global_variables,
+    moving_average_variables,
+    trainable_variables,
+)
 from estimatorkit.ops.variables.variable_scope import get_variable, variable_scope
 from estimatorkit.train.optimizers.slot_creator import create_slot, create_zeros_slot
 

@@ -20,10 +20,11 @@ from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.replica_context import divided_loss, summed_gradients
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.core.variables import Variable, trainable_variables
+from estimatorkit.core.variables import Variable
+from estimatorkit.distribute.replica_context import divided_loss, summed_gradients
 from estimatorkit.ops.array import array, filling
+from estimatorkit.ops.variables.variable_collections import trainable_variables
 from estimatorkit.train.optimizers.deduplicate_slices import deduplicate_slices
 from estimatorkit.train.optimizers.slot_creator import create_slot
 

@@ -26,11 +26,7 @@ from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.log import logger
 from estimatorkit.core.registry import apply, no_outputs, register
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.core.variables import (
-    Variable,
-    global_variables,
-    report_uninitialized_variables,
-)
+from estimatorkit.core.variables import Variable
 from estimatorkit.ops.array.filling import fill
 from estimatorkit.ops.queues.accumulators import (
     ConditionalAccumulator,
@@ -38,6 +34,10 @@ from estimatorkit.ops.queues.accumulators import (
 )
 from estimatorkit.ops.queues.queue_kinds import FIFOQueue
 from estimatorkit.ops.queues.queues import host_queue
+from estimatorkit.ops.variables.variable_collections import (
+    global_variables,
+    report_uninitialized_variables,
+)
 from estimatorkit.train.hooks.sync_replicas_hook import SynchronizingRunner, SyncReplicasHook
 from estimatorkit.train.optimizers.optimizer import GradientAndVariable, Optimizer, checked_pair
 from estimatorkit.train.queues.queue_runner import QueueRunner

@@ -17,9 +17,10 @@ from estimatorkit.core.conversion import make
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.log import logger
-from estimatorkit.core.variables import Variable, global_variables, trainable_variables
+from estimatorkit.core.variables import Variable
 from estimatorkit.ops.files.checkpoint_ops import RESTORE, restore_v2
 from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable
+from estimatorkit.ops.variables.variable_collections import global_variables, trainable_variables
 from estimatorkit.storage.checkpoint import locate_checkpoint, read_contents
 from estimatorkit.storage.checkpoint_manifest import TensorEntry
 from estimatorkit.train.saving.vocabulary_change import VocabInfo, changed_value

@@ -25,7 +25,7 @@ from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import logger
 from estimatorkit.core.tensor_slice import TensorSlice
-from estimatorkit.core.variables import Variable, global_variables
+from estimatorkit.core.variables import Variable
 from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
 from estimatorkit.data.sharded_dataset import dealt_states, restore_dealt
 from estimatorkit.layers.feature_column.vocabulary import (
@@ -34,6 +34,7 @@ from estimatorkit.layers.feature_column.vocabulary import (
     vocabulary_fingerprints,
 )
 from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable
+from estimatorkit.ops.variables.variable_collections import global_variables
 from estimatorkit.storage.checkpoint import (
     Checkpoint,
     locate_checkpoint,

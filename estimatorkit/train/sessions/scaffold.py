@@ -15,14 +15,14 @@ from estimatorkit.core.graph import add_to_collection, get_collection, get_defau
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import logger
 from estimatorkit.core.tensor import Operation
-from estimatorkit.core.variables import (
+from estimatorkit.ops.files.summary import merge_all
+from estimatorkit.ops.variables.variable_collections import (
     global_variables,
     global_variables_initializer,
     local_variables_initializer,
     report_uninitialized_variables,
     tables_initializer,
 )
-from estimatorkit.ops.files.summary import merge_all
 from estimatorkit.train.saving.saver import Saver
 
 

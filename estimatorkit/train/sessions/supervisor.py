@@ -20,12 +20,12 @@ from estimatorkit.core.errors import AbortedError, explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import ensure_visible, logger
-from estimatorkit.core.variables import (
+from estimatorkit.interop.graph_util import write_graph
+from estimatorkit.ops.files.summary import merge_all
+from estimatorkit.ops.variables.variable_collections import (
     global_variables_initializer,
     report_uninitialized_variables,
 )
-from estimatorkit.interop.graph_util import write_graph
-from estimatorkit.ops.files.summary import merge_all
 from estimatorkit.runtime.session import Session
 from estimatorkit.train.queues.queue_runner import QueueRunner
 from estimatorkit.train.saving.meta_graph import export_meta_graph

@@ -1,0 +1,104 @@
+"""A graph's collections of variables, and operations on all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from estimatorkit.core import builtin_ops, registry
+from estimatorkit.core.conversion import make
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.variables import Variable
+
+
+def global_variables(scope: str | None = None) -> list[Variable]:
+    """The variables that checkpoints hold.
+
+    Args:
+        scope: a regular expression; only those whose name it matches.
+    """
+    return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
+
+
+def local_variables(scope: str | None = None) -> list[Variable]:
+    """The variables that checkpoints leave out, such as counters of an evaluation."""
+    return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
+
+
+def trainable_variables(scope: str | None = None) -> list[Variable]:
+    """The variables that optimizers change by default."""
+    return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
+
+
+def model_variables(scope: str | None = None) -> list[Variable]:
+    """The variables in the collection MODEL_VARIABLES."""
+    return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
+
+
+def moving_average_variables(scope: str | None = None) -> list[Variable]:
+    """The variables that have moving averages."""
+    return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
+
+
+def all_variables() -> list[Variable]:
+    """`global_variables()` by its older name."""
+    return global_variables()
+
+
+def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> Operation:
+    """An operation that gives the variables their initial values."""
+    group: Operation = builtin_ops.group(
+        *[variable.initializer for variable in var_list], name=name
+    )
+    return group
+
+
+def global_variables_initializer() -> Operation:
+    """An operation that initializes `global_variables()`."""
+    return variables_initializer(global_variables())
+
+
+def local_variables_initializer() -> Operation:
+    """An operation that initializes `local_variables()`."""
+    return variables_initializer(local_variables())
+
+
+def tables_initializer(name: str = "init_all_tables") -> Operation:
+    """An operation that runs those in the collection TABLE_INITIALIZERS."""
+    initializers = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
+    group: Operation = builtin_ops.group(*initializers, name=name)
+    return group
+
+
+def is_variable_initialized(variable: Variable) -> Tensor:
+    """A bool tensor: whether the variable has a value in the session."""
+    return make("VarIsInitializedOp", {}, {"variable": variable.op.name})
+
+
+def report_uninitialized_variables(
+    var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
+) -> Tensor:
+    """The names of the variables without a value in the session: a vector of strings.
+
+    Args:
+        var_list: the variables asked about; the global and local ones by default.
+        name: the operation's name.
+    """
+    variables = [*global_variables(), *local_variables()] if var_list is None else var_list
+    names = tuple(variable.op.name for variable in variables)
+    return make("ReportUninitializedVariables", {}, {"variables": names}, name)
+
+
+def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> Operation | None:
+    """An operation that raises `FailedPreconditionError` where a variable has no value yet; None
+    where there are no variables.
+
+    Args:
+        var_list: the variables asked about; the global and local ones by default.
+    """
+    variables = [*global_variables(), *local_variables()] if var_list is None else var_list
+    names = tuple(variable.op.name for variable in variables)
+    if not names:
+        return None
+    return registry.apply("AssertVariablesInitialized", (), {"variables": names})
