@@ -1,3 +1,1 @@
-"""The graph core: graph, op registry and ops, gradients, variables, planning, execution,
-checkpoints.
-"""
+"""The graph core: graph, tensors, op registry, conversion, function graphs, gradients, variables."""

@@ -1,4 +1,4 @@
-"""Axes, as the functions that make operations take them: ints, constant tensors, lists of one."""
+"""Resolving axis arguments: ints, constant tensors, lists of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ops that the core itself makes: placeholders, identity, and operations that only order."""
+"""Ops that the core itself makes: placeholders, identity, no-op and control grouping."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Values made of several tensors, taken apart and put together: sparse tensors, `IndexedSlices`,
-tensor arrays.
+"""Composite values: sparse tensors, `IndexedSlices` and tensor arrays as their component tensors.
 
 A class is composite if it has `_components()`, giving its tensors, and takes them in the same order
 when it is made (or has `_with_components(tensors)`). Control flow, functions and sessions know no

@@ -1,4 +1,6 @@
-"""From Python values to tensors: `convert_to_tensor`, `constant`, and `make`, used by every op."""
+"""Conversion of Python values to tensors: `convert_to_tensor`, `constant`, and `make`, used by
+every op.
+"""
 
 from __future__ import annotations
 

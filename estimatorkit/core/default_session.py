@@ -1,4 +1,4 @@
-"""The default session: a stack for each thread, pushed by `with session.as_default():`.
+"""The default session: a stack per thread, pushed by `with session.as_default():`.
 
 It lies below `tensor` and `session`, so that `Tensor.eval` and `Operation.run` find the session
 they run in. What a session is, this module does not know: `session` says. The stack of default

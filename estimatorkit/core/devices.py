@@ -1,5 +1,4 @@
-"""Names of devices: `DeviceSpec`, as in `tf.device("/job:ps/task:1/device:CPU:0")`, and their
-merging.
+"""Device names: `DeviceSpec`, as in `tf.device("/job:ps/task:1/device:CPU:0")`, and merging them.
 
 A `with device(...)` block inside another adds to it: the inner block wins where both speak.
 """

@@ -1,4 +1,4 @@
-"""Errors: TensorFlow's classes, and one way to word them.
+"""Error classes with TensorFlow's status codes, and `explain`, which words every message.
 
 Errors met while a graph runs are `OpError`s, one subclass a status code, as in `tf.errors`; errors
 met while a graph is built are `ValueError` and `TypeError`, as in TensorFlow. Every message has up

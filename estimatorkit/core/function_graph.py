@@ -1,5 +1,5 @@
-"""Functions as graphs: `FunctionGraph`, which captures tensors of the graphs around it, and
-`GraphFunction`, a finished body with its inputs and outputs.
+"""Functions as graphs: `FunctionGraph` captures tensors of enclosing graphs, `GraphFunction` is a
+finished body with its inputs and outputs.
 
 `cond`, `while_loop`, `map_fn`, `Defun` and custom gradients trace Python functions into these.
 A body is a graph of its own; what it takes from outside becomes an input of the operation that

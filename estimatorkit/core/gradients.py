@@ -1,4 +1,5 @@
-"""Gradients as graph: `gradients(ys, xs)` adds a backward operation for each forward one.
+"""Reverse-mode differentiation on graphs: `gradients(ys, xs)` adds a backward operation for each
+forward one.
 
 A row of the registry says how: `jax.vjp` of the kernel ('auto'), a function that builds operations,
 or None. The backward operation of an 'auto' row is a `VectorJacobianProduct`; compiled in one

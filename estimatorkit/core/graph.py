@@ -1,4 +1,4 @@
-"""`Graph`: operations in the order of their making, with TensorFlow 1's scopes and collections.
+"""`Graph`: operations in creation order, with TensorFlow 1's scopes and collections.
 
 A graph is data: operations, each with its inputs, control inputs, attributes, device and the user's
 line that made it. It is only added to, never changed. The functions at the end work on the default

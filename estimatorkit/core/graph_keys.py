@@ -1,4 +1,4 @@
-"""`GraphKeys`: the names of the collections that graphs, estimators and hooks agree on.
+"""`GraphKeys`: names of the standard collections.
 
 A collection is a list in a graph under a name (`Graph.add_to_collection`); any string may be one.
 These are TensorFlow's names for the standard ones, so that scripts which spell them out work.

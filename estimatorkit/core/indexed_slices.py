@@ -1,4 +1,4 @@
-"""`IndexedSlices`: rows of a large tensor, as the gradient of `gather` gives them."""
+"""`IndexedSlices`: rows of a tensor by index, such as the gradient of `gather`."""
 
 from __future__ import annotations
 

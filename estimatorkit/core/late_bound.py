@@ -1,4 +1,4 @@
-"""Modules of later folders whose functions the methods of the core's classes call.
+"""Late-bound modules: functions of later folders that methods of the core's classes call.
 
 The core imports nothing that is built on it. Where a method needs a later folder (`x + y` makes an
 `AddV2`, `graph.as_graph_def()` a proto), it calls a function of one of these modules, which is

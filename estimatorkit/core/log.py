@@ -1,4 +1,4 @@
-"""The package's log: the standard `logging` logger 'estimatorkit', in TensorFlow's form.
+"""The package's logger, 'estimatorkit', in TensorFlow's format.
 
 Where the program has configured logging, its handlers get the messages. Where it has not, training
 would be silent; so the first training, evaluation or prediction attaches a handler that writes

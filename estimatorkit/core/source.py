@@ -1,4 +1,4 @@
-"""Which line of the user's program made something: the first frame outside this package."""
+"""Source locations: the user's line that created an object, the first frame outside this package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`SparseTensor`: the elements of a tensor that are not 0, with their places.
+"""`SparseTensor`: the indices, values and dense shape of a sparse tensor.
 
 A sparse tensor is three tensors kept together (a composite, see `core.composite`): sessions feed
 and fetch it as a `SparseTensorValue`. What computes with it is in `ops.sparse.sparse` and its

@@ -1,4 +1,4 @@
-"""`Tensor` and `Operation`, what graphs are made of, and Python's operators on tensors.
+"""`Tensor` and `Operation`, the nodes and edges of graphs, and Python's operators on tensors.
 
 Operations and their tensors refer to each other, and both to their graph, which makes them
 (`Graph.create_op`); they are not changed afterwards, but for what is learned of a shape. What an

@@ -1,4 +1,4 @@
-"""A range of a checkpoint's tensor."""
+"""`TensorSlice`: a range of a tensor in a checkpoint."""
 
 from __future__ import annotations
 

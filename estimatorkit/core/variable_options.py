@@ -1,4 +1,5 @@
-"""What a variable is told about replicas and its place in a tensor, and `variable_creator_scope`.
+"""Options of variables: synchronization, aggregation, `SaveSliceInfo`, and
+`variable_creator_scope`.
 
 `validated` checks synchronization, aggregation and trainability, which depend on each other.
 `CreatedByScopes` is the class of the class `Variable`: it hands the arguments of `Variable(...)`

@@ -1,4 +1,4 @@
-"""Variables: state with a name, operations that assign it, and the collections that list it.
+"""`Variable`: named state of a session, and the operations that assign it.
 
 A `Variable` is a handle in the graph; its value lives in a session. As TensorFlow's resource
 variables: reading gives the value at that point of the graph's order (data and control edges first,

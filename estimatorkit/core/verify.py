@@ -1,4 +1,4 @@
-"""Is a graph well formed? `Graph.verify`, which the tests call before each plan."""
+"""`verify`: checks that a graph is well formed. The tests call it before each plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""64-bit mode, only where it is asked for.
+"""64-bit mode of JAX, enabled only around code that needs it.
 
 JAX cuts 64-bit values to 32 bits unless told otherwise. Graphs honour int64 and float64, so tracing
 and the calls of executables that touch wide types happen inside `with x64():`. The process-wide

@@ -1,5 +1,4 @@
-"""Many processes and machines: who takes part, how tasks reach each other, and how a cluster is
-started.
+"""Distributed training: cluster specs, tasks, replicas, strategies, launching.
 
 Importing this makes 'grpc://host:port' a target of sessions.
 """

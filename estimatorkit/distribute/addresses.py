@@ -1,4 +1,4 @@
-"""Addresses `host:port`: taken apart, and tried until somebody can listen or answers there."""
+"""Addresses `host:port`: parsing, and waiting until one can be bound or answers."""
 
 from __future__ import annotations
 

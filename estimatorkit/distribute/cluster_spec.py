@@ -1,4 +1,4 @@
-"""`ClusterSpec`: which tasks a cluster has, by job, and where each can be reached."""
+"""`ClusterSpec`: the tasks of a cluster by job, with their addresses."""
 
 from __future__ import annotations
 

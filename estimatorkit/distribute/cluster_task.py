@@ -1,4 +1,4 @@
-"""`ClusterTask`: which cluster this process is part of, and as what, read from the environment.
+"""`ClusterTask`: this process's cluster and role, read from `TF_CONFIG`.
 
 `TF_CONFIG` is JSON: `cluster` has the addresses of each job's tasks, `task` says which of them this
 process is. All forms in use are read: with a chief or a master; a chief that is listed among the

@@ -1,4 +1,4 @@
-"""`replica_device_setter`: variables to parameter servers, everything else to a worker.
+"""`replica_device_setter`: variables on parameter servers, everything else on a worker.
 
 Each process of a cluster builds the same graph under `tf.device(replica_device_setter(...))`: the
 servers get the same variables in each, because they are dealt out in the order of their making.

@@ -1,4 +1,4 @@
-"""How processes of a cluster end: the codes that schedulers look at.
+"""Exit codes of cluster processes, for schedulers.
 
 0: the work is done, or was when the process came. 1: an error of the program, as of any Python
 program; starting it again does not help. 138: others were lost, or did not come in time; starting

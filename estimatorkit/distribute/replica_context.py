@@ -1,4 +1,4 @@
-"""What the layers below strategies know of replicas while a model is built.
+"""`ReplicaContext`: what layers and optimizers know of replicas while a model is built.
 
 Under a strategy a `model_fn` is called once, and several replicas run the graph that it builds,
 each on its own batch. What they all change has to be the same for all: gradients are summed before

@@ -1,4 +1,4 @@
-"""`Watchdog`: ends a process whose steps do not go on, because another is there and stuck.
+"""`Watchdog`: ends a process whose steps have stalled because a peer is alive but stuck.
 
 A process that is gone is noticed by its connections; one that is stopped, swaps or waits for ever
 is not, and all others would wait with it. After the limit the tracebacks of all threads go to

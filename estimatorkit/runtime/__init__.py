@@ -1,1 +1,1 @@
-"""Running graphs: optimizing, planning, lowering to XLA, executing; sessions."""
+"""Running graphs: optimization, planning, lowering to XLA, execution, sessions."""

@@ -1,4 +1,4 @@
-"""Functions of elements, run on blocks of them: what datasets do with `map`, `filter` and the like.
+"""`BatchedExecutor` and `BlockRunner`: element functions of datasets, run on blocks of elements.
 
 `trace` runs a Python function once and gives a `GraphFunction`; a `BlockRunner` runs that on whole
 columns. A device segment is vectorised by `jax.vmap` and is one XLA call a block. On the host each

@@ -1,4 +1,4 @@
-"""Columns: the values of one leaf for many elements, side by side in memory.
+"""Columns: one leaf of many elements, contiguous in memory; plain, ragged or sparse.
 
 A column has a leading axis, the rows; a row is one element's value. Rows of one shape are a plain
 array `(rows, ...)`. Rows whose shapes differ are a `RaggedColumn`, rows that are sparse tensors a

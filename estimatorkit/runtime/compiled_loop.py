@@ -1,4 +1,4 @@
-"""`CompiledLoop`: the executables of steps, a whole block of them or one.
+"""`CompiledLoop`: a block of training steps as one XLA executable, or step by step.
 
 On a CPU XLA (jax 0.10) does a convolution by its fast kernels and on all cores only outside loops:
 the training step of a network of two convolutions took three times as long in a loop. Steps with

@@ -1,5 +1,4 @@
-"""Running plans: `State` (what a session holds), compiled segments, and `PlanRunner`, which runs a
-plan on feeds.
+"""The executor: `State` (what a session holds), compiled and host segments, and `PlanRunner`.
 
 A device segment is one call of a `jax.jit` function; variables are its inputs and outputs, and the
 buffers of those it changes are donated. `State.compilations` counts what XLA compiled, by name, so

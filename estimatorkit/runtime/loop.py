@@ -1,4 +1,5 @@
-"""`StepLoop`: many steps of a graph, here of one process, in one XLA call.
+"""`StepLoop`: runs many steps of a graph; `LocalStepLoop` runs those of one process in one XLA
+call.
 
 A step is a set of operations and fetches without feeds: in training, the update and the loss. Where
 its plan takes the next elements of one source, does host work that depends on them alone (ids of

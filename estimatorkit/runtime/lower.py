@@ -1,4 +1,5 @@
-"""From a segment to code: the interpreter that JAX traces (device) and that runs as it is (host).
+"""Lowering: a segment's operations as a function that JAX traces; the same interpreter runs on the
+host.
 
 `interpret` runs operations in order on values and on state. Traced by `jax.jit` it gives the
 executable of a device segment. Values that follow from constants and shapes stay NumPy arrays while

@@ -1,4 +1,4 @@
-"""`Session.partial_run`: one run in several parts, each fed with more than the one before.
+"""`Session.partial_run`: a run in several stages, each with further feeds.
 
 What a part has computed for later ones is kept and stands in for its operations there, so that
 nothing runs twice.

@@ -1,4 +1,4 @@
-"""From the device that an operation asks for to one that this process has.
+"""Device placement: from the device an operation asks for to one of this process.
 
 JAX's devices are named as TensorFlow's: '/device:CPU:0', '/device:GPU:1'. An operation that asks
 for none runs on the default device (the first GPU or TPU, else the CPU), one that takes a variable

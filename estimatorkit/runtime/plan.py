@@ -1,5 +1,5 @@
-"""From fetches and feeds to a plan: prune, fold and share, place, order, cut into segments.
-`print(plan.describe())` shows it.
+"""Planning a run: prune, optimize, place, order, cut into segments. `print(plan.describe())` shows
+the result.
 
 A *segment* is a group of operations of one place (a device, or the host) that run as one: a device
 segment becomes one XLA call. Every operation gets a level such that an edge between places always

@@ -1,4 +1,4 @@
-"""A prepared run: from fetches and feeds to a plan once, then feeds in and results out, quickly."""
+"""`PreparedRun`: plans a run once, then converts feeds and packs results on each call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Protocol buffers of TensorFlow's Python API, as the package `tensorboard` has them."""
+"""Protocol buffers of TensorFlow's Python API, from the package `tensorboard`."""
 
 from __future__ import annotations
 

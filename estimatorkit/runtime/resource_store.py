@@ -1,4 +1,4 @@
-"""What sessions hold between runs: the values of variables, and host objects."""
+"""`ResourceStore`: variables, random counters and host objects of a session between runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session reads of a `ConfigProto`.
+"""The fields of a `ConfigProto` that sessions honor.
 
 Fields that mean something here:
 `allow_soft_placement`, `log_device_placement`, `device_count["CPU"]`, `operation_timeout_in_ms` and

@@ -1,4 +1,4 @@
-"""`TensorHandle`: names a tensor that a session keeps between runs."""
+"""`TensorHandle`: names a tensor that stays in a session between runs."""
 
 from __future__ import annotations
 

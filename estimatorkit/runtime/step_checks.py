@@ -1,4 +1,4 @@
-"""Step checks: conditions on values inside a step, looked at on the host after each loop call.
+"""Step checks: conditions on values of a step, tested on the host after each call of the loop.
 
 XLA cannot raise. A check names small tensors of the step (a minimum, a count); the loop fetches
 them for every step and gives them to a function that raises. Until it has, results are not used and

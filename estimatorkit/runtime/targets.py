@@ -1,4 +1,4 @@
-"""Targets: what sessions share that were opened on the same one.
+"""Session targets: the resources that sessions opened on one target share.
 
 A session of target '' has its variables, tables and queues for itself. The sessions of another
 target, also of other graphs, share them by name, and they outlive the sessions. A target 'local://'

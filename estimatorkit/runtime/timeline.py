@@ -1,4 +1,4 @@
-"""Where a run's time went: `Trace` collects it, `Timeline` writes it as a Chrome trace.
+"""Profiles of runs: `Trace` collects spans, `Timeline` writes them as a Chrome trace.
 
 The unit is the segment: XLA runs its operations as one.
 """

@@ -1,4 +1,4 @@
-"""Files that survive a crash: the few steps on which checkpoints, pointers and locks are built.
+"""Atomic files: write to a temporary, sync, rename, sync the folder.
 
 Everything is made under a temporary name beside its place (`NAME.tmp-PID-RANDOM`), synced, and
 renamed; removal is a rename to such a name, then a delete. So a reader sees a thing whole or not at

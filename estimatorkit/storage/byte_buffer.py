@@ -1,4 +1,4 @@
-"""Bytes read at many places at once with NumPy: protocol buffers' numbers, lists and strings.
+"""Vectorized decoding: numbers, lists and strings at many offsets of a byte buffer.
 
 Places and sizes are int64 arrays, and in bytes. What is malformed raises nothing: each method says
 which of its lists are.

@@ -1,4 +1,4 @@
-"""The checkpoint store: tensors and state, written so that no crash loses what was committed.
+"""The checkpoint store. Checkpoints are atomic: no crash loses one that was committed.
 
 A checkpoint is a folder `model.ckpt-100` of a model folder (its inside: `checkpoint_format`).
 `write_checkpoint` makes it under a temporary name, syncs it and renames it. One of the same name is

@@ -1,4 +1,4 @@
-"""The inside of one checkpoint folder: tensor shards, `state.json`, and a manifest of them.
+"""The layout of a checkpoint folder: tensor shards, `state.json` and a manifest.
 
 Tensors lie in safetensors files, whole or, where several processes hold parts of one, in pieces.
 What safetensors (from 0.4.3 on) lacks, complex numbers and strings, lies there as raw bytes; the

@@ -1,4 +1,4 @@
-"""The table of contents of a checkpoint folder, `MANIFEST.json`: what it says, and how it is read.
+"""`MANIFEST.json`: the table of contents of a checkpoint folder.
 
 It lists every file with size and sha256, and where each tensor lies. It ends with the sha256 of its
 own text, so that one flipped byte anywhere is found. Nothing is believed before it is checked:

@@ -1,4 +1,4 @@
-"""Looking into checkpoints: `CheckpointReader`, times of writing, and waiting for new ones.
+"""Inspecting checkpoints: `CheckpointReader`, modification times, and waiting for new ones.
 
 One interface for the package's own checkpoints and for TensorFlow's (`storage.checkpoint` tells
 them apart).

@@ -1,5 +1,4 @@
-"""The pointer: the text file `checkpoint` of a model folder, in TensorFlow's own form
-(`CheckpointState`).
+"""The text file `checkpoint` of a model folder, in TensorFlow's format (`CheckpointState`).
 
     model_checkpoint_path: "model.ckpt-200"
     all_model_checkpoint_paths: "model.ckpt-100"

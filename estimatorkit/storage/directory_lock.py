@@ -1,5 +1,4 @@
-"""One writer a model folder: a lock of the operating system, which vanishes with the process that
-holds it.
+"""`DirectoryLock`: one writer per model folder; the OS releases the lock with the process.
 
 `writer.lock` is the locked file; it stays, and means nothing by itself. `writer.lock.json` says who
 holds the lock.

@@ -1,4 +1,4 @@
-"""`Example`, `SequenceExample` and their parts: TensorFlow's messages, as protobuf classes.
+"""Protobuf classes of `Example` and `SequenceExample`.
 
 TensorFlow's `example.proto` and `feature.proto` are described here and made into classes by the
 `protobuf` runtime, so that they behave and are written as TensorFlow's. They live in a pool of

@@ -1,4 +1,4 @@
-"""File systems: where a path leads, and one way to open what is there.
+"""File systems: which one a path belongs to, and one interface to open, list and rename.
 
 `open_file` opens a file by its path, compressed or not; `locate` gives the file system behind a
 path for everything else (`gfile` is built on it). Local paths (`file://` too) are the operating

@@ -1,4 +1,4 @@
-"""Files and folders as `tf.io.gfile` and `tf.gfile` offer them, over `filesystem`.
+"""`tf.io.gfile` and `tf.gfile`, on top of `filesystem`.
 
 Paths of this machine and URLs of what fsspec reaches. What fails raises this package's errors
 (`NotFoundError`, `AlreadyExistsError`, `FailedPreconditionError`, ...), never an `OSError`. The

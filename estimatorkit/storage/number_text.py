@@ -1,4 +1,4 @@
-"""Numbers as text and back, as C and TensorFlow read and write them. Plain functions."""
+"""Parsing and formatting of numbers as C and TensorFlow do."""
 
 from __future__ import annotations
 

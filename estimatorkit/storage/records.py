@@ -1,4 +1,4 @@
-"""TFRecord files: a writer, and a reader of many records at a call.
+"""TFRecord files: a writer, and a reader of many records per call.
 
 A record is its length (uint64), the masked CRC-32C of these eight bytes, the data and their masked
 CRC-32C, all little-endian (TensorFlow's `record_writer.h`); the whole file may be compressed with

@@ -1,5 +1,5 @@
-"""Which checkpoints are kept: a pure decision, and the rotation that saves, moves the pointer, then
-removes.
+"""Checkpoint retention: which to keep, and the rotation that saves, moves the pointer, then
+deletes.
 
 The order is the promise: a checkpoint is removed only after the pointer names a newer one that is
 on the disk.

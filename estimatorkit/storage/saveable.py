@@ -1,4 +1,4 @@
-"""`Saveable`: what besides variables a `Saver` saves, such as the content of a table.
+"""`Saveable`: state other than variables that a `Saver` saves, such as a table's content.
 
 An object that has these members takes part in checkpoints when it is in a Saver's `var_list` or in
 the collection SAVEABLE_OBJECTS. Its tensors lie under its name with a suffix each.

@@ -1,4 +1,4 @@
-"""TensorFlow's checkpoints of version 1, read without TensorFlow.
+"""Reader of TensorFlow's V1 checkpoints.
 
 A checkpoint is one sorted table (or several, `PREFIX-?????-of-0000N`) of `SavedTensorSlices`: under
 the key '' what tensors there are and in which slices, then a message a slice with its values. What

@@ -1,4 +1,4 @@
-"""Snappy's block format, decoded (google/snappy, `format_description.txt`).
+"""Decoder of Snappy's block format (google/snappy, `format_description.txt`).
 
 TensorFlow's releases write checkpoints uncompressed, but its table writer compresses by default,
 and builds of TensorFlow 1.0 and 1.1 left that on. No package of the standard library reads it.

@@ -1,4 +1,4 @@
-"""Sorted tables (SSTables) in LevelDB's format, read: TensorFlow's checkpoints are such files.
+"""Reader of LevelDB sorted tables (SSTables), the container of TensorFlow's checkpoints.
 
 A table is blocks of sorted (key, value) pairs, an index block with the last key and the place of
 each block, and a footer with the place of the index. Each block carries a CRC-32C. Whatever is

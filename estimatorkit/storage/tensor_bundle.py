@@ -1,4 +1,4 @@
-"""TensorFlow's checkpoints of version 2 (tensor bundles), read without TensorFlow.
+"""Reader of TensorFlow's V2 checkpoints (tensor bundles).
 
 `PREFIX.index` is a sorted table of messages: the header under the key '', then an entry a tensor
 with dtype, shape, place and CRC-32C. `PREFIX.data-00000-of-0000N` hold the bytes. Partitioned

@@ -1,4 +1,4 @@
-"""TensorFlow's checkpoints of version 2 (tensor bundles), written without TensorFlow.
+"""Writer of TensorFlow's V2 checkpoints (tensor bundles).
 
 For models that TensorFlow is to load; the package's own checkpoints are `storage.checkpoint`'s. The
 format is told in `tensor_bundle` and `sorted_table`, which read it. One data file; the index has

@@ -1,5 +1,4 @@
-"""Slices of tensors in TensorFlow's checkpoints: their messages, their keys, and putting them
-together.
+"""Slices of partitioned tensors in TensorFlow's checkpoints: keys, protos, assembly.
 
 A slice is a pair (start, length) a dimension; length -1 is all of it. Partitioned variables are
 stored as slices, and in checkpoints of version 1 every tensor is. Functions here raise `ValueError`

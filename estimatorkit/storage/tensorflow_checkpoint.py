@@ -1,4 +1,4 @@
-"""TensorFlow's checkpoints in the file system: which there are, opening, verifying, removing.
+"""TensorFlow's checkpoints on disk: finding, opening, verifying and deleting them.
 
 A checkpoint is known by its prefix, such as `/dir/model.ckpt-100`, as TensorFlow knows it. They are
 only read and removed here; what is written is the package's own format (`checkpoint_format`).

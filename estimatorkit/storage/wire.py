@@ -1,5 +1,4 @@
-"""Protocol buffers' wire format, read and written field by field, and the checksum that goes with
-it in TensorFlow's files.
+"""Protobuf wire format, field by field, and the masked CRC of TensorFlow's files.
 
 For messages of a few fields whose Python classes come only with TensorFlow. Every reader here
 raises `ValueError` for what is malformed, and takes no more memory than the input has.

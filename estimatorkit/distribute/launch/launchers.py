@@ -1,6 +1,4 @@
-"""Launchers: they start the processes of a cluster, here (`LocalLauncher`) or where Ray puts
-them (`ray_place.RayLauncher`).
-"""
+"""Launchers of cluster processes: here (`LocalLauncher`), or where Ray places them (`RayLauncher`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`RayLauncher`: the processes of a launched cluster where Ray puts them.
+"""`RayLauncher`: runs the processes of a cluster as Ray actors.
 
 Each task has an actor, which holds its place: a node's processors and a port there. The actor runs
 the program as a process of its own, so that signals, exit codes and the memory of one are not those

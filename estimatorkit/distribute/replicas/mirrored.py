@@ -1,4 +1,4 @@
-"""`MirroredStrategy`: a replica on each of several devices of this process."""
+"""`MirroredStrategy`: one replica per device of this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`MultiWorkerMirroredStrategy`: replicas in several processes, on one machine or on many.
+"""`MultiWorkerMirroredStrategy`: replicas in several processes, on one host or many.
 
 Each process runs the same program; the environment says which of them it is (`cluster_task`). They
 meet at the address of the first (`meeting`), and from there on run the same steps: gloo exchanges

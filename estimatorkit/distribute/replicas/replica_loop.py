@@ -1,4 +1,4 @@
-"""`ReplicaLoop`: steps of several replicas, many in one XLA call, on all their devices at once.
+"""`ReplicaLoop`: many steps of all replicas in one XLA call on a device mesh.
 
 The executable is that of one replica's loop (`compiled_loop`), run on a mesh of devices by
 `jax.shard_map`: each replica takes its own elements of the block, variables are the same for all,

@@ -1,4 +1,4 @@
-"""Steps of several replicas, run one by one: what holds for all steps, however they are run.
+"""`ReplicaRunner`: steps of replicas one by one, with the collectives between segments.
 
 `ReplicaRunner` cuts a plan where replicas exchange values (`AllReduce`, `AllGather`) and runs what
 is in between for each replica of this process in turn, then the exchange, once for all. So the

@@ -1,5 +1,4 @@
-"""`Replicas`: the devices that run one step together, of this process and of others, and what their
-processes tell each other between steps.
+"""`Replicas`: the device mesh of all processes, and how they agree on each call.
 
 Between calls a variable has one value for all replicas. Where they compute, it is one array on all
 their devices (`everywhere`); where this process does something alone, it is that of its own first

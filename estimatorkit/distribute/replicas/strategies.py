@@ -1,4 +1,4 @@
-"""`Strategy`: over which replicas a model is trained synchronously (`tf.distribute`).
+"""`Strategy`: the replicas of synchronous training (`tf.distribute`).
 
 A strategy says how many replicas there are and on which devices (`distribute.replicas.replicas`).
 Estimators take one by `RunConfig(train_distribute=strategy)`: the `model_fn` is called once, in the

@@ -1,4 +1,4 @@
-"""Arrays and a header as messages of an Arrow Flight stream.
+"""Arrays with a header as messages of an Arrow Flight stream.
 
 A message is a header (JSON) and arrays. Small arrays travel in one buffer behind the header; each
 large one is a record batch of its own, whose memory is sent as it is and read in place. Strings

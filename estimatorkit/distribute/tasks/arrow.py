@@ -1,4 +1,4 @@
-"""Arrow and its Flight, by which the tasks of a cluster talk, or what to do without them."""
+"""Optional import of Arrow and Arrow Flight."""
 
 from __future__ import annotations
 

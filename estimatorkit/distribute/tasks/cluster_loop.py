@@ -1,4 +1,4 @@
-"""`ClusterLoop`: steps of a graph whose variables live with other tasks, one round trip a step.
+"""`ClusterLoop`: steps with variables on parameter servers, one round trip per step.
 
 A step that trains on parameter servers is cut into what the session's process does first (it reads
 the next element), what others do before its own work (*heads*: they send parameters, or the rows

@@ -1,4 +1,4 @@
-"""Runs that several tasks take part in: `ClusterState` and `ClusterRunner`.
+"""Distributed runs: `ClusterState` and `ClusterRunner`.
 
 The session's process drives: it sends each part of a run to its task, with what the task needs for
 it, runs its own parts meanwhile, and passes on what parts give to others. What a task needs of

@@ -1,4 +1,4 @@
-"""Cutting a run by task: what each task of a cluster does of it, and when.
+"""Partitioning a run by task: what each task runs, and at which level.
 
 Every operation gets a level such that an edge between tasks always leads to a higher level. The
 operations of one task and level are a *part*; a part is planned and compiled by the task that runs

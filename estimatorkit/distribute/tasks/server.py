@@ -1,4 +1,4 @@
-"""`Server`: this process as a task of a cluster, whose sessions share their variables."""
+"""`Server`: this process as a task of a cluster (`tf.train.Server`)."""
 
 from __future__ import annotations
 

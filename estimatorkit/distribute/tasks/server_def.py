@@ -1,4 +1,4 @@
-"""`ServerDef`: the protocol buffer of one task's server (`tf.train.ServerDef`).
+"""`ServerDef`: the proto of one task's server (`tf.train.ServerDef`).
 
 The package `tensorboard`, which has the messages in it, lacks it. Its package name is this
 project's, so that TensorFlow may be imported beside it.

@@ -1,4 +1,4 @@
-"""`SharedMemory`: memory that two processes of one host share, for the large arrays between them.
+"""`SharedMemory`: memory shared by two processes of a host, for large arrays.
 
 Arrays of a megabyte cost each of them half a millisecond of the processor's time by TCP, and a
 copy here. An area is a file in memory; its name is told to the other process, which can open it

@@ -1,4 +1,4 @@
-"""`TaskChannel`: a way to another task, and `TaskConnection`, which keeps those not in use."""
+"""`TaskChannel`: an ordered request stream to a task; `TaskConnection` pools them."""
 
 from __future__ import annotations
 

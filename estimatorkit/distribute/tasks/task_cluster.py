@@ -1,4 +1,4 @@
-"""`TaskCluster`: the tasks of a cluster as a session of this process works with them."""
+"""`TaskCluster`: the client's view of a cluster's tasks."""
 
 from __future__ import annotations
 

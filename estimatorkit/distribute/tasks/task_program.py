@@ -1,4 +1,4 @@
-"""`Program`: a part of another task's run, as this task holds it; and how such a part travels."""
+"""`Program`: a partition of a remote client's run, as a task holds and runs it."""
 
 from __future__ import annotations
 

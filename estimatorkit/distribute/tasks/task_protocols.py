@@ -1,4 +1,4 @@
-"""What a `ClusterState` asks of the other tasks of its cluster."""
+"""Protocols: what a `ClusterState` requires of channels and tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`TaskService`: a task of a cluster as others reach it, by Arrow Flight.
+"""`TaskService`: the Arrow Flight service of a task.
 
 A stream is a channel: questions and answers in turn (`array_messages`), each question numbered, so
 that one asked again after a broken connection is not worked on twice (`ReplyCache`). What the task

@@ -1,4 +1,4 @@
-"""The token that the processes of a cluster know each other by.
+"""The shared secret of a cluster's processes.
 
 `ESTIMATORKIT_TOKEN` holds it, the same on every host; without it a file in the home folder does,
 made when it is first needed and readable by its owner alone.
