@@ -1,1 +1,1 @@
-"""The graph core: graph, tensors, op registry, conversion, function graphs, gradients, variables."""
+"""The graph core: graph, tensors, op registry, conversion, functions, gradients, variables."""

@@ -50,6 +50,16 @@ def explain(
     return "\n".join(parts)
 
 
+def value_error(problem: str, **parts: Any) -> ValueError:
+    """A `ValueError` worded by `explain`."""
+    return ValueError(explain(problem, **parts))
+
+
+def type_error(problem: str, **parts: Any) -> TypeError:
+    """A `TypeError` worded by `explain`."""
+    return TypeError(explain(problem, **parts))
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     """Returns `did you mean 'x'?` for the nearest of `known`, or None where nothing is near."""
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
@@ -97,9 +107,9 @@ class OpError(Exception):
             self.error_code = error_code
 
     @classmethod
-    def explained(cls, problem: str, **parts: Any) -> _Self:
-        """An error of no operation; the arguments are those of `explain`."""
-        return cls(None, None, explain(problem, **parts))
+    def explained(cls, problem: str, *, op: Any = None, **parts: Any) -> _Self:
+        """An error of an operation, or of none; the other arguments are those of `explain`."""
+        return cls(None, op, explain(problem, **parts))
 
     @property
     def node_def(self) -> Any:
@@ -234,5 +244,5 @@ def error_code_from_exception_type(cls: type[OpError]) -> int:
 
 
 def __dir__() -> list[str]:
-    hidden = {"annotations", "difflib", "Any", "Iterable", "did_you_mean", "explain"}
+    hidden = {"annotations", "difflib", "Any", "Iterable", "did_you_mean", "explain", "type_error", "value_error"}
     return sorted(name for name in globals() if name[0].isalpha() and name not in hidden)

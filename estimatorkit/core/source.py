@@ -1,4 +1,4 @@
-"""Source locations: the user's line that created an object, the first frame outside this package."""
+"""`SourceLine`: the user's line that created an object, the first frame outside this package."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError, explain
+from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
 from estimatorkit.core.registry import Spec, apply, register
 from estimatorkit.data.execution.buffers import Columns, count_rows, slice_rows
 from estimatorkit.data.execution.randomness import Seeds
@@ -79,12 +79,12 @@ def _single(*inputs: Any, plan: Plan, context: Any) -> list[Any]:
         try:
             rows = iterator.next_block(2)
         except OutOfRangeError as error:
-            raise InvalidArgumentError(
-                None, None, explain("Dataset was empty.", expected="one element")
+            raise InvalidArgumentError.explained(
+                "Dataset was empty.", expected="one element"
             ) from error
         if count_rows(rows) > 1:
-            raise InvalidArgumentError(
-                None, None, explain("Dataset had more than one element.", expected="one element")
+            raise InvalidArgumentError.explained(
+                "Dataset had more than one element.", expected="one element"
             )
         return [column[0] for column in parts_of(rows)]
     finally:

@@ -55,15 +55,12 @@ def cursor_of(state: Any, iterator: str) -> Cursor:
         op = state.graph.get_operation_by_name(iterator)
         dataset = op.attrs.get("_dataset")
         if dataset is None:
-            raise FailedPreconditionError(
-                None,
-                op,
-                explain(
-                    "GetNext() failed because the iterator has not been initialized",
-                    received=iterator,
-                    made_at=op.source,
-                    hint="run iterator.initializer first",
-                ),
+            raise FailedPreconditionError.explained(
+                "GetNext() failed because the iterator has not been initialized",
+                received=iterator,
+                made_at=op.source,
+                hint="run iterator.initializer first",
+                op=op,
             )
         return Cursor(Dataset(bound(dataset._plan, state)), op.graph.seed, state)
 
@@ -98,26 +95,19 @@ def _get_next_of(handle: Any, specs: tuple[Spec, ...], *, context: Any) -> list[
     try:
         op = context.graph.get_operation_by_name(name)
     except KeyError as error:
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                "there is no iterator of this handle",
-                expected="what session.run(iterator.string_handle()) gave",
-                received=name,
-            ),
+        raise InvalidArgumentError.explained(
+            "there is no iterator of this handle",
+            expected="what session.run(iterator.string_handle()) gave",
+            received=name,
         ) from error
     found = specs_of(op.attrs["_spec"])
     if [each.dtype for each in found] != [each.dtype for each in specs]:
-        raise InvalidArgumentError(
-            None,
-            op,
-            explain(
-                "the iterator of this handle gives elements of another kind",
-                expected=[each.dtype.name for each in specs],
-                received=[each.dtype.name for each in found],
-                made_at=op.source,
-            ),
+        raise InvalidArgumentError.explained(
+            "the iterator of this handle gives elements of another kind",
+            expected=[each.dtype.name for each in specs],
+            received=[each.dtype.name for each in found],
+            made_at=op.source,
+            op=op,
         )
     return _get_next(name, specs, context=context)
 

@@ -92,14 +92,8 @@ def integer(what: str, value: Any, *, least: int | None = None, rule: str = "") 
             explain(f"{what} is no integer", expected="an int", received=repr(value))
         ) from error
     if least is not None and number < least:
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"{rule and rule + ': '}{what} is too small",
-                expected=f">= {least}",
-                received=number,
-            ),
+        raise InvalidArgumentError.explained(
+            f"{rule and rule + ': '}{what} is too small", expected=f">= {least}", received=number
         )
     return number
 

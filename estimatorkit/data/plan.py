@@ -374,15 +374,11 @@ class Shard(Reordering):
     def __post_init__(self) -> None:
         known = not isinstance(self.num_shards, Pending) and not isinstance(self.index, Pending)
         if known and self.index >= self.num_shards:
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    f"Index must be between 0 and {int(self.num_shards) - 1}: shard(): index is "
-                    "out of range",
-                    expected=f"0 <= index < {self.num_shards}",
-                    received=self.index,
-                ),
+            raise InvalidArgumentError.explained(
+                f"Index must be between 0 and {int(self.num_shards) - 1}: shard(): index is "
+                "out of range",
+                expected=f"0 <= index < {self.num_shards}",
+                received=self.index,
             )
 
     @property

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
 
-from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError, explain
+from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.execution.block_iterator import (
     BlockIterator,
@@ -211,15 +211,11 @@ class DealtIterator(UnaryIterator):
             InvalidArgumentError: units are shared, and it is not the training that asks.
         """
         if self.dealer.is_shared:
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    "data that is dealt out among several processes goes to the training as it is",
-                    expected="dynamically_sharded(...) as the last step of the input",
-                    received="another transformation of what it gives",
-                    hint="let dataset_of do that: it makes batches of a unit",
-                ),
+            raise InvalidArgumentError.explained(
+                "data that is dealt out among several processes goes to the training as it is",
+                expected="dynamically_sharded(...) as the last step of the input",
+                received="another transformation of what it gives",
+                hint="let dataset_of do that: it makes batches of a unit",
             )
         return super().next_block(n)
 

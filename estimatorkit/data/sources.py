@@ -154,8 +154,6 @@ def range_of(given: Sequence[int]) -> range:
     try:
         return range(*given)
     except ValueError as error:
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain("range(): step must be a non-zero integer", received=given),
+        raise InvalidArgumentError.explained(
+            "range(): step must be a non-zero integer", received=given
         ) from error

@@ -16,7 +16,7 @@ import numpy as np
 from estimatorkit.core import nest, registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import resource, variant
-from estimatorkit.core.errors import FailedPreconditionError, explain
+from estimatorkit.core.errors import FailedPreconditionError
 from estimatorkit.core.function_graph import GraphFunction
 from estimatorkit.core.registry import Spec, register
 from estimatorkit.core.shapes import SCALAR
@@ -203,15 +203,12 @@ def value_of(tensor: Tensor, state: Any) -> Any:
         FailedPreconditionError: there is no session to compute it.
     """
     if state is None:
-        raise FailedPreconditionError(
-            None,
-            tensor.op,
-            explain(
-                "the dataset depends on a tensor whose value is not known",
-                received=tensor,
-                made_at=tensor.op.source,
-                hint="iterate within `with Session():`, or with make_initializable_iterator()",
-            ),
+        raise FailedPreconditionError.explained(
+            "the dataset depends on a tensor whose value is not known",
+            received=tensor,
+            made_at=tensor.op.source,
+            hint="iterate within `with Session():`, or with make_initializable_iterator()",
+            op=tensor.op,
         )
     if tensor.dtype is resource:
         return state.read([tensor.op.name])[0]

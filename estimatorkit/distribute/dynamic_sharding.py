@@ -277,16 +277,12 @@ def _as_unit(unit: Sequence[int]) -> Unit:
 
 
 def _other_units(wanted: Order, known: Order) -> FailedPreconditionError:
-    return FailedPreconditionError(
-        None,
-        None,
-        explain(
-            f"this process has other units to deal out than the rest, as {wanted.name!r}",
-            expected=f"{known.count} units, {known.epochs} epochs, seed {known.seed}",
-            received=f"{wanted.count} units, {wanted.epochs} epochs, seed {wanted.seed}",
-            hint="do all processes see the same files? Two datasets of one input have two names: "
-            "dynamically_sharded(..., name=...)",
-        ),
+    return FailedPreconditionError.explained(
+        f"this process has other units to deal out than the rest, as {wanted.name!r}",
+        expected=f"{known.count} units, {known.epochs} epochs, seed {known.seed}",
+        received=f"{wanted.count} units, {wanted.epochs} epochs, seed {wanted.seed}",
+        hint="do all processes see the same files? Two datasets of one input have two names: "
+        "dynamically_sharded(..., name=...)",
     )
 
 

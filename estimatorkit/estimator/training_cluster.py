@@ -23,7 +23,6 @@ from estimatorkit.core.errors import (
     FailedPreconditionError,
     OpError,
     UnavailableError,
-    explain,
 )
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.log import logger
@@ -210,14 +209,9 @@ class TrainingCluster:
                 raise Interrupted
             now = time.monotonic()
             if now - started > self._wait_secs:
-                raise DeadlineExceededError(
-                    None,
-                    None,
-                    explain(
-                        f"the chief did not make the model ready within {self._wait_secs:g} "
-                        "seconds",
-                        hint="is its process running? RunConfig(session_creation_timeout_secs=...)",
-                    ),
+                raise DeadlineExceededError.explained(
+                    f"the chief did not make the model ready within {self._wait_secs:g} seconds",
+                    hint="is its process running? RunConfig(session_creation_timeout_secs=...)",
                 )
             if now - told_at > _TELL_SECS:
                 told_at = now
@@ -265,14 +259,10 @@ def _different(mine: Mapping[str, str], chief: Mapping[str, str]) -> FailedPreco
         f"{name}: {mine.get(name, 'not there')}, with the chief {chief.get(name, 'not there')}"
         for name in names[:5]
     ]
-    return FailedPreconditionError(
-        None,
-        None,
-        explain(
-            "this process has another model than the chief",
-            expected="the same program, data columns and model_dir in every process",
-            received="; ".join(shown) + (f" and {len(names) - 5} more" if len(names) > 5 else ""),
-        ),
+    return FailedPreconditionError.explained(
+        "this process has another model than the chief",
+        expected="the same program, data columns and model_dir in every process",
+        received="; ".join(shown) + (f" and {len(names) - 5} more" if len(names) > 5 else ""),
     )
 
 

@@ -73,14 +73,10 @@ class ModelStore:
         self._lock = threading.Lock()
         self._closed = threading.Event()
         if not self.refresh():
-            raise NotFoundError(
-                None,
-                None,
-                explain(
-                    f"there is no exported model in {str(directory)!r}",
-                    expected=f"{SIGNATURE}, or folders whose names are numbers",
-                    hint="estimator.export_saved_model(directory, serving_input_receiver_fn)",
-                ),
+            raise NotFoundError.explained(
+                f"there is no exported model in {str(directory)!r}",
+                expected=f"{SIGNATURE}, or folders whose names are numbers",
+                hint="estimator.export_saved_model(directory, serving_input_receiver_fn)",
             )
 
     def refresh(self) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int64
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.registry import lookup
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.keras.backend_state import epsilon
@@ -193,17 +193,14 @@ def _check_classes(labels: Tensor, output: Tensor) -> None:
         for low, high in zip(*values, strict=True):
             wrong = low if low < 0 else high
             if low <= high and not 0 <= wrong < classes:
-                raise InvalidArgumentError(
-                    None,
-                    labels.op,
-                    explain(
-                        f"Received a label value of {wrong} which is outside the valid range of "
-                        f"[0, {classes})",
-                        expected=f"{classes} classes, as the model has outputs: 0 to {classes - 1}",
-                        received=f"labels from {low} to {high} in a batch",
-                        hint="give the last layer as many outputs as there are classes, and begin "
-                        "with class 0",
-                    ),
+                raise InvalidArgumentError.explained(
+                    f"Received a label value of {wrong} which is outside the valid range of "
+                    f"[0, {classes})",
+                    expected=f"{classes} classes, as the model has outputs: 0 to {classes - 1}",
+                    received=f"labels from {low} to {high} in a batch",
+                    hint="give the last layer as many outputs as there are classes, and begin "
+                    "with class 0",
+                    op=labels.op,
                 )
 
     offer_step_check([reduce.reduce_min(labels), reduce.reduce_max(labels)], check)

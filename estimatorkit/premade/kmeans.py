@@ -268,30 +268,24 @@ class _ChooseCenters(SessionRunHook):
         if self._given is not None:
             values: Array = np.asarray(session.run(self._given, {self._missing: np.int32(missing)}))
             if not len(values):
-                raise InvalidArgumentError(
-                    None,
-                    self._given.op,
-                    explain(
-                        "initial_clusters gave no centers",
-                        expected=f"1 to {missing} rows from each batch, until all are there",
-                        received=f"an array of shape {values.shape}",
-                        made_at=self._given.op.source,
-                    ),
+                raise InvalidArgumentError.explained(
+                    "initial_clusters gave no centers",
+                    expected=f"1 to {missing} rows from each batch, until all are there",
+                    received=f"an array of shape {values.shape}",
+                    made_at=self._given.op.source,
+                    op=self._given.op,
                 )
             return values[:missing]
         batch: Array = session.run(self._points)
         if settings.initial_clusters == _RANDOM:
             return batch[random.permutation(len(batch))[:missing]]
         if len(batch) < missing:
-            raise InvalidArgumentError(
-                None,
-                self._points.op,
-                explain(
-                    "kmeans++ chooses all centers from the first batch",
-                    expected=f"at least {missing} points",
-                    received=f"a batch of {len(batch)}",
-                    hint="larger batches, or initial_clusters='random'",
-                ),
+            raise InvalidArgumentError.explained(
+                "kmeans++ chooses all centers from the first batch",
+                expected=f"at least {missing} points",
+                received=f"a batch of {len(batch)}",
+                hint="larger batches, or initial_clusters='random'",
+                op=self._points.op,
             )
         from sklearn.cluster import kmeans_plusplus
 

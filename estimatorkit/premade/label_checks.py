@@ -116,16 +116,13 @@ def check_label_range(
             step = int(np.argmax(wrong))
             low, high = lows[step].item(), highs[step].item()
             too_low = not low >= 0
-            raise InvalidArgumentError(
-                None,
-                labels.op,
-                explain(
-                    problem or (f"{must} >= 0" if too_low else f"{must} <= n_classes - 1"),
-                    expected=f"labels in [0, {n_classes - 1}], n_classes={n_classes}",
-                    received=f"minimum {low:g}, maximum {high:g} in a batch",
-                    made_at=labels.op.source,
-                    hint=_range_hint(low, high, n_classes),
-                ),
+            raise InvalidArgumentError.explained(
+                problem or (f"{must} >= 0" if too_low else f"{must} <= n_classes - 1"),
+                expected=f"labels in [0, {n_classes - 1}], n_classes={n_classes}",
+                received=f"minimum {low:g}, maximum {high:g} in a batch",
+                made_at=labels.op.source,
+                hint=_range_hint(low, high, n_classes),
+                op=labels.op,
             )
 
     add_step_check([reduce.reduce_min(labels), reduce.reduce_max(labels)], check, labels)
@@ -147,16 +144,13 @@ def check_finite_labels(labels: Tensor) -> None:
     def check(values: list[NDArray[Any]]) -> None:
         (counts,) = values
         if counts.any():
-            raise InvalidArgumentError(
-                None,
-                labels.op,
-                explain(
-                    "Labels must be finite",
-                    expected="numbers",
-                    received=f"{int(counts[counts > 0][0])} NaN or infinite labels in a batch",
-                    made_at=labels.op.source,
-                    hint="look for empty cells in the label column of the data",
-                ),
+            raise InvalidArgumentError.explained(
+                "Labels must be finite",
+                expected="numbers",
+                received=f"{int(counts[counts > 0][0])} NaN or infinite labels in a batch",
+                made_at=labels.op.source,
+                hint="look for empty cells in the label column of the data",
+                op=labels.op,
             )
 
     wrong = elementwise.logical_not(elementwise.is_finite(labels))
@@ -195,16 +189,13 @@ def weights_of(
         (lows,) = values
         wrong = ~(lows >= 0)
         if wrong.any():
-            raise InvalidArgumentError(
-                None,
-                weights.op,
-                explain(
-                    f"weights in column {column.key!r} must be >= 0",
-                    expected="numbers >= 0",
-                    received=f"{float(lows[wrong][0]):g} in a batch",
-                    made_at=weights.op.source,
-                    hint="give examples that are not to count the weight 0",
-                ),
+            raise InvalidArgumentError.explained(
+                f"weights in column {column.key!r} must be >= 0",
+                expected="numbers >= 0",
+                received=f"{float(lows[wrong][0]):g} in a batch",
+                made_at=weights.op.source,
+                hint="give examples that are not to count the weight 0",
+                op=weights.op,
             )
 
     # The minimum of numbers with a NaN among them is NaN.

@@ -82,16 +82,12 @@ def _label_ids(labels: NDArray[Any], vocabulary: Vocabulary) -> NDArray[np.int64
         unknown = str(error.args[0], "utf-8", "replace")
         known = [str(name, "utf-8", "replace") for name in vocabulary]
         more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"label {unknown!r} is not in label_vocabulary",
-                expected=f"one of {known[:_SHOWN]}{more}",
-                received=repr(unknown),
-                hint=did_you_mean(unknown, known)
-                or "add it to label_vocabulary (and to n_classes), or filter such examples out",
-            ),
+        raise InvalidArgumentError.explained(
+            f"label {unknown!r} is not in label_vocabulary",
+            expected=f"one of {known[:_SHOWN]}{more}",
+            received=repr(unknown),
+            hint=did_you_mean(unknown, known)
+            or "add it to label_vocabulary (and to n_classes), or filter such examples out",
         ) from None
     return np.array(found, np.int64).reshape(labels.shape)
 

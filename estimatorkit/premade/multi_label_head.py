@@ -47,15 +47,11 @@ def _label_indicator(
 ) -> NDArray[np.float32]:
     wrong = (ids < 0) | (ids >= classes)
     if wrong.any():
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"labels must be an integer SparseTensor with values in [0, {classes})",
-                expected=f"labels in [0, {classes - 1}], n_classes={classes}",
-                received=f"minimum {ids.min()}, maximum {ids.max()} in a batch",
-                hint="use ids of classes from 0, or strings and label_vocabulary",
-            ),
+        raise InvalidArgumentError.explained(
+            f"labels must be an integer SparseTensor with values in [0, {classes})",
+            expected=f"labels in [0, {classes - 1}], n_classes={classes}",
+            received=f"minimum {ids.min()}, maximum {ids.max()} in a batch",
+            hint="use ids of classes from 0, or strings and label_vocabulary",
         )
     result = np.zeros([*dense_shape[:-1], classes], np.float32)
     result[(*indices.T[:-1], ids)] = 1.0

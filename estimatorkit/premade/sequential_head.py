@@ -165,16 +165,13 @@ def _check_steps(values: SparseTensor, mask: Tensor, what: str) -> None:
 
     def check(counts: list[NDArray[Any]]) -> None:
         if counts[0].any():
-            raise InvalidArgumentError(
-                None,
-                values.op,
-                explain(
-                    f"Tensor shape is incompatible with provided mask: {what}",
-                    expected="a value for each step that the mask counts, and for no other",
-                    received=f"{int(counts[0][counts[0] > 0][0])} steps of a batch that differ",
-                    made_at=values.op.source,
-                    hint="give the labels of each sequence as many steps as its features have",
-                ),
+            raise InvalidArgumentError.explained(
+                f"Tensor shape is incompatible with provided mask: {what}",
+                expected="a value for each step that the mask counts, and for no other",
+                received=f"{int(counts[0][counts[0] > 0][0])} steps of a batch that differ",
+                made_at=values.op.source,
+                hint="give the labels of each sequence as many steps as its features have",
+                op=values.op,
             )
 
     add_step_check([reduce.reduce_sum(elementwise.cast(wrong, int32))], check)

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError
 
 ALIGNMENT = 64  # bytes: what XLA asks of a buffer that it is to use in place
 
@@ -310,14 +310,10 @@ def _join_ragged(parts: Sequence[NDArray[Any] | RaggedColumn]) -> RaggedColumn:
 def _join_sparse(parts: Sequence[SparseColumn]) -> SparseColumn:
     ranks = sorted({part.rank for part in parts})
     if len(ranks) > 1:
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                "sparse elements of different ranks cannot stand in one column",
-                expected=f"rank {ranks[0]}",
-                received=f"ranks {ranks}",
-            ),
+        raise InvalidArgumentError.explained(
+            "sparse elements of different ranks cannot stand in one column",
+            expected=f"rank {ranks[0]}",
+            received=f"ranks {ranks}",
         )
     counts = np.concatenate([np.diff(part.starts) for part in parts])
     cuts = [slice(part.starts[0], part.starts[-1]) for part in parts]

@@ -24,7 +24,6 @@ from estimatorkit.core.errors import (
     CancelledError,
     DeadlineExceededError,
     FailedPreconditionError,
-    explain,
 )
 from estimatorkit.core.function_graph import may_not_end
 from estimatorkit.core.graph import Graph
@@ -290,15 +289,12 @@ class State:
 def uninitialized(handle: Operation) -> FailedPreconditionError:
     """The error of a variable without a value."""
     name = handle.name
-    return FailedPreconditionError(
-        None,
-        handle,
-        explain(
-            f"Attempting to use uninitialized value {name}",
-            received=f"variable {name!r}, which has no value in this session",
-            made_at=handle.source,
-            hint="run global_variables_initializer() or restore a checkpoint first",
-        ),
+    return FailedPreconditionError.explained(
+        f"Attempting to use uninitialized value {name}",
+        received=f"variable {name!r}, which has no value in this session",
+        made_at=handle.source,
+        hint="run global_variables_initializer() or restore a checkpoint first",
+        op=handle,
     )
 
 

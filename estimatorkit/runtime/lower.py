@@ -128,14 +128,11 @@ def _run_kernel(
         extra = {"context": context} if row.context else {}
         kernel = row.kernel if row.where == "host" else row.numpy_kernel  # a function: its twin
         if kernel is None:
-            raise InvalidArgumentError(
-                None,
-                op,
-                explain(
-                    f"{op.type} cannot work on strings",
-                    received=", ".join(str(tensor) for tensor in op.inputs),
-                    made_at=op.source,
-                ),
+            raise InvalidArgumentError.explained(
+                f"{op.type} cannot work on strings",
+                received=", ".join(str(tensor) for tensor in op.inputs),
+                made_at=op.source,
+                op=op,
             )
         result = kernel(*inputs, **attrs, **extra)
     elif row.random:
@@ -306,14 +303,11 @@ def _refused(op: Operation, inputs: Sequence[Any], error: Exception) -> InvalidA
         f"{tensor.name} {tuple(getattr(value, 'shape', ()))} {tensor.dtype.name}"
         for tensor, value in zip(op.inputs, inputs, strict=True)
     )
-    return InvalidArgumentError(
-        None,
-        op,
-        explain(
-            f"{op.name} ({op.type}) cannot take these inputs: {str(error).splitlines()[0]}",
-            received=received or None,
-            made_at=op.source,
-        ),
+    return InvalidArgumentError.explained(
+        f"{op.name} ({op.type}) cannot take these inputs: {str(error).splitlines()[0]}",
+        received=received or None,
+        made_at=op.source,
+        op=op,
     )
 
 

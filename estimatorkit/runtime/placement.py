@@ -16,7 +16,7 @@ import jax
 
 from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.dtypes import resource
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.log import logger
 from estimatorkit.core.tensor import Operation
 
@@ -130,16 +130,13 @@ class Placer:
             return name
         if self.soft:
             return DEFAULT
-        raise InvalidArgumentError(
-            None,
-            op,
-            explain(
-                f"Cannot assign a device for operation {op.name}: it was explicitly assigned to "
-                f"{asked} but available devices are [ {', '.join(names)} ]. Make sure the device "
-                "specification refers to a valid device",
-                made_at=op.source,
-                hint="use ConfigProto(allow_soft_placement=True)",
-            ),
+        raise InvalidArgumentError.explained(
+            f"Cannot assign a device for operation {op.name}: it was explicitly assigned to "
+            f"{asked} but available devices are [ {', '.join(names)} ]. Make sure the device "
+            "specification refers to a valid device",
+            made_at=op.source,
+            hint="use ConfigProto(allow_soft_placement=True)",
+            op=op,
         )
 
 

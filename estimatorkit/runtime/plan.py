@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from estimatorkit.core import registry
 from estimatorkit.core.dtypes import resource
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Place, Role, never_runs, role_of
 from estimatorkit.core.tensor import Operation, Tensor
@@ -248,15 +248,12 @@ def needed_operations(
                 continue
             (tensor,) = op.outputs
             shape = tensor.shape if tensor.shape.rank is not None else "<unknown>"
-            raise InvalidArgumentError(
-                None,
-                op,
-                explain(
-                    f"You must feed a value for placeholder tensor '{op.name}' with dtype "
-                    f"{tensor.dtype.name} and shape {shape}",
-                    made_at=op.source,
-                    hint=f"session.run(..., feed_dict={{{tensor.name!r}: value}})",
-                ),
+            raise InvalidArgumentError.explained(
+                f"You must feed a value for placeholder tensor '{op.name}' with dtype "
+                f"{tensor.dtype.name} and shape {shape}",
+                made_at=op.source,
+                hint=f"session.run(..., feed_dict={{{tensor.name!r}: value}})",
+                op=op,
             )
     return sorted(needed, key=lambda op: op.index)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from estimatorkit.core.errors import NotFoundError, explain
+from estimatorkit.core.errors import NotFoundError
 from estimatorkit.core.graph import Graph
 from estimatorkit.runtime.executor import State
 from estimatorkit.runtime.loop import LocalStepLoop
@@ -106,15 +106,10 @@ def target_of(name: str, wait_secs: float = 0.0) -> Target:
     if opener is not None:
         return opener(name, wait_secs)
     if name not in _targets:
-        raise NotFoundError(
-            None,
-            None,
-            explain(
-                "No session factory registered for the given session options: "
-                f"{{target: {name!r}}}",
-                expected="'' (a session by itself), 'grpc://host:port', or the target of a server",
-                received=repr(name),
-                hint="train.Server(...).target",
-            ),
+        raise NotFoundError.explained(
+            f"No session factory registered for the given session options: {{target: {name!r}}}",
+            expected="'' (a session by itself), 'grpc://host:port', or the target of a server",
+            received=repr(name),
+            hint="train.Server(...).target",
         )
     return _targets[name]

@@ -347,16 +347,13 @@ def empty_input(what: str) -> ValueError:
 
 
 def _standing_still(target: Operation, steps: int) -> FailedPreconditionError:
-    return FailedPreconditionError(
-        None,
-        target,
-        explain(
-            "the train_op does not increase the global step: the training would never end",
-            expected="an update that counts",
-            received=f"the same global step after {steps} steps",
-            made_at=target.source,
-            hint="pass global_step=get_global_step() to minimize() or apply_gradients()",
-        ),
+    return FailedPreconditionError.explained(
+        "the train_op does not increase the global step: the training would never end",
+        expected="an update that counts",
+        received=f"the same global step after {steps} steps",
+        made_at=target.source,
+        hint="pass global_step=get_global_step() to minimize() or apply_gradients()",
+        op=target,
     )
 
 

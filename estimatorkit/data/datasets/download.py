@@ -96,8 +96,8 @@ class Downloader:
             OpError: it cannot be written; the subclass says why.
         """
         if not file.urls:
-            raise NotFoundError(
-                None, None, explain(f"the file {file.name} is not there", hint=_by_hand(file, path))
+            raise NotFoundError.explained(
+                f"the file {file.name} is not there", hint=_by_hand(file, path)
             )
         with os_errors("write", path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -117,15 +117,11 @@ def _checked(path: Path, file: DataFile) -> Path:
             digest.update(piece)
             size += len(piece)
     if (size, digest.hexdigest()) != (file.size, file.sha256):
-        raise DataLossError(
-            None,
-            None,
-            explain(
-                f"{path} is not the file that its name says" if size else f"{path} is empty",
-                expected=f"{file.size} bytes, sha256 {file.sha256}",
-                received=f"{size} bytes, sha256 {digest.hexdigest()}",
-                hint="remove it, so that it is fetched again, or put the right one there",
-            ),
+        raise DataLossError.explained(
+            f"{path} is not the file that its name says" if size else f"{path} is empty",
+            expected=f"{file.size} bytes, sha256 {file.sha256}",
+            received=f"{size} bytes, sha256 {digest.hexdigest()}",
+            hint="remove it, so that it is fetched again, or put the right one there",
         )
     return path
 
@@ -145,19 +141,13 @@ def zip_member(path: Path, member: str, size: int) -> bytes:
         with zipfile.ZipFile(path) as archive, archive.open(member) as content:
             data = content.read(size + 1)
     except (KeyError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-        raise DataLossError(
-            None,
-            None,
-            explain(
-                f"{path} holds no sound file {member!r}",
-                expected=f"a zip archive with {member!r}",
-                received=str(error),
-            ),
+        raise DataLossError.explained(
+            f"{path} holds no sound file {member!r}",
+            expected=f"a zip archive with {member!r}",
+            received=str(error),
         ) from error
     if len(data) > size:
-        raise DataLossError(
-            None,
-            None,
-            explain(f"{member!r} in {path} is too large", expected=f"{size} bytes at most"),
+        raise DataLossError.explained(
+            f"{member!r} in {path} is too large", expected=f"{size} bytes at most"
         )
     return data

@@ -177,16 +177,12 @@ class BlockIterator(ABC):
         """
         name = type(self).__name__
         if state.get("iterator") != name:
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    "the saved position of the input belongs to another pipeline",
-                    expected=name,
-                    received=state.get("iterator"),
-                    hint="the input function has changed since the position was saved; "
-                    "start the input anew or restore the former input function",
-                ),
+            raise InvalidArgumentError.explained(
+                "the saved position of the input belongs to another pipeline",
+                expected=name,
+                received=state.get("iterator"),
+                hint="the input function has changed since the position was saved; "
+                "start the input anew or restore the former input function",
             )
         self._clear()
         self._restore(state)

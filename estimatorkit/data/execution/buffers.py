@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import DataLossError, InvalidArgumentError, explain
+from estimatorkit.core.errors import DataLossError, InvalidArgumentError
 from estimatorkit.runtime.columns import (
     NO_DIM,
     Column,
@@ -73,15 +73,11 @@ def batch(column: Column, size: int, what: str) -> Column:
     differing = np.flatnonzero((column.shapes != first).any(axis=1))
     if len(differing):
         row = int(differing[0])
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"Cannot batch tensors with different shapes in {what}. First element had "
-                f"shape {list(column.row_shape(row - row % size))} and element {row % size} had "
-                f"shape {list(column.row_shape(row))}",
-                hint="pad the elements to one shape with padded_batch()",
-            ),
+        raise InvalidArgumentError.explained(
+            f"Cannot batch tensors with different shapes in {what}. First element had "
+            f"shape {list(column.row_shape(row - row % size))} and element {row % size} had "
+            f"shape {list(column.row_shape(row))}",
+            hint="pad the elements to one shape with padded_batch()",
         )
     shapes = column.shapes[::size]
     whole = np.insert(shapes, 0, size, axis=1)
@@ -124,13 +120,9 @@ def padded_batch(
         InvalidArgumentError: a row is of another rank.
     """
     if isinstance(column, SparseColumn):
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"Batching of padded sparse tensors is not currently supported ({what})",
-                hint="use batch(), or sparse.to_dense() before padded_batch()",
-            ),
+        raise InvalidArgumentError.explained(
+            f"Batching of padded sparse tensors is not currently supported ({what})",
+            hint="use batch(), or sparse.to_dense() before padded_batch()",
         )
     if isinstance(column, np.ndarray) and column.shape[1:] == tuple(shape):
         return batch(column, size, what)
@@ -155,14 +147,10 @@ def _check_padded(rows: RaggedColumn, shape: Sequence[int | None], what: str) ->
     bad = np.flatnonzero(ranks != len(shape))
     if len(bad):
         row = rows.row_shape(int(bad[0]))
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"All elements in a batch must have the same rank as the padded shape for {what}",
-                expected=f"rank {len(shape)}, for padded_shapes {list(shape)}",
-                received=f"an element of shape {list(row)}",
-            ),
+        raise InvalidArgumentError.explained(
+            f"All elements in a batch must have the same rank as the padded shape for {what}",
+            expected=f"rank {len(shape)}, for padded_shapes {list(shape)}",
+            received=f"an element of shape {list(row)}",
         )
     for axis, dim in enumerate(shape):
         if dim is None:
@@ -170,15 +158,11 @@ def _check_padded(rows: RaggedColumn, shape: Sequence[int | None], what: str) ->
         too_long = np.flatnonzero(rows.shapes[:, axis] > dim)
         if len(too_long):
             row = rows.row_shape(int(too_long[0]))
-            raise DataLossError(
-                None,
-                None,
-                explain(
-                    "Attempted to pad to a smaller size than the input element",
-                    expected=f"{what} of at most shape {list(shape)}",
-                    received=f"an element of shape {list(row)}",
-                    hint="give None for dimensions that are padded to the longest",
-                ),
+            raise DataLossError.explained(
+                "Attempted to pad to a smaller size than the input element",
+                expected=f"{what} of at most shape {list(shape)}",
+                received=f"an element of shape {list(row)}",
+                hint="give None for dimensions that are padded to the longest",
             )
 
 
@@ -218,10 +202,8 @@ def unbatch(column: Column, what: str) -> tuple[Column, NDArray[np.int64]]:
 
 
 def _scalar(what: str) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        None,
-        None,
-        explain(f"Input shapes are inconsistent on the 0th dimension: {what} is a scalar"),
+    return InvalidArgumentError.explained(
+        f"Input shapes are inconsistent on the 0th dimension: {what} is a scalar"
     )
 
 

@@ -23,7 +23,6 @@ from estimatorkit.core.errors import (
     DataLossError,
     FailedPreconditionError,
     OutOfRangeError,
-    explain,
 )
 from estimatorkit.data.execution.block_iterator import (
     BlockIterator,
@@ -181,26 +180,18 @@ class FileCacheIterator(ReplayIterator):
             archive = zipfile.ZipFile(self._path)
             found = json.loads(archive.read("cache.json"))
         except (zipfile.BadZipFile, KeyError, ValueError) as error:
-            raise DataLossError(
-                None,
-                None,
-                explain(
-                    f"{self._path} is no cache of a dataset",
-                    received=str(error),
-                    hint="remove the file; it is written anew",
-                ),
+            raise DataLossError.explained(
+                f"{self._path} is no cache of a dataset",
+                received=str(error),
+                hint="remove the file; it is written anew",
             ) from error
         if found["elements"] != self._description:
             archive.close()
-            raise FailedPreconditionError(
-                None,
-                None,
-                explain(
-                    f"{self._path} is the cache of another dataset",
-                    expected=self._description,
-                    received=found["elements"],
-                    hint="remove the file, or give cache() another name",
-                ),
+            raise FailedPreconditionError.explained(
+                f"{self._path} is the cache of another dataset",
+                expected=self._description,
+                received=found["elements"],
+                hint="remove the file, or give cache() another name",
             )
         self._blocks = int(found["blocks"])
         return archive

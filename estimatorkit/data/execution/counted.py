@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.errors import FailedPreconditionError, OutOfRangeError, explain
+from estimatorkit.core.errors import FailedPreconditionError, OutOfRangeError
 from estimatorkit.data.execution.block_iterator import BlockIterator, State, UnaryIterator
 from estimatorkit.data.execution.buffers import Columns, count_rows, gather
 from estimatorkit.data.execution.randomness import Seeds
@@ -82,10 +82,8 @@ class AssertCardinalityIterator(UnaryIterator):
 
     def _error(self, found: str) -> FailedPreconditionError:
         expected = _elements(self._expected) if self._expected >= 0 else "an infinite number"
-        return FailedPreconditionError(
-            None,
-            None,
-            explain(f"Input dataset was expected to contain {expected} but contained {found}"),
+        return FailedPreconditionError.explained(
+            f"Input dataset was expected to contain {expected} but contained {found}"
         )
 
     def _save(self) -> State:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.data.execution.block_iterator import BlockIterator, State, end_of_sequence
 from estimatorkit.data.execution.buffers import Columns, stack_rows
 from estimatorkit.data.spec import SparseTensorSpec, flatten, flatten_as, leaf_names, to_array
@@ -67,14 +67,10 @@ class GeneratorIterator(BlockIterator):
         try:
             leaves = flatten_as(self._structure, element)
         except ValueError as error:
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    "a generator yielded an element of another structure than declared",
-                    expected=self._structure,
-                    received=repr(element)[:200],
-                ),
+            raise InvalidArgumentError.explained(
+                "a generator yielded an element of another structure than declared",
+                expected=self._structure,
+                received=repr(element)[:200],
             ) from error
         row = []
         for leaf, spec, name in zip(leaves, self._specs, self._names, strict=True):
@@ -87,25 +83,17 @@ class GeneratorIterator(BlockIterator):
                 else:  # Python's numbers must fit
                     array = to_array(leaf, f"from_generator(): {name}", spec.dtype)
             except (TypeError, ValueError) as error:
-                raise InvalidArgumentError(
-                    None,
-                    None,
-                    explain(
-                        "`generator` yielded an element that could not be converted to the "
-                        f"expected type. The expected type was {spec.dtype.name}",
-                        expected=f"{spec.dtype.name} for {name}",
-                        received=repr(leaf)[:200],
-                    ),
+                raise InvalidArgumentError.explained(
+                    "`generator` yielded an element that could not be converted to the "
+                    f"expected type. The expected type was {spec.dtype.name}",
+                    expected=f"{spec.dtype.name} for {name}",
+                    received=repr(leaf)[:200],
                 ) from error
             if not spec.shape.is_compatible_with(array.shape):
-                raise InvalidArgumentError(
-                    None,
-                    None,
-                    explain(
-                        f"a generator yielded another shape than declared for {name}",
-                        expected=spec.shape,
-                        received=array.shape,
-                    ),
+                raise InvalidArgumentError.explained(
+                    f"a generator yielded another shape than declared for {name}",
+                    expected=spec.shape,
+                    received=array.shape,
                 )
             row.append(array)
         return row
@@ -132,12 +120,8 @@ class GeneratorIterator(BlockIterator):
 def _sparse_row(value: Any, name: str) -> Any:
     if hasattr(value, "dense_shape") and isinstance(value.indices, (np.ndarray, list, tuple)):
         return value
-    raise InvalidArgumentError(
-        None,
-        None,
-        explain(
-            f"a generator yielded no sparse value for {name}",
-            expected="a SparseTensorValue",
-            received=repr(value)[:200],
-        ),
+    raise InvalidArgumentError.explained(
+        f"a generator yielded no sparse value for {name}",
+        expected="a SparseTensorValue",
+        received=repr(value)[:200],
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError, explain
+from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
 from estimatorkit.data.execution.block_iterator import BlockIterator, end_of_sequence
 from estimatorkit.data.execution.buffers import (
     Columns,
@@ -141,14 +141,10 @@ class GroupIterator(ReplayWithFunction):
             (size,) = self._functions[2]([np.array([key], np.int64)], 1, 0, 0)
             self._sizes[key] = int(size[0])
             if self._sizes[key] < 1:
-                raise InvalidArgumentError(
-                    None,
-                    None,
-                    explain(
-                        "Window size must be greater than zero",
-                        expected=">= 1",
-                        received=f"{self._sizes[key]} for the key {key}",
-                    ),
+                raise InvalidArgumentError.explained(
+                    "Window size must be greater than zero",
+                    expected=">= 1",
+                    received=f"{self._sizes[key]} for the key {key}",
                 )
         return self._sizes[key]
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError, explain
+from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
 from estimatorkit.data.execution.block_iterator import (
     BlockIterator,
     State,
@@ -388,14 +388,10 @@ class UnbatchIterator(UnaryIterator):
             counts = parts[0][1]
             for (_, other), name in zip(parts, self._names, strict=True):
                 if not np.array_equal(counts, other):
-                    raise InvalidArgumentError(
-                        None,
-                        None,
-                        explain(
-                            "unbatch(): input shapes are inconsistent on the 0th dimension",
-                            expected=f"{counts.tolist()[:10]}, as {self._names[0]} has",
-                            received=f"{other.tolist()[:10]} in {name}",
-                        ),
+                    raise InvalidArgumentError.explained(
+                        "unbatch(): input shapes are inconsistent on the 0th dimension",
+                        expected=f"{counts.tolist()[:10]}, as {self._names[0]} has",
+                        received=f"{other.tolist()[:10]} in {name}",
                     )
             self._ratio = max(1.0, float(counts.mean()))
             if counts.sum():
@@ -614,14 +610,10 @@ class ZipIterator(BlockIterator):
 
 def _restore_all(iterators: Sequence[BlockIterator], states: Sequence[State]) -> None:
     if len(iterators) != len(states):
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                "the saved position of the input belongs to another pipeline",
-                expected=f"{len(iterators)} inputs",
-                received=len(states),
-            ),
+        raise InvalidArgumentError.explained(
+            "the saved position of the input belongs to another pipeline",
+            expected=f"{len(iterators)} inputs",
+            received=len(states),
         )
     for each, state in zip(iterators, states, strict=True):
         each.set_state(state)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core import nest
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.data.execution.block_iterator import BlockIterator, State, end_of_sequence
 from estimatorkit.data.execution.buffers import Columns, concatenate, count_rows, gather
 from estimatorkit.data.execution.randomness import RandomStream, Seeds
@@ -202,12 +202,8 @@ class ChooseIterator(BlockIterator):
 def _check(chosen: NDArray[np.int64], count: int) -> None:
     bad = chosen[(chosen < 0) | (chosen >= count)]
     if len(bad):
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                "Selector index out of range",
-                expected=f"0 <= number < {count}, the number of datasets",
-                received=int(bad[0]),
-            ),
+        raise InvalidArgumentError.explained(
+            "Selector index out of range",
+            expected=f"0 <= number < {count}, the number of datasets",
+            received=int(bad[0]),
         )

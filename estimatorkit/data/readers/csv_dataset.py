@@ -335,13 +335,9 @@ def _chosen(
 ) -> list[int]:
     """The places of the columns that are read."""
     if select is not None and exclude is not None:
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                "Either select_cols or exclude_cols should be empty",
-                received=f"select_cols={list(select)}, exclude_cols={list(exclude)}",
-            ),
+        raise InvalidArgumentError.explained(
+            "Either select_cols or exclude_cols should be empty",
+            received=f"select_cols={list(select)}, exclude_cols={list(exclude)}",
         )
     for argument, columns in (("select_cols", select), ("exclude_cols", exclude)):
         given = list(columns or ())
@@ -351,17 +347,13 @@ def _chosen(
         elif given and given[0] < 0:
             problem = f"{argument} should be non-negative indices"
         if problem:
-            raise InvalidArgumentError(None, None, explain(f"{what}: {problem}", received=given))
+            raise InvalidArgumentError.explained(f"{what}: {problem}", received=given)
     if select is not None:
         if len(select) != count:
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    f"{what}: select_cols should match output size",
-                    expected=f"{count} columns, as record_defaults has",
-                    received=list(select),
-                ),
+            raise InvalidArgumentError.explained(
+                f"{what}: select_cols should match output size",
+                expected=f"{count} columns, as record_defaults has",
+                received=list(select),
             )
         return [int(column) for column in select]
     left = (index for index in itertools.count() if index not in set(exclude or ()))
@@ -394,8 +386,8 @@ def _default(what: str, place: int, given: Any) -> tuple[DType, Any]:
 
 def _delimiter(field_delim: str) -> bytes:
     if len(field_delim.encode()) != 1:
-        raise InvalidArgumentError(
-            None, None, explain("field_delim should be only 1 char", received=repr(field_delim))
+        raise InvalidArgumentError.explained(
+            "field_delim should be only 1 char", received=repr(field_delim)
         )
     return field_delim.encode()
 

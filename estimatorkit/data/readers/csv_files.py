@@ -11,7 +11,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError, explain
+from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
 from estimatorkit.data.execution.block_iterator import BlockIterator, State
 from estimatorkit.data.execution.buffers import Columns, slice_rows
 from estimatorkit.data.execution.randomness import Seeds
@@ -156,14 +156,10 @@ class CsvFile:
             return chunk, 1
         header = next(records(chunk, self._format.layout), None)
         if header is None:
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    f"Can't read header of file {self._name}",
-                    expected="a line with the names of the columns",
-                    received="an empty file",
-                ),
+            raise InvalidArgumentError.explained(
+                f"Can't read header of file {self._name}",
+                expected="a line with the names of the columns",
+                received="an empty file",
             )
         end = LINE_END.match(chunk, header.end)
         body = chunk[end.end() if end else len(chunk) :]

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.parameters import integer
 from estimatorkit.data.readers.record_files import (
@@ -76,17 +76,13 @@ class FixedLengthFile:
         layout = self._layout
         body = length - layout.header_bytes - layout.footer_bytes
         if body < 0 or body % layout.record_bytes:
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    f"Excluding the header ({layout.header_bytes} bytes) and footer "
-                    f'({layout.footer_bytes} bytes), input file "{self._name}" has body length '
-                    f"{body} bytes, which is not an exact multiple of the record length "
-                    f"({layout.record_bytes} bytes)",
-                    received=f"a file of {length} bytes",
-                    hint="is the file whole, and its compression as compression_type says?",
-                ),
+            raise InvalidArgumentError.explained(
+                f"Excluding the header ({layout.header_bytes} bytes) and footer "
+                f'({layout.footer_bytes} bytes), input file "{self._name}" has body length '
+                f"{body} bytes, which is not an exact multiple of the record length "
+                f"({layout.record_bytes} bytes)",
+                received=f"a file of {length} bytes",
+                hint="is the file whole, and its compression as compression_type says?",
             )
 
     def _pass_over(self, size: int) -> None:

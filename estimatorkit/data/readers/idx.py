@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import DataLossError, explain
+from estimatorkit.core.errors import DataLossError
 
 _DTYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 
@@ -52,8 +52,6 @@ def read_idx(path: str | os.PathLike[str]) -> NDArray[Any]:
 
 
 def _damaged(path: str | os.PathLike[str], expected: str, received: str) -> DataLossError:
-    return DataLossError(
-        None,
-        None,
-        explain(f"{os.fspath(path)} is no IDX file", expected=expected, received=received),
+    return DataLossError.explained(
+        f"{os.fspath(path)} is no IDX file", expected=expected, received=received
     )

@@ -42,14 +42,10 @@ class MatchingFiles(Plan):
         names = matching(self.patterns)
         if not len(names):
             patterns = ", ".join(each.decode("utf-8", "replace") for each in self.patterns)
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    f"No files matched pattern: {patterns}",
-                    expected="at least one file",
-                    hint="* stands within one name: data/*.csv does not look into folders of data",
-                ),
+            raise InvalidArgumentError.explained(
+                f"No files matched pattern: {patterns}",
+                expected="at least one file",
+                hint="* stands within one name: data/*.csv does not look into folders of data",
             )
         return GatherIterator([names], RangeIterator(range(len(names))))
 

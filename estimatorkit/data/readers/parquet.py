@@ -43,14 +43,8 @@ def _pyarrow(what: str) -> Any:
     try:
         import pyarrow
     except ImportError as error:
-        raise UnimplementedError(
-            None,
-            None,
-            explain(
-                f"{what} needs pyarrow",
-                received=str(error),
-                hint="pip install 'estimatorkit[arrow]'",
-            ),
+        raise UnimplementedError.explained(
+            f"{what} needs pyarrow", received=str(error), hint="pip install 'estimatorkit[arrow]'"
         ) from error
     return pyarrow
 
@@ -76,13 +70,8 @@ class _Groups(ABC):
                 self._table = self._opened(arrow)
         except arrow.ArrowException as error:
             self.close()
-            raise DataLossError(
-                None,
-                None,
-                explain(
-                    f"{name} is no file that {self.what} reads, or is damaged",
-                    received=str(error),
-                ),
+            raise DataLossError.explained(
+                f"{name} is no file that {self.what} reads, or is damaged", received=str(error)
             ) from error
 
     @abstractmethod
@@ -256,16 +245,12 @@ class TableFile:
         elif isinstance(missing, Mapping):
             default = missing.get(name)
         if default is None or spec.shape.rank:
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    f"{self._name}: column {name!r} holds a null in row {row} of row "
-                    f"group {self._group}",
-                    expected=spec.dtype.name,
-                    received="null",
-                    hint=f"say what stands for it: missing={{{name!r}: ...}}",
-                ),
+            raise InvalidArgumentError.explained(
+                f"{self._name}: column {name!r} holds a null in row {row} of row "
+                f"group {self._group}",
+                expected=spec.dtype.name,
+                received="null",
+                hint=f"say what stands for it: missing={{{name!r}: ...}}",
             )
         import pyarrow as arrow
 
@@ -312,29 +297,21 @@ def _check_schema(name: str, groups: _Groups, layout: TableLayout) -> None:
         except TypeError:
             found = None
         if found != spec:
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    f"{name}: column {column!r} has another type than in the first file",
-                    expected=spec,
-                    received=f"{found or 'no tensor'} ({kind})",
-                    hint="write all files with one schema: table.cast(schema)",
-                ),
+            raise InvalidArgumentError.explained(
+                f"{name}: column {column!r} has another type than in the first file",
+                expected=spec,
+                received=f"{found or 'no tensor'} ({kind})",
+                hint="write all files with one schema: table.cast(schema)",
             )
 
 
 def _check_column(name: str, schema: Any, column: str) -> None:
     if column not in schema.names:
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"{name}: there is no column {column!r}",
-                expected=f"one of {schema.names}",
-                received=repr(column),
-                hint=did_you_mean(column, schema.names),
-            ),
+        raise InvalidArgumentError.explained(
+            f"{name}: there is no column {column!r}",
+            expected=f"one of {schema.names}",
+            received=repr(column),
+            hint=did_you_mean(column, schema.names),
         )
 
 

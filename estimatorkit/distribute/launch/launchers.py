@@ -1,4 +1,4 @@
-"""Launchers of cluster processes: here (`LocalLauncher`), or where Ray places them (`RayLauncher`)."""
+"""Launchers of cluster processes: on this host (`LocalLauncher`) or on Ray (`RayLauncher`)."""
 
 from __future__ import annotations
 

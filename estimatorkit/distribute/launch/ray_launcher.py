@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from estimatorkit.core.errors import DeadlineExceededError, explain
+from estimatorkit.core.errors import DeadlineExceededError
 from estimatorkit.core.log import logger
 from estimatorkit.distribute.launch.launchers import Cluster, LocalProcess, Process
 from estimatorkit.distribute.tasks.token import VARIABLE, cluster_token
@@ -177,15 +177,11 @@ class RayLauncher:
             names = ", ".join(f"{job} {at}" for (job, at), ref in asked.items() if ref in missing)
             room = ray.available_resources().get("CPU", 0)
             if time.monotonic() - started > self._wait_secs:
-                raise DeadlineExceededError(
-                    None,
-                    None,
-                    explain(
-                        f"Ray has no place for {names}",
-                        expected=f"{self._processors:g} processors for each",
-                        received=f"{room:g} that are free",
-                        hint="add nodes, or give --cpus a smaller number",
-                    ),
+                raise DeadlineExceededError.explained(
+                    f"Ray has no place for {names}",
+                    expected=f"{self._processors:g} processors for each",
+                    received=f"{room:g} that are free",
+                    hint="add nodes, or give --cpus a smaller number",
                 )
             logger.info("Waiting for places for %s: %g processors are free.", names, room)
 

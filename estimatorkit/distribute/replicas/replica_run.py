@@ -390,15 +390,12 @@ def _rows(values: Sequence[Any], counted: int) -> Any:
 
 def _check_comes_first(segment: Segment, plan: Plan) -> None:
     if not set(segment.inputs) <= set(plan.feeds):
-        raise UnimplementedError(
-            None,
-            segment.ops[0],
-            explain(
-                "the input of replicas depends on what a device computes",
-                received=", ".join(tensor.name for tensor in segment.inputs),
-                made_at=segment.ops[0].source,
-                hint="let the input_fn return the dataset itself",
-            ),
+        raise UnimplementedError.explained(
+            "the input of replicas depends on what a device computes",
+            received=", ".join(tensor.name for tensor in segment.inputs),
+            made_at=segment.ops[0].source,
+            hint="let the input_fn return the dataset itself",
+            op=segment.ops[0],
         )
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import InternalError, OutOfRangeError, explain
+from estimatorkit.core.errors import InternalError, OutOfRangeError
 from estimatorkit.core.x64 import x64
 from estimatorkit.ops.control.collectives import AXIS
 
@@ -275,16 +275,12 @@ class Replicas:
 
 def different_programs(received: str | None = None) -> InternalError:
     """The error of processes that do not do the same."""
-    return InternalError(
-        None,
-        None,
-        explain(
-            "the processes that train together do different things",
-            expected="the same program, model and structure of the input in each",
-            received=received,
-            hint="does a model_fn or input_fn depend on the task's number, or does a hook run part "
-            "of the training in one process only?",
-        ),
+    return InternalError.explained(
+        "the processes that train together do different things",
+        expected="the same program, model and structure of the input in each",
+        received=received,
+        hint="does a model_fn or input_fn depend on the task's number, or does a hook run part "
+        "of the training in one process only?",
     )
 
 

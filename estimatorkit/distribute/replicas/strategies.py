@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Any, NoReturn
 
 from estimatorkit.core.devices import DeviceSpec
-from estimatorkit.core.errors import UnimplementedError, explain
+from estimatorkit.core.errors import UnimplementedError
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.distribute import replica_context
@@ -202,15 +202,11 @@ _LOOPS = frozenset(
 
 
 def _refuse(name: str) -> NoReturn:
-    raise UnimplementedError(
-        None,
-        None,
-        explain(
-            f"strategies train Estimators; {name} is for loops of TensorFlow 2",
-            expected="RunConfig(train_distribute=strategy), and an Estimator",
-            received=f"strategy.{name}",
-            hint="write the step as a model_fn; get_replica_context().all_reduce is there",
-        ),
+    raise UnimplementedError.explained(
+        f"strategies train Estimators; {name} is for loops of TensorFlow 2",
+        expected="RunConfig(train_distribute=strategy), and an Estimator",
+        received=f"strategy.{name}",
+        hint="write the step as a model_fn; get_replica_context().all_reduce is there",
     )
 
 

@@ -175,14 +175,10 @@ def _string_bytes(value: NDArray[Any]) -> bytes:
     texts = [each.encode() if isinstance(each, str) else each for each in value.reshape(-1)]
     other = next((each for each in texts if not isinstance(each, bytes)), None)
     if other is not None:
-        raise UnimplementedError(
-            None,
-            None,
-            explain(
-                "values of this kind stay in their process",
-                received=f"{type(other).__name__} in an array {value.shape}",
-                hint="put what makes and what takes them on one task",
-            ),
+        raise UnimplementedError.explained(
+            "values of this kind stay in their process",
+            received=f"{type(other).__name__} in an array {value.shape}",
+            hint="put what makes and what takes them on one task",
         )
     lengths = np.array([len(each) for each in texts], np.uint32)
     return lengths.tobytes() + b"".join(texts)

@@ -29,7 +29,6 @@ from estimatorkit.core.errors import (
     CancelledError,
     FailedPreconditionError,
     OpError,
-    explain,
 )
 from estimatorkit.core.function_graph import GraphFunction, operations_within
 from estimatorkit.core.graph import Graph
@@ -104,10 +103,8 @@ class ClusterState(State):
             if self.cluster.generation == self._began_with[0]:
                 raise
             # A variable without a value, since another session was told that it is lost.
-            raise AbortedError(
-                None,
-                error.op,
-                explain("values were lost: a task was started again", received=error),
+            raise AbortedError.explained(
+                "values were lost: a task was started again", received=error, op=error.op
             ) from error
         except BaseException:
             close()

@@ -13,7 +13,7 @@ from typing import Any
 from estimatorkit.core import registry
 from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.dtypes import resource
-from estimatorkit.core.errors import UnimplementedError, explain
+from estimatorkit.core.errors import UnimplementedError
 from estimatorkit.core.function_graph import functions_held, operations_within
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import never_runs
@@ -79,16 +79,13 @@ class SerializedPartition:
         size = graph_def.ByteSize()
         if size >= 1 << 31:
             large = max(needed, key=lambda op: getattr(op.attrs.get("value"), "nbytes", 0))
-            raise UnimplementedError(
-                None,
-                large,
-                explain(
-                    f"the graph that {part.task} runs is too large to be sent",
-                    expected="less than 2 GiB",
-                    received=f"{size} bytes; its largest constant is {large.name}",
-                    made_at=large.source,
-                    hint="give the variable an initializer, or feed the value",
-                ),
+            raise UnimplementedError.explained(
+                f"the graph that {part.task} runs is too large to be sent",
+                expected="less than 2 GiB",
+                received=f"{size} bytes; its largest constant is {large.name}",
+                made_at=large.source,
+                hint="give the variable an initializer, or feed the value",
+                op=large,
             )
         return SerializedPartition(
             graph_def.SerializeToString(deterministic=True),

@@ -190,12 +190,8 @@ def bound_service(address: str, task: str, held: ResourceStore, about: Mapping[s
     try:
         return keep_trying(served, LISTEN_SECS)
     except OSError as error:
-        raise UnavailableError(
-            None,
-            None,
-            explain(
-                f"{task} cannot listen at its address",
-                received=f"{address}: {error.strerror or error}",
-                hint="is the port in use, and is the host this one?",
-            ),
+        raise UnavailableError.explained(
+            f"{task} cannot listen at its address",
+            received=f"{address}: {error.strerror or error}",
+            hint="is the port in use, and is the host this one?",
         ) from error

@@ -22,7 +22,6 @@ from estimatorkit.core.errors import (
     UnauthenticatedError,
     UnavailableError,
     exception_type_from_error_code,
-    explain,
 )
 from estimatorkit.distribute.tasks.array_messages import LARGE, SCHEMA, BrokenMessage, receive, send
 from estimatorkit.distribute.tasks.arrow import flight, pa
@@ -289,27 +288,18 @@ class TaskConnection:
     def lost(self) -> OpError:
         """The error of a task that is there, and has lost what it held."""
         self.drop()
-        return AbortedError(
-            None,
-            None,
-            explain(
-                f"{self.task} was started again: the values it held are lost",
-                hint="make the session anew; MonitoredTrainingSession and Supervisor do it "
-                "themselves",
-            ),
+        return AbortedError.explained(
+            f"{self.task} was started again: the values it held are lost",
+            hint="make the session anew; MonitoredTrainingSession and Supervisor do it themselves",
         )
 
     def unavailable(self, error: Exception) -> OpError:
         """The error of a task that is not there."""
         why = (str(error) or repr(error)).splitlines()[0]
-        return UnavailableError(
-            None,
-            None,
-            explain(
-                f"{self.task} cannot be reached",
-                received=f"{self._address}: {why}",
-                hint="is its process running, and is the address right?",
-            ),
+        return UnavailableError.explained(
+            f"{self.task} cannot be reached",
+            received=f"{self._address}: {why}",
+            hint="is its process running, and is the address right?",
         )
 
     def close(self) -> None:

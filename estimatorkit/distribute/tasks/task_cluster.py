@@ -16,7 +16,6 @@ from estimatorkit.core.errors import (
     DeadlineExceededError,
     FailedPreconditionError,
     UnavailableError,
-    explain,
 )
 from estimatorkit.core.graph import Graph
 from estimatorkit.distribute.cluster_spec import ClusterSpec
@@ -212,14 +211,10 @@ class TaskCluster:
             except UnavailableError as error:
                 now = time.monotonic()
                 if now - started > self._wait_secs:
-                    raise DeadlineExceededError(
-                        None,
-                        None,
-                        explain(
-                            f"{task} did not come within {self._wait_secs:g} seconds",
-                            received=error,
-                            hint="start its process, or raise session_creation_timeout_secs",
-                        ),
+                    raise DeadlineExceededError.explained(
+                        f"{task} did not come within {self._wait_secs:g} seconds",
+                        received=error,
+                        hint="start its process, or raise session_creation_timeout_secs",
                     ) from error
                 self.raise_if_over()
                 if raise_if_over is not None:
@@ -233,14 +228,10 @@ class TaskCluster:
 
 
 def _taken(name: str) -> FailedPreconditionError:
-    return FailedPreconditionError(
-        None,
-        None,
-        explain(
-            f"another process takes part as {name.removeprefix('/')}",
-            expected="one process for each type and index",
-            hint="give this process an index of its own in TF_CONFIG, or end the other",
-        ),
+    return FailedPreconditionError.explained(
+        f"another process takes part as {name.removeprefix('/')}",
+        expected="one process for each type and index",
+        hint="give this process an index of its own in TF_CONFIG, or end the other",
     )
 
 

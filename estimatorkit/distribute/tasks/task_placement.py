@@ -18,7 +18,7 @@ import numpy as np
 from estimatorkit.core import registry
 from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.dtypes import DType, resource
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.function_graph import GraphFunction, functions_held, operations_within
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.shapes import TensorShape
@@ -72,15 +72,12 @@ class TaskPlacer:
         if any(True for _ in functions_held(op.attrs)):
             return HERE
         where = [f"{each.name} on {at or 'this process'}" for at, each in places.items()]
-        raise InvalidArgumentError(
-            None,
-            op,
-            explain(
-                f"{op.name} works on what is in several places at once",
-                received=", ".join(where),
-                made_at=op.source,
-                hint="put it on one task with tf.device; py_func and iterators are of this process",
-            ),
+        raise InvalidArgumentError.explained(
+            f"{op.name} works on what is in several places at once",
+            received=", ".join(where),
+            made_at=op.source,
+            hint="put it on one task with tf.device; py_func and iterators are of this process",
+            op=op,
         )
 
     def is_spread(self, op: Operation) -> bool:
@@ -105,16 +102,13 @@ class TaskPlacer:
             at = [name for name in at if name == task_name(str(spec.job), spec.task)]
         if at:
             return HERE if at[0] == self._own else at[0]
-        raise InvalidArgumentError(
-            None,
-            op,
-            explain(
-                f"Cannot assign a device for operation {op.name}: it was explicitly assigned to "
-                f"{op.device} but the cluster has no such task",
-                expected=f"one of {', '.join(self._tasks)}",
-                received=op.device,
-                made_at=op.source,
-            ),
+        raise InvalidArgumentError.explained(
+            f"Cannot assign a device for operation {op.name}: it was explicitly assigned to "
+            f"{op.device} but the cluster has no such task",
+            expected=f"one of {', '.join(self._tasks)}",
+            received=op.device,
+            made_at=op.source,
+            op=op,
         )
 
 

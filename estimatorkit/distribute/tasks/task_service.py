@@ -409,13 +409,10 @@ def _forgotten(task: str) -> AbortedError:
 
 
 def _without_value(name: str) -> FailedPreconditionError:
-    return FailedPreconditionError(
-        None,
-        name,
-        explain(
-            f"Attempting to use uninitialized value {name}",
-            hint="run global_variables_initializer() or restore a checkpoint first",
-        ),
+    return FailedPreconditionError.explained(
+        f"Attempting to use uninitialized value {name}",
+        hint="run global_variables_initializer() or restore a checkpoint first",
+        op=name,
     )
 
 

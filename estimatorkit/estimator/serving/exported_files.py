@@ -28,7 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from estimatorkit import ops
 from estimatorkit.core import indexed_slices, registry
 from estimatorkit.core.dtypes import ALL
-from estimatorkit.core.errors import DataLossError, FailedPreconditionError, explain
+from estimatorkit.core.errors import DataLossError, FailedPreconditionError
 from estimatorkit.estimator.serving.exported_module import OP_TYPE
 from estimatorkit.interop import attr_values
 from estimatorkit.ops.control import control_flow, tensor_array
@@ -142,15 +142,11 @@ def read_signature(folder: Path) -> Contents:
     content = parse_json(path, _read(path, _SIGNATURE_BYTES))
     version = content.get("format_version")
     if isinstance(version, int) and version > FORMAT_VERSION:
-        raise FailedPreconditionError(
-            None,
-            None,
-            explain(
-                f"the model in {os.fspath(folder)!r} was exported by a newer estimatorkit",
-                expected=f"format version {FORMAT_VERSION} at most",
-                received=f"format version {version}; versions: {content.get('versions')}",
-                hint="upgrade estimatorkit, or export the model again with this version",
-            ),
+        raise FailedPreconditionError.explained(
+            f"the model in {os.fspath(folder)!r} was exported by a newer estimatorkit",
+            expected=f"format version {FORMAT_VERSION} at most",
+            received=f"format version {version}; versions: {content.get('versions')}",
+            hint="upgrade estimatorkit, or export the model again with this version",
         )
     if version != FORMAT_VERSION:
         damaged(path, "it has no valid format_version", FORMAT_VERSION, repr(version)[:80])
@@ -234,15 +230,11 @@ def parse_json(path: Path, data: bytes) -> dict[str, Any]:
 
 def damaged(path: Path, problem: str, expected: Any = None, received: Any = None) -> NoReturn:
     """Raises `DataLossError` for a file of an exported model."""
-    raise DataLossError(
-        None,
-        None,
-        explain(
-            f"the exported model is damaged: {os.fspath(path)!r}: {problem}",
-            expected=expected,
-            received=received,
-            hint="copy the whole folder again, or export the model anew",
-        ),
+    raise DataLossError.explained(
+        f"the exported model is damaged: {os.fspath(path)!r}: {problem}",
+        expected=expected,
+        received=received,
+        hint="copy the whole folder again, or export the model anew",
     )
 
 

@@ -56,51 +56,35 @@ def read_module(data: bytes) -> jax.export.Exported:
         platforms = found.platforms
         text = found.mlir_module() if _is_supported(version) else ""
     except _MALFORMED as error:
-        raise DataLossError(
-            None,
-            None,
-            explain(
-                "a program of the exported model cannot be read",
-                expected=f"StableHLO that jax {jax.__version__} reads",
-                received=f"{len(data)} bytes; {str(error)[:200]}",
-                hint="export the model again with this version of jax, or install the one that "
-                "signature.json names",
-            ),
+        raise DataLossError.explained(
+            "a program of the exported model cannot be read",
+            expected=f"StableHLO that jax {jax.__version__} reads",
+            received=f"{len(data)} bytes; {str(error)[:200]}",
+            hint="export the model again with this version of jax, or install the one that "
+            "signature.json names",
         ) from error
     if not _is_supported(version):
-        raise FailedPreconditionError(
-            None,
-            None,
-            explain(
-                "a program of the exported model is of a version that this jax cannot run",
-                expected=f"calling convention {_supported()} (jax {jax.__version__})",
-                received=f"calling convention {version}",
-                hint="export the model again with this version of jax, or install the one that "
-                "signature.json names",
-            ),
+        raise FailedPreconditionError.explained(
+            "a program of the exported model is of a version that this jax cannot run",
+            expected=f"calling convention {_supported()} (jax {jax.__version__})",
+            received=f"calling convention {version}",
+            hint="export the model again with this version of jax, or install the one that "
+            "signature.json names",
         )
     platform = jax.export.default_export_platform()
     if platform not in platforms:
-        raise FailedPreconditionError(
-            None,
-            None,
-            explain(
-                f"the exported model has no program for {platform}",
-                expected=" or ".join(platforms),
-                received=platform,
-                hint=f"export it again where {platform} is, or set JAX_PLATFORMS={platforms[0]}",
-            ),
+        raise FailedPreconditionError.explained(
+            f"the exported model has no program for {platform}",
+            expected=" or ".join(platforms),
+            received=platform,
+            hint=f"export it again where {platform} is, or set JAX_PLATFORMS={platforms[0]}",
         )
     for call in _CALL.finditer(text):
         if _SAFE_CALLS.fullmatch(call["target"] or "") is None:
-            raise DataLossError(
-                None,
-                None,
-                explain(
-                    "a program of the exported model calls what no export calls",
-                    received=call["target"] or text[call.start() : call.start() + 60],
-                    hint="do not load this model: it was not written by this package",
-                ),
+            raise DataLossError.explained(
+                "a program of the exported model calls what no export calls",
+                received=call["target"] or text[call.start() : call.start() + 60],
+                hint="do not load this model: it was not written by this package",
             )
     return found
 

@@ -510,16 +510,12 @@ def _self_test(folder: Path, served: Mapping[str, ServedGraph]) -> None:
             found = predictor(each.inputs, name)
             for key, expected in each.outputs.items():
                 if not _same(expected, found[key]):
-                    raise InternalError(
-                        None,
-                        None,
-                        explain(
-                            f"the exported model answers otherwise than the model: signature "
-                            f"{name!r}, output {key!r}",
-                            expected=f"{expected!r:.300}",
-                            received=f"{found[key]!r:.300}",
-                            hint="nothing was exported; please report it with the model",
-                        ),
+                    raise InternalError.explained(
+                        f"the exported model answers otherwise than the model: signature "
+                        f"{name!r}, output {key!r}",
+                        expected=f"{expected!r:.300}",
+                        received=f"{found[key]!r:.300}",
+                        hint="nothing was exported; please report it with the model",
                     )
 
 

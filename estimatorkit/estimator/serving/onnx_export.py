@@ -110,16 +110,12 @@ def _on_device(
     plan = make_plan(graph, list(kept.values()), [], feeds, placer)
     (segment, *more) = plan.segments or (None,)
     if segment is None or more or segment.static_inputs or segment.random or segment.writes:
-        raise UnimplementedError(
-            None,
-            None,
-            explain(
-                "the model cannot be written as ONNX",
-                expected="outputs that follow from numbers by one computation on the device",
-                received=plan.describe()[:500] if kept else "outputs that need the host",
-                hint="strings, vocabularies and Examples stay with export_saved_model; its form "
-                "runs by load_predictor",
-            ),
+        raise UnimplementedError.explained(
+            "the model cannot be written as ONNX",
+            expected="outputs that follow from numbers by one computation on the device",
+            received=plan.describe()[:500] if kept else "outputs that need the host",
+            hint="strings, vocabularies and Examples stay with export_saved_model; its form "
+            "runs by load_predictor",
         )
     return kept, segment
 
@@ -150,10 +146,8 @@ def _translated(
     taken = [_abstract(key, tensor) for key, tensor in inputs.items()]
     for op in segment.ops:
         if any(tensor.dtype is float64 for tensor in (*op.inputs, *op.outputs)):
-            raise UnimplementedError(
-                None,
-                None,
-                explain("float64 cannot be written as ONNX", received=op, made_at=op.source),
+            raise UnimplementedError.explained(
+                "float64 cannot be written as ONNX", received=op, made_at=op.source
             )
     try:
         with warnings.catch_warnings(), _functions_of_jax_kept():
@@ -167,8 +161,8 @@ def _translated(
                 output_names=list(outputs),
             )
     except (OpError, ValueError, TypeError, NotImplementedError, KeyError, RuntimeError) as error:
-        raise UnimplementedError(
-            None, None, explain("the model cannot be written as ONNX", received=str(error)[:500])
+        raise UnimplementedError.explained(
+            "the model cannot be written as ONNX", received=str(error)[:500]
         ) from error
     return bytes(made.SerializeToString())
 
@@ -197,9 +191,7 @@ def _abstract(key: str, tensor: Tensor) -> Any:
 
     dims = tensor.shape.dims
     if dims is None or None in dims[1:]:
-        raise UnimplementedError(
-            None, None, explain(f"input {key!r} has no known shape", received=tensor)
-        )
+        raise UnimplementedError.explained(f"input {key!r} has no known shape", received=tensor)
     shape = ["batch" if dim is None else dim for dim in dims]
     return jax.ShapeDtypeStruct(shape, tensor.dtype.numpy_dtype)  # type: ignore[no-untyped-call]
 
@@ -223,15 +215,11 @@ def _test(
         )
         for (key, wanted), got in zip(expected.items(), found, strict=True):
             if got.shape != wanted.shape or not np.allclose(got, wanted, rtol=1e-3, atol=1e-4):
-                raise InternalError(
-                    None,
-                    None,
-                    explain(
-                        f"the ONNX file answers otherwise than the model: output {key!r}",
-                        expected=f"{wanted!r:.300}",
-                        received=f"{got!r:.300}",
-                        hint="nothing was written; please report it with the model",
-                    ),
+                raise InternalError.explained(
+                    f"the ONNX file answers otherwise than the model: output {key!r}",
+                    expected=f"{wanted!r:.300}",
+                    received=f"{got!r:.300}",
+                    hint="nothing was written; please report it with the model",
                 )
 
 

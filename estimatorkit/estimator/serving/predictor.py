@@ -140,8 +140,8 @@ class Predictor:
     def _opened(self, signature: Signature) -> Callable[..., list[NDArray[Any]]]:
         with self._lock:
             if self._closed:
-                raise InvalidArgumentError(
-                    None, None, explain("the predictor is closed", hint="load the model again")
+                raise InvalidArgumentError.explained(
+                    "the predictor is closed", hint="load the model again"
                 )
             session = self._sessions.get(signature.graph)
             if session is None:

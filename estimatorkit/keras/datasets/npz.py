@@ -21,13 +21,9 @@ def read_npz(path: str | Path) -> tuple[Part, Part]:
         ValueError: an array is missing, or is one of Python objects.
     """
     if not Path(path).is_file():
-        raise NotFoundError(
-            None,
-            None,
-            explain(
-                f"No file {path}",
-                hint="leave out `path` to fetch the data set where it is not here yet",
-            ),
+        raise NotFoundError.explained(
+            f"No file {path}",
+            hint="leave out `path` to fetch the data set where it is not here yet",
         )
     names = ("x_train", "y_train", "x_test", "y_test")
     with np.load(path, allow_pickle=False) as file:

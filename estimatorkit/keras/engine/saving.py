@@ -210,10 +210,8 @@ def read(filepath: str | os.PathLike[str]) -> Contents:
     """
     path = Path(os.fspath(filepath))
     if not path.exists():
-        raise NotFoundError(
-            None,
-            None,
-            explain(f"there is no file or folder {os.fspath(path)!r}", hint="is the path right?"),
+        raise NotFoundError.explained(
+            f"there is no file or folder {os.fspath(path)!r}", hint="is the path right?"
         )
     if path.is_dir():
         if (path / "saved_model.pb").exists():

@@ -188,16 +188,12 @@ class VocabularyFileColumn(KeyedColumn):
 
 def changed(key: str, path: str, then: str, now: str) -> FailedPreconditionError:
     """The error of a vocabulary file that is another one than a model was made with."""
-    return FailedPreconditionError(
-        None,
-        None,
-        explain(
-            f"vocabulary file of column {key!r} has changed since the model was made",
-            expected=f"{path} with SHA-256 {then}",
-            received=f"SHA-256 {now or 'of no file: it is gone'}",
-            hint="put the file back: with another one words have other ids, and a trained model "
-            "predicts nonsense; or train anew in another model_dir",
-        ),
+    return FailedPreconditionError.explained(
+        f"vocabulary file of column {key!r} has changed since the model was made",
+        expected=f"{path} with SHA-256 {then}",
+        received=f"SHA-256 {now or 'of no file: it is gone'}",
+        hint="put the file back: with another one words have other ids, and a trained model "
+        "predicts nonsense; or train anew in another model_dir",
     )
 
 
@@ -243,10 +239,8 @@ class _File:
     def _records(self, column: Column, size: int) -> list[Any]:
         records = list(read_records(self.path, "GZIP"))
         if len(records) < size:
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(f"Invalid vocab_size in {self.path}: expected {size}, got {len(records)}"),
+            raise InvalidArgumentError.explained(
+                f"Invalid vocab_size in {self.path}: expected {size}, got {len(records)}"
             )
         convert: Any = bytes if column.dtype is string else to_number(column.dtype)
         return [convert(record) for record in records[:size]]
@@ -256,15 +250,11 @@ class _File:
         for place, word in enumerate(keys):
             first = places.setdefault(word, place)
             if first != place:
-                raise FailedPreconditionError(
-                    None,
-                    None,
-                    explain(
-                        f"HashTable has different value for same key. Key {word!r} has {first} "
-                        f"and trying to add value {place}",
-                        expected="each word once",
-                        received=f"{self.path}, lines {first + 1} and {place + 1}",
-                    ),
+                raise FailedPreconditionError.explained(
+                    f"HashTable has different value for same key. Key {word!r} has {first} "
+                    f"and trying to add value {place}",
+                    expected="each word once",
+                    received=f"{self.path}, lines {first + 1} and {place + 1}",
                 )
 
 

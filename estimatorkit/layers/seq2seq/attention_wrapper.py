@@ -215,9 +215,7 @@ class AttentionWrapper(RNNCell):
             if None in known:
                 checks.append(assert_equal(batch, mechanism.batch_size, message=message))
             elif known[0] != known[1]:
-                raise InvalidArgumentError(
-                    None, None, explain(message, expected=known[1], received=known[0])
-                )
+                raise InvalidArgumentError.explained(message, expected=known[1], received=known[0])
         if not checks:
             return nest.map_structure(convert_to_tensor, structure)
         with control_dependencies(checks):
@@ -332,18 +330,14 @@ class AttentionWrapper(RNNCell):
         for mechanism in self._attention_mechanisms:
             size = _known_size(mechanism.batch_size)
             if size is not None and size != batch:
-                raise InvalidArgumentError(
-                    None,
-                    None,
-                    explain(
-                        f"When applying AttentionWrapper {self.name}: Non-matching batch sizes "
-                        "between the memory (encoder output) and the query (decoder output).  Are "
-                        "you using the BeamSearchDecoder?  You may need to tile your memory input "
-                        "via the tf.contrib.seq2seq.tile_batch function with argument "
-                        "multiple=beam_width.",
-                        expected=size,
-                        received=batch,
-                    ),
+                raise InvalidArgumentError.explained(
+                    f"When applying AttentionWrapper {self.name}: Non-matching batch sizes "
+                    "between the memory (encoder output) and the query (decoder output).  Are "
+                    "you using the BeamSearchDecoder?  You may need to tile your memory input "
+                    "via the tf.contrib.seq2seq.tile_batch function with argument "
+                    "multiple=beam_width.",
+                    expected=size,
+                    received=batch,
                 )
 
 

@@ -270,7 +270,7 @@ def _check_end(tensor: Tensor, starts: Any, position: int, length: int) -> None:
     rest = size - int(starts[position])
     if not 0 <= length <= rest:
         words = f"Expected size[{position}] in [0, {rest}], but got {length}"
-        raise InvalidArgumentError(None, tensor.op, explain(words, received=tensor))
+        raise InvalidArgumentError.explained(words, received=tensor, op=tensor.op)
 
 
 def _slice(x: Any, begin: Any, size: Any, to_end: bool) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.errors import UnimplementedError, explain
+from estimatorkit.core.errors import UnimplementedError
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Role, Spec, apply, register
 from estimatorkit.core.shapes import TensorShape
@@ -153,15 +153,11 @@ def _made(
     graph = get_default_graph()
     tensors = [convert_to_tensor(value) for value in values]
     if graph is not graph.outermost:
-        raise UnimplementedError(
-            None,
-            None,
-            explain(
-                "replicas cannot exchange values inside of cond, while_loop or map_fn",
-                expected="the exchange before or after it",
-                received=", ".join(str(tensor) for tensor in tensors),
-                hint="each replica may take another branch, and would wait for the others for ever",
-            ),
+        raise UnimplementedError.explained(
+            "replicas cannot exchange values inside of cond, while_loop or map_fn",
+            expected="the exchange before or after it",
+            received=", ".join(str(tensor) for tensor in tensors),
+            hint="each replica may take another branch, and would wait for the others for ever",
         )
     return list(apply(op_type, tensors, attrs, name).outputs)
 

@@ -35,13 +35,9 @@ def _execute(
 ) -> list[Any]:
     graph: Graph = context.graph
     if graph.outermost is not graph:
-        raise UnimplementedError(
-            None,
-            None,
-            explain(
-                "a CriticalSection cannot be entered within a function (cond, while_loop, map_fn)",
-                hint="let the section's own function hold the condition",
-            ),
+        raise UnimplementedError.explained(
+            "a CriticalSection cannot be entered within a function (cond, while_loop, map_fn)",
+            hint="let the section's own function hold the condition",
         )
 
     def prepare() -> PlanRunner:

@@ -19,7 +19,7 @@ from jax import lax
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype, float32, int32
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
@@ -325,15 +325,11 @@ class TensorArray:
     def _converted(self, value: Any) -> Tensor:
         tensor = convert_to_tensor(value, dtype_hint=self.dtype)
         if tensor.dtype is not self.dtype:
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype "
-                    f"{tensor.dtype.name}",
-                    made_at=tensor.op.source,
-                    hint=f"use cast(x, {self.dtype.name})",
-                ),
+            raise InvalidArgumentError.explained(
+                f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype "
+                f"{tensor.dtype.name}",
+                made_at=tensor.op.source,
+                hint=f"use cast(x, {self.dtype.name})",
             )
         return tensor
 

@@ -49,13 +49,9 @@ _ERRORS: tuple[tuple[type[Exception], type[errors.OpError]], ...] = (
 def _call(*values: Any, token: str, dtypes: tuple[DType, ...]) -> list[NDArray[Any]]:
     held = _functions.get(token)
     if held is None:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"callback {token} is not found",
-                hint="functions are not part of a graph's file: build the graph by its program",
-            ),
+        raise errors.InvalidArgumentError.explained(
+            f"callback {token} is not found",
+            hint="functions are not part of a graph's file: build the graph by its program",
         )
     try:
         # Copies: what the function changes in place must not reach into the graph's buffers.
@@ -76,13 +72,9 @@ def _as_outputs(result: Any, dtypes: tuple[DType, ...], token: str) -> list[NDAr
     else:
         results = [result]
     if len(results) != len(dtypes):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"{token} returns {len(results)} values, but expects to see {len(dtypes)} values",
-                hint="a list is a list of results: return an array for one result",
-            ),
+        raise errors.InvalidArgumentError.explained(
+            f"{token} returns {len(results)} values, but expects to see {len(dtypes)} values",
+            hint="a list is a list of results: return an array for one result",
         )
     return [
         _as_output(value, dtype, position, token)
@@ -103,14 +95,9 @@ def _as_output(value: Any, dtype: DType, position: int, token: str) -> NDArray[A
         array = strings
     given = string if array.dtype.kind == "O" else as_dtype(array.dtype)
     if given is not dtype:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"{position}-th value returned by {token} is {given.name}, but expects "
-                f"{dtype.name}",
-                hint=f"return np.asarray(value, np.{dtype.name}), or change Tout",
-            ),
+        raise errors.InvalidArgumentError.explained(
+            f"{position}-th value returned by {token} is {given.name}, but expects {dtype.name}",
+            hint=f"return np.asarray(value, np.{dtype.name}), or change Tout",
         )
     return array
 

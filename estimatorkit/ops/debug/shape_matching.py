@@ -269,14 +269,10 @@ def _ensure_leading(values: Any, reference: Any, last: Sequence[int], what: str,
             first = f"[logits_shape: ] {compared}"
         elif len(values.shape) < 2:
             first = f"[Received shape: ] {received} {first}"
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"[{what}. ] {first} [{of}_shape: ] {received}",
-                expected=f"{of} of shape " + " or ".join(map(str, wanted)),
-                received=shown[1],
-            ),
+        raise InvalidArgumentError.explained(
+            f"[{what}. ] {first} [{of}_shape: ] {received}",
+            expected=f"{of} of shape " + " or ".join(map(str, wanted)),
+            received=shown[1],
         )
     return values.reshape(tuple(shape))
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, string
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.registry import Spec, apply, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
@@ -55,14 +55,10 @@ def parse_spec(name: str, spec: str) -> tuple[tuple[int, ...], tuple[slice, ...]
         )
         if all(matches) and all(p.stop <= size for p, size in zip(at, shape, strict=True)):
             return shape, at
-    raise InvalidArgumentError(
-        None,
-        None,
-        explain(
-            f"the slice of {name!r} cannot be read",
-            expected="'' for the whole tensor, or its shape and a slice, such as '10 4 0,5:-'",
-            received=repr(spec),
-        ),
+    raise InvalidArgumentError.explained(
+        f"the slice of {name!r} cannot be read",
+        expected="'' for the whole tensor, or its shape and a slice, such as '10 4 0,5:-'",
+        received=repr(spec),
     )
 
 
@@ -81,27 +77,19 @@ def _save(
         shape, at = parse_spec(name, spec)
         whole = found.setdefault(name, np.empty(shape, value.dtype))
         if whole.shape != shape or whole[at].shape != value.shape:
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    f"a slice of {name!r} has another shape than is said",
-                    expected=f"{whole[at].shape} of {shape}",
-                    received=value.shape,
-                ),
+            raise InvalidArgumentError.explained(
+                f"a slice of {name!r} has another shape than is said",
+                expected=f"{whole[at].shape} of {shape}",
+                received=value.shape,
             )
         whole[at] = value
         covered[name] = covered.get(name, 0) + value.size
     for name, count in covered.items():
         if count != found[name].size:
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    f"the slices of {name!r} do not make it up",
-                    expected=f"{found[name].size} elements: all slices are saved together",
-                    received=count,
-                ),
+            raise InvalidArgumentError.explained(
+                f"the slices of {name!r} do not make it up",
+                expected=f"{found[name].size} elements: all slices are saved together",
+                received=count,
             )
     directory, name = os.path.split(_path(prefix))
     write_checkpoint(directory or ".", name, found)
@@ -119,26 +107,18 @@ def _restore(
     for name, spec, dtype in zip(names, specs, dtypes, strict=True):
         value = tensors[name]
         if as_dtype(value.dtype) is not as_dtype(dtype):
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    f"tensor_name = {name}; expected dtype {as_dtype(dtype).name} does not equal "
-                    f"original dtype {as_dtype(value.dtype).name}",
-                    hint="restore it with the dtype that it was saved with, and cast it then",
-                ),
+            raise InvalidArgumentError.explained(
+                f"tensor_name = {name}; expected dtype {as_dtype(dtype).name} does not equal "
+                f"original dtype {as_dtype(value.dtype).name}",
+                hint="restore it with the dtype that it was saved with, and cast it then",
             )
         if spec:
             shape, at = parse_spec(name, spec)
             if shape != value.shape:
-                raise InvalidArgumentError(
-                    None,
-                    None,
-                    explain(
-                        f"Shapes in the slice of {name!r} and in the checkpoint do not match",
-                        expected=list(shape),
-                        received=list(value.shape),
-                    ),
+                raise InvalidArgumentError.explained(
+                    f"Shapes in the slice of {name!r} and in the checkpoint do not match",
+                    expected=list(shape),
+                    received=list(value.shape),
                 )
             value = value[at]
         result.append(value)

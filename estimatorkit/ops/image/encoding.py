@@ -25,15 +25,11 @@ def _encode(image: Array, kind: str, options: tuple[tuple[str, Any], ...]) -> by
     channels = image.shape[-1]
     gray = image[..., 0] if channels == 1 else image
     if image.dtype == np.uint16 and channels != 1:
-        raise UnimplementedError(
-            None,
-            None,
-            explain(
-                "encode_png: colours of 16 bits",
-                expected="uint8, or uint16 with one channel",
-                received=f"uint16 with {channels} channels",
-                hint="use convert_image_dtype(image, uint8)",
-            ),
+        raise UnimplementedError.explained(
+            "encode_png: colours of 16 bits",
+            expected="uint8, or uint16 with one channel",
+            received=f"uint16 with {channels} channels",
+            hint="use convert_image_dtype(image, uint8)",
         )
     buffer = io.BytesIO()
     Image.fromarray(np.ascontiguousarray(gray)).save(buffer, kind, **dict(options))

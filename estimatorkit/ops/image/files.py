@@ -34,15 +34,11 @@ _FORMATS = ("JPEG", "PNG", "GIF", "BMP")
 
 
 def _refused(problem: str, data: bytes, hint: str | None = None) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        None,
-        None,
-        explain(
-            problem,
-            expected="a whole JPEG, PNG, GIF or BMP file",
-            received=f"{len(data)} bytes that begin with {data[:8]!r}",
-            hint=hint,
-        ),
+    return InvalidArgumentError.explained(
+        problem,
+        expected="a whole JPEG, PNG, GIF or BMP file",
+        received=f"{len(data)} bytes that begin with {data[:8]!r}",
+        hint=hint,
     )
 
 

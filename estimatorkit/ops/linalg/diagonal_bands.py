@@ -50,15 +50,11 @@ def band(rows: int, columns: int, lower: int, upper: int, align: str) -> Band:
     """
     for end in (lower, upper):
         if end and not -rows < end < columns:
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    f"the diagonal {end} is out of bounds",
-                    expected=f"above {-rows} and below {columns}, for matrices of {rows} rows and "
-                    f"{columns} columns",
-                    received=f"k = ({lower}, {upper})",
-                ),
+            raise InvalidArgumentError.explained(
+                f"the diagonal {end} is out of bounds",
+                expected=f"above {-rows} and below {columns}, for matrices of {rows} rows and "
+                f"{columns} columns",
+                received=f"k = ({lower}, {upper})",
             )
     length = longest(rows, columns, lower, upper)
     above, below = (side == "LEFT" for side in align.split("_"))
@@ -90,15 +86,11 @@ def matrix_shape(
         rows = columns = max(least_rows, least_columns)
     shape = (rows or least_rows, columns or least_columns)
     if longest(*shape, lower, upper) != length or min(shape) < 1:
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                "the number of rows or columns does not fit the diagonals",
-                expected=f"at least {least_rows} rows and {least_columns} columns, and one of them "
-                "so many",
-                received=f"{shape[0]} rows and {shape[1]} columns, diagonals of {length} elements",
-            ),
+        raise InvalidArgumentError.explained(
+            "the number of rows or columns does not fit the diagonals",
+            expected=f"at least {least_rows} rows and {least_columns} columns, and one of them "
+            "so many",
+            received=f"{shape[0]} rows and {shape[1]} columns, diagonals of {length} elements",
         )
     return shape
 
@@ -119,14 +111,10 @@ def _put(x: Any, diagonals: Any, lower: int, upper: int, align: str) -> Any:
     if lower == upper:
         values = values[..., None, :]
     if values.shape[-2:] != where.inside.shape:
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                "the diagonals do not fit the matrices",
-                expected=f"{where.inside.shape[0]} diagonals of {where.inside.shape[1]} elements",
-                received=f"shape {diagonals.shape} for k = ({lower}, {upper})",
-            ),
+        raise InvalidArgumentError.explained(
+            "the diagonals do not fit the matrices",
+            expected=f"{where.inside.shape[0]} diagonals of {where.inside.shape[1]} elements",
+            received=f"shape {diagonals.shape} for k = ({lower}, {upper})",
         )
     places = (..., where.rows[where.inside], where.columns[where.inside])
     return x.at[places].set(values[..., where.inside])

@@ -136,14 +136,10 @@ def _infer_set_diag(inputs: Any, attrs: Any) -> list[Spec]:
         *batch, rows, columns = x.shape.dims
         wanted = TensorShape([*batch, smaller(rows, columns)])
         if not diagonal.shape.is_compatible_with(wanted):
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    f"The diagonal of matrices of shape {x.shape} must have shape {wanted}",
-                    received=diagonal,
-                    made_at=diagonal.op.source,
-                ),
+            raise InvalidArgumentError.explained(
+                f"The diagonal of matrices of shape {x.shape} must have shape {wanted}",
+                received=diagonal,
+                made_at=diagonal.op.source,
             )
     return [Spec(x.dtype, x.shape)]
 

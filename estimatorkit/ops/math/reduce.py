@@ -308,14 +308,10 @@ def infer_along_axis(inputs: Any, attrs: Any) -> list[Spec]:
     """
     rank, axis = inputs[0].shape.rank, attrs["axis"]
     if rank is not None and not -rank <= axis < rank:
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"ScanOp: Expected scan axis in the range [{-rank}, {rank}), but got {axis}",
-                received=inputs[0],
-                made_at=inputs[0].op.source,
-            ),
+        raise InvalidArgumentError.explained(
+            f"ScanOp: Expected scan axis in the range [{-rank}, {rank}), but got {axis}",
+            received=inputs[0],
+            made_at=inputs[0].op.source,
         )
     return [Spec(inputs[0].dtype, inputs[0].shape)]
 

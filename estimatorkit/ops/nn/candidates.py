@@ -151,15 +151,11 @@ register(
 def check_range(num_sampled: int, unique: bool, range_max: int, sampler: str) -> None:
     """Raises InvalidArgumentError where more unique classes are asked for than there are."""
     if unique and num_sampled > range_max:
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"Sampler's range is too small: {sampler} is asked for more unique classes than "
-                "there are",
-                expected=f"at most {range_max}",
-                received=num_sampled,
-            ),
+        raise InvalidArgumentError.explained(
+            f"Sampler's range is too small: {sampler} is asked for more unique classes than "
+            "there are",
+            expected=f"at most {range_max}",
+            received=num_sampled,
         )
 
 
@@ -173,7 +169,7 @@ def as_true_classes(true_classes: Any, num_true: int) -> Tensor:
     dims = classes.shape.dims
     if dims is not None and (len(dims) != 2 or dims[1] not in (None, num_true)):
         problem = f"true_classes must have num_true columns, expected: {num_true}"
-        raise InvalidArgumentError(None, None, explain(problem, received=classes))
+        raise InvalidArgumentError.explained(problem, received=classes)
     return classes
 
 

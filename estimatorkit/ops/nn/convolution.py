@@ -247,7 +247,7 @@ def _groups(channels: int, filters: Sequence[int]) -> int:
     taken = filters[-2]
     if not taken or channels % taken:
         problem = f"input depth must be evenly divisible by filter depth: {channels} vs {taken}"
-        raise InvalidArgumentError(None, None, explain(problem))
+        raise InvalidArgumentError.explained(problem)
     return channels // taken
 
 
@@ -285,7 +285,7 @@ def _check_backward(
                 break
     if problem:
         received = f"input {tuple(x)}, filter {tuple(filters)}, out_backprop {tuple(dy)}"
-        raise InvalidArgumentError(None, None, explain(f"{name}: {problem}", received=received))
+        raise InvalidArgumentError.explained(f"{name}: {problem}", received=received)
 
 
 def _shaped(shape: Any, dtype: Any) -> Any:

@@ -222,14 +222,11 @@ def _make_loss(
     known, time = registry.constant_value(inputs[2]), scores.shape[0]
     for number, length in enumerate(() if known is None or time is None else known):
         if length > time:
-            raise InvalidArgumentError(
-                None,
-                inputs[2].op,
-                explain(
-                    f"sequence_length({number}) <= {time}",
-                    received=int(length),
-                    made_at=inputs[2].op.source,
-                ),
+            raise InvalidArgumentError.explained(
+                f"sequence_length({number}) <= {time}",
+                received=int(length),
+                made_at=inputs[2].op.source,
+                op=inputs[2].op,
             )
     loss = registry.output("CTCLoss", inputs, {"blank": int(blank)}, "CTCLoss")
     if not zero_infinite:

@@ -12,7 +12,7 @@ import numpy as np
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int32, int64
-from estimatorkit.core.errors import FailedPreconditionError, InvalidArgumentError, explain
+from estimatorkit.core.errors import FailedPreconditionError, InvalidArgumentError
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor
@@ -33,14 +33,10 @@ def _sparse(rows: Sequence[Sequence[int]]) -> tuple[Any, Any, Any]:
 def _check_lengths(lengths: Any, time: int) -> None:
     for number, length in enumerate(lengths):
         if not 0 <= length <= time:
-            raise FailedPreconditionError(
-                None,
-                None,
-                explain(
-                    f"sequence_length({number}) <= {time}",
-                    expected=f"lengths from 0 to the {time} steps that there are",
-                    received=int(length),
-                ),
+            raise FailedPreconditionError.explained(
+                f"sequence_length({number}) <= {time}",
+                expected=f"lengths from 0 to the {time} steps that there are",
+                received=int(length),
             )
 
 
@@ -137,14 +133,10 @@ def _beams(logits: Any, lengths: Any, beam_width: int, top_paths: int, merge_rep
         for example, length in enumerate(lengths)
     ]
     if any(len(beams) < top_paths for beams in found):
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                "Less leaves in the beam search than requested",
-                expected=f"sequences with at least {top_paths} labellings",
-                received=f"{min(map(len, found))} of the shortest",
-            ),
+        raise InvalidArgumentError.explained(
+            "Less leaves in the beam search than requested",
+            expected=f"sequences with at least {top_paths} labellings",
+            received=f"{min(map(len, found))} of the shortest",
         )
     parts = []
     for path in range(top_paths):
@@ -241,14 +233,10 @@ def ctc_beam_search_decoder(
         InvalidArgumentError: more paths than prefixes are asked for.
     """
     if top_paths > beam_width:
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                "requested more paths than the beam width",
-                expected=f"top_paths of at most {beam_width}",
-                received=top_paths,
-            ),
+        raise InvalidArgumentError.explained(
+            "requested more paths than the beam width",
+            expected=f"top_paths of at most {beam_width}",
+            received=top_paths,
         )
     scores = convert_to_tensor(inputs)
     attrs = {

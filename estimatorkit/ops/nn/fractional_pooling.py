@@ -52,15 +52,11 @@ def _count(length: int, ratio: float, axis: int) -> int:
     """How many windows there are along an axis."""
     count = int(length / ratio)
     if not count:
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"Pooling ratio is higher than input dimension size for dimension {axis}. Input "
-                f"dim size: {length} pooling ratio: {ratio}",
-                expected=f"at most {length}",
-                received=ratio,
-            ),
+        raise InvalidArgumentError.explained(
+            f"Pooling ratio is higher than input dimension size for dimension {axis}. Input "
+            f"dim size: {length} pooling ratio: {ratio}",
+            expected=f"at most {length}",
+            received=ratio,
         )
     return count
 
@@ -255,15 +251,10 @@ def _ratios(given: Any, kind: str) -> tuple[float, float]:
                 )
             )
     if ratios[0] != 1 or ratios[3] != 1:
-        raise UnimplementedError(
-            None,
-            None,
-            explain(
-                f"Fractional {kind} pooling is not yet supported on the batch nor channel "
-                "dimension",
-                expected="1.0 there",
-                received=given,
-            ),
+        raise UnimplementedError.explained(
+            f"Fractional {kind} pooling is not yet supported on the batch nor channel dimension",
+            expected="1.0 there",
+            received=given,
         )
     return ratios[1], ratios[2]
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import apply, register, register_handle
 from estimatorkit.ops.math.random import get_seed
@@ -53,7 +53,7 @@ class Unigrams:
         outside = true_classes[(true_classes < 0) | (true_classes >= classes)]
         if outside.size:
             problem = f"`true_candidate` out of range [0, {classes}), received {outside[0]}"
-            raise InvalidArgumentError(None, None, explain(problem, received=outside[:10].tolist()))
+            raise InvalidArgumentError.explained(problem, received=outside[:10].tolist())
         with self._lock:
             probabilities = self._counts / self._counts.sum()
             ids, tries = self._draw(num_sampled, unique)

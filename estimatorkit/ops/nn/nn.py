@@ -145,15 +145,12 @@ def _along(op_type: str, logits: Any, axis: int | None, name: str | None) -> Ten
         problem = f"{op_type}: Shape must be at least rank 1 but is rank 0"
         raise ValueError(explain(problem, received=scores, made_at=scores.op.source))
     if rank is not None and not -rank <= chosen < rank:
-        raise InvalidArgumentError(
-            None,
-            scores.op,
-            explain(
-                f"`dim` must be in the range [{-rank}, {rank}) where {rank} is the number of "
-                f"dimensions in the input. Received: dim={chosen}",
-                received=scores,
-                made_at=scores.op.source,
-            ),
+        raise InvalidArgumentError.explained(
+            f"`dim` must be in the range [{-rank}, {rank}) where {rank} is the number of "
+            f"dimensions in the input. Received: dim={chosen}",
+            received=scores,
+            made_at=scores.op.source,
+            op=scores.op,
         )
     return make(op_type, {"logits": scores}, {"axis": chosen}, name)
 

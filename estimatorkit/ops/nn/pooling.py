@@ -330,7 +330,7 @@ def _max_pool_of_channels(value: Any, ksize: Any, strides: Any, name: str | None
         ),
     ):
         if not fits:
-            raise UnimplementedError(None, x.op, explain(words, received=x))
+            raise UnimplementedError.explained(words, received=x, op=x.op)
     with get_default_graph().name_scope(name or "MaxPool") as scope:
         groups = array.reshape(
             x, joining.concat([array.shape(x)[:-1], [-1, size]], 0), name="groups"

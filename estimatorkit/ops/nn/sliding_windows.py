@@ -86,7 +86,7 @@ def check_window(
     """Refuses windows without elements or much larger than an input known only in the run."""
     if 0 in window[: len(lengths)]:
         words = "filter must not have zero elements (i.e. all dimensions must be non-zero)"
-        raise InvalidArgumentError(None, None, explain(words, received=tuple(window)))
+        raise InvalidArgumentError.explained(words, received=tuple(window))
     for at, length in enumerate(lengths):
         own = padding if isinstance(padding, str) else padding[at]
         problem = too_large(length, window[at], strides[at], own, dilations[at])

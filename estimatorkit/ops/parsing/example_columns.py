@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import DType, float32, int64, string
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.ops.parsing.example_wire import BYTES, FLOATS, INTS, NONE, Lists
 
 LISTS = {string: "bytes_list", float32: "float_list", int64: "int64_list"}
@@ -67,7 +67,7 @@ class Column(NamedTuple):
 
 def feature_error(problem: str, **parts: Any) -> InvalidArgumentError:
     """The error for an example that cannot be read; see `explain`."""
-    return InvalidArgumentError(None, None, explain(problem, **parts))
+    return InvalidArgumentError.explained(problem, **parts)
 
 
 Part = tuple[Any, ...]

@@ -49,14 +49,10 @@ class _HostAccumulator(Blocking):
             for row, value in rows.items():
                 before = self._sums.get(row)
                 if before is not None and before.shape != value.shape:
-                    raise InvalidArgumentError(
-                        None,
-                        None,
-                        explain(
-                            "Shape mismatch: expected values shape of the first gradient",
-                            expected=f"shape {before.shape}, as the first",
-                            received=f"shape {value.shape}",
-                        ),
+                    raise InvalidArgumentError.explained(
+                        "Shape mismatch: expected values shape of the first gradient",
+                        expected=f"shape {before.shape}, as the first",
+                        received=f"shape {value.shape}",
                     )
                 self._sums[row] = value.copy() if before is None else before + value
                 self._counts[row] = self._counts.get(row, 0) + 1

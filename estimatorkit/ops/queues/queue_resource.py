@@ -240,7 +240,7 @@ class HostQueue(Blocking):
             own, asked = _in_words(getattr(self.spec, named)), _in_words(getattr(spec, named))
             if own != asked:
                 words = f"Shared queue '{shared}' {problem.format(own=own, asked=asked)}"
-                raise InvalidArgumentError(None, op, explain(words, made_at=op.source))
+                raise InvalidArgumentError.explained(words, made_at=op.source, op=op)
 
     # -- looking
 
@@ -401,14 +401,11 @@ class HostQueue(Blocking):
             received = element[position].shape
             if not shape.is_compatible_with(received):
                 wanted = _in_brackets([*batch, *shape.as_list()])
-                raise InvalidArgumentError(
-                    None,
-                    self._op,
-                    explain(
-                        f"Shape mismatch in tuple component {position}. Expected {wanted}, "
-                        f"got {_in_brackets([*batch, *received])}",
-                        received=f"an element for queue {self.spec.name!r}",
-                    ),
+                raise InvalidArgumentError.explained(
+                    f"Shape mismatch in tuple component {position}. Expected {wanted}, "
+                    f"got {_in_brackets([*batch, *received])}",
+                    received=f"an element for queue {self.spec.name!r}",
+                    op=self._op,
                 )
 
     def batch(self, elements: Sequence[Element]) -> list[NDArray[Any]]:
@@ -419,15 +416,12 @@ class HostQueue(Blocking):
         """
         shapes = self.spec.shapes
         if shapes is None:
-            raise InvalidArgumentError(
-                None,
-                self._op,
-                explain(
-                    f"{self.spec.kind}'s DequeueMany and DequeueUpTo require the components to "
-                    "have specified shapes",
-                    received=f"queue {self.spec.name!r} without shapes",
-                    hint="give shapes= where the queue is made, or dequeue one by one",
-                ),
+            raise InvalidArgumentError.explained(
+                f"{self.spec.kind}'s DequeueMany and DequeueUpTo require the components to "
+                "have specified shapes",
+                received=f"queue {self.spec.name!r} without shapes",
+                hint="give shapes= where the queue is made, or dequeue one by one",
+                op=self._op,
             )
         return [
             _stack([element[position] for element in elements], dtype, shapes[position])

@@ -178,18 +178,14 @@ class _HostReader(Blocking):
             kind, file = state["kind"], state["file"]
             counts = [int(state[name]) for name in ("in_file", "produced", "completed")]
         except (ValueError, KeyError, TypeError) as error:
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    "Could not parse state of a reader",
-                    expected="what serialize_state() gave",
-                    received=repr(data)[:200],
-                ),
+            raise InvalidArgumentError.explained(
+                "Could not parse state of a reader",
+                expected="what serialize_state() gave",
+                received=repr(data)[:200],
             ) from error
         if kind != self._kind:
-            raise InvalidArgumentError(
-                None, None, explain("another reader's state", expected=self._kind, received=kind)
+            raise InvalidArgumentError.explained(
+                "another reader's state", expected=self._kind, received=kind
             )
         with self.alone(context, "Restore operation was cancelled"):
             self._forget()

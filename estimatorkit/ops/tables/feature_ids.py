@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import float32, int32, int64
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.registry import Case, Infer, Spec, constant_value_as_shape, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -118,16 +118,12 @@ def _out_of_range(ids: Ids, key: str, num_buckets: int) -> InvalidArgumentError:
     places = np.flatnonzero(flat >= num_buckets)
     first = int(places[0])
     shown = ", ".join(map(str, sorted(set(flat[places].tolist()))[:5]))
-    return InvalidArgumentError(
-        None,
-        None,
-        explain(
-            f"indices[{first}] = {flat[first]} is not in [0, {num_buckets})",
-            expected=f"feature {key!r} of categorical_column_with_identity({key!r}, {num_buckets})"
-            f" below {num_buckets}",
-            received=f"{len(places)} of {flat.size} values outside it, for example {shown}",
-            hint=f"num_buckets={int(flat.max()) + 1} or more, or default_value=0 for such values",
-        ),
+    return InvalidArgumentError.explained(
+        f"indices[{first}] = {flat[first]} is not in [0, {num_buckets})",
+        expected=f"feature {key!r} of categorical_column_with_identity({key!r}, {num_buckets})"
+        f" below {num_buckets}",
+        received=f"{len(places)} of {flat.size} values outside it, for example {shown}",
+        hint=f"num_buckets={int(flat.max()) + 1} or more, or default_value=0 for such values",
     )
 
 
@@ -375,15 +371,11 @@ _register_kind("PlainIds", _plain, {}, np.array([5, 9, 2], np.int32), [5, 9, 2])
 
 def _weights(ids_indices: Any, indices: Any, values: Any, shape: Any, *, key: str) -> NDArray[Any]:
     if not np.array_equal(ids_indices, indices):
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"feature {key!r} does not weight the values at the same places",
-                expected=f"{len(ids_indices)} weights, at the indices of the values",
-                received=f"{len(indices)} weights, or others of the indices",
-                hint="give each value its weight, with the same SparseTensor indices",
-            ),
+        raise InvalidArgumentError.explained(
+            f"feature {key!r} does not weight the values at the same places",
+            expected=f"{len(ids_indices)} weights, at the indices of the values",
+            received=f"{len(indices)} weights, or others of the indices",
+            hint="give each value its weight, with the same SparseTensor indices",
         )
     return laid_out(indices, values.astype(np.float32), shape, np.float32(0))
 

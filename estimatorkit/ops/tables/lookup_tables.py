@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import DType, string
-from estimatorkit.core.errors import FailedPreconditionError, InvalidArgumentError, explain
+from estimatorkit.core.errors import FailedPreconditionError, InvalidArgumentError
 from estimatorkit.storage.filesystem import file_errors, open_file
 from estimatorkit.storage.number_text import to_number
 
@@ -63,14 +63,10 @@ class HostTable:
 
     def _content(self) -> dict[Any, Any]:
         if self._entries is None:
-            raise FailedPreconditionError(
-                None,
-                None,
-                explain(
-                    "Table not initialized",
-                    received=f"table {self._spec.name!r}",
-                    hint="run tables_initializer() first",
-                ),
+            raise FailedPreconditionError.explained(
+                "Table not initialized",
+                received=f"table {self._spec.name!r}",
+                hint="run tables_initializer() first",
             )
         return self._entries
 
@@ -83,24 +79,16 @@ class HostTable:
         entries: dict[Any, Any] = {}
         for key, value in items:
             if entries.setdefault(key, value) != value:
-                raise FailedPreconditionError(
-                    None,
-                    None,
-                    explain(
-                        f"HashTable has different value for same key. Key {_shown(key)} has "
-                        f"{_shown(entries[key])} and trying to add value {_shown(value)}",
-                        received=f"table {self._spec.name!r}",
-                    ),
+                raise FailedPreconditionError.explained(
+                    f"HashTable has different value for same key. Key {_shown(key)} has "
+                    f"{_shown(entries[key])} and trying to add value {_shown(value)}",
+                    received=f"table {self._spec.name!r}",
                 )
         with self._lock:
             if self._entries is not None and self._entries != entries:
-                raise FailedPreconditionError(
-                    None,
-                    None,
-                    explain(
-                        "Table already initialized with different data",
-                        received=f"table {self._spec.name!r}",
-                    ),
+                raise FailedPreconditionError.explained(
+                    "Table already initialized with different data",
+                    received=f"table {self._spec.name!r}",
                 )
             self._entries = entries
 
@@ -144,13 +132,9 @@ class HostTable:
         if self._spec.reserved and not set(self._spec.reserved).isdisjoint(flat):
             empty, *_ = self._spec.reserved
             which = "empty_key" if empty in flat else "deleted_key"
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    f"Using the {which} as a table key is not allowed",
-                    received=f"table {self._spec.name!r}",
-                ),
+            raise InvalidArgumentError.explained(
+                f"Using the {which} as a table key is not allowed",
+                received=f"table {self._spec.name!r}",
             )
         return flat
 
@@ -163,14 +147,10 @@ class HostTable:
             found: list[Any] = array.ravel().tolist()
             return found
         if array.shape[-len(shape) :] != shape:
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    f"Input key shape {list(array.shape)} must end with the table's key shape "
-                    f"{list(shape)}",
-                    received=f"table {self._spec.name!r}",
-                ),
+            raise InvalidArgumentError.explained(
+                f"Input key shape {list(array.shape)} must end with the table's key shape "
+                f"{list(shape)}",
+                received=f"table {self._spec.name!r}",
             )
         return [tuple(row) for row in array.reshape(-1, math.prod(shape)).tolist()]
 
@@ -184,13 +164,9 @@ class HostTable:
         shape = self._values_shape(keys)
         array = np.array(values, self._spec.value_dtype.numpy_dtype)  # the table's own copy
         if array.shape != shape:
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    f"Expected shape {list(shape)} for value, got {list(array.shape)}",
-                    received=f"table {self._spec.name!r}",
-                ),
+            raise InvalidArgumentError.explained(
+                f"Expected shape {list(shape)} for value, got {list(array.shape)}",
+                received=f"table {self._spec.name!r}",
             )
         rows = array.reshape(len(flat), *self._spec.value_shape)
         return list(zip(flat, rows if self._spec.value_shape else rows.tolist(), strict=True))
@@ -265,9 +241,7 @@ class DenseTable(HostTable):
         elif spec.reserved[0] == spec.reserved[1]:
             problem = f"Empty and deleted keys cannot be equal, got: {spec.reserved[0]!r}"
         if problem:
-            raise InvalidArgumentError(
-                None, None, explain(problem, received=f"table {spec.name!r}")
-            )
+            raise InvalidArgumentError.explained(problem, received=f"table {spec.name!r}")
 
     def insert(self, keys: Any, values: Any) -> None:
         """Puts values in; the number of buckets doubles as long as more than 0.8 of them would be
@@ -364,24 +338,16 @@ def read_vocabulary(
     lines = [line[:-1] if line.endswith(b"\r") else line for line in lines]
     if vocab_size >= 0:
         if len(lines) < vocab_size:
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    f"Invalid vocab_size in {path}: expected {vocab_size} but got {len(lines)}",
-                    hint="leave vocab_size out to read every line",
-                ),
+            raise InvalidArgumentError.explained(
+                f"Invalid vocab_size in {path}: expected {vocab_size} but got {len(lines)}",
+                hint="leave vocab_size out to read every line",
             )
         lines = lines[:vocab_size]
     if b"" in lines:
         position = sum(len(line) + 1 for line in lines[: lines.index(b"") + 1])
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"Invalid content in {path}: empty line found at position {position}",
-                expected="a word in each line",
-            ),
+        raise InvalidArgumentError.explained(
+            f"Invalid content in {path}: empty line found at position {position}",
+            expected="a word in each line",
         )
     keys = _column(lines, key, delimiter.encode(), path, offset)
     values = _column(lines, value, delimiter.encode(), path, offset)
@@ -412,22 +378,14 @@ def _cell(
     cells = [line] if column.place == WHOLE_LINE else line.split(delimiter)
     index = max(column.place, 0)
     if index >= len(cells):
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"Invalid number of columns in {path} line {number} ({_shown(line[:100])}) : "
-                f"expected at least {index + 1} got {len(cells)}"
-            ),
+        raise InvalidArgumentError.explained(
+            f"Invalid number of columns in {path} line {number} ({_shown(line[:100])}) : "
+            f"expected at least {index + 1} got {len(cells)}"
         )
     try:
         return convert(cells[index])
     except ValueError as error:
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"Field {_shown(cells[index])} in line {number} is not a valid {column.dtype.name}",
-                received=path,
-            ),
+        raise InvalidArgumentError.explained(
+            f"Field {_shown(cells[index])} in line {number} is not a valid {column.dtype.name}",
+            received=path,
         ) from error

@@ -158,14 +158,10 @@ class DenseHashTable(MutableHashTable):
     ) -> None:
         empty, deleted = (_value(key, as_dtype(key_dtype)) for key in (empty_key, deleted_key))
         if empty.shape != deleted.shape:
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    "Empty and deleted keys must have same shape, got shapes: "
-                    f"{list(empty.shape)} and {list(deleted.shape)}",
-                    received=f"table {name!r}",
-                ),
+            raise InvalidArgumentError.explained(
+                "Empty and deleted keys must have same shape, got shapes: "
+                f"{list(empty.shape)} and {list(deleted.shape)}",
+                received=f"table {name!r}",
             )
         super().__init__(
             key_dtype,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int32, string
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, apply, output, register
 from estimatorkit.core.shapes import SCALAR, TensorShape
@@ -37,23 +37,15 @@ def _decode(contents: Any, channels: int, samples: int) -> tuple[Array, Array]:
             width, count, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
             frames = file.readframes(file.getnframes())
     except (wave.Error, EOFError, OverflowError, MemoryError) as error:
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"Header mismatch or damaged file: {error}",
-                expected="a WAV file (RIFF, WAVE, PCM)",
-                received=f"{len(data)} bytes that begin with {data[:12]!r}",
-            ),
+        raise InvalidArgumentError.explained(
+            f"Header mismatch or damaged file: {error}",
+            expected="a WAV file (RIFF, WAVE, PCM)",
+            received=f"{len(data)} bytes that begin with {data[:12]!r}",
         ) from error
     if width != 2:
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"Can only read 16-bit WAV files, but received {8 * width}",
-                hint="convert the file to 16 bits a sample first",
-            ),
+        raise InvalidArgumentError.explained(
+            f"Can only read 16-bit WAV files, but received {8 * width}",
+            hint="convert the file to 16 bits a sample first",
         )
     whole = len(frames) // (2 * count) * (2 * count)
     audio = np.frombuffer(frames[:whole], "<i2").reshape(-1, count).astype(np.float32) / _STEPS

@@ -142,8 +142,8 @@ def _csv_fields(
 
 
 def _csv_error(problem: str, index: int, received: bytes) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        None, None, explain(problem, received=f"{received[:200]!r} (record {index} of the batch)")
+    return InvalidArgumentError.explained(
+        problem, received=f"{received[:200]!r} (record {index} of the batch)"
     )
 
 
@@ -212,8 +212,8 @@ def decode_csv(
     if problem:
         raise ValueError(explain(f"decode_csv: {problem}", received=list(select_cols or ())))
     if len(field_delim.encode()) != 1:
-        raise InvalidArgumentError(
-            None, None, explain("field_delim should be only 1 char", received=repr(field_delim))
+        raise InvalidArgumentError.explained(
+            "field_delim should be only 1 char", received=repr(field_delim)
         )
     attrs = {
         "field_delim": field_delim,

@@ -28,23 +28,15 @@ def _decode_raw(value: Any, out_type: DType, little_endian: bool) -> NDArray[Any
     size = len(texts[0]) if texts else 0
     odd = next((place for place, text in enumerate(texts) if len(text) != size), None)
     if odd is not None:
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                "DecodeRaw requires input strings to all be the same size, but element "
-                f"{odd} has size {size} != {len(texts[odd])}"
-            ),
+        raise InvalidArgumentError.explained(
+            "DecodeRaw requires input strings to all be the same size, but element "
+            f"{odd} has size {size} != {len(texts[odd])}"
         )
     native = out_type.numpy_dtype
     if size % native.itemsize:
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"Input to DecodeRaw has length {size} that is not a multiple of "
-                f"{native.itemsize}, the size of {out_type.name}"
-            ),
+        raise InvalidArgumentError.explained(
+            f"Input to DecodeRaw has length {size} that is not a multiple of "
+            f"{native.itemsize}, the size of {out_type.name}"
         )
     data = np.frombuffer(b"".join(texts), native)
     # bfloat16 has no byte order of its own; swapping acts on any item of two bytes.
@@ -146,25 +138,17 @@ def _parse_tensor(serialized: Any, out_type: DType) -> NDArray[Any]:
         proto = TensorProto.FromString(data)
         value = tensor_value(proto)
     except (DecodeError, ValueError, TypeError, KeyError, OverflowError) as error:
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                "Could not parse `serialized` as TensorProto",
-                expected="what serialize_tensor gave",
-                received=f"{data[:100]!r} ({error})",
-            ),
+        raise InvalidArgumentError.explained(
+            "Could not parse `serialized` as TensorProto",
+            expected="what serialize_tensor gave",
+            received=f"{data[:100]!r} ({error})",
         ) from error
     found = as_dtype(value.dtype)
     if found is not out_type:
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"Type mismatch between parsed tensor ({found.name}) and dtype ({out_type.name})",
-                expected=out_type.name,
-                received=f"{found.name} {value.shape}",
-            ),
+        raise InvalidArgumentError.explained(
+            f"Type mismatch between parsed tensor ({found.name}) and dtype ({out_type.name})",
+            expected=out_type.name,
+            received=f"{found.name} {value.shape}",
         )
     return value
 
@@ -245,14 +229,10 @@ def _json_to_example(text: bytes) -> bytes:
     try:
         example = json_format.Parse(text.decode(), Example())
     except (json_format.ParseError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"Error while parsing JSON: {error}",
-                expected="an Example in protobuf's JSON form",
-                received=repr(text[:200]),
-            ),
+        raise InvalidArgumentError.explained(
+            f"Error while parsing JSON: {error}",
+            expected="an Example in protobuf's JSON form",
+            received=repr(text[:200]),
         ) from error
     serialized: bytes = example.SerializeToString(deterministic=True)
     return serialized

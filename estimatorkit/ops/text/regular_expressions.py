@@ -13,7 +13,7 @@ import functools
 import re
 from collections.abc import Callable
 
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError
 
 _POSIX = {
     "alnum": "0-9A-Za-z",
@@ -75,14 +75,10 @@ def compiled(pattern: bytes) -> re.Pattern[str]:
     try:
         return re.compile(_TOKEN.sub(translated, decode(pattern)), re.ASCII)
     except re.error as error:
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"Invalid pattern: {decode(pattern)}, error: {error}",
-                expected="a regular expression in RE2's syntax",
-                received=decode(pattern),
-            ),
+        raise InvalidArgumentError.explained(
+            f"Invalid pattern: {decode(pattern)}, error: {error}",
+            expected="a regular expression in RE2's syntax",
+            received=decode(pattern),
         ) from error
 
 
@@ -124,13 +120,9 @@ def _rewrite_parts(rewrite: bytes, expression: re.Pattern[str]) -> list[str | in
         elif piece.isdigit() and int(piece) <= expression.groups:
             parts.append(int(piece))
         else:
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    f"Invalid rewrite: {decode(rewrite)}",
-                    expected=f"\\0 to \\{expression.groups} for groups, \\\\ for a backslash",
-                    received=f"\\{decode(piece)}",
-                ),
+            raise InvalidArgumentError.explained(
+                f"Invalid rewrite: {decode(rewrite)}",
+                expected=f"\\0 to \\{expression.groups} for groups, \\\\ for a backslash",
+                received=f"\\{decode(piece)}",
             )
     return parts

@@ -168,7 +168,7 @@ def _unsorted_segment_join(
     if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) < count:
         problem = "segment_ids are not allowed to exceed num_segments or to have negative values."
         received = f"{int(ids.min())} to {int(ids.max())}, num_segments {count}"
-        raise InvalidArgumentError(None, None, explain(problem, received=received))
+        raise InvalidArgumentError.explained(problem, received=received)
     rest = array.shape[ids.ndim :]
     rows = array.reshape(-1, int(np.prod(rest)))
     joined = np.empty((count, rows.shape[1]), object)

@@ -33,14 +33,10 @@ def _string_to_number(value: Any, out_type: DType) -> NDArray[Any]:
             return convert(text)
         except ValueError as error:
             shown = decode(text[:200])
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    f"StringToNumberOp could not correctly convert string: {shown}",
-                    expected=out_type.name,
-                    received=repr(text[:200]),
-                ),
+            raise InvalidArgumentError.explained(
+                f"StringToNumberOp could not correctly convert string: {shown}",
+                expected=out_type.name,
+                received=repr(text[:200]),
             ) from error
 
     return mapped(converted, value, out_type.numpy_dtype)

@@ -215,16 +215,12 @@ def _substr(value: Any, position: Any, length: Any, unit: str) -> NDArray[Any]:
     ):
         units = text if unit == "BYTE" else decode(text)
         if not -len(units) <= start <= len(units) or count < 0:
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    f"pos {start} out of range for string b'{decode(text)}' at index {index}"
-                    if count >= 0
-                    else f"len {count} is negative at index {index}",
-                    expected=f"pos from -{len(units)} to {len(units)}, len of 0 or more",
-                    received=f"pos {start}, len {count}",
-                ),
+            raise InvalidArgumentError.explained(
+                f"pos {start} out of range for string b'{decode(text)}' at index {index}"
+                if count >= 0
+                else f"len {count} is negative at index {index}",
+                expected=f"pos from -{len(units)} to {len(units)}, len of 0 or more",
+                received=f"pos {start}, len {count}",
             )
         start += len(units) if start < 0 else 0
         part = units[start : start + count]
@@ -374,14 +370,10 @@ def _decode_base64(text: bytes) -> bytes:
 
 
 def _not_base64(text: bytes, problem: str) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        None,
-        None,
-        explain(
-            problem,
-            expected="letters, digits, - and _ (base64url, RFC 4648), with or without padding",
-            received=repr(text[:200]),
-        ),
+    return InvalidArgumentError.explained(
+        problem,
+        expected="letters, digits, - and _ (base64url, RFC 4648), with or without padding",
+        received=repr(text[:200]),
     )
 
 

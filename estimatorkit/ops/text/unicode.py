@@ -154,7 +154,7 @@ def _unicode(
     one_of("errors", errors, _ERRORS)
     if not 0 <= int(replacement_char) <= 0x10FFFF:
         problem = "replacement_char out of unicode codepoint range"
-        raise InvalidArgumentError(None, None, explain(problem, received=replacement_char))
+        raise InvalidArgumentError.explained(problem, received=replacement_char)
     return {
         "encoding": encoding,
         "errors": errors,
@@ -293,9 +293,7 @@ def _encode(points: Any, output_encoding: str, errors: str, replacement_char: in
         if 0 <= point < 0xD800 or 0xDFFF < point <= 0x10FFFF:
             return chr(point)
         if errors == "strict":
-            raise InvalidArgumentError(
-                None, None, explain(f"Code point is out of range for Unicode: {point}")
-            )
+            raise InvalidArgumentError.explained(f"Code point is out of range for Unicode: {point}")
         return chr(replacement_char) if errors == "replace" else ""
 
     def text(row: Iterable[int]) -> bytes:

@@ -261,14 +261,10 @@ def _report_uninitialized(*, context: Any, variables: tuple[str, ...]) -> Any:
 def _assert_initialized(*, context: Any, variables: tuple[str, ...]) -> list[Any]:
     missing = context.variables.uninitialized(variables)
     if missing:
-        raise FailedPreconditionError(
-            None,
-            None,
-            explain(
-                f"Attempting to use uninitialized value {missing[0]}",
-                received=f"no value yet for {', '.join(missing)}",
-                hint="run global_variables_initializer() or restore a checkpoint first",
-            ),
+        raise FailedPreconditionError.explained(
+            f"Attempting to use uninitialized value {missing[0]}",
+            received=f"no value yet for {', '.join(missing)}",
+            hint="run global_variables_initializer() or restore a checkpoint first",
         )
     return []
 

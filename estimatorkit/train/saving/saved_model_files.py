@@ -163,14 +163,10 @@ def _asset_defs(meta_graph: Any) -> list[Any]:
 
 
 def _bad_asset(asset: Any, export_dir: str, problem: str) -> DataLossError:
-    return DataLossError(
-        None,
-        None,
-        explain(
-            f"asset {asset.filename!r} of the SavedModel in {export_dir!r}: {problem}",
-            expected=f"a file below {constants.ASSETS_DIRECTORY}/",
-            hint="copy the whole folder again",
-        ),
+    return DataLossError.explained(
+        f"asset {asset.filename!r} of the SavedModel in {export_dir!r}: {problem}",
+        expected=f"a file below {constants.ASSETS_DIRECTORY}/",
+        hint="copy the whole folder again",
     )
 
 

@@ -188,14 +188,10 @@ def _damage_in(folder: str) -> Iterator[None]:
         yield
     except (DecodeError, LookupError, TypeError, UnicodeDecodeError) as error:
         text = str(error.args[0]) if error.args else repr(error)
-        raise DataLossError(
-            None,
-            None,
-            explain(
-                f"The SavedModel in {folder!r} is damaged",
-                received=text.splitlines()[0][:300],
-                hint="copy or export the model again",
-            ),
+        raise DataLossError.explained(
+            f"The SavedModel in {folder!r} is damaged",
+            received=text.splitlines()[0][:300],
+            hint="copy or export the model again",
         ) from error
 
 
@@ -289,15 +285,10 @@ def _restore(sess: Any, prefix: str, variables: Mapping[str, Variable]) -> None:
     keys = {name: _key(name, variable) for name, variable in variables.items()}
     keys = {name: key for name, key in keys.items() if key in found}
     if not keys:
-        raise NotFoundError(
-            None,
-            None,
-            explain(
-                f"Key {next(iter(variables))} not found in checkpoint",
-                expected=f"variables of the model in {prefix!r}",
-                received=f"its graph has {sorted(variables)[:5]}, the files have "
-                f"{sorted(found)[:5]}",
-            ),
+        raise NotFoundError.explained(
+            f"Key {next(iter(variables))} not found in checkpoint",
+            expected=f"variables of the model in {prefix!r}",
+            received=f"its graph has {sorted(variables)[:5]}, the files have {sorted(found)[:5]}",
         )
     read = read_checkpoint(prefix, list(dict.fromkeys(keys.values())))
     for name, key in keys.items():

@@ -202,16 +202,12 @@ class SessionManager:
                 return session
             session.close()
             if not master or time.monotonic() + pause > deadline:
-                raise DeadlineExceededError(
-                    None,
-                    None,
-                    explain(
-                        "Session was not ready"
-                        + (f" after waiting {max_wait_secs:g} secs" if max_wait_secs else ""),
-                        received=problem,
-                        hint="is_chief=True makes a session that initializes its variables; one "
-                        "without a master is this process's own",
-                    ),
+                raise DeadlineExceededError.explained(
+                    "Session was not ready"
+                    + (f" after waiting {max_wait_secs:g} secs" if max_wait_secs else ""),
+                    received=problem,
+                    hint="is_chief=True makes a session that initializes its variables; one "
+                    "without a master is this process's own",
                 )
             logger.info("Waiting for model to be ready. %s", problem)
             time.sleep(pause)
