@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, column_or_1d, validate_data
 
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.log import logger
 
 _quiet: contextvars.ContextVar[bool] = contextvars.ContextVar("quiet", default=False)
@@ -71,13 +71,11 @@ class Parameters(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         known = {*self.get_params(), *self._more_parameters()}
         for name in params:
             if name not in known:
-                raise ValueError(
-                    explain(
-                        f"Invalid parameter {name!r} for estimator {type(self).__name__}",
-                        expected=f"one of {sorted(known)}",
-                        received=repr(name),
-                        hint=did_you_mean(name, known),
-                    )
+                raise value_error(
+                    f"Invalid parameter {name!r} for estimator {type(self).__name__}",
+                    expected=f"one of {sorted(known)}",
+                    received=repr(name),
+                    hint=did_you_mean(name, known),
                 )
         for name, value in params.items():
             setattr(self, name, value)
@@ -138,22 +136,18 @@ class Classes(ClassifierMixin):  # type: ignore[misc]
         if reset:
             self.classes_ = np.unique(y if classes is None else np.asarray(classes))
             if len(self.classes_) < 2:
-                raise ValueError(
-                    explain(
-                        f"{type(self).__name__} cannot be trained on labels of 1 class",
-                        expected="at least 2 classes in y",
-                        received=f"{self.classes_[0]!r} only",
-                    )
+                raise value_error(
+                    f"{type(self).__name__} cannot be trained on labels of 1 class",
+                    expected="at least 2 classes in y",
+                    received=f"{self.classes_[0]!r} only",
                 )
         unknown = np.setdiff1d(y, self.classes_)
         if unknown.size:
-            raise ValueError(
-                explain(
-                    "y has labels that are no class",
-                    expected=f"one of {self.classes_.tolist()}",
-                    received=unknown[:5].tolist(),
-                    hint="name all classes: partial_fit(X, y, classes=...)",
-                )
+            raise value_error(
+                "y has labels that are no class",
+                expected=f"one of {self.classes_.tolist()}",
+                received=unknown[:5].tolist(),
+                hint="name all classes: partial_fit(X, y, classes=...)",
             )
         places: NDArray[Any] = np.searchsorted(self.classes_, y).astype(np.int64)
         return places
@@ -192,12 +186,10 @@ class Numbers(RegressorMixin):  # type: ignore[misc]
         if reset:
             self._label_shape = y.shape[1:]
         if y.shape[1:] != self._label_shape:
-            raise ValueError(
-                explain(
-                    "y has not as many labels a row as before",
-                    expected=f"(rows, {', '.join(map(str, self._label_shape))})",
-                    received=y.shape,
-                )
+            raise value_error(
+                "y has not as many labels a row as before",
+                expected=f"(rows, {', '.join(map(str, self._label_shape))})",
+                received=y.shape,
             )
         return np.reshape(y, (len(y), -1))
 

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from estimatorkit import feature_columns as inference
 from estimatorkit._sklearn_base import Classes, Parameters, is_all_numbers, is_frame, quiet
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.readers.frames import as_columns
 from estimatorkit.estimator.estimator import Estimator
@@ -137,13 +137,11 @@ class Wrapper(Parameters):
             made: Callable[..., Estimator] = self.estimator
             return made
         if self.estimator not in self._known:
-            raise ValueError(
-                explain(
-                    f"{type(self).__name__} knows no estimator {self.estimator!r}",
-                    expected=f"one of {sorted(self._known)}, or a function that makes one",
-                    received=repr(self.estimator),
-                    hint=did_you_mean(str(self.estimator), self._known),
-                )
+            raise value_error(
+                f"{type(self).__name__} knows no estimator {self.estimator!r}",
+                expected=f"one of {sorted(self._known)}, or a function that makes one",
+                received=repr(self.estimator),
+                hint=did_you_mean(str(self.estimator), self._known),
             )
         return self._known[self.estimator]
 
@@ -180,14 +178,12 @@ class Wrapper(Parameters):
         arguments |= {name: value for name, value in offered.items() if name in taken}
         for name, value in self._arguments().items():
             if name not in taken and not _takes_any(maker):
-                raise ValueError(
-                    explain(
-                        f"{type(self).__name__} got the parameter {name!r}, which neither it nor "
-                        f"{getattr(maker, '__name__', maker)} takes",
-                        expected=f"one of {sorted({*self.get_params(), *taken} - {name})}",
-                        received=f"{name}={value!r}"[:200],
-                        hint=did_you_mean(name, taken),
-                    )
+                raise value_error(
+                    f"{type(self).__name__} got the parameter {name!r}, which neither it nor "
+                    f"{getattr(maker, '__name__', maker)} takes",
+                    expected=f"one of {sorted({*self.get_params(), *taken} - {name})}",
+                    received=f"{name}={value!r}"[:200],
+                    hint=did_you_mean(name, taken),
                 )
             arguments[name] = copy.copy(value)
         return maker(**arguments)
@@ -244,12 +240,10 @@ class Wrapper(Parameters):
                 f"{[len(table), len(labels)]}"
             )
         if sample_weight is not None and "weight_column" not in parameters_of(self._maker()):
-            raise ValueError(
-                explain(
-                    "the estimator takes no sample_weight",
-                    expected="a function with the argument weight_column",
-                    received=repr(self.estimator),
-                )
+            raise value_error(
+                "the estimator takes no sample_weight",
+                expected="a function with the argument weight_column",
+                received=repr(self.estimator),
             )
         return table, labels, self._weights(sample_weight, labels)
 
@@ -303,24 +297,20 @@ class Wrapper(Parameters):
             value = getattr(self, name)
             optional = name in ("steps", "patience")
             if not (optional and value is None) and (not hasattr(value, "__index__") or value < 1):
-                raise ValueError(
-                    explain(f"{name} is no positive int", expected=">= 1", received=repr(value))
+                raise value_error(
+                    f"{name} is no positive int", expected=">= 1", received=repr(value)
                 )
         if not 0 <= self.validation_fraction < 1:
-            raise ValueError(
-                explain(
-                    "validation_fraction is no fraction",
-                    expected="0 <= validation_fraction < 1",
-                    received=repr(self.validation_fraction),
-                )
+            raise value_error(
+                "validation_fraction is no fraction",
+                expected="0 <= validation_fraction < 1",
+                received=repr(self.validation_fraction),
             )
         if self.patience is not None and (self.validation_fraction == 0 or self.steps is not None):
-            raise ValueError(
-                explain(
-                    "patience counts epochs without a smaller loss on rows that are set aside",
-                    expected="validation_fraction > 0, and no steps",
-                    received=f"validation_fraction={self.validation_fraction}, steps={self.steps}",
-                )
+            raise value_error(
+                "patience counts epochs without a smaller loss on rows that are set aside",
+                expected="validation_fraction > 0, and no steps",
+                received=f"validation_fraction={self.validation_fraction}, steps={self.steps}",
             )
 
     def _begin(self, table: Any) -> None:

@@ -27,7 +27,7 @@ from estimatorkit._inferred_code import (
     variable,
 )
 from estimatorkit._inferred_findings import Feature, Finding, Limits, find, read_steps
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, type_error, value_error
 from estimatorkit.layers.feature_column import FeatureColumn
 from estimatorkit.lazy import listing
 from estimatorkit.storage.filesystem import file_errors
@@ -217,16 +217,14 @@ def infer(
     given = (max_vocabulary, embedding_from, buckets, sample_rows)
     for (name, lowest), value in zip(least.items(), given, strict=True):
         if value < lowest:
-            raise ValueError(
-                explain(f"{name} is too small", expected=f">= {lowest}", received=value)
-            )
+            raise value_error(f"{name} is too small", expected=f">= {lowest}", received=value)
     frame, source = _open(table, sample_rows)
     by_name = _by_name(frame, source)
     for role, chosen in (("label", label), ("weight", weight)):
         if chosen is not None:
             _check_present(str(chosen), by_name, source, f"there is no {role} column")
     if label is not None and label == weight:
-        raise ValueError(explain(f"column {label!r} cannot be label and weight", received=source))
+        raise value_error(f"column {label!r} cannot be label and weight", received=source)
     limits = Limits(max_vocabulary, embedding_from, buckets)
     taken, findings = set(by_name), list[Finding]()
     for column in frame.columns:
@@ -241,9 +239,7 @@ def infer(
     wide = tuple(each.wide.make() for each in features if each.wide is not None)
     if not deep:
         lines = "; ".join(f"{shown(each.name)}: {each.note}" for each in findings)
-        raise ValueError(
-            explain(f"no column of {source} can be a feature", received=lines or "no columns")
-        )
+        raise value_error(f"no column of {source} can be a feature", received=lines or "no columns")
     told = "" if label is None else _label(str(label), by_name[str(label)], weight)
     return InferredColumns(deep, wide, tuple(findings), told, source)
 
@@ -260,13 +256,11 @@ def _open(table: Any, rows: int | None) -> tuple[pd.DataFrame, str]:
     if isinstance(table, (str, os.PathLike)):
         return _read(os.fspath(table), rows)
     if isinstance(table, Mapping) and "data" in table and "feature_names" in table:
-        raise TypeError(
-            explain(
-                "a data set of scikit-learn is no table",
-                expected="a DataFrame",
-                received=type(table).__name__,
-                hint="load it with as_frame=True and give its .frame",
-            )
+        raise type_error(
+            "a data set of scikit-learn is no table",
+            expected="a DataFrame",
+            received=type(table).__name__,
+            hint="load it with as_frame=True and give its .frame",
         )
     if isinstance(table, Mapping):
         frame = pd.DataFrame(dict(table))
@@ -279,14 +273,12 @@ def _open(table: Any, rows: int | None) -> tuple[pd.DataFrame, str]:
                 frame,
                 f"a {type(table).__module__.partition('.')[0]} table of {len(frame):,} rows",
             )
-    raise TypeError(
-        explain(
-            f"a {kind} is no table",
-            expected="a DataFrame of pandas or polars, a pyarrow Table, a dict of arrays, or the "
-            "path of a CSV file",
-            received=repr(table)[:100],
-            hint="call .collect() on it" if kind == "LazyFrame" else "try pandas.DataFrame(...)",
-        )
+    raise type_error(
+        f"a {kind} is no table",
+        expected="a DataFrame of pandas or polars, a pyarrow Table, a dict of arrays, or the "
+        "path of a CSV file",
+        received=repr(table)[:100],
+        hint="call .collect() on it" if kind == "LazyFrame" else "try pandas.DataFrame(...)",
     )
 
 
@@ -300,20 +292,18 @@ def _read(path: str, rows: int | None) -> tuple[pd.DataFrame, str]:
             header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False)
             frame = pd.read_csv(path, nrows=None if rows is None else rows + 1)
     except pd.errors.EmptyDataError as error:
-        raise ValueError(
-            explain(f"{path} is empty", expected="a line of names and rows of data")
+        raise value_error(
+            f"{path} is empty", expected="a line of names and rows of data"
         ) from error
     names = header.iloc[0].tolist()
     _check_distinct(names, path)
     numbers = pd.to_numeric(pd.Series(names), errors="coerce").notna()
     if numbers.mean() > 1 / 3:
-        raise ValueError(
-            explain(
-                f"the first line of {path} holds no names",
-                expected="the columns' names",
-                received=", ".join(names)[:100],
-                hint="give infer(pandas.read_csv(path, names=[...]), ...) instead of the path",
-            )
+        raise value_error(
+            f"the first line of {path} holds no names",
+            expected="the columns' names",
+            received=", ".join(names)[:100],
+            hint="give infer(pandas.read_csv(path, names=[...]), ...) instead of the path",
         )
     if rows is None or len(frame) <= rows:
         return frame, f"the {len(frame):,} rows of {name}"
@@ -324,42 +314,36 @@ def _by_name(frame: pd.DataFrame, source: str) -> dict[str, Any]:
     """The columns of a frame by name."""
     for column in frame.columns:
         if not isinstance(column, (str, int, np.integer)):
-            raise TypeError(
-                explain(
-                    f"a column's name in {source} is no string",
-                    received=f"{column!r}",
-                    hint="give names, for example with frame.columns = [...]",
-                )
+            raise type_error(
+                f"a column's name in {source} is no string",
+                received=f"{column!r}",
+                hint="give names, for example with frame.columns = [...]",
             )
     names = [str(column) for column in frame.columns]
     _check_distinct(names, source)
     if not len(frame):
-        raise ValueError(explain(f"{source} has no rows", expected="at least one"))
+        raise value_error(f"{source} has no rows", expected="at least one")
     return {name: frame.iloc[:, place] for place, name in enumerate(names)}
 
 
 def _check_distinct(names: Sequence[str], source: str) -> None:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise ValueError(
-            explain(
-                f"column names are repeated in {source}",
-                expected="names that differ",
-                received=repeated,
-                hint="rename all but one",
-            )
+        raise value_error(
+            f"column names are repeated in {source}",
+            expected="names that differ",
+            received=repeated,
+            hint="rename all but one",
         )
 
 
 def _check_present(name: str, known: Mapping[str, Any], source: str, problem: str) -> None:
     if name not in known:
-        raise ValueError(
-            explain(
-                f"{problem} {name!r} in {source}",
-                expected=f"one of {list(known)}",
-                received=repr(name),
-                hint=did_you_mean(name, known),
-            )
+        raise value_error(
+            f"{problem} {name!r} in {source}",
+            expected=f"one of {list(known)}",
+            received=repr(name),
+            hint=did_you_mean(name, known),
         )
 
 
@@ -369,12 +353,10 @@ def _check_present(name: str, known: Mapping[str, Any], source: str, problem: st
 def _weight(column: Any, series: Any) -> Finding:
     kind, steps = read_steps(series)
     if kind not in ("number", "flag"):
-        raise ValueError(
-            explain(
-                f"column {str(column)!r} cannot hold weights",
-                expected="numbers",
-                received=f"{series.dtype}, for example {series.iloc[0]!r}",
-            )
+        raise value_error(
+            f"column {str(column)!r} cannot hold weights",
+            expected="numbers",
+            received=f"{series.dtype}, for example {series.iloc[0]!r}",
         )
     values = apply(steps, series).astype("float64")
     note = f"{series.dtype}, {values.min():.6g} to {values.max():.6g} -> the examples' weights"
@@ -388,7 +370,7 @@ def _label(name: str, series: Any, weight: str | None) -> str:
     """What labels look like, and how to use them: lines."""
     present = series.dropna()
     if not len(present):
-        raise ValueError(explain(f"all labels in column {name!r} are missing"))
+        raise value_error(f"all labels in column {name!r} are missing")
     kind, steps = read_steps(series)
     values = np.empty(0)
     if kind == "number":

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import string
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.graph import Graph
 from estimatorkit.data.readers.frames import as_columns
 from estimatorkit.estimator.estimator import Estimator
@@ -113,22 +113,18 @@ def predict_table(
 def _opened(features: Any) -> tuple[dict[str, NDArray[Any]], int]:
     columns = as_columns(features)
     if not isinstance(columns, Mapping):
-        raise ValueError(
-            explain(
-                "features are no table",
-                expected="arrays by key, or a DataFrame",
-                received=type(features).__name__,
-            )
+        raise value_error(
+            "features are no table",
+            expected="arrays by key, or a DataFrame",
+            received=type(features).__name__,
         )
     table = {str(key): np.asarray(value) for key, value in columns.items()}
     counts = {key: len(value) for key, value in table.items()}
     if len(set(counts.values())) != 1 or not next(iter(counts.values())):
-        raise ValueError(
-            explain(
-                "features differ in their number of rows, or have none",
-                expected="one number of rows, at least 1",
-                received=counts,
-            )
+        raise value_error(
+            "features differ in their number of rows, or have none",
+            expected="one number of rows, at least 1",
+            received=counts,
         )
     return table, next(iter(counts.values()))
 
@@ -151,8 +147,8 @@ def label_ids(labels: Any, predictions: Mapping[str, NDArray[Any]]) -> NDArray[A
     texts = [each.decode() if isinstance(each, bytes) else str(each) for each in given]
     unknown = sorted(set(texts) - set(places))
     if unknown:
-        raise ValueError(
-            explain("labels are no classes of the model", expected=names, received=unknown[:5])
+        raise value_error(
+            "labels are no classes of the model", expected=names, received=unknown[:5]
         )
     return np.array([places[text] for text in texts], np.int64)
 
@@ -260,21 +256,17 @@ def permutation_importance(
     chosen = list(table) if keys is None else list(keys)
     for key in chosen:
         if key not in table:
-            raise ValueError(
-                explain(
-                    f"there is no feature {key!r}",
-                    expected=f"of {sorted(table)}",
-                    received=repr(key),
-                    hint=did_you_mean(key, table),
-                )
+            raise value_error(
+                f"there is no feature {key!r}",
+                expected=f"of {sorted(table)}",
+                received=repr(key),
+                hint=did_you_mean(key, table),
             )
     if repeats < 1 or len(truth) != count:
-        raise ValueError(
-            explain(
-                "repeats or labels do not fit",
-                expected=f"repeats >= 1, {count} labels",
-                received=f"repeats={repeats}, {len(truth)} labels",
-            )
+        raise value_error(
+            "repeats or labels do not fit",
+            expected=f"repeats >= 1, {count} labels",
+            received=f"repeats={repeats}, {len(truth)} labels",
         )
     random = np.random.default_rng(seed)
     orders = [random.permutation(count) for _ in range(repeats)]
@@ -323,13 +315,11 @@ def _score(
         return metric, True
     name = metric or ("accuracy" if "probabilities" in predictions else "r2")
     if name not in METRICS:
-        raise ValueError(
-            explain(
-                f"there is no metric {name!r}",
-                expected=f"one of {sorted(METRICS)}, or a function",
-                received=repr(name),
-                hint=did_you_mean(name, METRICS),
-            )
+        raise value_error(
+            f"there is no metric {name!r}",
+            expected=f"one of {sorted(METRICS)}, or a function",
+            received=repr(name),
+            hint=did_you_mean(name, METRICS),
         )
     return METRICS[name]
 
@@ -362,13 +352,11 @@ def linear_weights(
 
     columns = linear_columns(estimator)
     if not columns:
-        raise ValueError(
-            explain(
-                "the model has no linear part",
-                expected="a LinearClassifier, LinearRegressor, or DNNLinearCombined one with "
-                "linear_feature_columns",
-                received=repr(estimator),
-            )
+        raise value_error(
+            "the model has no linear part",
+            expected="a LinearClassifier, LinearRegressor, or DNNLinearCombined one with "
+            "linear_feature_columns",
+            received=repr(estimator),
         )
     path = estimator._checkpoint_or_error(checkpoint_path)
     prefix = "linear/linear_model/"

@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.graph import Graph
 from estimatorkit.runtime.session import Session
 from estimatorkit.train.saving import saved_model_constants as constants
@@ -49,12 +49,10 @@ class Predictor:
         """
         unknown = [name for name in input_dict if name not in self.feed_tensors]
         if unknown:
-            raise ValueError(
-                explain(
-                    f"Got unexpected keys in input_dict: {set(unknown)}",
-                    expected=", ".join(sorted(self.feed_tensors)),
-                    hint=did_you_mean(unknown[0], self.feed_tensors),
-                )
+            raise value_error(
+                f"Got unexpected keys in input_dict: {set(unknown)}",
+                expected=", ".join(sorted(self.feed_tensors)),
+                hint=did_you_mean(unknown[0], self.feed_tensors),
             )
         feeds = {self.feed_tensors[name]: value for name, value in input_dict.items()}
         found: dict[str, NDArray[Any]] = self.session.run(self.fetch_tensors, feeds)
@@ -164,11 +162,9 @@ def from_estimator(
 def _signature(model: Any, key: str | None) -> Any:
     key = constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY if key is None else key
     if key not in model.signature_def:
-        raise ValueError(
-            explain(
-                f"Got signature_def_key {key!r}, but the SavedModel has none of this name",
-                expected=", ".join(sorted(model.signature_def)) or "a model with signatures",
-                hint=did_you_mean(key, model.signature_def),
-            )
+        raise value_error(
+            f"Got signature_def_key {key!r}, but the SavedModel has none of this name",
+            expected=", ".join(sorted(model.signature_def)) or "a model with signatures",
+            hint=did_you_mean(key, model.signature_def),
         )
     return model.signature_def[key]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import explain, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Operation
@@ -284,8 +284,8 @@ def profile(
         ValueError: `cmd` is unknown.
     """
     if cmd not in ("scope", "graph", "op"):
-        raise ValueError(
-            explain("profile: unknown cmd", expected="'scope', 'graph' or 'op'", received=repr(cmd))
+        raise value_error(
+            "profile: unknown cmd", expected="'scope', 'graph' or 'op'", received=repr(cmd)
         )
     chosen = ProfileOptionBuilder(options).build()
     root = _tree(_counts(graph or get_default_graph(), chosen), by_type=cmd == "op")

@@ -8,7 +8,7 @@ from typing import Any
 
 from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.dtypes import complex64, complex128, float64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Tensor
@@ -94,12 +94,10 @@ class Template:
             result = self.func(*args, **kwargs)
             made = get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES)[before:]
         if self._called and made:
-            raise ValueError(
-                explain(
-                    "Trainable variable created when calling a template after the first time, "
-                    "perhaps you used tf.Variable when you meant tf.get_variable",
-                    received=made,
-                )
+            raise value_error(
+                "Trainable variable created when calling a template after the first time, "
+                "perhaps you used tf.Variable when you meant tf.get_variable",
+                received=made,
             )
         if self.variable_scope is None:
             self.variable_scope = scope

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 
 
 def _already(name: str) -> Callable[[], None]:
@@ -42,12 +42,10 @@ def enable_eager_execution(*args: Any, **kwargs: Any) -> NoReturn:
     Raises:
         ValueError: always.
     """
-    raise ValueError(
-        explain(
-            "eager execution is not part of estimatorkit",
-            expected="a graph and a session, as in TensorFlow 1",
-            hint="leave the call out, and evaluate tensors with session.run",
-        )
+    raise value_error(
+        "eager execution is not part of estimatorkit",
+        expected="a graph and a session, as in TensorFlow 1",
+        hint="leave the call out, and evaluate tensors with session.run",
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from estimatorkit.compat.arguments import signature_of
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.estimator import run_config
 from estimatorkit.estimator.arguments import arguments_of
 from estimatorkit.estimator.estimator import Estimator
@@ -154,11 +154,9 @@ class TPUEstimatorSpec(_Spec):
 def _called(call: HostCall) -> Any:
     """What the function of a pair gives for its tensors."""
     if not isinstance(call, (tuple, list)) or len(call) != 2 or not callable(call[0]):
-        raise ValueError(
-            explain(
-                "eval_metrics and host_call must be tuples of a function and its tensors",
-                received=repr(call)[:200],
-            )
+        raise value_error(
+            "eval_metrics and host_call must be tuples of a function and its tensors",
+            received=repr(call)[:200],
         )
     function, tensors = call
     if isinstance(tensors, Mapping):
@@ -215,12 +213,10 @@ class TPUEstimator(Estimator):
         export_saved_model_api_version: Any = None,
     ) -> None:
         if not isinstance(config, RunConfig):
-            raise ValueError(
-                explain(
-                    "`config` must be provided with type `tpu_config.RunConfig`",
-                    received=type(config).__name__,
-                    hint="estimator.tpu.RunConfig takes the same arguments, and tpu_config",
-                )
+            raise value_error(
+                "`config` must be provided with type `tpu_config.RunConfig`",
+                received=type(config).__name__,
+                hint="estimator.tpu.RunConfig takes the same arguments, and tpu_config",
             )
         reserved = [name for name in _RESERVED if name in (params or {})]
         if reserved:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.tensor import Tensor
 
@@ -35,19 +35,15 @@ def ints_of(value: Any, what: str) -> NDArray[Any]:
         registry.check_allowed(tensor, "x", what, "axis")
         value = constant_value(tensor)
         if value is None:
-            raise ValueError(
-                explain(
-                    f"{what}: the axis must be known when the graph is built",
-                    expected="an int or a constant",
-                    received=tensor,
-                    made_at=tensor.op.source,
-                )
+            raise value_error(
+                f"{what}: the axis must be known when the graph is built",
+                expected="an int or a constant",
+                received=tensor,
+                made_at=tensor.op.source,
             )
     found = np.asarray(value)
     if found.size and found.dtype.kind not in "iu":
-        raise TypeError(
-            explain(f"{what}: expected int32 or int64", received=f"{value!r} ({found.dtype})")
-        )
+        raise type_error(f"{what}: expected int32 or int64", received=f"{value!r} ({found.dtype})")
     return found
 
 
@@ -59,10 +55,8 @@ def axis_of(axis: Any, what: str) -> int:
     """
     found = ints_of(axis, what)
     if found.size != 1:
-        raise ValueError(
-            explain(
-                f"{what}: the axis must be a tensor with a single value, or an int", received=axis
-            )
+        raise value_error(
+            f"{what}: the axis must be a tensor with a single value, or an int", received=axis
         )
     return int(found.reshape(()))
 
@@ -92,11 +86,9 @@ def in_range(axis: int, rank: int, what: str) -> int:
         ValueError: it is not in [-rank, rank).
     """
     if not -rank <= axis < rank:
-        raise ValueError(
-            explain(
-                f"{what}: axis out of range: dim {axis} not in the interval [{-rank}, {rank - 1}]",
-                expected=f"in [{-rank}, {rank})",
-                received=axis,
-            )
+        raise value_error(
+            f"{what}: axis out of range: dim {axis} not in the interval [{-rank}, {rank - 1}]",
+            expected=f"in [{-rank}, {rank})",
+            received=axis,
         )
     return axis % rank

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core import registry
 from estimatorkit.core.dtypes import DType, as_dtype, int32, int64, string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import explain, type_error, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Spec
 from estimatorkit.core.shapes import Dimension, TensorShape, UnknownDimension, as_shape
@@ -40,12 +40,10 @@ def as_array(value: Any, dtype: DType | None = None) -> NDArray[Any]:
         # As objects: NumPy's own strings lose zero bytes at their end.
         array = np.asarray(value, object if _holds_strings(value) else None)
     except ValueError as error:
-        raise ValueError(
-            explain(
-                "setting an array element with a sequence: Argument must be a dense tensor",
-                expected="lists nested to the same depth with equal lengths",
-                received=repr(value)[:200],
-            )
+        raise value_error(
+            "setting an array element with a sequence: Argument must be a dense tensor",
+            expected="lists nested to the same depth with equal lengths",
+            received=repr(value)[:200],
         ) from error
     if array.dtype.kind in "SU" and not isinstance(value, (np.ndarray, np.generic)):
         array = np.asarray(value, object)  # numbers beside strings stay numbers, and are refused
@@ -69,14 +67,12 @@ def as_array(value: Any, dtype: DType | None = None) -> NDArray[Any]:
         first = value
         while isinstance(first, (list, tuple)):
             first = first[0]
-        raise TypeError(
-            explain(
-                f"Expected {dtype.name}, but got {first!r} of type {type(first).__name__!r}"
-                + (" out of its range" if fits else ""),
-                expected=dtype.name,
-                received=repr(value)[:200],
-                hint="use cast() for a conversion that may lose something",
-            )
+        raise type_error(
+            f"Expected {dtype.name}, but got {first!r} of type {type(first).__name__!r}"
+            + (" out of its range" if fits else ""),
+            expected=dtype.name,
+            received=repr(value)[:200],
+            hint="use cast() for a conversion that may lose something",
         )
     return array.astype(wanted)
 
@@ -147,12 +143,10 @@ def _as_strings(array: NDArray[Any], value: Any, dtype: DType | None) -> NDArray
         if isinstance(each, str):
             each = each.encode()
         if not isinstance(each, bytes) or dtype not in (None, string):
-            raise TypeError(
-                explain(
-                    f"Expected {dtype.name if dtype else 'string or numbers'}, but got {each!r} "
-                    f"of type {type(each).__name__}",
-                    received=repr(value)[:200],
-                )
+            raise type_error(
+                f"Expected {dtype.name if dtype else 'string or numbers'}, but got {each!r} "
+                f"of type {type(each).__name__}",
+                received=repr(value)[:200],
             )
         result.flat[index] = each
     return result
@@ -189,12 +183,10 @@ def convert_to_tensor(
         hint = wanted or _first_dtype(value)
         other = next((each for each in _tensors_in(value) if each.dtype is not hint), None)
         if other is not None:
-            raise TypeError(
-                explain(
-                    f"Cannot convert a list containing a tensor of dtype {other.dtype} to {hint}",
-                    received=other,
-                    made_at=other.op.source,
-                )
+            raise type_error(
+                f"Cannot convert a list containing a tensor of dtype {other.dtype} to {hint}",
+                received=other,
+                made_at=other.op.source,
             )
         parts = [convert_to_tensor(each, hint) for each in value]
         tensor = registry.output("Pack", parts, {"axis": 0}, name or "packed")
@@ -207,14 +199,12 @@ def convert_to_tensor(
                 pass  # the hint was a wish only
         return constant(value, wanted, name=name or "Const")
     if wanted is not None and tensor.dtype is not wanted:
-        raise ValueError(
-            explain(
-                f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype "
-                f"{tensor.dtype.name}",
-                received=tensor,
-                made_at=tensor.op.source,
-                hint=f"use cast(x, {wanted.name})",
-            )
+        raise value_error(
+            f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype "
+            f"{tensor.dtype.name}",
+            received=tensor,
+            made_at=tensor.op.source,
+            hint=f"use cast(x, {wanted.name})",
         )
     return tensor
 
@@ -321,14 +311,12 @@ def _filled(array: NDArray[Any], shape: tuple[Any, ...], verify: bool) -> NDArra
     if array.size == 1 and not count:
         return np.empty(shape, array.dtype)
     if array.size > count or (array.size == 0 and count):
-        raise ValueError(
-            explain(
-                f"Too many elements provided. Takes at most {count}, but got {array.size}"
-                if array.size > count
-                else "a constant's value does not fit its shape",
-                expected=f"shape {shape}, {count} elements",
-                received=f"shape {array.shape}, {array.size} elements",
-            )
+        raise value_error(
+            f"Too many elements provided. Takes at most {count}, but got {array.size}"
+            if array.size > count
+            else "a constant's value does not fit its shape",
+            expected=f"shape {shape}, {count} elements",
+            received=f"shape {array.shape}, {array.size} elements",
         )
     flat = array.reshape(-1)
     if flat.size < count:
@@ -389,15 +377,13 @@ def make(
         for key, value in inputs.items():
             wanted = (dtypes or {}).get(key)
             if wanted is not None and isinstance(value, Tensor) and value.dtype != wanted:
-                raise TypeError(
-                    explain(
-                        f"Input {key!r} of {(name or op_type)!r} ({op_type}) has type "
-                        f"{value.dtype.name} that does not match expected type of "
-                        f"{as_dtype(wanted).name}",
-                        received=value,
-                        made_at=value.op.source,
-                        hint=f"use cast(x, {as_dtype(wanted).name})",
-                    )
+                raise type_error(
+                    f"Input {key!r} of {(name or op_type)!r} ({op_type}) has type "
+                    f"{value.dtype.name} that does not match expected type of "
+                    f"{as_dtype(wanted).name}",
+                    received=value,
+                    made_at=value.op.source,
+                    hint=f"use cast(x, {as_dtype(wanted).name})",
                 )
             try:
                 tensor = convert_to_tensor(
@@ -422,10 +408,8 @@ def as_index_tensor(value: Any, name: str) -> Tensor:
         value = value.as_list()
     tensor = convert_to_tensor(value if _not_empty(value) else np.zeros([0], np.int32), name=name)
     if not tensor.dtype.is_integer:
-        raise TypeError(
-            explain(
-                f"{name} must hold integers", expected="int32 or int64", received=repr(value)[:200]
-            )
+        raise type_error(
+            f"{name} must hold integers", expected="int32 or int64", received=repr(value)[:200]
         )
     return tensor
 

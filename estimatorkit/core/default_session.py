@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 
 
 class _Stack(threading.local):
@@ -69,11 +69,9 @@ def session_for(
     """
     session = session or get_default_session()
     if session is None:
-        raise ValueError(
-            explain(
-                f"Cannot {what}: No default session is registered",
-                hint="use `with session.as_default():` or pass an explicit session: `session=`",
-            )
+        raise value_error(
+            f"Cannot {what}: No default session is registered",
+            hint="use `with session.as_default():` or pass an explicit session: `session=`",
         )
     if session.graph is not graph:
         raise ValueError(

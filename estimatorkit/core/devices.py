@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 
 
 @dataclass(unsafe_hash=True)
@@ -85,12 +85,10 @@ def _fields_of(part: str, spec: str) -> dict[str, Any]:
             if index == "*" or index.isdigit():
                 at = None if index == "*" else int(index)
                 return {"device_type": rest[0].upper(), "device_index": at}
-    raise ValueError(
-        explain(
-            f"Unknown attribute '{part.partition(':')[0]}' is encountered while parsing the device "
-            f"spec: '{spec}'",
-            expected="/job:<name>/replica:<id>/task:<id>/device:<CPU|GPU|TPU>:<id>, or parts of it",
-        )
+    raise value_error(
+        f"Unknown attribute '{part.partition(':')[0]}' is encountered while parsing the device "
+        f"spec: '{spec}'",
+        expected="/job:<name>/replica:<id>/task:<id>/device:<CPU|GPU|TPU>:<id>, or parts of it",
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, type_error
 
 
 class DType:
@@ -284,11 +284,9 @@ def as_dtype(value: Any) -> DType:
         found = _BY_NUMPY.get(numpy_dtype.newbyteorder("="))
         if found is not None:
             return found
-    raise TypeError(
-        explain(
-            f"{value!r} is not a dtype",
-            expected="one of " + ", ".join(ALL),
-            received=repr(value),
-            hint=did_you_mean(value, ALL) if isinstance(value, str) else None,
-        )
+    raise type_error(
+        f"{value!r} is not a dtype",
+        expected="one of " + ", ".join(ALL),
+        received=repr(value),
+        hint=did_you_mean(value, ALL) if isinstance(value, str) else None,
     )

@@ -244,5 +244,14 @@ def error_code_from_exception_type(cls: type[OpError]) -> int:
 
 
 def __dir__() -> list[str]:
-    hidden = {"annotations", "difflib", "Any", "Iterable", "did_you_mean", "explain", "type_error", "value_error"}
+    hidden = {
+        "annotations",
+        "difflib",
+        "Any",
+        "Iterable",
+        "did_you_mean",
+        "explain",
+        "type_error",
+        "value_error",
+    }
     return sorted(name for name in globals() if name[0].isalpha() and name not in hidden)

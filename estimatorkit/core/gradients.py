@@ -20,7 +20,7 @@ import numpy as np
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import bool_, resource
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import explain, type_error, value_error
 from estimatorkit.core.function_graph import GraphFunction, trace
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
@@ -65,19 +65,15 @@ def gradients(
     targets = [convert_to_tensor(y) for y in ys]
     given = [None] * len(targets) if grad_ys is None else _as_list(grad_ys)
     if len(given) != len(targets):
-        raise ValueError(
-            explain(
-                f"Length mismatch. Passed {len(given)} grad_ys for {len(targets)} ys",
-                expected="one for each y",
-            )
+        raise value_error(
+            f"Length mismatch. Passed {len(given)} grad_ys for {len(targets)} ys",
+            expected="one for each y",
         )
     unconnected = getattr(unconnected_gradients, "value", unconnected_gradients)
     if unconnected not in ("none", "zero"):
-        raise ValueError(
-            explain(
-                f"Unknown value for unconnected_gradients: {unconnected_gradients!r}",
-                expected="'none' or 'zero'",
-            )
+        raise value_error(
+            f"Unknown value for unconnected_gradients: {unconnected_gradients!r}",
+            expected="'none' or 'zero'",
         )
     stopped = {_source(each) for each in _as_list([] if stop_gradients is None else stop_gradients)}
     with graph.name_scope(name):
@@ -111,24 +107,19 @@ def _first_gradient(target: Tensor, gradient: Any) -> Any:
     dtype = target.dtype
     numeric = dtype.is_differentiable or dtype.is_integer
     if not numeric and (gradient is not None or dtype is not bool_):
-        raise TypeError(
-            explain(
-                f"Tensor {target} with type {dtype.name} must be numeric to obtain a default "
-                "gradient",
-                expected="a number",
-                received=dtype.name,
-                made_at=target.op.source,
-            )
+        raise type_error(
+            f"Tensor {target} with type {dtype.name} must be numeric to obtain a default gradient",
+            expected="a number",
+            received=dtype.name,
+            made_at=target.op.source,
         )
     if gradient is None:
         if target.dtype.is_complex:
-            raise TypeError(
-                explain(
-                    f"Gradients of complex tensors ({target}) must set grad_ys "
-                    f"(y.dtype = {target.dtype.name})",
-                    expected="grad_ys, or a real y: real(y), abs(y)",
-                    made_at=target.op.source,
-                )
+            raise type_error(
+                f"Gradients of complex tensors ({target}) must set grad_ys "
+                f"(y.dtype = {target.dtype.name})",
+                expected="grad_ys, or a real y: real(y), abs(y)",
+                made_at=target.op.source,
             )
         return registry.output("OnesLike", [target], {"dtype": dtype}, "grad_ys_0")
     if isinstance(gradient, IndexedSlices):
@@ -136,27 +127,21 @@ def _first_gradient(target: Tensor, gradient: Any) -> Any:
     tensor = convert_to_tensor(gradient, dtype_hint=target.dtype)
     kind = "complex" if dtype.is_complex else "real or integer"
     if tensor.dtype.is_complex != dtype.is_complex or tensor.dtype is bool_:
-        raise TypeError(
-            explain(
-                f"Gradient type {tensor.dtype.name} generated for {kind}-valued tensor {target} "
-                f"with type {dtype.name} must be {kind}",
-                received=tensor,
-            )
+        raise type_error(
+            f"Gradient type {tensor.dtype.name} generated for {kind}-valued tensor {target} "
+            f"with type {dtype.name} must be {kind}",
+            received=tensor,
         )
     if dtype.is_floating and tensor.dtype is not dtype:
-        raise TypeError(
-            explain(
-                f"grad_ys does not match type of {target.name}",
-                expected=dtype.name,
-                received=tensor,
-                hint="use cast(x, dtype)",
-            )
+        raise type_error(
+            f"grad_ys does not match type of {target.name}",
+            expected=dtype.name,
+            received=tensor,
+            hint="use cast(x, dtype)",
         )
     if not tensor.shape.is_compatible_with(target.shape):
-        raise ValueError(
-            explain(
-                f"grad_ys does not fit {target.name}", expected=target.shape, received=tensor.shape
-            )
+        raise value_error(
+            f"grad_ys does not fit {target.name}", expected=target.shape, received=tensor.shape
         )
     return tensor
 
@@ -267,12 +252,10 @@ def _backward(op: Operation, incoming: Sequence[Any], wanted: tuple[int, ...]) -
         ]
         results = _as_list(rule(op, *dense))
         if len(results) != len(op.inputs):
-            raise ValueError(
-                explain(
-                    f"Num gradients {len(results)} generated for op {op.name} ({op.type}) do not "
-                    f"match num inputs {len(op.inputs)}",
-                    made_at=op.source,
-                )
+            raise value_error(
+                f"Num gradients {len(results)} generated for op {op.name} ({op.type}) do not "
+                f"match num inputs {len(op.inputs)}",
+                made_at=op.source,
             )
         return [
             None if results[position] is None else _as_gradient(results[position])

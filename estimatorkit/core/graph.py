@@ -16,7 +16,7 @@ from typing import Any
 
 from estimatorkit.core import devices, late_bound
 from estimatorkit.core.dtypes import DType
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, explain, type_error, value_error
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.source import user_line
 from estimatorkit.core.tensor import Operation, Tensor, as_operation
@@ -107,11 +107,9 @@ class Graph:
                 full_name = name[:-1]
             else:
                 if not VALID_OP_NAME.match(name):
-                    raise ValueError(
-                        explain(
-                            f"'{name}' is not a valid node name",
-                            expected="letters, digits and ._/>-, not _/>- first",
-                        )
+                    raise value_error(
+                        f"'{name}' is not a valid node name",
+                        expected="letters, digits and ._/>-, not _/>- first",
                     )
                 full_name = self.unique_name(name)
             override = self._scopes.gradients.get(op_type)
@@ -145,12 +143,10 @@ class Graph:
         Raises:
             ValueError: nothing can, as here.
         """
-        raise ValueError(
-            explain(
-                f"{tensor} must be from the same graph as the other inputs",
-                made_at=tensor.op.source,
-                hint="build the parts of a model under one `with graph.as_default():`",
-            )
+        raise value_error(
+            f"{tensor} must be from the same graph as the other inputs",
+            made_at=tensor.op.source,
+            hint="build the parts of a model under one `with graph.as_default():`",
         )
 
     def reaches(self, graph: Graph) -> bool:
@@ -228,11 +224,9 @@ class Graph:
         else:
             valid = _VALID_SCOPE_NAME if outer else VALID_OP_NAME
             if not valid.match(name):
-                raise ValueError(
-                    explain(
-                        f"'{name}' is not a valid scope name",
-                        expected="letters, digits and ._/>-, at the top not _/>- first",
-                    )
+                raise value_error(
+                    f"'{name}' is not a valid scope name",
+                    expected="letters, digits and ._/>-, at the top not _/>- first",
                 )
             inner = self.unique_name(name)
         self._scopes.name = inner
@@ -436,12 +430,10 @@ class Graph:
                 if colon
                 else "looks like an (invalid) Operation name, not a Tensor."
             )
-            raise ValueError(
-                explain(
-                    f"The name {name!r} {problem} Tensor names must be of the form "
-                    '"<op_name>:<output_index>"',
-                    hint=did_you_mean(name, self._by_name),
-                )
+            raise value_error(
+                f"The name {name!r} {problem} Tensor names must be of the form "
+                '"<op_name>:<output_index>"',
+                hint=did_you_mean(name, self._by_name),
             )
         if op_name not in self._by_name:
             raise KeyError(
@@ -482,23 +474,19 @@ class Graph:
             return (self.get_operation_by_name if allow_operation else self.get_tensor_by_name)(obj)
         if isinstance(obj, (Tensor, Operation)):
             if obj.graph is not self:
-                raise ValueError(
-                    explain(
-                        f"{obj!r} is not an element of this graph",
-                        made_at=(obj.op if isinstance(obj, Tensor) else obj).source,
-                        hint="use the session of the graph that holds it",
-                    )
+                raise value_error(
+                    f"{obj!r} is not an element of this graph",
+                    made_at=(obj.op if isinstance(obj, Tensor) else obj).source,
+                    hint="use the session of the graph that holds it",
                 )
             allowed = allow_tensor if isinstance(obj, Tensor) else allow_operation
             if allowed:
                 return obj
         wanted = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)
-        raise TypeError(
-            explain(
-                f"Can not convert a {type(obj).__name__} into a {wanted}",
-                expected=f"a {wanted}, a variable, or a name",
-                received=repr(obj)[:200],
-            )
+        raise type_error(
+            f"Can not convert a {type(obj).__name__} into a {wanted}",
+            expected=f"a {wanted}, a variable, or a name",
+            received=repr(obj)[:200],
         )
 
     # -- collections

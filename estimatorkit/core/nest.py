@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from estimatorkit.core.composite import is_composite, with_components
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.lazy import listing
 
 
@@ -43,12 +43,10 @@ def _sorted_keys(structure: Mapping[Any, Any]) -> list[Any]:
     try:
         return sorted(structure)
     except TypeError as error:
-        raise TypeError(
-            explain(
-                "the keys of a nested dict cannot be sorted",
-                expected="keys of one kind, for example all strings",
-                received=[type(key).__name__ for key in structure],
-            )
+        raise type_error(
+            "the keys of a nested dict cannot be sorted",
+            expected="keys of one kind, for example all strings",
+            received=[type(key).__name__ for key in structure],
         ) from error
 
 
@@ -104,12 +102,10 @@ def pack_sequence_as(
     kinds = {"lists_are_leaves": lists_are_leaves, "expand_composites": expand_composites}
     count = len(flatten(structure, **kinds))
     if count != len(flat_sequence):
-        raise ValueError(
-            explain(
-                "the flat sequence does not fit the structure",
-                expected=f"{count} leaves",
-                received=f"{len(flat_sequence)} values",
-            )
+        raise value_error(
+            "the flat sequence does not fit the structure",
+            expected=f"{count} leaves",
+            received=f"{len(flat_sequence)} values",
         )
     values = iter(flat_sequence)
 
@@ -173,12 +169,10 @@ def assert_same_structure(
     elif same:
         same = len(nest1) == len(nest2)
     if not same:
-        raise ValueError(
-            explain(
-                "The two structures don't have the same nested structure",
-                expected=nest1,
-                received=nest2,
-            )
+        raise value_error(
+            "The two structures don't have the same nested structure",
+            expected=nest1,
+            received=nest2,
         )
     for one, other in zip(_children(nest1), _children(nest2), strict=True):
         assert_same_structure(one, other, check_types, **kinds)
@@ -193,19 +187,17 @@ def flatten_up_to(shallow: Any, deep: Any) -> list[Any]:
     if not is_nested(shallow):
         return [deep]
     if not is_nested(deep) and not hasattr(deep, "__len__"):
-        raise ValueError(
-            explain("a nested structure is expected", expected=shallow, received=repr(deep)[:200])
+        raise value_error(
+            "a nested structure is expected", expected=shallow, received=repr(deep)[:200]
         )
     if isinstance(shallow, Mapping):
         parts = [(shallow[key], deep[key]) for key in _sorted_keys(shallow)]
     else:
         if len(shallow) != len(deep):
-            raise ValueError(
-                explain(
-                    "the two structures differ in length",
-                    expected=len(shallow),
-                    received=len(deep),
-                )
+            raise value_error(
+                "the two structures differ in length",
+                expected=len(shallow),
+                received=len(deep),
             )
         parts = list(zip(shallow, deep, strict=True))
     return [leaf for one, other in parts for leaf in flatten_up_to(one, other)]

@@ -20,7 +20,7 @@ import numpy as np
 
 from estimatorkit.core import late_bound
 from estimatorkit.core.dtypes import DType, as_dtype, members
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
@@ -283,14 +283,12 @@ def not_allowed(
         parameter: the input's number or name.
     """
     which = f"parameter {parameter!r}" if isinstance(parameter, str) else f"input {parameter}"
-    return TypeError(
-        explain(
-            f"Value passed to {which} of {what} has DataType {tensor.dtype.name} not in list of "
-            f"allowed values: {', '.join(dtype.name for dtype in allowed)}",
-            received=tensor,
-            made_at=tensor.op.source,
-            hint=f"use cast(x, {allowed[0].name})" if tensor.dtype.kind in "fcib" else None,
-        )
+    return type_error(
+        f"Value passed to {which} of {what} has DataType {tensor.dtype.name} not in list of "
+        f"allowed values: {', '.join(dtype.name for dtype in allowed)}",
+        received=tensor,
+        made_at=tensor.op.source,
+        hint=f"use cast(x, {allowed[0].name})" if tensor.dtype.kind in "fcib" else None,
     )
 
 
@@ -340,12 +338,10 @@ def infer_from_kernel(
         return _infer(row.type, specs, values, _frozen(dict(attrs)))
     except _Refused as refused:
         cause = refused.cause
-        raise ValueError(
-            explain(
-                f"{row.type} cannot take these inputs: {str(cause).splitlines()[0]}",
-                received=", ".join(f"{t.name} {t.shape} {t.dtype.name}" for t in inputs),
-                made_at=inputs[0].op.source if inputs else None,
-            )
+        raise value_error(
+            f"{row.type} cannot take these inputs: {str(cause).splitlines()[0]}",
+            received=", ".join(f"{t.name} {t.shape} {t.dtype.name}" for t in inputs),
+            made_at=inputs[0].op.source if inputs else None,
         ) from cause
 
 
@@ -660,13 +656,11 @@ def broadcast(dtype: DType | None = None) -> Infer:
 
     def infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Sequence[Spec]:
         def refusal(a: int, b: int) -> Exception:
-            return ValueError(
-                explain(
-                    f"Dimensions must be equal, but are {a} and {b}",
-                    expected="shapes that broadcast together (equal, or 1, from the right)",
-                    received=", ".join(f"{t.name} {t.shape}" for t in inputs),
-                    made_at=inputs[0].op.source,
-                )
+            return value_error(
+                f"Dimensions must be equal, but are {a} and {b}",
+                expected="shapes that broadcast together (equal, or 1, from the right)",
+                received=", ".join(f"{t.name} {t.shape}" for t in inputs),
+                made_at=inputs[0].op.source,
             )
 
         shape = inputs[0].shape
@@ -681,16 +675,14 @@ def check_same_dtype(op_type: str, inputs: Sequence[Tensor], name: str | None = 
     """Raises TypeError where the inputs' dtypes differ."""
     other = next((each for each in inputs[1:] if each.dtype is not inputs[0].dtype), None)
     if other is not None:
-        raise TypeError(
-            explain(
-                f"Input {other.name!r} of '{name or op_type}' ({op_type}) has type "
-                f"{other.dtype.name} that does not match type {inputs[0].dtype.name} of "
-                f"{inputs[0].name!r}",
-                expected=f"all {inputs[0].dtype.name}, as the first",
-                received=", ".join(f"{t.name} {t.dtype.name}" for t in inputs),
-                made_at=inputs[0].op.source,
-                hint=f"use cast(x, {inputs[0].dtype.name}); nothing is promoted silently",
-            )
+        raise type_error(
+            f"Input {other.name!r} of '{name or op_type}' ({op_type}) has type "
+            f"{other.dtype.name} that does not match type {inputs[0].dtype.name} of "
+            f"{inputs[0].name!r}",
+            expected=f"all {inputs[0].dtype.name}, as the first",
+            received=", ".join(f"{t.name} {t.dtype.name}" for t in inputs),
+            made_at=inputs[0].op.source,
+            hint=f"use cast(x, {inputs[0].dtype.name}); nothing is promoted silently",
         )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any, TypeAlias, overload
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 
 Dims: TypeAlias = tuple[int | None, ...]
 
@@ -371,13 +371,11 @@ def _dimension(value: Any) -> int | None:
     try:
         dim = value.__index__()
     except AttributeError as error:
-        raise TypeError(
-            explain(
-                "a dimension of a shape is no number", expected="int or None", received=repr(value)
-            )
+        raise type_error(
+            "a dimension of a shape is no number", expected="int or None", received=repr(value)
         ) from error
     if dim < -1:
-        raise ValueError(explain("a dimension is negative", expected=">= 0 or None", received=dim))
+        raise value_error("a dimension is negative", expected=">= 0 or None", received=dim)
     return None if dim == -1 else Dimension(dim)
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.default_session import session_for
 from estimatorkit.core.dtypes import DType, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.registry import constant_value_as_shape
 from estimatorkit.core.shapes import ShapeLike, TensorShape
@@ -65,13 +65,11 @@ class SparseTensor:
             TensorShape([indices[0]]).merge_with(values.with_rank(1))
             TensorShape([indices[1]]).merge_with(shape)
         except ValueError as error:
-            raise ValueError(
-                explain(
-                    "SparseTensor: indices, values and dense_shape do not fit each other",
-                    expected="shapes (n, rank), (n,) and (rank,)",
-                    received=f"{indices}, {values} and {shape}",
-                    made_at=self.values.op.source,
-                )
+            raise value_error(
+                "SparseTensor: indices, values and dense_shape do not fit each other",
+                expected="shapes (n, rank), (n,) and (rank,)",
+                received=f"{indices}, {values} and {shape}",
+                made_at=self.values.op.source,
             ) from error
 
     @classmethod
@@ -80,12 +78,10 @@ class SparseTensor:
         if isinstance(sparse_tensor_value, cls):
             return sparse_tensor_value
         if not isinstance(sparse_tensor_value, SparseTensorValue):
-            raise TypeError(
-                explain(
-                    "this is no sparse value",
-                    expected="SparseTensor or SparseTensorValue",
-                    received=repr(sparse_tensor_value)[:200],
-                )
+            raise type_error(
+                "this is no sparse value",
+                expected="SparseTensor or SparseTensorValue",
+                received=repr(sparse_tensor_value)[:200],
             )
         return cls(*sparse_tensor_value)
 
@@ -187,14 +183,12 @@ def convert_to_tensor_or_sparse_tensor(
     if not isinstance(value, SparseTensor):
         return convert_to_tensor(value, dtype, name)
     if dtype is not None and value.dtype != dtype:
-        raise TypeError(
-            explain(
-                "a sparse tensor has another dtype than is wanted",
-                expected=dtype,
-                received=value.dtype.name,
-                made_at=value.op.source,
-                hint="use cast(sparse, dtype)",
-            )
+        raise type_error(
+            "a sparse tensor has another dtype than is wanted",
+            expected=dtype,
+            received=value.dtype.name,
+            made_at=value.op.source,
+            hint="use cast(sparse, dtype)",
         )
     return value
 

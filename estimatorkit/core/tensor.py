@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from estimatorkit.core import late_bound
 from estimatorkit.core.default_session import session_for
 from estimatorkit.core.dtypes import DType
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import explain, type_error, value_error
 from estimatorkit.core.shapes import ShapeLike, ShapeOfDimensions, TensorShape
 from estimatorkit.core.source import SourceLine
 
@@ -230,33 +230,27 @@ class Tensor(Operators):
         return self is other
 
     def __bool__(self) -> NoReturn:
-        raise TypeError(
-            explain(
-                "Using a `tf.Tensor` as a Python `bool` is not allowed",
-                received=self,
-                made_at=self.op.source,
-                hint="use `if t is not None:` to test whether a tensor is defined, and `cond` or "
-                "`where` to let the graph depend on a tensor's value",
-            )
+        raise type_error(
+            "Using a `tf.Tensor` as a Python `bool` is not allowed",
+            received=self,
+            made_at=self.op.source,
+            hint="use `if t is not None:` to test whether a tensor is defined, and `cond` or "
+            "`where` to let the graph depend on a tensor's value",
         )
 
     def __len__(self) -> NoReturn:
-        raise TypeError(
-            explain(
-                f"len is not well defined for a symbolic Tensor ({self.name})",
-                hint="use `shape(x)[0]` for the size at run time, `x.shape` for what is known now",
-            )
+        raise type_error(
+            f"len is not well defined for a symbolic Tensor ({self.name})",
+            hint="use `shape(x)[0]` for the size at run time, `x.shape` for what is known now",
         )
 
     def __iter__(self) -> Iterator[Tensor]:
         if self._shape.rank is None or self._shape.rank == 0 or self._shape[0] is None:
-            raise TypeError(
-                explain(
-                    "a Tensor can only be iterated over when its first dimension is known",
-                    received=self,
-                    made_at=self.op.source,
-                    hint="use `map_fn` or `unstack(x, num=...)`",
-                )
+            raise type_error(
+                "a Tensor can only be iterated over when its first dimension is known",
+                received=self,
+                made_at=self.op.source,
+                hint="use `map_fn` or `unstack(x, num=...)`",
             )
         return iter([self[index] for index in range(self._shape[0])])
 
@@ -362,11 +356,9 @@ class Operation:
             implied = {"T": self.inputs, "dtype": self.outputs}.get(name)
             if implied:
                 return implied[0].dtype
-            raise ValueError(
-                explain(
-                    f"operation {self.name!r} ({self.type}) has no attribute {name!r}",
-                    expected=f"one of {sorted(self.attrs)}",
-                )
+            raise value_error(
+                f"operation {self.name!r} ({self.type}) has no attribute {name!r}",
+                expected=f"one of {sorted(self.attrs)}",
             )
         return self.colocation_groups() if name == "_class" else self.attrs[name]
 
@@ -397,12 +389,10 @@ def as_operation(value: Any) -> Operation:
     op = getattr(value, "op", None)
     if isinstance(op, Operation):
         return op
-    raise TypeError(
-        explain(
-            "a control input is no operation",
-            expected="an Operation, a Tensor or a Variable",
-            received=repr(value)[:200],
-        )
+    raise type_error(
+        "a control input is no operation",
+        expected="an Operation, a Tensor or a Variable",
+        received=repr(value)[:200],
     )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 
 Creator = Callable[..., Any]
@@ -82,11 +82,9 @@ def validated(
         ("aggregation", how, VariableAggregation),
     ):
         if not isinstance(given, options):
-            raise ValueError(
-                explain(
-                    f"Invalid variable {kind} mode: {given} for variable: {name}",
-                    expected=", ".join(map(str, options)),
-                )
+            raise value_error(
+                f"Invalid variable {kind} mode: {given} for variable: {name}",
+                expected=", ".join(map(str, options)),
             )
     if trainable is None:
         trainable = sync is not VariableSynchronization.ON_READ

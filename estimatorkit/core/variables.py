@@ -18,7 +18,7 @@ from estimatorkit.core import late_bound, registry
 from estimatorkit.core.conversion import as_array, convert_to_tensor, make
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import DType, as_dtype
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import explain, type_error, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.late_bound import variable_updates
@@ -141,11 +141,9 @@ class Variable(Operators, metaclass=CreatedByScopes):
                     value = value()
             self.initial_value: Tensor = _as_initial_value(value, wanted, graph, scope)
             if validate_shape and not self.initial_value.shape.is_fully_defined():
-                raise ValueError(
-                    explain(
-                        f"initial_value must have a shape specified: {self.initial_value}",
-                        hint="validate_shape=False, for a variable whose shape may change",
-                    )
+                raise value_error(
+                    f"initial_value must have a shape specified: {self.initial_value}",
+                    hint="validate_shape=False, for a variable whose shape may change",
                 )
             if expected_shape is not None:
                 self.initial_value.shape.assert_is_compatible_with(expected_shape)
@@ -451,14 +449,12 @@ def _as_initial_value(value: Any, dtype: DType | None, graph: Graph, scope: str)
         ValueError: it is computed in a function, a condition or a loop.
     """
     if isinstance(value, Tensor) and value.graph is not graph and value.graph.outermost is graph:
-        raise ValueError(
-            explain(
-                f"Initializer for variable {scope} is from inside a control-flow construct, such "
-                "as a loop or conditional",
-                received=value,
-                hint="When creating a variable inside a loop or conditional, use a lambda as the "
-                "initializer.",
-            )
+        raise value_error(
+            f"Initializer for variable {scope} is from inside a control-flow construct, such "
+            "as a loop or conditional",
+            received=value,
+            hint="When creating a variable inside a loop or conditional, use a lambda as the "
+            "initializer.",
         )
     return convert_to_tensor(value, dtype, "initial_value")
 
@@ -467,23 +463,19 @@ def _assign(op_type: str, variable: Variable, value: Any, name: str) -> Tensor:
     with get_default_graph().name_scope(name) as scope:
         tensor = convert_to_tensor(value, name="value", dtype_hint=variable.dtype)
         if tensor.dtype is not variable.dtype:
-            raise TypeError(
-                explain(
-                    f"a value of another dtype is assigned to {variable.name}",
-                    expected=variable.dtype.name,
-                    received=tensor.dtype.name,
-                    made_at=variable.op.source,
-                )
+            raise type_error(
+                f"a value of another dtype is assigned to {variable.name}",
+                expected=variable.dtype.name,
+                received=tensor.dtype.name,
+                made_at=variable.op.source,
             )
         fits = tensor.shape.is_compatible_with(variable.shape)
         if not fits and not (op_type != "AssignVariableOp" and tensor.shape.rank == 0):
-            raise ValueError(
-                explain(
-                    f"Shapes of {variable.name} and of the value assigned to it are incompatible",
-                    expected=str(variable.shape),
-                    received=str(tensor.shape),
-                    made_at=variable.op.source,
-                )
+            raise value_error(
+                f"Shapes of {variable.name} and of the value assigned to it are incompatible",
+                expected=str(variable.shape),
+                received=str(tensor.shape),
+                made_at=variable.op.source,
             )
         if variable.aggregation in (VariableAggregation.SUM, VariableAggregation.MEAN):
             tensor = over_replicas(tensor, variable.aggregation is VariableAggregation.MEAN)

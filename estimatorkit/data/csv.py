@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core import dtypes as types
 from estimatorkit.core.dtypes import as_dtype
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.data.readers.csv_layout import Cells, CsvColumn, CsvLayout, column_values
 from estimatorkit.data.readers.csv_parsing import Parser, wrong_cell
 from estimatorkit.data.readers.csv_records import (
@@ -101,12 +101,10 @@ def read_csv(
     )
     texts, lines, bad = _parsed(name, text, start, layout)
     if not len(lines) and not bad:
-        raise ValueError(
-            explain(
-                f"{name} holds no rows",
-                expected="at least one line of data",
-                hint="is this the right file, and header= as the file has it?",
-            )
+        raise value_error(
+            f"{name} holds no rows",
+            expected="at least one line of data",
+            hint="is this the right file, and header= as the file has it?",
         )
     layout = replace(
         layout,
@@ -138,12 +136,10 @@ def _text(name: str, encoding: str) -> bytes:
         return content.decode(encoding).encode().removeprefix(BYTE_ORDER_MARK)
     except UnicodeDecodeError as error:
         line = 1 + len(LINE_END.findall(content, 0, error.start))
-        raise ValueError(
-            explain(
-                f"{name}:{line}: byte {error.start} of the file is not valid {encoding}",
-                received=repr(content[error.start : error.end]),
-                hint="give the file's encoding, for example encoding='latin-1'",
-            )
+        raise value_error(
+            f"{name}:{line}: byte {error.start} of the file is not valid {encoding}",
+            received=repr(content[error.start : error.end]),
+            hint="give the file's encoding, for example encoding='latin-1'",
         ) from error
 
 
@@ -189,21 +185,17 @@ def _converted(
 def _check_names(name: str, columns: Sequence[str], dtypes: Mapping[str, Any]) -> None:
     repeated = sorted({column for column in columns if list(columns).count(column) > 1})
     if repeated:
-        raise ValueError(
-            explain(
-                f"{name}: column names are repeated",
-                expected="names that differ",
-                received=repeated,
-                hint="give names with columns=, and header=True to pass over the file's own",
-            )
+        raise value_error(
+            f"{name}: column names are repeated",
+            expected="names that differ",
+            received=repeated,
+            hint="give names with columns=, and header=True to pass over the file's own",
         )
     for column in dtypes:
         if column not in columns:
-            raise ValueError(
-                explain(
-                    f"{name}: dtypes names a column that the file does not have",
-                    expected=list(columns),
-                    received=repr(column),
-                    hint=did_you_mean(column, columns),
-                )
+            raise value_error(
+                f"{name}: dtypes names a column that the file does not have",
+                expected=list(columns),
+                received=repr(column),
+                hint=did_you_mean(column, columns),
             )

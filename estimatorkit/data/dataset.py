@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from estimatorkit.core import nest
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import as_dtype, int64
-from estimatorkit.core.errors import OutOfRangeError, explain
+from estimatorkit.core.errors import OutOfRangeError, type_error
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data import late_bound
@@ -128,13 +128,11 @@ class Dataset(Transformable):
             TypeError: `generator` is not callable, or neither types nor signature are given.
         """
         if not callable(generator):
-            raise TypeError(
-                explain(
-                    "`generator` must be a Python callable: from_generator() calls it in each pass",
-                    expected="a callable",
-                    received=repr(generator),
-                    hint="pass the function itself, without calling it",
-                )
+            raise type_error(
+                "`generator` must be a Python callable: from_generator() calls it in each pass",
+                expected="a callable",
+                received=repr(generator),
+                hint="pass the function itself, without calling it",
             )
         if (output_signature is None) == (output_types is None):
             raise TypeError("from_generator() takes either output_signature or output_types.")
@@ -158,13 +156,11 @@ class Dataset(Transformable):
         leaves = flatten(structure)
         for leaf in leaves:
             if not isinstance(leaf, Dataset):
-                raise TypeError(
-                    explain(
-                        "Invalid input to `zip`. Inputs are expected to be (nested) structures of "
-                        "`tf.data.Dataset` objects",
-                        expected="dicts and tuples of Dataset (a list is no nest)",
-                        received=repr(leaf),
-                    )
+                raise type_error(
+                    "Invalid input to `zip`. Inputs are expected to be (nested) structures of "
+                    "`tf.data.Dataset` objects",
+                    expected="dicts and tuples of Dataset (a list is no nest)",
+                    received=repr(leaf),
                 )
         return Dataset(plans.Zip(structure, tuple(leaf._plan for leaf in leaves)))
 

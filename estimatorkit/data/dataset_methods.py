@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from estimatorkit.core.dtypes import int32, int64, string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.data import late_bound
 from estimatorkit.data import plan as plans
 from estimatorkit.data.execution.caching import Cache, FileCache
@@ -220,12 +220,10 @@ class Transformable:
             or spec.shape.rank not in (0, None)
             or spec.dtype not in (int32, int64, string)
         ):
-            raise TypeError(
-                explain(
-                    "`tf.data.Dataset.unique()` does not support the elements: only `tf.int32`, "
-                    "`tf.int64` and `tf.string` are supported",
-                    received=spec,
-                )
+            raise type_error(
+                "`tf.data.Dataset.unique()` does not support the elements: only `tf.int32`, "
+                "`tf.int64` and `tf.string` are supported",
+                received=spec,
             )
         return self._made(Unique(self._plan))
 
@@ -233,13 +231,11 @@ class Transformable:
         traced = trace_function(predicate, self.element_spec)
         spec = traced.output_spec
         if not isinstance(spec, TensorSpec) or not spec.is_compatible_with(TensorSpec((), bool)):
-            raise ValueError(
-                explain(
-                    "Invalid `predicate`. `predicate` must return a `tf.bool` scalar tensor: "
-                    f"{what}() takes no other",
-                    expected=TensorSpec((), bool),
-                    received=spec,
-                )
+            raise value_error(
+                "Invalid `predicate`. `predicate` must return a `tf.bool` scalar tensor: "
+                f"{what}() takes no other",
+                expected=TensorSpec((), bool),
+                received=spec,
             )
         return traced
 
@@ -415,12 +411,10 @@ class Transformable:
         """The elements of this dataset, then those of another of the same structure and dtypes."""
         mine, other = self.element_spec, dataset.element_spec
         if not compatible(mine, other):
-            raise TypeError(
-                explain(
-                    "concatenate(): the elements of the two datasets differ in structure or dtypes",
-                    expected=mine,
-                    received=other,
-                )
+            raise type_error(
+                "concatenate(): the elements of the two datasets differ in structure or dtypes",
+                expected=mine,
+                received=other,
             )
         return self._made(plans.Concatenate(self._plan, dataset._plan))
 

@@ -12,7 +12,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from estimatorkit.core.dtypes import as_dtype, int64
-from estimatorkit.core.errors import DataLossError, InvalidArgumentError, explain
+from estimatorkit.core.errors import (
+    DataLossError,
+    InvalidArgumentError,
+    type_error,
+    value_error,
+)
 from estimatorkit.core.graph import control_dependencies
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import TensorShape
@@ -240,21 +245,17 @@ def sample_from_datasets(
     plans = _plans(datasets, "sample_from_datasets()")
     given = np.ones(len(plans)) if weights is None else parameter(weights, None, "weights")
     if not isinstance(given, np.ndarray):
-        raise TypeError(
-            explain(
-                "sample_from_datasets(): weights that a graph computes are not supported",
-                expected="numbers",
-                received=weights,
-            )
+        raise type_error(
+            "sample_from_datasets(): weights that a graph computes are not supported",
+            expected="numbers",
+            received=weights,
         )
     if given.shape != (len(plans),) or (given < 0).any() or not given.sum() > 0:
-        raise ValueError(
-            explain(
-                "sample_from_datasets(): `weights` must have the same length as `datasets`, and no "
-                "negative numbers",
-                expected=f"{len(plans)} numbers, not all 0",
-                received=weights,
-            )
+        raise value_error(
+            "sample_from_datasets(): `weights` must have the same length as `datasets`, and no "
+            "negative numbers",
+            expected=f"{len(plans)} numbers, not all 0",
+            received=weights,
         )
     # What is never drawn would never end, either: the others would be waited for without end.
     drawn = np.flatnonzero(given)
@@ -280,27 +281,23 @@ def choose_from_datasets(
     """
     plans = _plans(datasets, "choose_from_datasets()")
     if not compatible(choice_dataset.element_spec, TensorSpec((), int64)):
-        raise TypeError(
-            explain(
-                "choose_from_datasets(): `choice_dataset` must be a dataset of scalar int64s",
-                expected=TensorSpec((), int64),
-                received=choice_dataset.element_spec,
-            )
+        raise type_error(
+            "choose_from_datasets(): `choice_dataset` must be a dataset of scalar int64s",
+            expected=TensorSpec((), int64),
+            received=choice_dataset.element_spec,
         )
     return Dataset(Choose(choice_dataset._plan, plans, stop_on_empty_dataset))
 
 
 def _plans(datasets: Sequence[Dataset], what: str) -> tuple[Plan, ...]:
     if not datasets:
-        raise ValueError(explain(f"{what}: there are no datasets", received=datasets))
+        raise value_error(f"{what}: there are no datasets", received=datasets)
     for dataset in datasets:
         if not compatible(dataset.element_spec, datasets[0].element_spec):
-            raise TypeError(
-                explain(
-                    f"{what}: the datasets' elements are of different kinds",
-                    expected=datasets[0].element_spec,
-                    received=dataset.element_spec,
-                )
+            raise type_error(
+                f"{what}: the datasets' elements are of different kinds",
+                expected=datasets[0].element_spec,
+                received=dataset.element_spec,
             )
     return tuple(dataset._plan for dataset in datasets)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.iterator_ops import make_one_shot_iterator
 from estimatorkit.lazy import listing
@@ -60,31 +60,25 @@ def numpy_input_fn(
                 else "y cannot be empty dict, use None instead."
             )
         if not isinstance(value, (Mapping, np.ndarray)) and (name == "x" or value is not None):
-            raise TypeError(
-                explain(
-                    f"{name} must be a dict or array",
-                    expected="a NumPy array, or a dict of them",
-                    received=type(value).__name__,
-                )
+            raise type_error(
+                f"{name} must be a dict or array",
+                expected="a NumPy array, or a dict of them",
+                received=type(value).__name__,
             )
     if isinstance(x, np.ndarray) and x.size == 0:
         raise ValueError("x cannot be an empty array")
     if isinstance(x, Mapping) and isinstance(y, Mapping) and x.keys() & y.keys():
-        raise ValueError(
-            explain(
-                f"{len(x.keys() & y.keys())} duplicate keys are found in both x and y",
-                expected="features and labels of different names",
-                received=sorted(x.keys() & y.keys()),
-            )
+        raise value_error(
+            f"{len(x.keys() & y.keys())} duplicate keys are found in both x and y",
+            expected="features and labels of different names",
+            received=sorted(x.keys() & y.keys()),
         )
     of_x, of_y = _lengths(x), _lengths(y)
     if len({*of_x.values(), *of_y.values()}) != 1:
-        raise ValueError(
-            explain(
-                "Length of tensors in x and y is mismatched. All elements in x and y must have "
-                "the same length",
-                received=f"lengths {of_x} in x, {of_y} in y",
-            )
+        raise value_error(
+            "Length of tensors in x and y is mismatched. All elements in x and y must have "
+            "the same length",
+            received=f"lengths {of_x} in x, {of_y} in y",
         )
     return _input_fn(x, y, batch_size, num_epochs, bool(shuffle))
 
@@ -125,28 +119,24 @@ def pandas_input_fn(
 
     _check_shuffle(shuffle)
     if not isinstance(x, pd.DataFrame):
-        raise TypeError(
-            explain("x must be a DataFrame", expected="pandas.DataFrame", received=type(x).__name__)
+        raise type_error(
+            "x must be a DataFrame", expected="pandas.DataFrame", received=type(x).__name__
         )
     if not isinstance(target_column, str):
         raise TypeError("target_column must be a string type")
     if y is not None:
         if target_column in x:
-            raise ValueError(
-                explain(
-                    f"Cannot use name {target_column} for target column: DataFrame already has a "
-                    f"column with that name: {x.columns}",
-                    hint="give another target_column=",
-                )
+            raise value_error(
+                f"Cannot use name {target_column} for target column: DataFrame already has a "
+                f"column with that name: {x.columns}",
+                hint="give another target_column=",
             )
         if not np.array_equal(x.index, y.index):
-            raise ValueError(
-                explain(
-                    "Index for x and y are mismatched",
-                    expected=f"the index of x: {x.index}",
-                    received=f"the index of y: {y.index}",
-                    hint="bring y into the order of x with y.loc[x.index]",
-                )
+            raise value_error(
+                "Index for x and y are mismatched",
+                expected=f"the index of x: {x.index}",
+                received=f"the index of y: {y.index}",
+                hint="bring y into the order of x with y.loc[x.index]",
             )
     # The columns as they are now: the frame may change afterwards.
     return _input_fn(
@@ -156,13 +146,11 @@ def pandas_input_fn(
 
 def _check_shuffle(shuffle: bool | None) -> None:
     if not isinstance(shuffle, bool):
-        raise ValueError(
-            explain(
-                "shuffle must be provided and explicitly set as boolean (it is recommended to set "
-                f"it as True for training); got {shuffle}",
-                expected="True or False",
-                received=shuffle,
-            )
+        raise value_error(
+            "shuffle must be provided and explicitly set as boolean (it is recommended to set "
+            f"it as True for training); got {shuffle}",
+            expected="True or False",
+            received=shuffle,
         )
 
 

@@ -21,6 +21,8 @@ from estimatorkit.core.errors import (
     InvalidArgumentError,
     OutOfRangeError,
     explain,
+    type_error,
+    value_error,
 )
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.registry import Role, Spec, apply, output, register, register_handle, role_of
@@ -224,11 +226,9 @@ class Iterator:
         if self._initializer is None:
             if self._needs_none or self._handle is not None:
                 raise ValueError("Iterator does not have an initializer.")
-            raise ValueError(
-                explain(
-                    "Iterator does not have an initializer.",
-                    hint="session.run(iterator.make_initializer(dataset))",
-                )
+            raise value_error(
+                "Iterator does not have an initializer.",
+                hint="session.run(iterator.make_initializer(dataset))",
             )
         return self._initializer
 
@@ -257,13 +257,11 @@ class Iterator:
         pairs = zip(flatten(self._spec), flatten(dataset.element_spec), strict=True)
         for mine, other in pairs:
             if not mine.shape.is_compatible_with(other.shape):
-                raise TypeError(
-                    explain(
-                        "make_initializer(): Expected output shapes compatible with the "
-                        "iterator's, but got dataset with others",
-                        expected=self._spec,
-                        received=dataset.element_spec,
-                    )
+                raise type_error(
+                    "make_initializer(): Expected output shapes compatible with the "
+                    "iterator's, but got dataset with others",
+                    expected=self._spec,
+                    received=dataset.element_spec,
                 )
         with get_default_graph().control_dependencies(None):
             attrs = {"iterator": self._op.name, "dataset": dataset}
@@ -384,13 +382,11 @@ def make_one_shot_iterator(dataset: Dataset) -> Iterator:
     """
     for tensor in dataset._plan.tensors():
         if role_of(tensor.op) is Role.PLACEHOLDER:
-            raise ValueError(
-                explain(
-                    "Cannot capture a placeholder (name:" + tensor.op.name + ") by value.",
-                    received=tensor,
-                    made_at=tensor.op.source,
-                    hint="use make_initializable_iterator(), and feed its initializer",
-                )
+            raise value_error(
+                "Cannot capture a placeholder (name:" + tensor.op.name + ") by value.",
+                received=tensor,
+                made_at=tensor.op.source,
+                hint="use make_initializable_iterator(), and feed its initializer",
             )
     made = Iterator(
         dataset.element_spec, _handle_op(dataset.element_spec, "OneShotIterator", dataset)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import as_dtype
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, type_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.spec import to_array
 
@@ -50,13 +50,11 @@ def parameter(value: Any, dtype: Any, what: str) -> Any:
     if not isinstance(value, Tensor):
         return to_array(value, what, wanted)
     if wanted is not None and value.dtype is not wanted:
-        raise TypeError(
-            explain(
-                f"{what} has another dtype than expected",
-                expected=wanted.name,
-                received=value,
-                made_at=value.op.source,
-            )
+        raise type_error(
+            f"{what} has another dtype than expected",
+            expected=wanted.name,
+            received=value,
+            made_at=value.op.source,
         )
     return _known_or_pending(value, lambda found: np.asarray(found, value.dtype.numpy_dtype))
 
@@ -76,20 +74,18 @@ def integer(what: str, value: Any, *, least: int | None = None, rule: str = "") 
     """
     if isinstance(value, Tensor):
         if not value.dtype.is_integer or value.shape.rank not in (None, 0):
-            raise TypeError(
-                explain(
-                    f"{what} is no integer",
-                    expected="an int, or a scalar integer tensor",
-                    received=value,
-                    made_at=value.op.source,
-                )
+            raise type_error(
+                f"{what} is no integer",
+                expected="an int, or a scalar integer tensor",
+                received=value,
+                made_at=value.op.source,
             )
         return _known_or_pending(value, lambda found: integer(what, found, least=least, rule=rule))
     try:
         number = operator.index(value.item() if isinstance(value, np.ndarray) else value)
     except (TypeError, ValueError) as error:
-        raise TypeError(
-            explain(f"{what} is no integer", expected="an int", received=repr(value))
+        raise type_error(
+            f"{what} is no integer", expected="an int", received=repr(value)
         ) from error
     if least is not None and number < least:
         raise InvalidArgumentError.explained(

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from estimatorkit.core import dtypes, nest
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.data.execution import iterators
 from estimatorkit.data.execution.block_iterator import BlockIterator
 from estimatorkit.data.execution.buffers import Columns
@@ -144,12 +144,10 @@ class Slices(Plan):
         names = leaf_names(self.spec)
         for name, column in zip(names, self.columns, strict=True):
             if not isinstance(column, Pending) and len(column) != len(known[0]):
-                raise ValueError(
-                    explain(
-                        "from_tensor_slices(): the first dimensions differ",
-                        expected=f"{len(known[0])} rows, as {names[0]} has",
-                        received=f"{len(column)} rows in {name}",
-                    )
+                raise value_error(
+                    "from_tensor_slices(): the first dimensions differ",
+                    expected=f"{len(known[0])} rows, as {names[0]} has",
+                    received=f"{len(column)} rows in {name}",
                 )
 
     @property

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core import nest
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor, holds_tensors
 from estimatorkit.data.execution.buffers import Columns, unbatch_sparse
@@ -67,12 +67,10 @@ def _leaves(tensors: Any, what: str) -> tuple[Any, list[Any], list[str]]:
 
     numbered = visit(structure)
     if not leaves:
-        raise ValueError(
-            explain(
-                f"{what} got an empty structure",
-                expected="an array, or a dict or tuple with at least one array",
-                received=repr(tensors),
-            )
+        raise value_error(
+            f"{what} got an empty structure",
+            expected="an array, or a dict or tuple with at least one array",
+            received=repr(tensors),
         )
     return numbered, leaves, leaf_names(numbered)
 
@@ -87,13 +85,11 @@ def _sliced(leaf: Any, where: str) -> tuple[LeafSpec, Any]:
     column = parameter(leaf, None, where)
     shape, dtype = _shape_and_dtype(leaf, column)
     if shape.rank == 0:
-        raise ValueError(
-            explain(
-                f"{where} is a scalar",
-                expected="arrays of rank 1 or more, to be cut along the first dimension",
-                received=repr(leaf),
-                hint="from_tensors() makes a dataset of one element",
-            )
+        raise value_error(
+            f"{where} is a scalar",
+            expected="arrays of rank 1 or more, to be cut along the first dimension",
+            received=repr(leaf),
+            hint="from_tensors() makes a dataset of one element",
         )
     return TensorSpec(None if shape.rank is None else shape[1:], dtype), column
 
@@ -146,10 +142,8 @@ def range_of(given: Sequence[int]) -> range:
         InvalidArgumentError: the step is zero.
     """
     if not 1 <= len(given) <= 3:
-        raise ValueError(
-            explain(
-                "range(): the number of arguments is wrong", expected="1 to 3", received=len(given)
-            )
+        raise value_error(
+            "range(): the number of arguments is wrong", expected="1 to 3", received=len(given)
         )
     try:
         return range(*given)

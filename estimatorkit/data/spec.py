@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core import dtypes, nest
 from estimatorkit.core.dtypes import DType, as_dtype
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.shapes import ShapeLike, TensorShape, as_shape
 
 
@@ -264,24 +264,20 @@ def to_array(value: Any, where: str, dtype: DType | None = None) -> NDArray[Any]
     try:
         found = as_dtype(array.dtype)
     except TypeError as error:
-        raise TypeError(
-            explain(
-                f"{where} cannot become a tensor",
-                expected="numbers, booleans or strings",
-                received=f"{array.dtype}: {_excerpt(value)}",
-                hint="convert dates to numbers, for example with .astype('int64')"
-                if array.dtype.kind in "mM"
-                else None,
-            )
+        raise type_error(
+            f"{where} cannot become a tensor",
+            expected="numbers, booleans or strings",
+            received=f"{array.dtype}: {_excerpt(value)}",
+            hint="convert dates to numbers, for example with .astype('int64')"
+            if array.dtype.kind in "mM"
+            else None,
         ) from error
     wanted = found if dtype is None else dtype
     if not np.can_cast(found.numpy_dtype, wanted.numpy_dtype, "same_kind"):
-        raise TypeError(
-            explain(
-                f"{where} has another dtype than declared",
-                expected=wanted.name,
-                received=f"{found.name}: {_excerpt(value)}",
-            )
+        raise type_error(
+            f"{where} has another dtype than declared",
+            expected=wanted.name,
+            received=f"{found.name}: {_excerpt(value)}",
         )
     # Also makes the byte order native. ascontiguousarray would turn a scalar into a vector.
     return np.asarray(array, dtype=wanted.numpy_dtype, order="C")
@@ -314,22 +310,18 @@ def _as_bytes(array: NDArray[Any], value: Any, where: str) -> NDArray[Any]:
         elif isinstance(item, (list, tuple, np.ndarray)):
             raise _ragged(value, where)
         elif _is_missing(item):
-            raise ValueError(
-                explain(
-                    f"{where} holds a missing value at position {index}",
-                    expected="strings",
-                    received=repr(item),
-                    hint="fill missing values first, for example with .fillna('')",
-                )
+            raise value_error(
+                f"{where} holds a missing value at position {index}",
+                expected="strings",
+                received=repr(item),
+                hint="fill missing values first, for example with .fillna('')",
             )
         else:
-            raise TypeError(
-                explain(
-                    f"{where} mixes strings with other objects, or holds objects",
-                    expected="numbers, or strings only",
-                    received=f"{type(item).__name__} at position {index}: {_excerpt(value)}",
-                    hint="give the array a numeric dtype, for example with .astype('float32')",
-                )
+            raise type_error(
+                f"{where} mixes strings with other objects, or holds objects",
+                expected="numbers, or strings only",
+                received=f"{type(item).__name__} at position {index}: {_excerpt(value)}",
+                hint="give the array a numeric dtype, for example with .astype('float32')",
             )
     return out
 
@@ -340,13 +332,11 @@ def _is_missing(item: Any) -> bool:
 
 
 def _ragged(value: Any, where: str) -> ValueError:
-    return ValueError(
-        explain(
-            f"{where} is a ragged list",
-            expected="rows of equal length",
-            received=_excerpt(value),
-            hint="pad the rows to one length",
-        )
+    return value_error(
+        f"{where} is a ragged list",
+        expected="rows of equal length",
+        received=_excerpt(value),
+        hint="pad the rows to one length",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.data import late_bound
 
 
@@ -25,12 +25,10 @@ def trace_function(function: Callable[..., Any], element_spec: Any, *, unpack: b
         ValueError: `function` is not callable.
     """
     if not callable(function):
-        raise ValueError(
-            explain(
-                "datasets take functions of an element",
-                expected="a callable",
-                received=repr(function),
-            )
+        raise value_error(
+            "datasets take functions of an element",
+            expected="a callable",
+            received=repr(function),
         )
 
     def of_element(element: Any) -> Any:

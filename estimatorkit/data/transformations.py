@@ -9,7 +9,7 @@ import numpy as np
 
 from estimatorkit.core import nest
 from estimatorkit.core.dtypes import int64, string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.execution.grouping import GroupByWindow, Scan
@@ -33,13 +33,11 @@ if TYPE_CHECKING:
 def check_dataset(what: str, spec: Any) -> None:
     """Raises TypeError where a function's result, described by `spec`, is no dataset."""
     if not isinstance(spec, DatasetSpec):
-        raise TypeError(
-            explain(
-                f"{what}(): the function must return a `Dataset` object",
-                expected="a Dataset",
-                received=spec,
-                hint="map() takes functions that return tensors",
-            )
+        raise type_error(
+            f"{what}(): the function must return a `Dataset` object",
+            expected="a Dataset",
+            received=spec,
+            hint="map() takes functions that return tensors",
         )
 
 
@@ -50,12 +48,10 @@ def unbatched(spec: Any) -> Any:
         ValueError: it is a scalar.
     """
     if isinstance(spec, DatasetSpec) or spec.shape.rank == 0:
-        raise ValueError(
-            explain(
-                "Cannot unbatch an input with scalar components.",
-                expected="components of rank 1 or more",
-                received=spec,
-            )
+        raise value_error(
+            "Cannot unbatch an input with scalar components.",
+            expected="components of rank 1 or more",
+            received=spec,
         )
     return type(spec)(None if spec.shape.rank is None else spec.shape[1:], spec.dtype)
 
@@ -71,12 +67,10 @@ def padding(element_spec: Any, padded_shapes: Any, padding_values: Any) -> tuple
     names = leaf_names(element_spec)
     for spec, name in zip(specs, names, strict=True):
         if not isinstance(spec, TensorSpec):
-            raise TypeError(
-                explain(
-                    f"Batching of padded sparse tensors is not currently supported ({name})",
-                    received=spec,
-                    hint="use batch(), or sparse.to_dense() before",
-                )
+            raise type_error(
+                f"Batching of padded sparse tensors is not currently supported ({name})",
+                received=spec,
+                hint="use batch(), or sparse.to_dense() before",
             )
     shapes = [spec.shape for spec in specs]
     if padded_shapes is not None:
@@ -102,12 +96,10 @@ def _as_nested(element_spec: Any, value: Any, what: str) -> list[Any]:
     try:
         return flatten_as(element_spec, value)
     except ValueError as error:
-        raise ValueError(
-            explain(
-                f"padded_batch(): {what} are nested in another way than the elements",
-                expected=f"one for each leaf of {element_spec}",
-                received=repr(value),
-            )
+        raise value_error(
+            f"padded_batch(): {what} are nested in another way than the elements",
+            expected=f"one for each leaf of {element_spec}",
+            received=repr(value),
         ) from error
 
 
@@ -125,20 +117,16 @@ def _padded_shape(shape: Any, spec: TensorSpec, name: str) -> Any:
         )
     wanted = _shape_of(shape)
     if wanted.rank is None:
-        raise ValueError(
-            explain(
-                f"padded_batch(): the rank of {name} is unknown",
-                received=spec,
-                hint="give padded_shapes=",
-            )
+        raise value_error(
+            f"padded_batch(): the rank of {name} is unknown",
+            received=spec,
+            hint="give padded_shapes=",
         )
     if not spec.shape.is_compatible_with([None] * wanted.rank):
-        raise ValueError(
-            explain(
-                f"The padded shape {wanted} is not compatible with the corresponding input "
-                f"component shape {spec.shape} ({name}).",
-                expected=f"rank {spec.shape.rank}",
-            )
+        raise value_error(
+            f"The padded shape {wanted} is not compatible with the corresponding input "
+            f"component shape {spec.shape} ({name}).",
+            expected=f"rank {spec.shape.rank}",
         )
     for dim, known in zip(wanted, spec.shape if spec.shape.rank else wanted, strict=True):
         if dim is not None and known is not None and dim < known:
@@ -161,12 +149,10 @@ def _shape_of(shape: Any) -> TensorShape:
             f"{dims.shape}."
         )
     if dims.ndim > 1 or not all(dim is None or hasattr(dim, "__index__") for dim in dims.flat):
-        raise TypeError(
-            explain(
-                "padded_batch(): an entry of padded_shapes is no shape",
-                expected="numbers and None, one for each dimension of the component",
-                received=repr(shape),
-            )
+        raise type_error(
+            "padded_batch(): an entry of padded_shapes is no shape",
+            expected="numbers and None, one for each dimension of the component",
+            received=repr(shape),
         )
     return TensorShape([None if dim is None or dim < 0 else int(dim) for dim in dims])
 
@@ -183,12 +169,10 @@ def _padding_value(value: Any, spec: TensorSpec, name: str) -> Any:
         spec.dtype is string or np.can_cast(given.dtype, spec.dtype.numpy_dtype, "same_kind")
     )
     if given.ndim or not fits:
-        raise TypeError(
-            explain(
-                f"{what} has another dtype than the component",
-                expected=f"a scalar {spec.dtype.name}",
-                received=repr(value),
-            )
+        raise type_error(
+            f"{what} has another dtype than the component",
+            expected=f"a scalar {spec.dtype.name}",
+            received=repr(value),
         )
     return given.item() if spec.dtype is string else given.astype(spec.dtype.numpy_dtype)[()]
 
@@ -233,13 +217,11 @@ def group_plan(
 
 def _check_scalar(what: str, spec: Any) -> None:
     if not isinstance(spec, TensorSpec) or not spec.is_compatible_with(TensorSpec((), int64)):
-        raise ValueError(
-            explain(
-                f"{what} must return a single int64 scalar tensor",
-                expected=TensorSpec((), int64),
-                received=spec,
-                hint="cast(x, int64)",
-            )
+        raise value_error(
+            f"{what} must return a single int64 scalar tensor",
+            expected=TensorSpec((), int64),
+            received=spec,
+            hint="cast(x, int64)",
         )
 
 
@@ -251,11 +233,9 @@ def scan_plan(source: Plan, initial_state: Any, scan_func: Callable[..., Any]) -
         traced = trace_function(scan_func, (state_spec, source.element_spec), unpack=False)
         spec = traced.output_spec
         if type(spec) is not tuple or len(spec) != 2:
-            raise TypeError(
-                explain(
-                    "Invalid `scan_func`. It must return a pair: the new state and the output",
-                    received=spec,
-                )
+            raise type_error(
+                "Invalid `scan_func`. It must return a pair: the new state and the output",
+                received=spec,
             )
         specs, grown = merged_states("scan()", state_spec, spec[0])
         if not grown:
@@ -290,13 +270,11 @@ def merged_states(what: str, state_spec: Any, result: Any) -> tuple[list[Any], b
     except (TypeError, ValueError):
         alike = False
     if not alike:
-        raise TypeError(
-            explain(
-                f"The element types for the new state must match the initial state: {what}: the "
-                "function returns a state of another kind than it takes",
-                expected=state_spec,
-                received=result,
-            )
+        raise type_error(
+            f"The element types for the new state must match the initial state: {what}: the "
+            "function returns a state of another kind than it takes",
+            expected=state_spec,
+            received=result,
         )
     wider = [either(one, two) for one, two in zip(before, after, strict=True)]
     return wider, wider != before
@@ -324,12 +302,10 @@ def bucketed(
 
     bounds, sizes = [int(each) for each in bucket_boundaries], list(bucket_batch_sizes)
     if len(sizes) != len(bounds) + 1:
-        raise ValueError(
-            explain(
-                "`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1`",
-                expected=len(bounds) + 1,
-                received=len(sizes),
-            )
+        raise value_error(
+            "`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1`",
+            expected=len(bounds) + 1,
+            received=len(sizes),
         )
     by_bucket = np.array(sizes, np.int64)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error
 
 
 class ClusterSpec:
@@ -28,12 +28,10 @@ class ClusterSpec:
         elif hasattr(cluster, "job"):
             jobs = {job.name: dict(job.tasks) for job in cluster.job}
         else:
-            raise TypeError(
-                explain(
-                    "`cluster` must be a dictionary mapping one or more job names to lists of "
-                    "network addresses, or a `ClusterDef` protocol buffer",
-                    received=repr(cluster),
-                )
+            raise type_error(
+                "`cluster` must be a dictionary mapping one or more job names to lists of "
+                "network addresses, or a `ClusterDef` protocol buffer",
+                received=repr(cluster),
             )
         self._jobs = {_name(job): _tasks(job, tasks) for job, tasks in jobs.items()}
 

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.distribute.cluster_spec import ClusterSpec
 
 CHIEF, MASTER, WORKER, PS, EVALUATOR = "chief", "master", "worker", "ps", "evaluator"
@@ -128,7 +128,7 @@ class ClusterTask:
 
 
 def _fail(problem: str, **parts: Any) -> NoReturn:
-    raise ValueError(explain(f"TF_CONFIG: {problem}", **parts)) from None
+    raise value_error(f"TF_CONFIG: {problem}", **parts) from None
 
 
 def _parsed(text: str) -> dict[str, Any]:
@@ -351,26 +351,22 @@ def _of_jax(variables: Mapping[str, str]) -> ClusterTask:
     given = {name: variables[name] for name in _JAX if variables.get(name)}
     missing = [name for name in _JAX if name not in given]
     if missing:
-        raise ValueError(
-            explain(
-                f"{missing[0]} is not set",
-                expected=f"{', '.join(_JAX)}, or none of them",
-                received=given,
-            )
+        raise value_error(
+            f"{missing[0]} is not set",
+            expected=f"{', '.join(_JAX)}, or none of them",
+            received=given,
         )
     numbers = {}
     for name in _JAX[1:]:
         if not given[name].isdigit():
-            raise ValueError(explain(f"{name} is not a number", received=repr(given[name])))
+            raise value_error(f"{name} is not a number", received=repr(given[name]))
         numbers[name] = int(given[name])
     count, index = numbers.values()
     if not index < count:
-        raise ValueError(
-            explain(
-                "JAX_PROCESS_ID is out of range",
-                expected=f"0 to {count - 1}: JAX_NUM_PROCESSES is {count}",
-                received=index,
-            )
+        raise value_error(
+            "JAX_PROCESS_ID is out of range",
+            expected=f"0 to {count - 1}: JAX_NUM_PROCESSES is {count}",
+            received=index,
         )
     address = given[_JAX[0]]
     if ":" not in address and "JAX_COORDINATOR_PORT" in variables:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.devices import DeviceSpec
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.shapes import as_shape
 from estimatorkit.distribute.cluster_spec import ClusterSpec
@@ -78,12 +78,10 @@ def replica_device_setter(
         )
     strategy = InTurn(ps_tasks) if ps_strategy is None else ps_strategy
     if not callable(strategy):
-        raise TypeError(
-            explain(
-                "ps_strategy must be callable",
-                expected="a function from an operation to a task's number",
-                received=repr(strategy),
-            )
+        raise type_error(
+            "ps_strategy must be callable",
+            expected="a function from an operation to a task's number",
+            received=repr(strategy),
         )
     at_servers = DeviceSpec.from_string(ps_device) if ps_device else None
     at_worker = DeviceSpec.from_string(worker_device or "")
@@ -166,12 +164,10 @@ def byte_size_load_fn(op: Any) -> int:
         ValueError: it has not one output, or its shape is not known.
     """
     if len(op.outputs) != 1:
-        raise ValueError(
-            explain(
-                f"Op {op.name} must have a single output",
-                received=f"{len(op.outputs)} outputs",
-                made_at=op.source,
-            )
+        raise value_error(
+            f"Op {op.name} must have a single output",
+            received=f"{len(op.outputs)} outputs",
+            made_at=op.source,
         )
     (output,) = op.outputs
     dtype, shape = output.dtype, output.shape

@@ -20,7 +20,7 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
-from estimatorkit.core.errors import FailedPreconditionError, explain
+from estimatorkit.core.errors import FailedPreconditionError, value_error
 from estimatorkit.core.log import logger
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.parameters import integer
@@ -63,12 +63,10 @@ def dynamically_sharded(
         InvalidArgumentError: `epochs` is negative.
     """
     if units._plan.cardinality == INFINITE:
-        raise ValueError(
-            explain(
-                "dynamically_sharded(): the units have no end",
-                expected="a dataset that ends; epochs=None gives it out again and again",
-                received="an infinite one, by repeat() for example",
-            )
+        raise value_error(
+            "dynamically_sharded(): the units have no end",
+            expected="a dataset that ends; epochs=None gives it out again and again",
+            received="an infinite one, by repeat() for example",
         )
     traced = trace_function(dataset_of, units.element_spec)
     check_dataset("dynamically_sharded", traced.output_spec)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.log import logger
 from estimatorkit.estimator.run_config import RunConfig, default_session_config
 
@@ -40,12 +40,10 @@ def check_count(name: str, value: Any) -> int | None:
     if value is None:
         return None
     if not _is_count(value):
-        raise ValueError(
-            explain(
-                f"Must specify {name} > 0, given: {value}",
-                expected="a number of steps, or None",
-                received=repr(value),
-            )
+        raise value_error(
+            f"Must specify {name} > 0, given: {value}",
+            expected="a number of steps, or None",
+            received=repr(value),
         )
     count: int = math.ceil(value)
     return count

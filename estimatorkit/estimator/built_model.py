@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from estimatorkit.core.builtin_ops import group
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.registry import Role, role_of
@@ -108,13 +108,10 @@ class BuiltModel:
         self.reusable = given.dataset is not None
         self._iterator: GraphIterator | None = None
         if given.dataset is None and self._setting.replicas is not None:
-            raise ValueError(
-                explain(
-                    "dataset_fn() must return a tf.data.Dataset when using a "
-                    "tf.distribute.Strategy",
-                    expected="an input_fn that returns a Dataset",
-                    received=repr(given.features)[:200],
-                )
+            raise value_error(
+                "dataset_fn() must return a tf.data.Dataset when using a tf.distribute.Strategy",
+                expected="an input_fn that returns a Dataset",
+                received=repr(given.features)[:200],
             )
         if given.dataset is None:
             self.graph, self.features, labels = given.graph, given.features, given.labels

@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from estimatorkit.core.errors import DeadlineExceededError, explain
+from estimatorkit.core.errors import DeadlineExceededError, value_error
 from estimatorkit.core.log import logger
 from estimatorkit.distribute.cluster_task import EVALUATOR, PS, WORKER, ClusterTask
 from estimatorkit.distribute.exit_codes import RETRY, TERMINATED, Interrupted, on_sigterm
@@ -72,14 +72,12 @@ def run_role(
     strategy = estimator.config.train_distribute
     synchronous = strategy is not None and strategy.has_others
     if task.type != EVALUATOR and not task.num_ps_replicas and not synchronous:
-        raise ValueError(
-            explain(
-                "the processes of this cluster have nothing in common: no job holds parameters",
-                expected="a job 'ps' in TF_CONFIG, or RunConfig(train_distribute=...)",
-                received=f"{task.cluster}",
-                hint="train_distribute=distribute.MultiWorkerMirroredStrategy() trains them "
-                "synchronously",
-            )
+        raise value_error(
+            "the processes of this cluster have nothing in common: no job holds parameters",
+            expected="a job 'ps' in TF_CONFIG, or RunConfig(train_distribute=...)",
+            received=f"{task.cluster}",
+            hint="train_distribute=distribute.MultiWorkerMirroredStrategy() trains them "
+            "synchronously",
         )
     # In a cluster without chief, the first worker is it.
     kind = _Chief if task.is_chief else _ROLES[task.type]

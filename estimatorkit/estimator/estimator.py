@@ -12,7 +12,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import OutOfRangeError, explain
+from estimatorkit.core.errors import OutOfRangeError, type_error, value_error
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.log import ensure_visible, logger
 from estimatorkit.distribute.cluster_task import CHIEF, EVALUATOR, MASTER, PS, WORKER
@@ -244,13 +244,11 @@ class Estimator:
         """
         steps, max_steps = check_steps(steps, max_steps)
         if self._config.task_type in (EVALUATOR, PS):
-            raise ValueError(
-                explain(
-                    "Train has been called wrong configuration. Please use "
-                    "tf.estimator.train_and_evaluate which calls proper API according to given "
-                    "configuration",
-                    received=f"task_type {self._config.task_type!r}",
-                )
+            raise value_error(
+                "Train has been called wrong configuration. Please use "
+                "tf.estimator.train_and_evaluate which calls proper API according to given "
+                "configuration",
+                received=f"task_type {self._config.task_type!r}",
             )
         given_hooks = check_hooks(hooks)
         listeners = as_list(saving_listeners)
@@ -617,13 +615,11 @@ class Estimator:
 
     def _call_input_fn(self, input_fn: Callable[..., Any], mode: str) -> Any:
         if not callable(input_fn):
-            raise TypeError(
-                explain(
-                    "input_fn must be a function",
-                    expected="a function without arguments, or of mode, params and config",
-                    received=repr(input_fn)[:200],
-                    hint="wrap it: input_fn=lambda: dataset",
-                )
+            raise type_error(
+                "input_fn must be a function",
+                expected="a function without arguments, or of mode, params and config",
+                received=repr(input_fn)[:200],
+                hint="wrap it: input_fn=lambda: dataset",
             )
         names = arguments_of(input_fn)
         known = {"mode": mode, "params": self.params, "config": self.config}

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.built_model import ModelStore
@@ -33,12 +33,10 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., Mapping[str, Any]
     names = list(inspect.signature(metric_fn).parameters)
     unknown = [name for name in names if name not in _METRIC_FN_ARGUMENTS]
     if unknown:
-        raise ValueError(
-            explain(
-                f"metric_fn ({metric_fn}) has following not expected args: {unknown}",
-                expected=f"any of {', '.join(_METRIC_FN_ARGUMENTS)}",
-                hint=did_you_mean(unknown[0], _METRIC_FN_ARGUMENTS),
-            )
+        raise value_error(
+            f"metric_fn ({metric_fn}) has following not expected args: {unknown}",
+            expected=f"any of {', '.join(_METRIC_FN_ARGUMENTS)}",
+            hint=did_you_mean(unknown[0], _METRIC_FN_ARGUMENTS),
         )
 
     def extend(spec: EstimatorSpec, features: Any, labels: Any, config: Any) -> EstimatorSpec:
@@ -88,12 +86,10 @@ def forward_features(
         if spec.mode != ModeKeys.PREDICT:
             return spec
         if not isinstance(features, Mapping) or not isinstance(spec.predictions, Mapping):
-            raise ValueError(
-                explain(
-                    "features are forwarded by their names",
-                    expected="dicts of features and of predictions",
-                    received=f"{type(features).__name__} and {type(spec.predictions).__name__}",
-                )
+            raise value_error(
+                "features are forwarded by their names",
+                expected="dicts of features and of predictions",
+                received=f"{type(features).__name__} and {type(spec.predictions).__name__}",
             )
         added = {
             key: _forwarded(key, features, spec.predictions, defaults)
@@ -120,32 +116,26 @@ def _forwarded(
     defaults: Mapping[str, Any],
 ) -> Tensor:
     if key not in features:
-        raise ValueError(
-            explain(
-                f"keys should be exist in features. Key {key!r} is not there",
-                expected=f"one of {', '.join(sorted(features))}",
-                hint=did_you_mean(key, features),
-            )
+        raise value_error(
+            f"keys should be exist in features. Key {key!r} is not there",
+            expected=f"one of {', '.join(sorted(features))}",
+            hint=did_you_mean(key, features),
         )
     if key in predictions:
-        raise ValueError(
-            explain(
-                f"Cannot forward feature key ({key}). Since it does exist in predictions",
-                expected=f"none of {', '.join(sorted(predictions))}",
-                hint="choose features by keys=[...]",
-            )
+        raise value_error(
+            f"Cannot forward feature key ({key}). Since it does exist in predictions",
+            expected=f"none of {', '.join(sorted(predictions))}",
+            hint="choose features by keys=[...]",
         )
     feature = features[key]
     if isinstance(feature, SparseTensor) and key in defaults:
         dense: Tensor = sparse_tensor_to_dense(feature, default_value=defaults[key])
         return dense
     if key in defaults or not isinstance(feature, Tensor):
-        raise ValueError(
-            explain(
-                f"Feature ({key}) should be a " + ("SparseTensor" if key in defaults else "Tensor"),
-                received=type(feature).__name__,
-                hint="choose features by keys=[...], or give sparse_default_values={key: value}",
-            )
+        raise value_error(
+            f"Feature ({key}) should be a " + ("SparseTensor" if key in defaults else "Tensor"),
+            received=type(feature).__name__,
+            hint="choose features by keys=[...], or give sparse_default_values={key: value}",
         )
     return feature
 

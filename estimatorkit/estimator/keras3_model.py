@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.estimator.adapted_model import AdaptedModel, Called, inputs_by_name
 from estimatorkit.keras import optimizers
 from estimatorkit.ops.control.jax_functions import jax_function
@@ -41,12 +41,10 @@ class Keras3Model(AdaptedModel):
 
     def __init__(self, model: Any) -> None:
         if not hasattr(model, "stateless_call"):
-            raise TypeError(
-                explain(
-                    "model_to_estimator: this is no model",
-                    expected="a keras.Model of estimatorkit, or of Keras 3",
-                    received=type(model),
-                )
+            raise type_error(
+                "model_to_estimator: this is no model",
+                expected="a keras.Model of estimatorkit, or of Keras 3",
+                received=type(model),
             )
         import keras
 
@@ -58,7 +56,7 @@ class Keras3Model(AdaptedModel):
         elif not model.compiled or model.get_compile_config() is None:
             problem = "The given keras model has not been compiled yet", "call model.compile(...)"
         if problem is not None:
-            raise ValueError(explain(problem[0], received=model, hint=problem[1]))
+            raise value_error(problem[0], received=model, hint=problem[1])
         compiled = model.get_compile_config()
         self._model = model
         self.loss = compiled["loss"]

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core import builtin_ops
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import flatten
 from estimatorkit.core.registry import Role, role_of
@@ -96,12 +96,10 @@ def model_to_estimator(
         adapted = Keras3Model(keras_model)
         return KerasEstimator(adapted, model_dir, config, metric_names_map, export_outputs)
     if keras_model.optimizer is None:
-        raise ValueError(
-            explain(
-                "The given keras model has not been compiled yet",
-                hint="Please compile the model with `model.compile()` before calling "
-                "`model_to_estimator()`",
-            )
+        raise value_error(
+            "The given keras model has not been compiled yet",
+            hint="Please compile the model with `model.compile()` before calling "
+            "`model_to_estimator()`",
         )
     return KerasEstimator(_Layers(keras_model), model_dir, config, metric_names_map, export_outputs)
 

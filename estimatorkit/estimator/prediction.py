@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.nest import flatten, map_structure
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.built_model import BuiltModel
@@ -124,13 +124,10 @@ class LivePredictor:
         arrays = map_structure(_array, features, lists_are_leaves=True)
         leaves = flatten(arrays)
         if not leaves or any(each.ndim == 0 for each in leaves):
-            raise ValueError(
-                explain(
-                    "features have no batch",
-                    expected="values (batch, ...); a single example is what a predictor is called "
-                    "with",
-                    received=[each.shape for each in leaves],
-                )
+            raise value_error(
+                "features have no batch",
+                expected="values (batch, ...); a single example is what a predictor is called with",
+                received=[each.shape for each in leaves],
             )
         names = tuple(arrays) if isinstance(arrays, Mapping) else None
         key = names, tuple((each.dtype, each.shape[1:]) for each in leaves)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from inspect import signature
 from typing import Any, Self
 
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.distribute.cluster_spec import ClusterSpec
 from estimatorkit.distribute.cluster_task import CHIEF, MASTER, PS, WORKER, ClusterTask
 from estimatorkit.distribute.replicas.strategies import Strategy
@@ -152,29 +152,23 @@ class RunConfig:
             if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__")):
                 end = "" if name == "tf_random_seed" else " if set"
                 article = "" if name == "tf_random_seed" else "an "
-                raise ValueError(
-                    explain(f"{name} must be {article}integer{end}", received=repr(value))
-                )
+                raise value_error(f"{name} must be {article}integer{end}", received=repr(value))
         if not _is_session_config(self._session_config):
-            raise ValueError(
-                explain(
-                    "session_config must be instance of ConfigProto",
-                    received=repr(self._session_config)[:200],
-                )
+            raise value_error(
+                "session_config must be instance of ConfigProto",
+                received=repr(self._session_config)[:200],
             )
         device_fn = self._device_fn
         if device_fn is not None and not (
             callable(device_fn) and list(signature(device_fn).parameters) == ["op"]
         ):
-            raise ValueError(
-                explain(
-                    'device_fn must be callable with exactly one argument "op"',
-                    received=repr(device_fn)[:200],
-                )
+            raise value_error(
+                'device_fn must be callable with exactly one argument "op"',
+                received=repr(device_fn)[:200],
             )
         if self._protocol not in (None, "grpc", "grpc+verbs"):
-            raise ValueError(
-                explain("protocol should be grpc or grpc+verbs", received=repr(self._protocol))
+            raise value_error(
+                "protocol should be grpc or grpc+verbs", received=repr(self._protocol)
             )
 
     def _validate(self) -> None:
@@ -183,25 +177,21 @@ class RunConfig:
         for name, bound in _BOUNDS.items():
             value = getattr(self, "_" + name)
             if value is not None and (value < 0 or (value == 0 and bound == "> 0")):
-                raise ValueError(explain(f"{name} should be {bound}", received=value))
+                raise value_error(f"{name} should be {bound}", received=value)
         if getattr(self._experimental_distribute, "remote_cluster", None) is not None:
-            raise ValueError(
-                explain(
-                    "experimental_distribute.remote_cluster: no process starts others",
-                    expected="a process for each task, started with its own TF_CONFIG",
-                    hint="`estimatorkit launch` starts a cluster's processes",
-                )
+            raise value_error(
+                "experimental_distribute.remote_cluster: no process starts others",
+                expected="a process for each task, started with its own TF_CONFIG",
+                hint="`estimatorkit launch` starts a cluster's processes",
             )
         self._check_kinds()
         for name in ("train_distribute", "eval_distribute"):
             strategy = self._strategy(name)
             if strategy is not None and not isinstance(strategy, Strategy):
-                raise ValueError(
-                    explain(
-                        f"{name} must be a strategy",
-                        expected="distribute.MirroredStrategy() or MultiWorkerMirroredStrategy()",
-                        received=repr(strategy)[:200],
-                    )
+                raise value_error(
+                    f"{name} must be a strategy",
+                    expected="distribute.MirroredStrategy() or MultiWorkerMirroredStrategy()",
+                    received=repr(strategy)[:200],
                 )
 
     def _strategy(self, name: str) -> Strategy | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import flatten, map_structure
 from estimatorkit.core.tensor import Operation, Tensor
@@ -125,12 +125,10 @@ def _given(problem: str, value: Any) -> str:
 def _in_default_graph(value: Any, what: str, name: str | None = None) -> None:
     """Raises ValueError where a tensor or an operation belongs to another graph."""
     if value.graph is not get_default_graph():
-        raise ValueError(
-            explain(
-                f'{what} with "{name or value.name}" must be from the default graph',
-                received="one of another graph",
-                hint="make it inside the model_fn, anew in each call",
-            )
+        raise value_error(
+            f'{what} with "{name or value.name}" must be from the default graph',
+            received="one of another graph",
+            hint="make it inside the model_fn, anew in each call",
         )
 
 
@@ -173,12 +171,10 @@ def _checked_loss(loss: Any) -> Any:
     if loss.shape.rank == 0 or loss.shape.rank is None:
         return loss
     if loss.shape.num_elements() not in (1, None):
-        raise ValueError(
-            explain(
-                f"Loss must be scalar, given: {loss}",
-                made_at=loss.op.source,
-                hint="take reduce_mean or reduce_sum of it",
-            )
+        raise value_error(
+            f"Loss must be scalar, given: {loss}",
+            made_at=loss.op.source,
+            hint="take reduce_mean or reduce_sum of it",
         )
     from estimatorkit.ops.array.array import reshape
 

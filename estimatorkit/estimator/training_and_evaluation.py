@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.log import ensure_visible
 from estimatorkit.distribute.cluster_task import CHIEF, EVALUATOR, MASTER, PS, WORKER, ClusterTask
 from estimatorkit.estimator.arguments import as_list
@@ -75,22 +75,18 @@ def _checked(estimator: Any, train_spec: Any, eval_spec: Any) -> dict[str, EvalS
     _check_task(estimator.config.task)
     labels = [spec.label for spec in specs]
     if len(set(labels)) < len(labels):
-        raise ValueError(
-            explain(
-                "the evaluations must have names that differ",
-                expected="EvalSpec(name=...) with another name each",
-                received=", ".join(labels),
-            )
+        raise value_error(
+            "the evaluations must have names that differ",
+            expected="EvalSpec(name=...) with another name each",
+            received=", ".join(labels),
         )
     check_names([exporter.name for spec in specs for exporter in spec.exporters])
     stopping = [hook for hook in train_spec.hooks if isinstance(hook, EarlyStopping)]
     if len(stopping) > 1:
-        raise ValueError(
-            explain(
-                "there can be one EarlyStopping: one checkpoint is the best",
-                received=len(stopping),
-                hint="use stop_if_no_decrease_hook and its relatives beside it",
-            )
+        raise value_error(
+            "there can be one EarlyStopping: one checkpoint is the best",
+            received=len(stopping),
+            hint="use stop_if_no_decrease_hook and its relatives beside it",
         )
     return dict(zip(labels, specs, strict=True))
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.log import logger
 from estimatorkit.ops.variables.variable_collections import global_variables
@@ -58,11 +58,9 @@ def as_warm_start(value: Any) -> WarmStartSettings | None:
     elif isinstance(value, (str, bytes, os.PathLike)):
         settings = WarmStartSettings(os.fsdecode(value))
     else:
-        raise ValueError(
-            explain(
-                "warm_start_from must be a string or a WarmStartSettings",
-                received=f"{type(value).__name__}: {value!r}"[:200],
-            )
+        raise value_error(
+            "warm_start_from must be a string or a WarmStartSettings",
+            received=f"{type(value).__name__}: {value!r}"[:200],
         )
     if settings is None:
         return None
@@ -105,14 +103,12 @@ def apply_first_values(
 
 def not_trained(model_dir: str) -> ValueError:
     """The error that a model has neither a checkpoint nor other values to be used."""
-    return ValueError(
-        explain(
-            f"Could not find trained model in model_dir: {model_dir}",
-            expected="a checkpoint, or initial values of one (warm_start_from, "
-            "train.init_from_checkpoint in the model_fn, a scaffold's init_fn)",
-            received="neither",
-            hint="call train() first, or give the model_dir that it was called with",
-        )
+    return value_error(
+        f"Could not find trained model in model_dir: {model_dir}",
+        expected="a checkpoint, or initial values of one (warm_start_from, "
+        "train.init_from_checkpoint in the model_fn, a scaffold's init_fn)",
+        received="neither",
+        hint="call train() first, or give the model_dir that it was called with",
     )
 
 

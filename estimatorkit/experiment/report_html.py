@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.description import describe, description_html
 from estimatorkit.estimator.estimator import Estimator
@@ -132,17 +132,15 @@ def write_report(
     """
     model_dir = estimator.model_dir if isinstance(estimator, Estimator) else os.fspath(estimator)
     if not os.path.isdir(model_dir):
-        raise ValueError(explain(f"{model_dir}: there is no such model folder"))
+        raise value_error(f"{model_dir}: there is no such model folder")
     sections: list[Section] = []
     if input_fn is not None:
         if not isinstance(estimator, Estimator):
-            raise ValueError(
-                explain(
-                    "evaluation data need an estimator",
-                    expected="an Estimator",
-                    received=repr(estimator),
-                    hint="make it with the model_dir, as for training",
-                )
+            raise value_error(
+                "evaluation data need an estimator",
+                expected="an Estimator",
+                received=repr(estimator),
+                hint="make it with the model_dir, as for training",
             )
         sections += _evaluation_sections(estimator, input_fn, class_names, importance, seed)
     sections[1:1] = _curve_sections(model_dir)
@@ -364,12 +362,10 @@ def collect(input_fn: Callable[..., Any], limit: int) -> tuple[Any, NDArray[Any]
     count = 0
     dataset = input_fn()
     if not hasattr(dataset, "as_numpy_iterator"):
-        raise ValueError(
-            explain(
-                "input_fn gives no dataset",
-                expected="a Dataset of batches of (features by key, labels)",
-                received=type(dataset).__name__,
-            )
+        raise value_error(
+            "input_fn gives no dataset",
+            expected="a Dataset of batches of (features by key, labels)",
+            received=type(dataset).__name__,
         )
     for element in dataset.as_numpy_iterator():
         features, labels = element if isinstance(element, tuple) else (element, None)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import DType, as_dtype
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.registry import Spec
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.storage.tensor_proto import dtype_of, shape_value, tensor_proto, tensor_value
@@ -137,7 +137,7 @@ def _from_plain(field: str | None, value: Any) -> Any:
         return FunctionName(value.name)
     if field in ("i", "b"):
         return value
-    raise ValueError(explain("an attribute of this kind cannot be read", received=field))
+    raise value_error("an attribute of this kind cannot be read", received=field)
 
 
 # -- JSON for all else

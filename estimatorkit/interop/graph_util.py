@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core import registry
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, explain, value_error
 from estimatorkit.core.graph import Graph
 from estimatorkit.interop import attr_values
 from estimatorkit.interop.graphdef import graph_def_of
@@ -155,11 +155,9 @@ def freeze(
             del function.node_def[:]
             function.node_def.extend(bodies)
     elif result.library.function:
-        raise ValueError(
-            explain(
-                "some variables become constants and others stay, in a graph with functions",
-                expected="all of them, or a graph without cond and while_loop",
-            )
+        raise value_error(
+            "some variables become constants and others stay, in a graph with functions",
+            expected="all of them, or a graph without cond and while_loop",
         )
     return result
 
@@ -184,11 +182,9 @@ def _frozen(node: Any, values: Mapping[str, Any]) -> Any:
     if node.op == "ReadVariableOp":
         made.op = "Identity"
     elif not callable(registry.lookup(node.op).updates) and registry.lookup(node.op).updates:
-        raise ValueError(
-            explain(
-                f"node {node.name!r} ({node.op}) changes a variable that becomes a constant",
-                hint="name outputs that only read, such as predictions",
-            )
+        raise value_error(
+            f"node {node.name!r} ({node.op}) changes a variable that becomes a constant",
+            hint="name outputs that only read, such as predictions",
         )
     return made
 
@@ -256,8 +252,6 @@ def read_proto(kind: Any, path: str | os.PathLike[str]) -> Any:
     try:
         return text_format.Parse(data.decode(), kind())
     except (text_format.ParseError, UnicodeDecodeError) as error:
-        raise ValueError(
-            explain(
-                f"{os.fspath(path)!r} holds no {kind.__name__}", received=str(error).splitlines()[0]
-            )
+        raise value_error(
+            f"{os.fspath(path)!r} holds no {kind.__name__}", received=str(error).splitlines()[0]
         ) from error

@@ -15,7 +15,7 @@ from typing import Any
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, resource
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, type_error, value_error
 from estimatorkit.core.graph import VALID_OP_NAME, Graph, get_default_graph
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
@@ -112,12 +112,10 @@ def import_graph_def(
             returned element is not there; a name is there twice.
     """
     if not hasattr(graph_def, "node") or not hasattr(graph_def, "library"):
-        raise TypeError(
-            explain(
-                "Argument `graph_def` must be a GraphDef proto",
-                received=repr(graph_def)[:200],
-                hint="GraphDef.FromString(data) reads a file's bytes",
-            )
+        raise type_error(
+            "Argument `graph_def` must be a GraphDef proto",
+            received=repr(graph_def)[:200],
+            hint="GraphDef.FromString(data) reads a file's bytes",
         )
     if input_map is not None and not isinstance(input_map, Mapping):
         raise TypeError(
@@ -220,12 +218,10 @@ class _Reader:
         for key in sorted(key for key in self._used if not key.startswith("^")):
             given = convert_to_tensor(self._given[key])
             if self._is_there(key) and self.element(key).dtype is not given.dtype:
-                raise ValueError(
-                    explain(
-                        f"input_map gives {key!r} a tensor of dtype {given.dtype.name}, "
-                        f"incompatible with expected {self.element(key).dtype.name}",
-                        received=given,
-                    )
+                raise value_error(
+                    f"input_map gives {key!r} a tensor of dtype {given.dtype.name}, "
+                    f"incompatible with expected {self.element(key).dtype.name}",
+                    received=given,
                 )
 
     def _add(self, node: Any, full_name: str) -> None:
@@ -278,7 +274,7 @@ class _Reader:
             raise ValueError(f"Cannot convert {name!r} to a tensor name.")
         if outputs is None:
             hint = did_you_mean(node, self._nodes)
-            raise ValueError(explain(f"Requested node {node!r} not found in graph_def", hint=hint))
+            raise value_error(f"Requested node {node!r} not found in graph_def", hint=hint)
         if colon and int(index) >= len(outputs):
             raise ValueError(
                 f"Invalid return output {index} of node {node!r}, "
@@ -319,11 +315,9 @@ def _in_order(nodes: Mapping[str, Any], given: Mapping[str, Any]) -> list[Any]:
                 continue
             for each in waiting:
                 if each not in nodes:
-                    raise ValueError(
-                        explain(
-                            f"Node {name!r}: Unknown input node {each!r} in graph_def",
-                            hint=did_you_mean(each, nodes),
-                        )
+                    raise value_error(
+                        f"Node {name!r}: Unknown input node {each!r} in graph_def",
+                        hint=did_you_mean(each, nodes),
                     )
                 if state.get(each) is False:
                     raise ValueError(f"graph_def has nodes in a cycle: {each!r} and {name!r}.")
@@ -369,11 +363,9 @@ class _OwnNodes:
         bodies = [node for function in library.function for node in function.node_def]
         unknown = {node.op for node in (*nodes, *bodies)} - set(registry.registered_types())
         if unknown:
-            raise ValueError(
-                explain(
-                    f"op types are not registered: {', '.join(sorted(unknown))}",
-                    hint="was the graph written by a newer version of this package?",
-                )
+            raise value_error(
+                f"op types are not registered: {', '.join(sorted(unknown))}",
+                hint="was the graph written by a newer version of this package?",
             )
         self._functions = FunctionReader(library, self._read_body)
 
@@ -394,11 +386,9 @@ class _OwnNodes:
                 raise TypeError("an output without dtype or shape")
         except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
             given = f"{', '.join(map(str, inputs)) or 'no inputs'}; {attrs}; {error!r}"
-            raise ValueError(
-                explain(
-                    f"node {node.name!r} ({node.op}) has not the inputs or attributes it needs",
-                    received=given[:500],
-                )
+            raise value_error(
+                f"node {node.name!r} ({node.op}) has not the inputs or attributes it needs",
+                received=given[:500],
             ) from error
         return outputs
 
@@ -410,18 +400,15 @@ class _OwnNodes:
             try:
                 attrs[key] = attr_values.decode(value)
             except (ValueError, KeyError, TypeError, RecursionError) as error:
-                raise ValueError(
-                    explain(f"attribute {key!r} of node {node.name!r} is malformed", received=error)
+                raise value_error(
+                    f"attribute {key!r} of node {node.name!r} is malformed", received=error
                 ) from error
             lost = attr_values.in_memory(attrs[key])
             if lost is not None:
-                raise ValueError(
-                    explain(
-                        f"node {node.name!r} ({node.op}) needs what only the process that wrote it "
-                        "had",
-                        received=f"{key} = {lost}",
-                        hint="make this part of the graph anew",
-                    )
+                raise value_error(
+                    f"node {node.name!r} ({node.op}) needs what only the process that wrote it had",
+                    received=f"{key} = {lost}",
+                    hint="make this part of the graph anew",
                 )
         if attrs.get("_forward"):
             forward = attrs["_forward"]

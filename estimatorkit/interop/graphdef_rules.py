@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.interop import attr_values
@@ -43,13 +43,11 @@ class Node:
         """The value of an input that must be a constant."""
         value = constant_value(self.inputs[position])
         if value is None:
-            raise ValueError(
-                explain(
-                    f"node {self.proto.name!r} ({self.proto.op}): input {position} must be known "
-                    "when the graph is built",
-                    expected="a constant",
-                    received=self.inputs[position],
-                )
+            raise value_error(
+                f"node {self.proto.name!r} ({self.proto.op}): input {position} must be known "
+                "when the graph is built",
+                expected="a constant",
+                received=self.inputs[position],
             )
         return np.asarray(value)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from estimatorkit.core import registry
 from estimatorkit.core.dtypes import DType, int32, resource
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.interop.graphdef_rules import Call, Node, Rule
 from estimatorkit.ops.array.array import reshape
@@ -48,12 +48,10 @@ def _on_table(type_: str, *kept: str) -> Call:
     def call(_: Any, n: Node) -> Operation:
         table, *inputs = n.inputs
         if not isinstance(table, Table):
-            raise ValueError(
-                explain(
-                    f"node {n.proto.name!r} ({n.proto.op}) takes no table first",
-                    expected="a HashTableV2",
-                    received=table,
-                )
+            raise value_error(
+                f"node {n.proto.name!r} ({n.proto.op}) takes no table first",
+                expected="a HashTableV2",
+                received=table,
             )
         attrs = {**table.table_attrs, **{key: n[key] for key in kept if key in n.proto.attr}}
         if "offset" in kept:

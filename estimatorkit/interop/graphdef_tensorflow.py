@@ -15,7 +15,7 @@ from typing import Any
 from estimatorkit.core import registry
 from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.dtypes import resource
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
@@ -387,13 +387,11 @@ def node_maker(graph_def: Any) -> Callable[[Any, list[Tensor], str], Sequence[Te
     types = {node.op: node.name for node in reversed(graph_def.node)}
     missing = sorted(filter(_is_unknown, types))
     if missing:
-        raise ValueError(
-            explain(
-                f"nodes of these types cannot be imported: {', '.join(missing)}",
-                expected="a graph for inference (interop/graphdef_tensorflow.py lists the types)",
-                received="; ".join(f"{types[op]} is {op}" for op in missing[:8]),
-                hint="graph_util.extract_sub_graph keeps what some outputs need",
-            )
+        raise value_error(
+            f"nodes of these types cannot be imported: {', '.join(missing)}",
+            expected="a graph for inference (interop/graphdef_tensorflow.py lists the types)",
+            received="; ".join(f"{types[op]} is {op}" for op in missing[:8]),
+            hint="graph_util.extract_sub_graph keeps what some outputs need",
         )
 
     def make(node: Any, inputs: list[Tensor], full_name: str) -> Sequence[Tensor]:

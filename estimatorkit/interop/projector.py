@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.interop.graph_util import proto_bytes
 from estimatorkit.storage.atomic_files import write_durably
 
@@ -55,12 +55,10 @@ def _relative(path: str, logdir: Path) -> str:
     root = os.path.realpath(logdir)
     full = os.path.realpath(os.path.join(root, path))
     if os.path.commonpath([root, full]) != root:
-        raise ValueError(
-            explain(
-                f"a file of the projector lies outside of the run's folder: {path}",
-                expected=f"a file below {root}",
-                hint="copy it there; TensorBoard refuses files from elsewhere",
-            )
+        raise value_error(
+            f"a file of the projector lies outside of the run's folder: {path}",
+            expected=f"a file below {root}",
+            hint="copy it there; TensorBoard refuses files from elsewhere",
         )
     return Path(os.path.relpath(full, root)).as_posix()
 
@@ -96,19 +94,15 @@ def _value(tensor_name: str, session: Any) -> Any:
     }
     variable = variables.get(tensor_name.removesuffix(":0"))
     if variable is None:
-        raise ValueError(
-            explain(
-                f"there is no variable {tensor_name!r} to be shown",
-                hint=did_you_mean(tensor_name, variables),
-            )
+        raise value_error(
+            f"there is no variable {tensor_name!r} to be shown",
+            hint=did_you_mean(tensor_name, variables),
         )
     value = np.asarray(session.run(variable), np.float32)
     if value.ndim != 2:
-        raise ValueError(
-            explain(
-                f"the projector shows matrices, a row a point; {tensor_name!r} is none",
-                expected="shape (points, dimensions)",
-                received=str(variable.shape),
-            )
+        raise value_error(
+            f"the projector shows matrices, a row a point; {tensor_name!r} is none",
+            expected="shape (points, dimensions)",
+            received=str(variable.shape),
         )
     return value

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import explain, type_error
 from estimatorkit.core.graph import Graph
 from estimatorkit.interop.graphdef import graph_def_of
 
@@ -115,11 +115,9 @@ class FileWriter:
         given = graph_def if graph is None else graph
         proto = graph_def_of(given, add_shapes=True) if isinstance(given, Graph) else given
         if not hasattr(proto, "SerializeToString") or not hasattr(proto, "node"):
-            raise TypeError(
-                explain(
-                    "The passed graph must be an instance of `Graph` or the deprecated `GraphDef`",
-                    received=repr(given)[:200],
-                )
+            raise type_error(
+                "The passed graph must be an instance of `Graph` or the deprecated `GraphDef`",
+                received=repr(given)[:200],
             )
         self._add(Event(graph_def=proto.SerializeToString()), global_step)
 
@@ -205,13 +203,11 @@ class FileWriter:
 def _as_bytes(summary: Any) -> bytes:
     value = summary.item() if hasattr(summary, "item") else summary
     if not isinstance(value, bytes):
-        raise TypeError(
-            explain(
-                "add_summary takes what a summary operation gave",
-                expected="bytes or a Summary proto",
-                received=repr(value)[:200],
-                hint="run the summary: writer.add_summary(session.run(merged), step)",
-            )
+        raise type_error(
+            "add_summary takes what a summary operation gave",
+            expected="bytes or a Summary proto",
+            received=repr(value)[:200],
+            hint="run the summary: writer.add_summary(session.run(merged), step)",
         )
     return value
 

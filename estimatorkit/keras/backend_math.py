@@ -13,7 +13,7 @@ import numpy as np
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, bool_
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
@@ -259,11 +259,9 @@ def batch_dot(x: Any, y: Any, axes: Any = None) -> Tensor:
     one, two = convert_to_tensor(x), convert_to_tensor(y)
     ranks = one.shape.rank, two.shape.rank
     if ranks[0] is None or ranks[1] is None or ranks[0] < 2 or ranks[1] < 2:
-        raise ValueError(
-            explain(
-                "Cannot do batch_dot on inputs with rank < 2",
-                received=f"shapes {one.shape} and {two.shape}",
-            )
+        raise value_error(
+            "Cannot do batch_dot on inputs with rank < 2",
+            received=f"shapes {one.shape} and {two.shape}",
         )
     if axes is None:
         axes = (ranks[0] - 1, ranks[1] - (1 if ranks[1] == 2 else 2))

@@ -11,7 +11,7 @@ import numpy as np
 
 from estimatorkit.core import builtin_ops, conversion
 from estimatorkit.core.dtypes import as_dtype
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.gradients import gradients as _gradients
 from estimatorkit.core.graph import Graph, get_default_graph, reset_default_graph
 from estimatorkit.core.nest import flatten, pack_sequence_as
@@ -287,12 +287,10 @@ class Function:
         """
         values = flatten(inputs)
         if len(values) != len(self.inputs):
-            raise ValueError(
-                explain(
-                    f"The function {self.name or ''} takes another number of inputs",
-                    expected=[each.name for each in self.inputs],
-                    received=f"{len(values)} values",
-                )
+            raise value_error(
+                f"The function {self.name or ''} takes another number of inputs",
+                expected=[each.name for each in self.inputs],
+                received=f"{len(values)} values",
             )
         session = sessions.session_of(self._updates.graph)
         fetches = [each for each in flatten(self.outputs) if each is not None]

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.keras.engine.metric_logs import MetricLogs
 from estimatorkit.layers.engine.sessions import set_values, values_of
 
@@ -241,11 +241,9 @@ class LearningRateScheduler(Callback):
         before = learning_rate_of(self.model)
         rate = self.schedule(epoch, before) if self._takes_rate else self.schedule(epoch)
         if not hasattr(rate, "__float__") or isinstance(rate, str):
-            raise ValueError(
-                explain(
-                    'The output of the "schedule" function should be float',
-                    received=f"{rate!r} for epoch {epoch}",
-                )
+            raise value_error(
+                'The output of the "schedule" function should be float',
+                received=f"{rate!r} for epoch {epoch}",
             )
         set_learning_rate(self.model, float(rate))
         if self.verbose > 0:
@@ -261,12 +259,10 @@ def _rate_variable(model: Any) -> Any:
     with model.graph.as_default():
         rate = getattr(model.optimizer, "lr", None)
     if not hasattr(rate, "load"):
-        raise ValueError(
-            explain(
-                'Optimizer must have a "lr" attribute that is a variable',
-                received=f"{model.optimizer!r} with lr {rate!r}",
-                hint="compile with a Keras optimizer and a number as its learning rate",
-            )
+        raise value_error(
+            'Optimizer must have a "lr" attribute that is a variable',
+            received=f"{model.optimizer!r} with lr {rate!r}",
+            hint="compile with a Keras optimizer and a number as its learning rate",
         )
     return rate
 

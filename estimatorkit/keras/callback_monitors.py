@@ -14,7 +14,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.keras.callback import Callback, Logs, learning_rate_of, set_learning_rate
 from estimatorkit.keras.engine.metric_logs import MetricLogs
 from estimatorkit.storage.atomic_files import write_durably
@@ -421,13 +421,11 @@ class BackupAndRestore(Callback):
         if not os.fspath(backup_dir):
             raise ValueError("Empty `backup_dir` argument passed")
         if save_freq != "epoch":
-            raise ValueError(
-                explain(
-                    "BackupAndRestore saves after epochs",
-                    expected="save_freq='epoch'",
-                    received=repr(save_freq),
-                    hint="ModelCheckpoint(save_freq=100) saves after batches",
-                )
+            raise value_error(
+                "BackupAndRestore saves after epochs",
+                expected="save_freq='epoch'",
+                received=repr(save_freq),
+                hint="ModelCheckpoint(save_freq=100) saves after batches",
             )
         self.backup_dir = os.fspath(backup_dir)
         self.delete_checkpoint = delete_checkpoint

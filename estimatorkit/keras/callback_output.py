@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.keras.callback import Callback, Logs, plain_logs
 
 _log = logging.getLogger("estimatorkit")
@@ -286,12 +286,10 @@ class RemoteMonitor(Callback):
     ) -> None:
         super().__init__()
         if urllib.parse.urlsplit(root).scheme not in ("http", "https"):
-            raise ValueError(
-                explain(
-                    "RemoteMonitor sends to HTTP servers only",
-                    expected="http://... or https://...",
-                    received=repr(root),
-                )
+            raise value_error(
+                "RemoteMonitor sends to HTTP servers only",
+                expected="http://... or https://...",
+                received=repr(root),
             )
         self.root = root
         self.path = path

@@ -12,7 +12,7 @@ from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.keras.backend_state import epsilon
@@ -32,14 +32,12 @@ def as_floats(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
     truth = convert_to_tensor(y_true, dtype_hint=guesses.dtype, name="y_true")
     ranks = truth.shape.rank, guesses.shape.rank
     if None not in ranks and 0 not in ranks and ranks[0] != ranks[1]:
-        raise ValueError(
-            explain(
-                "Shapes of y_true and y_pred are incompatible",
-                expected=f"y_true of shape {guesses.shape}",
-                received=f"{truth.name} {truth.shape}",
-                made_at=truth.op.source,
-                hint="reshape or squeeze one of them; (batch, 1) and (batch,) are not the same",
-            )
+        raise value_error(
+            "Shapes of y_true and y_pred are incompatible",
+            expected=f"y_true of shape {guesses.shape}",
+            received=f"{truth.name} {truth.shape}",
+            made_at=truth.op.source,
+            hint="reshape or squeeze one of them; (batch, 1) and (batch,) are not the same",
         )
     return elementwise.cast(truth, guesses.dtype), guesses
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from estimatorkit.core.errors import DataLossError, InvalidArgumentError, explain
+from estimatorkit.core.errors import DataLossError, InvalidArgumentError, explain, value_error
 from estimatorkit.data.datasets.download import DataFile, Downloader
 from estimatorkit.data.datasets.files import cache_folder
 from estimatorkit.storage.atomic_files import os_errors
@@ -100,12 +100,10 @@ def _described(
         kinds = {digits: kind for kind, digits in _DIGITS.items()}
         kind = kinds.get(len(checksum)) if algorithm == "auto" else algorithm
         if kind not in _DIGITS or len(checksum) != _DIGITS[kind]:
-            raise ValueError(
-                explain(
-                    "file_hash is no checksum",
-                    expected="64 hexadecimal digits (sha256), or 32 (md5)",
-                    received=f"{checksum!r} with hash_algorithm={algorithm!r}",
-                )
+            raise value_error(
+                "file_hash is no checksum",
+                expected="64 hexadecimal digits (sha256), or 32 (md5)",
+                received=f"{checksum!r} with hash_algorithm={algorithm!r}",
             )
         checksums[kind] = checksum.lower()
     scheme, separator, rest = origin.partition("://")

@@ -12,7 +12,7 @@ from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, float64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.keras import crossentropy, error_functions
@@ -44,12 +44,10 @@ class Reduction:
     def validate(cls, key: Any) -> None:
         """Raises ValueError where `key` is none of the values."""
         if key not in cls.all():
-            raise ValueError(
-                explain(
-                    f"Invalid Reduction Key: {key}",
-                    expected="one of " + ", ".join(map(repr, cls.all())),
-                    received=repr(key),
-                )
+            raise value_error(
+                f"Invalid Reduction Key: {key}",
+                expected="one of " + ", ".join(map(repr, cls.all())),
+                received=repr(key),
             )
 
 

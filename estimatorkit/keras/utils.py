@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import explain, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.keras.engine.model_utils import get_source_inputs, multi_gpu_model
 from estimatorkit.keras.file_utils import get_file
@@ -103,12 +103,10 @@ def set_random_seed(seed: int) -> None:
         ValueError: it is no integer that all of them take.
     """
     if not isinstance(seed, (int, np.integer)) or not 0 <= seed <= _LARGEST_SEED:
-        raise ValueError(
-            explain(
-                "Expected `seed` argument to be an integer",
-                expected=f"an integer from 0 to {_LARGEST_SEED}",
-                received=repr(seed),
-            )
+        raise value_error(
+            "Expected `seed` argument to be an integer",
+            expected=f"an integer from 0 to {_LARGEST_SEED}",
+            received=repr(seed),
         )
     random.seed(int(seed))
     np.random.seed(int(seed))

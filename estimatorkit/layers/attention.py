@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.basic import Softmax
 from estimatorkit.layers.einsum_dense import EinsumDense
@@ -96,12 +96,10 @@ class _DotAttention(ConfiguredLayer):
 
     def _check(self, inputs: Any) -> None:
         if not isinstance(inputs, (list, tuple)) or not 2 <= len(inputs) <= 3:
-            raise ValueError(
-                explain(
-                    f"{type(self).__name__} layer must be called on a list of inputs",
-                    expected="[query, value] or [query, value, key]",
-                    received=repr(inputs),
-                )
+            raise value_error(
+                f"{type(self).__name__} layer must be called on a list of inputs",
+                expected="[query, value] or [query, value, key]",
+                received=repr(inputs),
             )
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers import activations, serialization
@@ -156,14 +156,12 @@ def _name_of(function: Any) -> str:
     known = serialization.get_custom_objects()
     name = next((name for name, each in known.items() if each is function), None)
     if name is None:
-        raise ValueError(
-            explain(
-                f"A Lambda layer's function {getattr(function, '__name__', function)!r} cannot be "
-                "written to a config: it is not registered",
-                expected="a function with a name of its own",
-                hint="decorate it with keras.utils.register_keras_serializable(), or write a "
-                "subclass of Layer",
-            )
+        raise value_error(
+            f"A Lambda layer's function {getattr(function, '__name__', function)!r} cannot be "
+            "written to a config: it is not registered",
+            expected="a function with a name of its own",
+            hint="decorate it with keras.utils.register_keras_serializable(), or write a "
+            "subclass of Layer",
         )
     return name
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.configured import ConfiguredLayer, check_floating
 from estimatorkit.ops.linalg.products import einsum
@@ -120,11 +120,9 @@ class EinsumDense(ConfiguredLayer):
         return [known[letter] for letter in kernel], bias + [1] * (elided if after else 0)
 
     def _refusal(self, problem: str) -> ValueError:
-        return ValueError(
-            explain(
-                f"Invalid einsum equation {self.equation!r} for layer {self.name}: {problem}",
-                hint="letters of the kernel must be among those of inputs or outputs",
-            )
+        return value_error(
+            f"Invalid einsum equation {self.equation!r} for layer {self.name}: {problem}",
+            hint="letters of the kernel must be among those of inputs or outputs",
         )
 
     def call(self, inputs: Tensor) -> Any:

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.configured import ConfiguredLayer
@@ -52,18 +52,16 @@ class Merge(ConfiguredLayer):
     def _shapes(self, input_shape: Any, least: int = 1) -> Sequence[Any]:
         several = isinstance(input_shape, (list, tuple)) and not hasattr(input_shape, "rank")
         if not several or len(input_shape) < least:
-            raise ValueError(
-                explain(
-                    "A merge layer should be called on a list of inputs",
-                    expected=f"at least {least} tensors",
-                    received=f"input_shape={input_shape} ({type(self).__name__})",
-                )
+            raise value_error(
+                "A merge layer should be called on a list of inputs",
+                expected=f"at least {least} tensors",
+                received=f"input_shape={input_shape} ({type(self).__name__})",
             )
         return [TensorShape(shape) for shape in input_shape]
 
     def _mismatch(self, problem: str, shapes: Sequence[Any]) -> ValueError:
         received = ", ".join(str(shape) for shape in shapes)
-        return ValueError(explain(f"{type(self).__name__}: {problem}", received=received))
+        return value_error(f"{type(self).__name__}: {problem}", received=received)
 
     def call(self, inputs: Sequence[Tensor]) -> Any:
         """The outputs."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from estimatorkit.core import builtin_ops
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.configured import ConfiguredLayer, as_data_format
@@ -65,14 +65,12 @@ class _InTraining(ConfiguredLayer):
             training: whether this is training: a bool, or a scalar bool tensor.
         """
         if not inputs.dtype.is_floating:
-            raise TypeError(
-                explain(
-                    f"Unable to build `{type(self).__name__}` layer with non-floating point dtype",
-                    expected="float32, float64, float16 or bfloat16",
-                    received=f"{inputs.name} {inputs.dtype.name}",
-                    made_at=inputs.op.source,
-                    hint="cast(inputs, float32)",
-                )
+            raise type_error(
+                f"Unable to build `{type(self).__name__}` layer with non-floating point dtype",
+                expected="float32, float64, float16 or bfloat16",
+                received=f"{inputs.name} {inputs.dtype.name}",
+                made_at=inputs.op.source,
+                hint="cast(inputs, float32)",
             )
         same = builtin_ops.identity(inputs)
         return in_training(training, lambda: self.change(inputs), same) if self.changes() else same

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_options import VariableAggregation
 from estimatorkit.layers.engine.configured import ConfiguredLayer, check_floating, known_dimension
@@ -82,12 +82,10 @@ def _positive_axes(axis: Any, input_shape: Any, layer: ConfiguredLayer) -> list[
     axes = [int(each) for each in (axis if isinstance(axis, (list, tuple)) else [axis])]
     found = [] if rank is None else [each % rank for each in axes if -rank <= each < rank]
     if len(found) != len(axes) or len(set(found)) != len(found):
-        raise ValueError(
-            explain(
-                f"Invalid value for `axis` argument of {type(layer).__name__}",
-                expected=f"different axes of {rank} dimensions",
-                received=f"axis={axis}, inputs of shape {input_shape}",
-            )
+        raise value_error(
+            f"Invalid value for `axis` argument of {type(layer).__name__}",
+            expected=f"different axes of {rank} dimensions",
+            received=f"axis={axis}, inputs of shape {input_shape}",
         )
     return found
 
@@ -153,7 +151,7 @@ class BatchNormalization(_ScaleAndShift):
             ("synchronized", synchronized),
         ):
             if value:
-                raise ValueError(explain(f"batch_normalization: {refused} is not supported"))
+                raise value_error(f"batch_normalization: {refused} is not supported")
         super().__init__(
             *(epsilon, center, scale, beta_initializer, gamma_initializer, beta_regularizer),
             *(gamma_regularizer, beta_constraint, gamma_constraint),
@@ -362,12 +360,10 @@ class GroupNormalization(_ScaleAndShift):
         channels = known_dimension(input_shape, self.axis, self)
         self._group_count = channels if self.groups == -1 else self.groups
         if channels % self._group_count:
-            raise ValueError(
-                explain(
-                    f"Number of channels ({channels}) must be a multiple of the number of groups "
-                    f"({self._group_count})",
-                    received=f"inputs of shape {input_shape}",
-                )
+            raise value_error(
+                f"Number of channels ({channels}) must be a multiple of the number of groups "
+                f"({self._group_count})",
+                received=f"inputs of shape {input_shape}",
             )
         self.input_spec = InputSpec(ndim=input_shape.rank, axes={self._channels_axis: channels})
         self.add_scale_and_shift([channels])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.dtypes import as_dtype
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.registry import output
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.configured import ConfiguredLayer, known_dimension
@@ -169,12 +169,10 @@ class _Encoding(ConfiguredLayer):
     def __init__(self, output_mode: str = "int", sparse: bool = False, **kwargs: Any) -> None:
         mode = "multi_hot" if output_mode == "binary" else output_mode
         if mode not in self.modes:
-            raise ValueError(
-                explain(
-                    f"Unknown value for `output_mode` argument of layer {type(self).__name__}",
-                    expected=", ".join(repr(each) for each in self.modes),
-                    received=repr(output_mode),
-                )
+            raise value_error(
+                f"Unknown value for `output_mode` argument of layer {type(self).__name__}",
+                expected=", ".join(repr(each) for each in self.modes),
+                received=repr(output_mode),
             )
         if sparse:
             raise ValueError(f"{type(self).__name__}: sparse=True is not there; outputs are dense")
@@ -193,12 +191,10 @@ class _Encoding(ConfiguredLayer):
         if self.output_mode == "one_hot" and ids.shape[-1] != 1:
             ids = array.expand_dims(ids, -1)
         if len(ids.shape) > 2:
-            raise ValueError(
-                explain(
-                    "When output_mode is not `'int'`, maximum supported output rank is 2",
-                    received=f"output_mode {self.output_mode}, inputs of shape {ids.shape}",
-                    made_at=ids.op.source,
-                )
+            raise value_error(
+                "When output_mode is not `'int'`, maximum supported output rank is 2",
+                received=f"output_mode {self.output_mode}, inputs of shape {ids.shape}",
+                made_at=ids.op.source,
             )
         spread = indexing.one_hot(ids, depth, dtype=as_dtype(self.compute_dtype))
         if self.output_mode != "count":
@@ -280,12 +276,10 @@ class Discretization(_Encoding):
     ) -> None:
         super().__init__(output_mode, sparse, **kwargs)
         if num_bins is not None or bin_boundaries is None:
-            raise ValueError(
-                explain(
-                    "Discretization needs bin_boundaries",
-                    received=f"bin_boundaries={bin_boundaries}, num_bins={num_bins}",
-                    hint="bin_boundaries=numpy.quantile(x, [0.25, 0.5, 0.75])",
-                )
+            raise value_error(
+                "Discretization needs bin_boundaries",
+                received=f"bin_boundaries={bin_boundaries}, num_bins={num_bins}",
+                hint="bin_boundaries=numpy.quantile(x, [0.25, 0.5, 0.75])",
             )
         self.bin_boundaries = [float(each) for each in bin_boundaries]
         self.num_bins = num_bins

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.configured import ConfiguredLayer, as_data_format
 from estimatorkit.layers.engine.input_spec import InputSpec
@@ -63,11 +63,9 @@ class Reshape(ConfiguredLayer):
         super().__init__(**kwargs)
         self.target_shape = tuple(int(each) for each in target_shape)
         if self.target_shape.count(-1) > 1:
-            raise ValueError(
-                explain(
-                    "There must be at most one unknown dimension (-1) in target_shape",
-                    received=str(self.target_shape),
-                )
+            raise value_error(
+                "There must be at most one unknown dimension (-1) in target_shape",
+                received=str(self.target_shape),
             )
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -80,14 +78,12 @@ class Reshape(ConfiguredLayer):
             if -1 in target and known and total % known == 0:
                 target[target.index(-1)] = total // known
             elif -1 in target or known != total:
-                raise ValueError(
-                    explain(
-                        f"Layer {self.name}: total size of new array must be unchanged",
-                        expected=f"{total} elements in target_shape",
-                        received=f"input_shape = {tuple(given[1:])}, "
-                        f"target_shape = {self.target_shape}",
-                        made_at=inputs.op.source,
-                    )
+                raise value_error(
+                    f"Layer {self.name}: total size of new array must be unchanged",
+                    expected=f"{total} elements in target_shape",
+                    received=f"input_shape = {tuple(given[1:])}, "
+                    f"target_shape = {self.target_shape}",
+                    made_at=inputs.op.source,
                 )
         if -1 not in target and 0 not in target:
             batch = None if given is None else given[0]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 
 _custom: dict[str, Any] = {}
 _registered_names: dict[Any, str] = {}
@@ -109,13 +109,11 @@ class Registry:
         """
         found = get_registered_object(name, custom_objects, self.items)
         if found is None:
-            raise ValueError(
-                explain(
-                    f"Unknown {self._kind}: '{name}'",
-                    expected=f"one of {', '.join(sorted(self.items))}",
-                    hint=did_you_mean(name, self.items)
-                    or "pass your own by custom_objects={'Name': object} or custom_object_scope",
-                )
+            raise value_error(
+                f"Unknown {self._kind}: '{name}'",
+                expected=f"one of {', '.join(sorted(self.items))}",
+                hint=did_you_mean(name, self.items)
+                or "pass your own by custom_objects={'Name': object} or custom_object_scope",
             )
         return found
 
@@ -133,11 +131,9 @@ class Registry:
             return identifier()
         if callable(identifier):
             return identifier
-        raise ValueError(
-            explain(
-                f"Could not interpret {self._kind} identifier: {identifier!r}",
-                expected="a name, a config, a function or an object",
-            )
+        raise value_error(
+            f"Could not interpret {self._kind} identifier: {identifier!r}",
+            expected="a name, a config, a function or an object",
         )
 
     def serialize(self, item: Any) -> Any:
@@ -155,13 +151,11 @@ class Registry:
         given = self._names.get(item) or _registered_names.get(item)
         name: str | None = given or getattr(item, "__name__", None)
         if name is None or name == "<lambda>":
-            raise ValueError(
-                explain(
-                    f"Cannot serialize {item!r}",
-                    expected=f"a named {self._kind}",
-                    hint="define it as a function, and decorate it with "
-                    "keras.utils.register_keras_serializable()",
-                )
+            raise value_error(
+                f"Cannot serialize {item!r}",
+                expected=f"a named {self._kind}",
+                hint="define it as a function, and decorate it with "
+                "keras.utils.register_keras_serializable()",
             )
         return name
 
@@ -181,12 +175,10 @@ class Registry:
             named = self.find(config, custom_objects)
             return named() if inspect.isclass(named) else named
         if not isinstance(config, Mapping) or "class_name" not in config:
-            raise ValueError(
-                explain(
-                    f"Improper config format for a {self._kind}",
-                    expected="{'class_name': ..., 'config': ...}",
-                    received=repr(config)[:200],
-                )
+            raise value_error(
+                f"Improper config format for a {self._kind}",
+                expected="{'class_name': ..., 'config': ...}",
+                received=repr(config)[:200],
             )
         name = config.get("registered_name") or config["class_name"]
         if get_registered_object(name, custom_objects, self.items) is None:

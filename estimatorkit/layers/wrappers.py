@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from estimatorkit.core import nest
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.base import Layer
@@ -31,11 +31,9 @@ class Wrapper(Layer):
 
     def __init__(self, layer: Any, **kwargs: Any) -> None:
         if not isinstance(layer, Layer):
-            raise ValueError(
-                explain(
-                    f"Please initialize `{type(self).__name__}` layer with a Layer instance",
-                    received=repr(layer)[:200],
-                )
+            raise value_error(
+                f"Please initialize `{type(self).__name__}` layer with a Layer instance",
+                received=repr(layer)[:200],
             )
         super().__init__(**kwargs)
         self.layer = layer

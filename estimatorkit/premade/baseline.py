@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from estimatorkit.core.dtypes import int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.run_config import RunConfig
@@ -40,12 +40,10 @@ def _baseline_logits(features: Any, units: int, weight_column: Any) -> Tensor:
     ]
     candidates.sort(key=lambda each: isinstance(each, SparseTensor) or each.dtype.on_host)
     if not candidates or candidates[0].shape.rank == 0:
-        raise ValueError(
-            explain(
-                "a baseline needs a feature to know the size of the batch",
-                expected="at least one feature besides the weights, the batch its first dimension",
-                received=f"features {sorted(map(str, given))}",
-            )
+        raise value_error(
+            "a baseline needs a feature to know the size of the batch",
+            expected="at least one feature besides the weights, the batch its first dimension",
+            received=f"features {sorted(map(str, given))}",
         )
     first = candidates[0]
     shape = first.dense_shape if isinstance(first, SparseTensor) else array.shape(first)

@@ -13,7 +13,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import float32, int32, int64, string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.serving.export_outputs import (
@@ -84,29 +84,25 @@ class _ClassificationHead(SingleHead):
         tensor = checked_labels(labels, logits, 1)
         if self._vocabulary is not None:
             if tensor.dtype is not string:
-                raise ValueError(
-                    explain(
-                        "Labels dtype should be string if there is a vocabulary. "
-                        f"Instead got {tensor.dtype}",
-                        made_at=tensor.op.source,
-                        hint="leave out label_vocabulary, or give the labels as strings",
-                    )
+                raise value_error(
+                    "Labels dtype should be string if there is a vocabulary. "
+                    f"Instead got {tensor.dtype}",
+                    made_at=tensor.op.source,
+                    hint="leave out label_vocabulary, or give the labels as strings",
                 )
             return as_batch_of(logits, label_ids(tensor, self._vocabulary), 1)
         number = tensor.dtype.is_integer or (
             floats_allowed and (tensor.dtype.is_floating or tensor.dtype.is_bool)
         )
         if not number:
-            raise ValueError(
-                explain(
-                    f"Labels dtype should be integer. Instead got {tensor.dtype}",
-                    expected=f"class indices from 0 to {self._n_classes - 1}",
-                    received=f"{tensor.name} {tensor.shape} {tensor.dtype.name}",
-                    made_at=tensor.op.source,
-                    hint="label_vocabulary=[...] names the classes of labels that are strings"
-                    if tensor.dtype is string
-                    else "cast(labels, int64), or use a regressor",
-                )
+            raise value_error(
+                f"Labels dtype should be integer. Instead got {tensor.dtype}",
+                expected=f"class indices from 0 to {self._n_classes - 1}",
+                received=f"{tensor.name} {tensor.shape} {tensor.dtype.name}",
+                made_at=tensor.op.source,
+                hint="label_vocabulary=[...] names the classes of labels that are strings"
+                if tensor.dtype is string
+                else "cast(labels, int64), or use a regressor",
             )
         if not tensor.dtype.is_bool:
             check_label_range(tensor, self._n_classes, version=self._version)

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import ModeKeys
@@ -145,13 +145,11 @@ def dnn_part(
     columns = normalize_columns(feature_columns)
     dropout = network.get("dropout")
     if dropout is not None and not 0 <= dropout < 1:
-        raise ValueError(
-            explain(
-                "dropout is no probability",
-                expected="None, or 0 <= dropout < 1",
-                received=dropout,
-                hint="it is the part that is dropped, not the part that is kept",
-            )
+        raise value_error(
+            "dropout is no probability",
+            expected="None, or 0 <= dropout < 1",
+            received=dropout,
+            hint="it is the part that is dropped, not the part that is kept",
         )
 
     def logits(features: Any, mode: str, units: int) -> Tensor:
@@ -173,13 +171,11 @@ def _checked_units(hidden_units: Any) -> tuple[int, ...]:
     if not fits or any(
         isinstance(width, bool) or not hasattr(width, "__index__") or width < 1 for width in widths
     ):
-        raise ValueError(
-            explain(
-                "hidden_units must be a list of positive ints, one a hidden layer",
-                expected="for example [64, 32]",
-                received=repr(hidden_units),
-                hint=f"[{hidden_units}]" if isinstance(hidden_units, int) else None,
-            )
+        raise value_error(
+            "hidden_units must be a list of positive ints, one a hidden layer",
+            expected="for example [64, 32]",
+            received=repr(hidden_units),
+            hint=f"[{hidden_units}]" if isinstance(hidden_units, int) else None,
         )
     return tuple(int(width) for width in widths)
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.layers.feature_column import FeatureColumn, normalize_columns
 from estimatorkit.ops.nn import nn
@@ -45,12 +45,10 @@ def _parts(
     if not linear and not deep:
         raise ValueError("Either linear_feature_columns or dnn_feature_columns must be defined.")
     if deep and not dnn_hidden_units:
-        raise ValueError(
-            explain(
-                "dnn_hidden_units must be defined when dnn_feature_columns is specified.",
-                expected="for example [64, 32]",
-                received=repr(dnn_hidden_units),
-            )
+        raise value_error(
+            "dnn_hidden_units must be defined when dnn_feature_columns is specified.",
+            expected="for example [64, 32]",
+            received=repr(dnn_hidden_units),
         )
     parts = []
     if deep and dnn_hidden_units:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from estimatorkit.core import builtin_ops
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Operation, Tensor
@@ -264,12 +264,10 @@ def _train_op(
     if optimizer is None:
         raise ValueError("train_op_fn and optimizer cannot both be None.")
     if not isinstance(optimizer, Optimizer):
-        raise ValueError(
-            explain(
-                "The given optimizer is not a tf.keras.optimizers.Optimizer instance, nor a "
-                "train.Optimizer",
-                received=f"{optimizer!r} of type {type(optimizer)}",
-            )
+        raise value_error(
+            "The given optimizer is not a tf.keras.optimizers.Optimizer instance, nor a "
+            "train.Optimizer",
+            received=f"{optimizer!r} of type {type(optimizer)}",
         )
     if not isinstance(trainable_variables, (list, tuple, type(None))):
         raise ValueError(

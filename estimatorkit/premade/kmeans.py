@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int64
-from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError, explain
+from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
@@ -86,14 +86,12 @@ def _points_of(features: Any, feature_columns: Any) -> Tensor:
         parts = [array.expand_dims(each, 1) if each.shape.rank == 1 else each for each in parts]
         points = joining.concat(parts, 1) if len(parts) > 1 else parts[0]
     if points.shape.rank != 2 or points.shape[1] is None or points.dtype.on_host:
-        raise ValueError(
-            explain(
-                "points are rows of numbers",
-                expected="(batch, dimensions)",
-                received=f"{points.name} {points.shape} {points.dtype.name}",
-                made_at=points.op.source,
-                hint="feature_columns=[...] makes numbers of words",
-            )
+        raise value_error(
+            "points are rows of numbers",
+            expected="(batch, dimensions)",
+            received=f"{points.name} {points.shape} {points.dtype.name}",
+            made_at=points.op.source,
+            hint="feature_columns=[...] makes numbers of words",
         )
     return elementwise.cast(points, float32)
 
@@ -252,13 +250,11 @@ class _ChooseCenters(SessionRunHook):
             try:
                 found.append(self._some(session, missing, random))
             except OutOfRangeError:
-                raise ValueError(
-                    explain(
-                        "the input ended before all centers were chosen",
-                        expected=f"at least num_clusters={wanted} points",
-                        received=f"{wanted - missing} centers from the whole input",
-                        hint="let input_fn repeat its data, or take fewer clusters",
-                    )
+                raise value_error(
+                    "the input ended before all centers were chosen",
+                    expected=f"at least num_clusters={wanted} points",
+                    received=f"{wanted - missing} centers from the whole input",
+                    hint="let input_fn repeat its data, or take fewer clusters",
                 ) from None
         return np.concatenate(found)
 
@@ -389,7 +385,7 @@ class KMeansClustering(Estimator):
             initial_clusters = np.asarray(initial_clusters, np.float32)
             num_clusters = len(initial_clusters)
         if num_clusters < 1:
-            raise ValueError(explain("num_clusters must be positive", received=num_clusters))
+            raise value_error("num_clusters must be positive", received=num_clusters)
         self._distance_metric = distance_metric
         settings = _Settings(
             int(num_clusters),

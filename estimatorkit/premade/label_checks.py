@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int32
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column import Features, NumericColumn, numeric_column
@@ -35,30 +35,23 @@ def checked_labels(labels: Any, logits: Tensor, dimension: int) -> Tensor:
         ValueError: there are none, or the shape is another.
     """
     if labels is None:
-        raise ValueError(
-            explain(
-                "You must provide a labels Tensor. Given: None",
-                hint="check that your data contains your label feature, and that input_fn returns "
-                "(features, labels)",
-            )
+        raise value_error(
+            "You must provide a labels Tensor. Given: None",
+            hint="check that your data contains your label feature, and that input_fn returns "
+            "(features, labels)",
         )
     if isinstance(labels, dict):
-        raise ValueError(
-            explain(
-                "labels must be one tensor for this head",
-                received=f"a dict with keys {sorted(labels)}",
-                hint="let input_fn return the labels themselves",
-            )
+        raise value_error(
+            "labels must be one tensor for this head",
+            received=f"a dict with keys {sorted(labels)}",
+            hint="let input_fn return the labels themselves",
         )
     if isinstance(labels, (SparseTensor, SparseTensorValue)):
-        raise ValueError(
-            explain(
-                "SparseTensor labels are not supported. Labels must be a Tensor of shape "
-                f"[D0, D1, ..., DN, {dimension}], e.g. [batch_size, {dimension}]",
-                received=labels,
-                hint=f"use sparse.to_dense in input_fn: each example must have {dimension} "
-                "value(s)",
-            )
+        raise value_error(
+            "SparseTensor labels are not supported. Labels must be a Tensor of shape "
+            f"[D0, D1, ..., DN, {dimension}], e.g. [batch_size, {dimension}]",
+            received=labels,
+            hint=f"use sparse.to_dense in input_fn: each example must have {dimension} value(s)",
         )
     tensor = convert_to_tensor(labels, name="labels")
     if None not in (tensor.shape.rank, logits.shape.rank):
@@ -66,17 +59,15 @@ def checked_labels(labels: Any, logits: Tensor, dimension: int) -> Tensor:
             tensor = array.expand_dims(tensor, -1)
         received = tensor.shape[-1] if tensor.shape.rank else None
         if tensor.shape.rank != logits.shape.rank or received not in (None, dimension):
-            raise ValueError(
-                explain(
-                    f"Mismatched label shape. Expected labels dimension={dimension}.  "
-                    f"Received {received}",
-                    expected=f"{logits.shape[:-1].concatenate([dimension])}"
-                    + (f" or {logits.shape[:-1]}" if dimension == 1 else ""),
-                    received=f"{tensor.name} {tensor.shape}",
-                    made_at=tensor.op.source,
-                    hint="if your classifier expects one-hot encoding label, check n_classes "
-                    "and the shape of your label; class indices have shape (batch,)",
-                )
+            raise value_error(
+                f"Mismatched label shape. Expected labels dimension={dimension}.  "
+                f"Received {received}",
+                expected=f"{logits.shape[:-1].concatenate([dimension])}"
+                + (f" or {logits.shape[:-1]}" if dimension == 1 else ""),
+                received=f"{tensor.name} {tensor.shape}",
+                made_at=tensor.op.source,
+                hint="if your classifier expects one-hot encoding label, check n_classes "
+                "and the shape of your label; class indices have shape (batch,)",
             )
     return tensor
 
@@ -214,13 +205,11 @@ def _one_each(
     what = f"weights shape must be {', '.join(named[:-1])} or {named[-1]}"
     ranks = (weights.shape.rank, logits.shape.rank)
     if None not in ranks and ranks[0] == ranks[1] and weights.shape[-1] not in (None, *last):
-        raise ValueError(
-            explain(
-                what,
-                expected=" or ".join(str(logits.shape[:-1].concatenate([each])) for each in last),
-                received=f"weight column {column.key!r}, {weights.shape}",
-                made_at=weights.op.source,
-                hint="give one weight an example",
-            )
+        raise value_error(
+            what,
+            expected=" or ".join(str(logits.shape[:-1].concatenate([each])) for each in last),
+            received=f"weight column {column.key!r}, {weights.shape}",
+            made_at=weights.op.source,
+            hint="give one weight an example",
         )
     return ensure_leading(weights, logits, last, what, "weights")

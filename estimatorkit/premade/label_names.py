@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import make
 from estimatorkit.core.dtypes import int64
-from estimatorkit.core.errors import InvalidArgumentError, did_you_mean, explain
+from estimatorkit.core.errors import InvalidArgumentError, did_you_mean, value_error
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.tables.class_names import all_class_names, class_names
@@ -51,26 +51,22 @@ def as_vocabulary(
                 f"Length of label_vocabulary must be n_classes ({n_classes}). "
                 f"Given: {len(label_vocabulary)}"
             )
-        raise ValueError(
-            explain(
-                f"{words}, label_vocabulary={list(label_vocabulary)[:_SHOWN]}",
-                hint=f"n_classes={len(label_vocabulary)}, or name every class once",
-            )
+        raise value_error(
+            f"{words}, label_vocabulary={list(label_vocabulary)[:_SHOWN]}",
+            hint=f"n_classes={len(label_vocabulary)}, or name every class once",
         )
     names = []
     for label in label_vocabulary:
         if not isinstance(label, (str, bytes)):
-            raise ValueError(
-                explain(
-                    "label_vocabulary should hold strings",
-                    received=f"{label!r} of type {type(label).__name__}",
-                    hint="leave it out where labels are the integers 0 to n_classes - 1",
-                )
+            raise value_error(
+                "label_vocabulary should hold strings",
+                received=f"{label!r} of type {type(label).__name__}",
+                hint="leave it out where labels are the integers 0 to n_classes - 1",
             )
         names.append(label.encode() if isinstance(label, str) else label)
     if len(set(names)) < len(names):
         twice = sorted({name.decode() for name in names if names.count(name) > 1})
-        raise ValueError(explain("label_vocabulary names a class twice", received=twice))
+        raise value_error("label_vocabulary names a class twice", received=twice)
     return tuple(names)
 
 

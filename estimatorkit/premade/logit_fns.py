@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.arguments import arguments_of
@@ -135,11 +135,9 @@ def call_logit_fn(
         isinstance(name, str) and isinstance(value, Tensor) for name, value in result.items()
     )
     if not by_head and not isinstance(result, Tensor):
-        raise ValueError(
-            explain(
-                "logit_fn should return a Tensor or a dictionary mapping strings to Tensors",
-                received=f"logit_fn returned: {result!r}"[:200],
-            )
+        raise value_error(
+            "logit_fn should return a Tensor or a dictionary mapping strings to Tensors",
+            received=f"logit_fn returned: {result!r}"[:200],
         )
     logits: Tensor | Mapping[str, Tensor] = result
     return logits

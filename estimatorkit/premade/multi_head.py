@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.serving.export_outputs import ExportOutput, PredictOutput
@@ -50,7 +50,7 @@ class MultiHead(Head):
                 raise ValueError(f"All given heads must have name specified. Given: {head}")
         names = [str(head.name) for head in heads]
         if len(set(names)) < len(names):
-            raise ValueError(explain("two heads have one name", received=names))
+            raise value_error("two heads have one name", received=names)
         self._heads = dict(zip(names, heads, strict=True))
         self._weights = tuple(head_weights or (1.0,) * len(heads))
 
@@ -104,15 +104,13 @@ class MultiHead(Head):
         last = tensor.shape[-1] if tensor.shape.rank else None
         dimensions = [head.logits_dimension for head in self._heads.values()]
         if last not in (None, sum(dimensions)):
-            raise ValueError(
-                explain(
-                    f"Could not split logits of shape {tensor.shape} among the heads with "
-                    f"individual logits dimensions: {dimensions}",
-                    expected=f"the last dimension {sum(dimensions)}",
-                    received=f"{tensor.name} {tensor.shape}",
-                    made_at=tensor.op.source,
-                    hint=f"let the last layer have units={sum(dimensions)}",
-                )
+            raise value_error(
+                f"Could not split logits of shape {tensor.shape} among the heads with "
+                f"individual logits dimensions: {dimensions}",
+                expected=f"the last dimension {sum(dimensions)}",
+                received=f"{tensor.name} {tensor.shape}",
+                made_at=tensor.op.source,
+                hint=f"let the last layer have units={sum(dimensions)}",
             )
         parts, start = {}, 0
         with get_default_graph().name_scope("split_logits"):
@@ -124,22 +122,18 @@ class MultiHead(Head):
     def _of_heads(self, what: str, given: Any) -> dict[str, Any]:
         """What is given for each head, by its name."""
         if not isinstance(given, Mapping):
-            raise ValueError(
-                explain(
-                    f"{what} must be a dict. Given: {given}",
-                    expected=f"a dict with the keys {list(self._heads)}",
-                    hint="let input_fn return (features, {head: labels, ...})",
-                )
+            raise value_error(
+                f"{what} must be a dict. Given: {given}",
+                expected=f"a dict with the keys {list(self._heads)}",
+                hint="let input_fn return (features, {head: labels, ...})",
             )
         missing = [name for name in self._heads if name not in given]
         if missing:
-            raise ValueError(
-                explain(
-                    f"{what} has missing values for head(s): {missing}",
-                    expected=f"the keys {list(self._heads)}",
-                    received=f"the keys {list(given)}",
-                    hint=did_you_mean(missing[0], [str(key) for key in given]),
-                )
+            raise value_error(
+                f"{what} has missing values for head(s): {missing}",
+                expected=f"the keys {list(self._heads)}",
+                received=f"the keys {list(given)}",
+                hint=did_you_mean(missing[0], [str(key) for key in given]),
             )
         return dict(given)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import make
 from estimatorkit.core.dtypes import float32, int64, string
-from estimatorkit.core.errors import InvalidArgumentError, did_you_mean, explain
+from estimatorkit.core.errors import InvalidArgumentError, did_you_mean, value_error
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
@@ -146,15 +146,13 @@ class MultiLabelHead(SingleHead):
         if isinstance(given, str):
             known = [each.decode() for each in self._vocabulary or ()]
             if given not in known:
-                raise ValueError(
-                    explain(
-                        f"{given!r} is not in list label_vocabulary, which "
-                        "classes_for_class_based_metrics must be of"
-                        if known
-                        else "label_vocabulary must be provided when "
-                        "classes_for_class_based_metrics are strings.",
-                        hint=did_you_mean(given, known) if known else None,
-                    )
+                raise value_error(
+                    f"{given!r} is not in list label_vocabulary, which "
+                    "classes_for_class_based_metrics must be of"
+                    if known
+                    else "label_vocabulary must be provided when "
+                    "classes_for_class_based_metrics are strings.",
+                    hint=did_you_mean(given, known) if known else None,
                 )
             return known.index(given)
         if not 0 <= given < self._logits_dimension:
@@ -181,14 +179,12 @@ class MultiLabelHead(SingleHead):
             )
         tensor = checked_labels(labels, logits, self._logits_dimension)
         if tensor.dtype is string:
-            raise ValueError(
-                explain(
-                    "Labels of several classes are 0 and 1, or a SparseTensor",
-                    expected=f"numbers {logits.shape}, or a SparseTensor of strings",
-                    received=f"{tensor.name} {tensor.shape} string",
-                    made_at=tensor.op.source,
-                    hint="strings.split(labels) gives a SparseTensor",
-                )
+            raise value_error(
+                "Labels of several classes are 0 and 1, or a SparseTensor",
+                expected=f"numbers {logits.shape}, or a SparseTensor of strings",
+                received=f"{tensor.name} {tensor.shape} string",
+                made_at=tensor.op.source,
+                hint="strings.split(labels) gives a SparseTensor",
             )
         if not tensor.dtype.is_bool:
             what = "labels must be an integer indicator Tensor with values in [0, 1]"
@@ -200,16 +196,14 @@ class MultiLabelHead(SingleHead):
         if labels.dtype is string and self._vocabulary is not None:
             ids = label_ids(ids, self._vocabulary)
         elif not labels.dtype.is_integer:
-            raise ValueError(
-                explain(
-                    f"Labels dtype should be integer. Instead got {labels.dtype}",
-                    expected=f"ids from 0 to {self._logits_dimension - 1}",
-                    received=f"a SparseTensor of {labels.dtype.name}",
-                    made_at=labels.op.source,
-                    hint="label_vocabulary=[...] names the classes of labels that are strings"
-                    if labels.dtype is string
-                    else None,
-                )
+            raise value_error(
+                f"Labels dtype should be integer. Instead got {labels.dtype}",
+                expected=f"ids from 0 to {self._logits_dimension - 1}",
+                received=f"a SparseTensor of {labels.dtype.name}",
+                made_at=labels.op.source,
+                hint="label_vocabulary=[...] names the classes of labels that are strings"
+                if labels.dtype is string
+                else None,
             )
         inputs = {
             "indices": labels.indices,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from estimatorkit.core import builtin_ops
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.estimator.estimator import Estimator
@@ -78,12 +78,10 @@ class Premade(Estimator):
         warm_start_from: Any = None,
     ) -> None:
         if not isinstance(head, Head):
-            raise ValueError(
-                explain(
-                    "head is no Head",
-                    expected="for example estimator.BinaryClassHead()",
-                    received=f"{head!r} of type {type(head).__name__}",
-                )
+            raise value_error(
+                "head is no Head",
+                expected="for example estimator.BinaryClassHead()",
+                received=f"{head!r} of type {type(head).__name__}",
             )
         self.parts = tuple(parts)
         super().__init__(

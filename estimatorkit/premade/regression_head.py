@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from estimatorkit.core.dtypes import float32, string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.serving.export_outputs import (
     ExportOutput,
@@ -82,13 +82,11 @@ class RegressionHead(SingleHead):
     def _targets(self, labels: Any, logits: Tensor) -> Tensor:
         tensor = checked_labels(labels, logits, self._logits_dimension)
         if tensor.dtype is string:
-            raise ValueError(
-                explain(
-                    "Labels of a regression must be numbers",
-                    received=f"{tensor.name} {tensor.shape} string",
-                    made_at=tensor.op.source,
-                    hint="convert them in input_fn, or use a classifier with label_vocabulary",
-                )
+            raise value_error(
+                "Labels of a regression must be numbers",
+                received=f"{tensor.name} {tensor.shape} string",
+                made_at=tensor.op.source,
+                hint="convert them in input_fn, or use a classifier with label_vocabulary",
             )
         if tensor.dtype.is_floating:
             check_finite_labels(tensor)

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.log import logger
 from estimatorkit.core.tensor import Tensor
@@ -47,13 +47,11 @@ def _cell_of(cell_type: CellType, units: int) -> Any:
     known = isinstance(cell_type, str) and cell_type in _LAYERS
     kind: Any = getattr(layers, f"{_LAYERS[str(cell_type)]}Cell") if known else cell_type
     if not callable(kind):
-        raise ValueError(
-            explain(
-                "`cell_type` should be a class producing a RNN cell, or a string specifying the "
-                f"cell type. Supported strings are: {list(_LAYERS)}.",
-                received=repr(cell_type),
-                hint=did_you_mean(str(cell_type), _LAYERS),
-            )
+        raise value_error(
+            "`cell_type` should be a class producing a RNN cell, or a string specifying the "
+            f"cell type. Supported strings are: {list(_LAYERS)}.",
+            received=repr(cell_type),
+            hint=did_you_mean(str(cell_type), _LAYERS),
         )
     return kind(units=units)
 
@@ -133,12 +131,10 @@ class RNNEstimator(Premade):
         if rnn_cell_fn is None:
             for width in (units,) if isinstance(units, int) else units or (0,):
                 if isinstance(width, bool) or not isinstance(width, int) or width < 1:
-                    raise ValueError(
-                        explain(
-                            "units must be a positive int or a list of such, one a layer",
-                            expected="for example [32, 16], or rnn_cell_fn",
-                            received=repr(units),
-                        )
+                    raise value_error(
+                        "units must be a positive int or a list of such, one a layer",
+                        expected="for example [32, 16], or rnn_cell_fn",
+                        received=repr(units),
                     )
             _cell_of("simple_rnn" if cell_type == _DEFAULT else cell_type, 1)
 

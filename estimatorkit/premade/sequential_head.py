@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import float32, int32, string
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.serving.export_outputs import ExportOutput
@@ -59,12 +59,10 @@ class SequentialHeadWrapper(Head):
             if not isinstance(key, str):
                 raise TypeError(f"Column must a string. Given type: {type(key)}.")
         if not isinstance(static_head, SingleHead):
-            raise ValueError(
-                explain(
-                    "`MultiHead` is not supported with `SequentialHeadWrapper`.",
-                    expected="a head of one task",
-                    received=type(static_head).__name__,
-                )
+            raise value_error(
+                "`MultiHead` is not supported with `SequentialHeadWrapper`.",
+                expected="a head of one task",
+                received=type(static_head).__name__,
             )
         self._head = static_head
         self._mask_key = sequence_length_mask
@@ -193,13 +191,11 @@ def _in_rows(values: Any, mask: Tensor) -> Tensor:
     tensor = convert_to_tensor(values)
     rank = tensor.shape.rank
     if rank is None or rank < 2:
-        raise ValueError(
-            explain(
-                f"Input tensor expected to have at least 2 dimensions, got {rank} instead.",
-                expected="(batch, steps) or (batch, steps, n)",
-                received=f"{tensor.name} {tensor.shape}",
-                made_at=tensor.op.source,
-            )
+        raise value_error(
+            f"Input tensor expected to have at least 2 dimensions, got {rank} instead.",
+            expected="(batch, steps) or (batch, steps, n)",
+            received=f"{tensor.name} {tensor.shape}",
+            made_at=tensor.op.source,
         )
     last = 1 if rank == 2 else tensor.shape[2]
     return array.reshape(tensor, [-1, -1 if last is None else last])

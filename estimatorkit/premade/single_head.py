@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers import losses, metrics
@@ -133,12 +133,10 @@ class SingleHead(Head):
         """
         for key in keys or ():
             if key not in self.prediction_keys:
-                raise ValueError(
-                    explain(
-                        f"Prediction key must be in PredictionKeys, given: {key}",
-                        expected=f"some of {self.prediction_keys}",
-                        hint=did_you_mean(key, self.prediction_keys),
-                    )
+                raise value_error(
+                    f"Prediction key must be in PredictionKeys, given: {key}",
+                    expected=f"some of {self.prediction_keys}",
+                    hint=did_you_mean(key, self.prediction_keys),
                 )
         checked = self._checked_logits(logits)
         with get_default_graph().name_scope("predictions"):
@@ -150,14 +148,12 @@ class SingleHead(Head):
         if rank is not None and (
             rank < 2 or tensor.shape[-1] not in (None, self._logits_dimension)
         ):
-            raise ValueError(
-                explain(
-                    f"logits shape must be [D0, D1, ... DN, logits_dimension], got {tensor.shape}",
-                    expected=f"(batch, ..., {self._logits_dimension})",
-                    received=f"{tensor.name} {tensor.shape}",
-                    made_at=tensor.op.source,
-                    hint=f"let the last layer have units={self._logits_dimension}",
-                )
+            raise value_error(
+                f"logits shape must be [D0, D1, ... DN, logits_dimension], got {tensor.shape}",
+                expected=f"(batch, ..., {self._logits_dimension})",
+                received=f"{tensor.name} {tensor.shape}",
+                made_at=tensor.op.source,
+                hint=f"let the last layer have units={self._logits_dimension}",
             )
         if rank is not None and tensor.shape[-1] is not None:
             return tensor

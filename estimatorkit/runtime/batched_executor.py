@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from estimatorkit.core import registry
 from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.dtypes import resource
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.function_graph import FunctionGraph, GraphFunction, as_output
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import expand
@@ -61,13 +61,11 @@ def trace(
     traced = GraphFunction(graph, inputs, outputs, returned)
     if traced.updated:
         changed = traced.inputs[traced.updated[0]].op.name
-        raise ValueError(
-            explain(
-                "a function given to a dataset changes a variable",
-                expected="a function of the element; variables may be read",
-                received=f"an assignment to {changed!r}",
-                hint="assign after iterator.get_next()",
-            )
+        raise value_error(
+            "a function given to a dataset changes a variable",
+            expected="a function of the element; variables may be read",
+            received=f"an assignment to {changed!r}",
+            hint="assign after iterator.get_next()",
         )
     return traced
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from estimatorkit.core import gradients, registry
 from estimatorkit.core.dtypes import DType, resource, uint32
-from estimatorkit.core.errors import InvalidArgumentError, OpError, explain
+from estimatorkit.core.errors import InvalidArgumentError, OpError, value_error
 from estimatorkit.core.function_graph import GraphFunction
 from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Operation, Tensor
@@ -361,11 +361,9 @@ def trace_segment(segment: Segment, unknown: int = 1) -> jax.stages.Traced:
         raise ValueError(f"a host segment is not compiled: {segment.ops[-1].name}")
     if segment.static_inputs:
         names = ", ".join(tensor.name for tensor in segment.static_inputs)
-        raise ValueError(
-            explain(
-                f"the XLA call of {segment.ops[-1].name} is compiled for the values of {names}",
-                hint="feed shapes and axes as constants to see its code",
-            )
+        raise value_error(
+            f"the XLA call of {segment.ops[-1].name} is compiled for the values of {names}",
+            hint="feed shapes and axes as constants to see its code",
         )
 
     def spec(dtype: DType, shape: TensorShape) -> jax.ShapeDtypeStruct:

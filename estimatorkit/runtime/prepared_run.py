@@ -12,7 +12,7 @@ from estimatorkit.core import nest
 from estimatorkit.core.composite import is_composite
 from estimatorkit.core.conversion import as_array
 from estimatorkit.core.dtypes import resource, string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import explain, type_error, value_error
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor, as_operation
@@ -243,12 +243,10 @@ class _FeedKey:
                 converted.append(own[0](each))
                 continue
             if not isinstance(each, tuple) or len(each) < len(own):
-                raise TypeError(
-                    explain(
-                        "a sparse value is fed as its parts",
-                        expected="SparseTensorValue(indices, values, dense_shape) or such a tuple",
-                        received=repr(each)[:200],
-                    )
+                raise type_error(
+                    "a sparse value is fed as its parts",
+                    expected="SparseTensorValue(indices, values, dense_shape) or such a tuple",
+                    received=repr(each)[:200],
                 )
             converted.extend(convert(part) for convert, part in zip(own, each, strict=False))
 
@@ -270,12 +268,10 @@ class _FeedConverter:
         )
         if array.shape != self._seen:
             if not self._tensor.shape.is_compatible_with(array.shape):
-                raise ValueError(
-                    explain(
-                        f"Cannot feed value of shape {array.shape} for Tensor "
-                        f"{self._tensor.name!r}, which has shape {str(self._tensor.shape)!r}",
-                        made_at=self._tensor.op.source,
-                    )
+                raise value_error(
+                    f"Cannot feed value of shape {array.shape} for Tensor "
+                    f"{self._tensor.name!r}, which has shape {str(self._tensor.shape)!r}",
+                    made_at=self._tensor.op.source,
                 )
             self._seen = array.shape
         return array

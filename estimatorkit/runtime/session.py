@@ -18,7 +18,7 @@ import numpy as np
 from estimatorkit.core import late_bound
 from estimatorkit.core.conversion import as_array
 from estimatorkit.core.default_session import default_session, get_default_session
-from estimatorkit.core.errors import CancelledError, InvalidArgumentError, explain
+from estimatorkit.core.errors import CancelledError, InvalidArgumentError, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.runtime.cancellation import park_daemon_threads, watch
 from estimatorkit.runtime.executor import RunPlan
@@ -361,13 +361,11 @@ class Session:
         """
         array = as_array(value, variable.dtype)
         if not variable.shape.is_compatible_with(array.shape):
-            raise ValueError(
-                explain(
-                    f"the value does not fit variable {variable.op.name}",
-                    expected=f"shape {variable.shape}",
-                    received=f"shape {array.shape}",
-                    made_at=variable.op.source,
-                )
+            raise value_error(
+                f"the value does not fit variable {variable.op.name}",
+                expected=f"shape {variable.shape}",
+                received=f"shape {array.shape}",
+                made_at=variable.op.source,
             )
         # A copy of its own: donation must not reach into the caller's array.
         self.state.put(variable.op.name, np.array(array))

@@ -12,7 +12,7 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error
 from estimatorkit.runtime.placement import Placer, set_cpu_devices
 
 _logger = logging.getLogger("estimatorkit")
@@ -53,11 +53,9 @@ def read_config(config: Any) -> SessionOptions:
     from estimatorkit.runtime.protos import ConfigProto, OptimizerOptions
 
     if not isinstance(config, ConfigProto):
-        raise TypeError(
-            explain(
-                f'Argument `config` must be a tf.ConfigProto, but got "{type(config).__name__}"',
-                expected="ConfigProto or None",
-            )
+        raise type_error(
+            f'Argument `config` must be a tf.ConfigProto, but got "{type(config).__name__}"',
+            expected="ConfigProto or None",
         )
     if config.device_count.get("CPU", 0) > 1:
         set_cpu_devices(config.device_count["CPU"])

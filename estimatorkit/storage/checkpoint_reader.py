@@ -15,7 +15,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import DType, as_dtype
-from estimatorkit.core.errors import NotFoundError, explain
+from estimatorkit.core.errors import NotFoundError, value_error
 from estimatorkit.storage import tensorflow_checkpoint
 from estimatorkit.storage.checkpoint import (
     AnyPath,
@@ -97,12 +97,10 @@ def load_checkpoint(ckpt_dir_or_file: AnyPath) -> CheckpointReader:
     try:
         path = locate_checkpoint(ckpt_dir_or_file)
     except NotFoundError as error:
-        raise ValueError(
-            explain(
-                "Couldn't find 'checkpoint' file or checkpoints in given directory "
-                f"{os.fspath(ckpt_dir_or_file)}",
-                hint="train first, or check the path",
-            )
+        raise value_error(
+            "Couldn't find 'checkpoint' file or checkpoints in given directory "
+            f"{os.fspath(ckpt_dir_or_file)}",
+            hint="train first, or check the path",
         ) from error
     return CheckpointReader(path)
 

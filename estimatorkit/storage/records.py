@@ -19,7 +19,12 @@ from typing import IO, Any
 import google_crc32c
 import numpy as np
 
-from estimatorkit.core.errors import DataLossError, FailedPreconditionError, explain
+from estimatorkit.core.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    type_error,
+    value_error,
+)
 from estimatorkit.storage.filesystem import AnyPath, file_errors, open_file
 from estimatorkit.storage.wire import masked
 
@@ -94,12 +99,10 @@ class TFRecordOptions:
             return options or ""
         if options in _NAMES:
             return _NAMES[options]
-        raise ValueError(
-            explain(
-                f"Not a valid compression_type: {options!r}",
-                expected="'GZIP', 'ZLIB', '' or None",
-                received=repr(options),
-            )
+        raise value_error(
+            f"Not a valid compression_type: {options!r}",
+            expected="'GZIP', 'ZLIB', '' or None",
+            received=repr(options),
         )
 
 
@@ -155,12 +158,10 @@ class TFRecordWriter:
         if isinstance(record, str):
             record = record.encode()
         if not isinstance(record, (bytes, bytearray, memoryview)):
-            raise TypeError(
-                explain(
-                    "a record is bytes",
-                    expected="bytes, such as example.SerializeToString()",
-                    received=type(record).__name__,
-                )
+            raise type_error(
+                "a record is bytes",
+                expected="bytes, such as example.SerializeToString()",
+                received=type(record).__name__,
             )
         data = bytes(record)
         length = struct.pack("<Q", len(data))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import ALL, DType, as_dtype
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.shapes import TensorShape, as_shape
 
 _MOST_REPEATED = 1 << 27
@@ -25,13 +25,9 @@ def dtype_of(enum: int) -> DType:
     """
     found = _BY_ENUM.get(enum - 100 if enum > 100 else enum)
     if found is None:
-        raise ValueError(
-            explain(
-                f"DataType {enum} does not exist here",
-                expected=", ".join(
-                    f"{dtype.as_datatype_enum} {name}" for name, dtype in ALL.items()
-                ),
-            )
+        raise value_error(
+            f"DataType {enum} does not exist here",
+            expected=", ".join(f"{dtype.as_datatype_enum} {name}" for name, dtype in ALL.items()),
         )
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from estimatorkit.core.dtypes import int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import explain, type_error, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Tensor
@@ -52,12 +52,10 @@ def assert_global_step(global_step_tensor: Any) -> None:
     elif step.shape.rank not in (0, None):
         problem = f'Existing "global_step" is not scalar: {step.shape}'
     if problem is not None:
-        raise TypeError(
-            explain(
-                problem,
-                made_at=getattr(getattr(step, "op", None), "source", None),
-                hint="tf.Variable(0, name='global_step'), or get_or_create_global_step()",
-            )
+        raise type_error(
+            problem,
+            made_at=getattr(getattr(step, "op", None), "source", None),
+            hint="tf.Variable(0, name='global_step'), or get_or_create_global_step()",
         )
 
 
@@ -100,12 +98,10 @@ def increment_global_step(increment: Any, graph: Graph | None = None) -> Tensor:
     graph = graph or get_default_graph()
     step = get_global_step(graph)
     if step is None:
-        raise ValueError(
-            explain(
-                "Global step tensor should be created by tf.train.get_or_create_global_step "
-                "before it is incremented.",
-                hint="call tf.train.get_or_create_global_step() when the graph is built",
-            )
+        raise value_error(
+            "Global step tensor should be created by tf.train.get_or_create_global_step "
+            "before it is incremented.",
+            hint="call tf.train.get_or_create_global_step() when the graph is built",
         )
     with graph.as_default(), graph.name_scope(None):
         moved: Tensor = step.assign_add(increment)

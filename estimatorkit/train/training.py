@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import FailedPreconditionError, OutOfRangeError, explain
+from estimatorkit.core.errors import FailedPreconditionError, OutOfRangeError, value_error
 from estimatorkit.core.log import logger
 from estimatorkit.core.registry import Role, role_of, takes_element
 from estimatorkit.core.tensor import Operation, Tensor
@@ -335,14 +335,12 @@ def empty_input(what: str) -> ValueError:
     Args:
         what: whose input, for example 'training'.
     """
-    return ValueError(
-        explain(
-            f"the {what} input has no elements",
-            expected="at least one batch",
-            received="an empty dataset",
-            hint="look at input_fn: an empty file, a filter that keeps nothing, skip() past the "
-            "end, a batch with drop_remainder larger than the data?",
-        )
+    return value_error(
+        f"the {what} input has no elements",
+        expected="at least one batch",
+        received="an empty dataset",
+        hint="look at input_fn: an empty file, a filter that keeps nothing, skip() past the "
+        "end, a batch with drop_remainder larger than the data?",
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int32, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import control_dependencies, name_scope
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -265,11 +265,9 @@ def stratified_sample(
             initial = convert_to_tensor(init_probs, float32)
         initial, target = (_checked_shares(each) for each in (initial, target))
         if initial.shape.num_elements() != target.shape.num_elements():
-            raise ValueError(
-                explain(
-                    "Probability parameters must have the same length",
-                    received=f"{initial.shape} and {target.shape}",
-                )
+            raise value_error(
+                "Probability parameters must have the same length",
+                received=f"{initial.shape} and {target.shape}",
             )
         given, classes = _checked_examples(given, classes, target.shape.num_elements() or 0)
         possible = Assert(

@@ -12,7 +12,7 @@ from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, float32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.layers.engine.base import snake_case
@@ -128,8 +128,8 @@ class _CudnnRNN:
             ("dtype", as_dtype(dtype).name, ("float16", "float32", "float64")),
         ):
             if given not in allowed:
-                raise ValueError(
-                    explain(f"Invalid {what}", expected=f"one of {allowed}", received=repr(given))
+                raise value_error(
+                    f"Invalid {what}", expected=f"one of {allowed}", received=repr(given)
                 )
         self.num_layers, self.num_units, self.direction = num_layers, num_units, direction
         self.input_mode, self.dtype, self.name = input_mode, as_dtype(dtype).name, name

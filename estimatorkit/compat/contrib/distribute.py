@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from estimatorkit.core.errors import UnimplementedError, explain
+from estimatorkit.core.errors import UnimplementedError, value_error
 from estimatorkit.distribute.cluster_task import ClusterTask
 from estimatorkit.distribute.replicas.strategies import (
     Strategy,
@@ -68,12 +68,10 @@ def run_standard_tensorflow_server(session_config: Any = None) -> Server:
     """
     task = ClusterTask.of_environment()
     if task.is_alone:
-        raise ValueError(
-            explain(
-                "a server needs a cluster",
-                expected="TF_CONFIG with a cluster of several tasks",
-                received=f"{task.cluster}",
-            )
+        raise value_error(
+            "a server needs a cluster",
+            expected="TF_CONFIG with a cluster of several tasks",
+            received=f"{task.cluster}",
         )
     return Server(task.cluster, task.type, task.index, config=session_config)
 

@@ -12,7 +12,7 @@ from estimatorkit.compat.contrib.layer_utils import collect_named_outputs
 from estimatorkit.compat.contrib.variables import model_variable
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_collection, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Tensor
@@ -158,9 +158,7 @@ def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: str | None = 
     with get_default_graph().name_scope(scope or "UnitNorm"):
         x = convert_to_tensor(inputs)
         if x.shape.rank is None or not 0 <= dim < x.shape.rank:
-            raise ValueError(
-                explain("dim must be positive but smaller than the input rank", received=dim)
-            )
+            raise value_error("dim must be positive but smaller than the input rank", received=dim)
         return x / sqrt(epsilon + reduce_sum(square(x), dim, keepdims=True))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import output
 from estimatorkit.core.tensor import Tensor
@@ -82,12 +82,10 @@ def transform(
             )
         kind = interpolation.upper()
         if kind not in ("NEAREST", "BILINEAR"):
-            raise ValueError(
-                explain(
-                    "transform: no such interpolation",
-                    expected="'NEAREST' or 'BILINEAR'",
-                    received=repr(interpolation),
-                )
+            raise value_error(
+                "transform: no such interpolation",
+                expected="'NEAREST' or 'BILINEAR'",
+                received=repr(interpolation),
             )
         inputs = [batch, _rows(transforms, "transforms", (1, 2)), wanted]
         found = output("ImageProjectiveTransformV2", inputs, {"interpolation": kind})

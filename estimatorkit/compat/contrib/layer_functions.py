@@ -19,7 +19,7 @@ from estimatorkit.compat.arguments import signature_of
 from estimatorkit.compat.contrib.layer_utils import collect_named_outputs
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.shapes import TensorShape
@@ -69,12 +69,10 @@ def _loss(regularizer: Callable[[Any], Any], scope: str, weights: Any) -> Any:
 
 def _channels_first(data_format: Any) -> bool:
     if data_format not in (None, "NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW"):
-        raise ValueError(
-            explain(
-                "data_format has to be either NCHW or NHWC.",
-                expected="one of these, or their like for other ranks",
-                received=data_format,
-            )
+        raise value_error(
+            "data_format has to be either NCHW or NHWC.",
+            expected="one of these, or their like for other ranks",
+            received=data_format,
         )
     return is_channels_first(data_format)
 
@@ -419,7 +417,7 @@ def batch_norm(
         ("zero_debias_moving_mean", zero_debias_moving_mean),
     ):
         if value:
-            raise ValueError(explain(f"batch_norm: {refused} is not supported"))
+            raise value_error(f"batch_norm: {refused} is not supported")
     initial, losses = param_initializers or {}, param_regularizers or {}
     chosen = {f"{name}_initializer": initial[name] for name in _BATCH_NORM_NAMES if name in initial}
     chosen |= {f"{name}_regularizer": losses[name] for name in ("beta", "gamma") if name in losses}
@@ -496,10 +494,8 @@ def layer_norm(
         dims = require_rank(x).as_list()
         shape = dims[begin_params_axis:]
         if None in shape:
-            raise ValueError(
-                explain(
-                    f"Shape of the last dimensions of {x.name} must be known", received=str(x.shape)
-                )
+            raise value_error(
+                f"Shape of the last dimensions of {x.name} must be known", received=str(x.shape)
             )
         make: dict[str, Any] = {"shape": shape, "dtype": x.dtype, "trainable": trainable}
         beta = get_variable("beta", initializer=Zeros(), **make) if center else None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from estimatorkit.compat.contrib.learn_estimators import Learner, as_receiver_fn, with_metrics
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.evaluation.continuous_evaluation import SpecEvaluator
 from estimatorkit.estimator.run_config import RunConfig as EstimatorRunConfig
@@ -122,11 +122,9 @@ class Experiment:
             estimator = with_metrics(estimator.core, eval_metrics)
             eval_metrics = None
         if not isinstance(estimator, Estimator):
-            raise ValueError(
-                explain(
-                    "`estimator` must implement `tf.estimator.Estimator`",
-                    received=type(estimator).__name__,
-                )
+            raise value_error(
+                "`estimator` must implement `tf.estimator.Estimator`",
+                received=type(estimator).__name__,
             )
         if eval_metrics is not None:
             raise ValueError(
@@ -182,11 +180,9 @@ class Experiment:
         strategies = [given] if isinstance(given, Exporter) else list(given)
         for strategy in strategies:
             if not isinstance(strategy, Exporter):
-                raise ValueError(
-                    explain(
-                        "export_strategies must be made by make_export_strategy, or be Exporters",
-                        received=type(strategy).__name__,
-                    )
+                raise value_error(
+                    "export_strategies must be made by make_export_strategy, or be Exporters",
+                    received=type(strategy).__name__,
                 )
         old = list(self._eval_spec.exporters)
         self._eval_spec = self._eval_spec._replace(exporters=tuple(strategies))
@@ -288,12 +284,10 @@ def run(
         )
     name = schedule or "train_and_evaluate"
     if name not in _SCHEDULES:
-        raise ValueError(
-            explain(
-                f"Schedule references non-existent task {name}",
-                expected=f"one of {', '.join(_SCHEDULES)}",
-                hint=did_you_mean(name, _SCHEDULES),
-            )
+        raise value_error(
+            f"Schedule references non-existent task {name}",
+            expected=f"one of {', '.join(_SCHEDULES)}",
+            hint=did_you_mean(name, _SCHEDULES),
         )
     return getattr(experiment, name)()
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.arguments import arguments_of
 from estimatorkit.estimator.estimator import Estimator as CoreEstimator
@@ -109,12 +109,10 @@ class MetricSpec:
         if key is None and len(values) == 1:
             return next(iter(values.values()))
         if key is None or key not in values:
-            raise ValueError(
-                explain(
-                    f"MetricSpec without a {what}_key that is there",
-                    expected=f"one of {', '.join(values)}",
-                    received=repr(key),
-                )
+            raise value_error(
+                f"MetricSpec without a {what}_key that is there",
+                expected=f"one of {', '.join(values)}",
+                received=repr(key),
             )
         return values[key]
 

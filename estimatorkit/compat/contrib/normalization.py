@@ -10,7 +10,7 @@ from estimatorkit.compat.contrib.layer_functions import custom_getter, require_r
 from estimatorkit.compat.contrib.layer_utils import collect_named_outputs
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array
 from estimatorkit.ops.array.joining import concat, stack
@@ -24,9 +24,7 @@ from estimatorkit.ops.variables.variable_scope import get_variable, variable_sco
 
 def _channels_first(data_format: str) -> bool:
     if data_format not in ("NCHW", "NHWC"):
-        raise ValueError(
-            explain("data_format has to be either NCHW or NHWC.", received=data_format)
-        )
+        raise value_error("data_format has to be either NCHW or NHWC.", received=data_format)
     return is_channels_first(data_format)
 
 
@@ -145,7 +143,7 @@ def group_norm(
     rank = len(require_rank(x))
     dims = x.shape.as_list()
     if not all(-rank <= each < rank for each in (channels_axis, *reduction_axes)):
-        raise ValueError(explain("Axis is out of bounds.", expected=f"in [-{rank}, {rank})"))
+        raise value_error("Axis is out of bounds.", expected=f"in [-{rank}, {rank})")
     axis = channels_axis % rank
     reduced = [each % rank for each in reduction_axes]
     channels = dims[axis]

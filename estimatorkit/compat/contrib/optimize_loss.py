@@ -7,7 +7,7 @@ from typing import Any
 
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_collection, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.variables import Variable
@@ -135,8 +135,8 @@ def _learning_rate(given: Any) -> Any:
     if given is None or hasattr(given, "op"):
         return given
     if isinstance(given, bool) or not isinstance(given, (int, float)) or given < 0:
-        raise ValueError(
-            explain("Invalid learning_rate", expected="a number from 0 on", received=repr(given))
+        raise value_error(
+            "Invalid learning_rate", expected="a number from 0 on", received=repr(given)
         )
     return get_variable("learning_rate", [], trainable=False, initializer=Constant(float(given)))
 
@@ -155,12 +155,10 @@ def _optimizer(given: Any, rate: Any) -> Optimizer:
     if not isinstance(given, Optimizer) and callable(given):
         made = given() if rate is None else given(rate)
     if not isinstance(made, Optimizer):
-        raise ValueError(
-            explain(
-                "Unrecognized optimizer",
-                expected="a name, an optimizer, its class, or a function that makes one",
-                received=repr(given),
-            )
+        raise value_error(
+            "Unrecognized optimizer",
+            expected="a name, an optimizer, its class, or a function that makes one",
+            received=repr(given),
         )
     return made
 

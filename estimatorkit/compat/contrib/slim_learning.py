@@ -14,7 +14,7 @@ from estimatorkit.compat.contrib.training import (
     multiply_gradients,
 )
 from estimatorkit.core.conversion import constant
-from estimatorkit.core.errors import OutOfRangeError, explain
+from estimatorkit.core.errors import OutOfRangeError, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.log import logger
 from estimatorkit.ops.math import elementwise
@@ -185,12 +185,10 @@ def train(
     if number_of_steps is not None and number_of_steps <= 0:
         raise ValueError("`number_of_steps` must be either None or a positive number.")
     if sync_optimizer is not None:
-        raise ValueError(
-            explain(
-                "slim.learning.train: sync_optimizer is not supported",
-                expected="a MonitoredTrainingSession with sync_optimizer.make_session_run_hook()",
-                received=repr(sync_optimizer),
-            )
+        raise value_error(
+            "slim.learning.train: sync_optimizer is not supported",
+            expected="a MonitoredTrainingSession with sync_optimizer.make_session_run_hook()",
+            received=repr(sync_optimizer),
         )
     with (graph or get_default_graph()).as_default() as current:
         step = get_or_create_global_step() if global_step is None else global_step

@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from estimatorkit.core.dtypes import float32, string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import name_scope
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.files.summary import scalar
@@ -78,7 +78,7 @@ class DataProvider:
         for item in items:
             if item not in self._tensors:
                 known = ", ".join(self._tensors)
-                raise ValueError(explain(f"Item [{item}] is invalid", expected=f"one of {known}"))
+                raise value_error(f"Item [{item}] is invalid", expected=f"one of {known}")
         return [self._tensors[item] for item in items]
 
     def list_items(self) -> list[str]:

@@ -10,7 +10,7 @@ from estimatorkit.core import builtin_ops, nest
 from estimatorkit.core.builtin_ops import group
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import control_dependencies, get_collection, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.indexed_slices import IndexedSlices
@@ -82,7 +82,7 @@ def create_train_op(
             loss = builtin_ops.identity(loss)
     variables = trainable_variables() if variables_to_train is None else list(variables_to_train)
     if not variables:
-        raise ValueError(explain("create_train_op: there are no variables to train"))
+        raise value_error("create_train_op: there are no variables to train")
     pairs = optimizer.compute_gradients(loss, variables)
     if transform_grads_fn is not None:
         pairs = transform_grads_fn(pairs)

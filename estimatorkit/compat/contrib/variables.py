@@ -14,7 +14,7 @@ from estimatorkit.compat.arg_scope import add_arg_scope
 from estimatorkit.core.builtin_ops import group, placeholder
 from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.dtypes import float32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_collection, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import logger
@@ -320,13 +320,11 @@ def assign_from_checkpoint(
         value = read[name]
         if not target.shape.is_compatible_with(value.shape):
             if target.shape.num_elements() != value.size:
-                raise ValueError(
-                    explain(
-                        f"Total size of new array must be unchanged for {name}",
-                        expected=str(target.shape),
-                        received=str(list(value.shape)),
-                        made_at=target.op.source,
-                    )
+                raise value_error(
+                    f"Total size of new array must be unchanged for {name}",
+                    expected=str(target.shape),
+                    received=str(list(value.shape)),
+                    made_at=target.op.source,
                 )
             value = value.reshape(target.shape.as_list())
         fed = placeholder(target.dtype.base_dtype, value.shape)
@@ -366,13 +364,11 @@ def _found_in(model_path: str, var_list: Any, ignore_missing: bool) -> dict[str,
     there = {name for name, _ in list_variables(model_path)}
     missing = [name for name in named if name not in there]
     if missing and not ignore_missing:
-        raise ValueError(
-            explain(
-                f"Checkpoint is missing variable [{missing[0]}]",
-                expected=", ".join(sorted(there)[:10]),
-                received=", ".join(missing),
-                hint="ignore_missing_vars=True leaves such variables as they are",
-            )
+        raise value_error(
+            f"Checkpoint is missing variable [{missing[0]}]",
+            expected=", ".join(sorted(there)[:10]),
+            received=", ".join(missing),
+            hint="ignore_missing_vars=True leaves such variables as they are",
         )
     for name in missing:
         logger.warning("Variable %s missing in checkpoint %s", name, model_path)

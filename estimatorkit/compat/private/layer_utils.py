@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.layers.engine.configured import as_window, image_data_format
 
 _LAYOUTS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
@@ -14,9 +14,7 @@ def _choice(value: Any, name: str, *allowed: str) -> str:
     given = str(value).lower()
     if given not in allowed:
         quoted = ", ".join(f'"{each}"' for each in allowed)
-        raise ValueError(
-            explain(f"The `{name}` argument must be one of {quoted}", received=repr(value))
-        )
+        raise value_error(f"The `{name}` argument must be one of {quoted}", received=repr(value))
     return given
 
 
@@ -67,9 +65,7 @@ def convert_data_format(data_format: str, ndim: int) -> str:
         ValueError: it is another format or rank.
     """
     if ndim - 2 not in _LAYOUTS:
-        raise ValueError(
-            explain("Input rank not supported", expected="3, 4 or 5", received=str(ndim))
-        )
+        raise value_error("Input rank not supported", expected="3, 4 or 5", received=str(ndim))
     given = _choice(data_format, "data_format", "channels_last", "channels_first")
     return _LAYOUTS[ndim - 2][given == "channels_first"]
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import Graph
 from estimatorkit.interop.graph_util import (
     convert_variables_to_constants,
@@ -67,11 +67,9 @@ def freeze_graph(
     chosen = (_listed(variable_names_whitelist) or None, _listed(variable_names_blacklist))
     if input_saved_model_dir is None and input_meta_graph is None:
         if initializer_nodes:
-            raise ValueError(
-                explain(
-                    "freeze_graph: initializer_nodes need a session",
-                    hint="give the graph as input_meta_graph, the file that ends in .meta",
-                )
+            raise value_error(
+                "freeze_graph: initializer_nodes need a session",
+                hint="give the graph as input_meta_graph, the file that ends in .meta",
             )
         from estimatorkit.storage.checkpoint_reader import CheckpointReader
 

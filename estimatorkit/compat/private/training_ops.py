@@ -13,7 +13,7 @@ from estimatorkit.compat.arguments import signature_of
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import float32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.train.optimizers import contrib_rules
@@ -51,7 +51,7 @@ def _function(
         bound.apply_defaults()
         values = bound.arguments
         if not values.get("update_slots", True):
-            raise ValueError(explain("update_slots=False is not supported: slots are updated"))
+            raise value_error("update_slots=False is not supported: slots are updated")
         chosen = nesterov if nesterov is not None and values["use_nesterov"] else rule
         with get_default_graph().name_scope(values["name"]):
             handles = [getattr(values[name], "handle", values[name]) for name in state]

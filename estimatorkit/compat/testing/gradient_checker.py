@@ -13,7 +13,7 @@ from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import as_dtype
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.gradients import gradients
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.tensor import Tensor
@@ -92,12 +92,10 @@ def _both(
 ) -> Jacobians:
     for name, tensor in (("x", x), ("y", y)):
         if as_dtype(tensor.dtype).name not in _DTYPES:
-            raise TypeError(
-                explain(
-                    f"compute_gradient: {name} must be floats or complex numbers",
-                    expected=", ".join(_DTYPES),
-                    received=str(tensor.dtype),
-                )
+            raise type_error(
+                f"compute_gradient: {name} must be floats or complex numbers",
+                expected=", ".join(_DTYPES),
+                received=str(tensor.dtype),
             )
     at = _start(x, x_shape, x_init_value)
     feeds = dict(extra or {})
@@ -112,12 +110,10 @@ def _start(x: Any, x_shape: Any, value: Any) -> NDArray[Any]:
         return np.asarray(drawn[0] + (1j * drawn[1] if np.iscomplexobj(dtype.type()) else 0), dtype)
     found = np.array(value, dtype)
     if found.shape != tuple(x_shape):
-        raise ValueError(
-            explain(
-                "x_init_value has another shape than x_shape",
-                expected=str(list(x_shape)),
-                received=str(list(found.shape)),
-            )
+        raise value_error(
+            "x_init_value has another shape than x_shape",
+            expected=str(list(x_shape)),
+            received=str(list(found.shape)),
         )
     return found
 

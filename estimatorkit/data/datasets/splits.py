@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, explain, value_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,12 +25,10 @@ def split_indices(
     """
     first = round(count * train_fraction)
     if not 0 < first < count:
-        raise ValueError(
-            explain(
-                "a part of the split is empty",
-                expected="at least one row to train and one to test with",
-                received=f"{count} rows, {train_fraction} of them to train with",
-            )
+        raise value_error(
+            "a part of the split is empty",
+            expected="at least one row to train and one to test with",
+            received=f"{count} rows, {train_fraction} of them to train with",
         )
     order = np.random.Generator(np.random.PCG64(seed)).permutation(count)
     return order[:first], order[first:]

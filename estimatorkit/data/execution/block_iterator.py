@@ -19,7 +19,7 @@ from estimatorkit.core.errors import (
     CancelledError,
     InvalidArgumentError,
     OutOfRangeError,
-    explain,
+    value_error,
 )
 from estimatorkit.data.execution.buffers import Columns, concatenate, count_rows, slice_rows
 
@@ -67,7 +67,7 @@ class BlockIterator(ABC):
             OutOfRangeError: there are no more rows.
         """
         if n < 1:
-            raise ValueError(explain("a block must have rows", expected="n >= 1", received=n))
+            raise value_error("a block must have rows", expected="n >= 1", received=n)
         if self._closed:
             raise CancelledError(None, None, "The iterator is closed.")
         parts: list[Columns] = []

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core import dtypes
 from estimatorkit.core.dtypes import as_dtype
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error
 from estimatorkit.data.spec import TensorSpec
 
 
@@ -50,13 +50,11 @@ def arrow_spec(kind: Any, where: str) -> TensorSpec:
         hint = "write it as a number, for example table.column(name).cast('int64')"
     elif types.is_decimal(kind):
         hint = "write it as float64: table.column(name).cast('float64')"
-    raise TypeError(
-        explain(
-            f"{where} holds values that no tensor holds",
-            expected="numbers, booleans, strings, or lists of them of one length",
-            received=str(kind),
-            hint=hint,
-        )
+    raise type_error(
+        f"{where} holds values that no tensor holds",
+        expected="numbers, booleans, strings, or lists of them of one length",
+        received=str(kind),
+        hint=hint,
     )
 
 

@@ -12,7 +12,12 @@ import numpy as np
 
 from estimatorkit.core import dtypes
 from estimatorkit.core.dtypes import DType, as_dtype
-from estimatorkit.core.errors import InvalidArgumentError, did_you_mean, explain
+from estimatorkit.core.errors import (
+    InvalidArgumentError,
+    did_you_mean,
+    type_error,
+    value_error,
+)
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data import plan as plans
 from estimatorkit.data.dataset import Dataset
@@ -192,23 +197,19 @@ def make_csv_dataset(
     )
     if column_names is None:
         if not header:
-            raise ValueError(
-                explain(
-                    "Expected `column_names` or `header` arguments. Neither is provided",
-                    hint="name the columns of the files with column_names=[...]",
-                )
+            raise value_error(
+                "Expected `column_names` or `header` arguments. Neither is provided",
+                hint="name the columns of the files with column_names=[...]",
             )
         column_names = infer_names(files, text)
     names = list(column_names)
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise ValueError(
-            explain(
-                "Cannot have duplicate column names",
-                expected="names that differ",
-                received=f"{repeated} more than once, of {names} in {files[0]}",
-                hint="give names with column_names=, and header=True to pass over the file's own",
-            )
+        raise value_error(
+            "Cannot have duplicate column names",
+            expected="names that differ",
+            received=f"{repeated} more than once, of {names} in {files[0]}",
+            hint="give names with column_names=, and header=True to pass over the file's own",
         )
     indices = _indices(select_columns, names)
     if column_defaults is None:
@@ -217,23 +218,18 @@ def make_csv_dataset(
     elif len(column_defaults) == len(indices):
         given = [_default(what, place, each) for place, each in enumerate(column_defaults)]
     else:
-        raise ValueError(
-            explain(
-                "If specified, `column_defaults` and `select_columns` must have the same length: "
-                f"`column_defaults` has length {len(column_defaults)}, `select_columns` has length "
-                f"{len(indices)}",
-                expected=f"{len(indices)} defaults, for {[names[index] for index in indices]}",
-                received=len(column_defaults),
-            )
+        raise value_error(
+            "If specified, `column_defaults` and `select_columns` must have the same length: "
+            f"`column_defaults` has length {len(column_defaults)}, `select_columns` has length "
+            f"{len(indices)}",
+            expected=f"{len(indices)} defaults, for {[names[index] for index in indices]}",
+            received=len(column_defaults),
         )
     chosen = [names[index] for index in indices]
     if label_name is not None and label_name not in chosen:
-        raise ValueError(
-            explain(
-                f"`label_name` provided must be one of the columns: {chosen}. "
-                f"Received: {label_name}",
-                hint=did_you_mean(label_name, chosen),
-            )
+        raise value_error(
+            f"`label_name` provided must be one of the columns: {chosen}. Received: {label_name}",
+            hint=did_you_mean(label_name, chosen),
         )
     layout = CsvLayout(
         tuple(
@@ -269,20 +265,16 @@ def make_csv_dataset(
 def _files(file_pattern: Any) -> list[str]:
     patterns = file_names(file_pattern, "make_csv_dataset(): file_pattern")
     if isinstance(patterns, (Pending, plans.Plan)):
-        raise TypeError(
-            explain(
-                "make_csv_dataset() looks at the files when it is called",
-                expected="names or patterns as Python strings",
-                received=file_pattern,
-                hint="use CsvDataset for names that a graph computes",
-            )
+        raise type_error(
+            "make_csv_dataset() looks at the files when it is called",
+            expected="names or patterns as Python strings",
+            received=file_pattern,
+            hint="use CsvDataset for names that a graph computes",
         )
     files = [os.fsdecode(name) for name in matching(patterns)]
     if not files:
-        raise ValueError(
-            explain(
-                f"No files match `file_pattern` {file_pattern}", hint="* stands within one name"
-            )
+        raise value_error(
+            f"No files match `file_pattern` {file_pattern}", hint="* stands within one name"
         )
     return files
 
@@ -313,19 +305,17 @@ def _indices(select_columns: Sequence[int | str] | None, names: Sequence[str]) -
         if column in names:
             indices.append(names.index(column))
         elif isinstance(column, str) or not 0 <= column < len(names):
-            raise ValueError(
-                explain(
-                    f"Column {column} specified in `select_columns` must be of one of the columns",
-                    expected=f"one of {list(names)}, or 0 to {len(names) - 1}",
-                    received=repr(column),
-                    hint=did_you_mean(str(column), names),
-                )
+            raise value_error(
+                f"Column {column} specified in `select_columns` must be of one of the columns",
+                expected=f"one of {list(names)}, or 0 to {len(names) - 1}",
+                received=repr(column),
+                hint=did_you_mean(str(column), names),
             )
         else:
             indices.append(int(column))
     if len(set(indices)) < len(indices):
-        raise ValueError(
-            explain("`select_columns` contains duplicate columns", received=list(select_columns))
+        raise value_error(
+            "`select_columns` contains duplicate columns", received=list(select_columns)
         )
     return sorted(indices)
 
@@ -368,18 +358,14 @@ def _default(what: str, place: int, given: Any) -> tuple[DType, Any]:
     else:
         array = parameter(given, None, name)
         if isinstance(array, Pending):
-            raise TypeError(
-                explain(f"{name} is not known yet", expected="a constant", received=given)
-            )
+            raise type_error(f"{name} is not known yet", expected="a constant", received=given)
         dtype, values = as_dtype(array.dtype), array.reshape(-1).tolist()
     if dtype not in _ALLOWED or len(values) > 1:
-        raise TypeError(
-            explain(
-                f"{name} cannot be used",
-                expected="a dtype, or one value or none of it, of "
-                + ", ".join(each.name for each in _ALLOWED),
-                received=given if isinstance(given, Tensor) else repr(given),
-            )
+        raise type_error(
+            f"{name} cannot be used",
+            expected="a dtype, or one value or none of it, of "
+            + ", ".join(each.name for each in _ALLOWED),
+            received=given if isinstance(given, Tensor) else repr(given),
         )
     return dtype, values[0] if values else None
 
@@ -394,7 +380,5 @@ def _delimiter(field_delim: str) -> bytes:
 
 def _skips(on_bad_rows: str) -> bool:
     if on_bad_rows not in ("error", "skip"):
-        raise ValueError(
-            explain("on_bad_rows", expected="'error' or 'skip'", received=repr(on_bad_rows))
-        )
+        raise value_error("on_bad_rows", expected="'error' or 'skip'", received=repr(on_bad_rows))
     return on_bad_rows == "skip"

@@ -11,7 +11,7 @@ import numpy as np
 
 from estimatorkit.core import dtypes
 from estimatorkit.core.dtypes import DType
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.data.readers.chunks import Chunks
 from estimatorkit.data.readers.csv_layout import CsvLayout
 from estimatorkit.data.readers.csv_records import BYTE_ORDER_MARK, end_of_records, records
@@ -69,23 +69,19 @@ def infer_names(files: Sequence[str], text: CsvText) -> list[str]:
     for name in files:
         header = next(text.records(name), None)
         if header is None:
-            raise ValueError(
-                explain(
-                    f"Received empty header in file {name}",
-                    expected="a first line with the names of the columns",
-                    received="an empty file",
-                )
+            raise value_error(
+                f"Received empty header in file {name}",
+                expected="a first line with the names of the columns",
+                received="an empty file",
             )
         if names is None:
             names = header
         elif names != header:
-            raise ValueError(
-                explain(
-                    "All input CSV files should have the same column names in the header row. File "
-                    f"{name} has different column names",
-                    expected=f"{names}, as in {files[0]}",
-                    received=header,
-                )
+            raise value_error(
+                "All input CSV files should have the same column names in the header row. File "
+                f"{name} has different column names",
+                expected=f"{names}, as in {files[0]}",
+                received=header,
             )
     return names or []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.dataset_methods import AUTOTUNE
 from estimatorkit.ops.parsing.parsing import parse_example
@@ -65,13 +65,11 @@ def make_batched_features_dataset(
         ValueError: there is no feature `label_key`.
     """
     if label_key is not None and label_key not in features:
-        raise ValueError(
-            explain(
-                f"The `label_key` provided ({label_key!r}) must be one of the `features` keys.",
-                expected=sorted(features),
-                received=repr(label_key),
-                hint=did_you_mean(label_key, list(features)),
-            )
+        raise value_error(
+            f"The `label_key` provided ({label_key!r}) must be one of the `features` keys.",
+            expected=sorted(features),
+            received=repr(label_key),
+            hint=did_you_mean(label_key, list(features)),
         )
     if reader is None:
         from estimatorkit.data.readers.tfrecords import TFRecordDataset as reader

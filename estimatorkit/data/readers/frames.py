@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core import nest
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 
 
 def open_frames(structure: Any, path: str = "") -> Any:
@@ -63,13 +63,11 @@ def as_columns(value: Any, path: str = "") -> Any:
     if _is(value, "pandas", "Series"):
         return _pandas_column(value, _series(value.name, path))
     if _is(value, "polars", "LazyFrame"):
-        raise TypeError(
-            explain(
-                "a polars LazyFrame has no rows yet",
-                expected="a DataFrame",
-                received="a LazyFrame",
-                hint="call .collect() on it",
-            )
+        raise type_error(
+            "a polars LazyFrame has no rows yet",
+            expected="a DataFrame",
+            received="a LazyFrame",
+            hint="call .collect() on it",
         )
     if _is(value, "polars", "DataFrame"):
         return _dict(((each.name, each) for each in value.get_columns()), _polars_column)
@@ -97,36 +95,30 @@ def _dict(columns: Iterable[tuple[Any, Any]], convert: Callable[[Any, str], Any]
     found: dict[Any, Any] = {}
     for name, column in columns:
         if name in found:
-            raise ValueError(
-                explain(
-                    f"column {name!r} of the frame is there twice",
-                    expected="names that differ",
-                    hint="rename one of the two",
-                )
+            raise value_error(
+                f"column {name!r} of the frame is there twice",
+                expected="names that differ",
+                hint="rename one of the two",
             )
         found[name] = convert(column, f"column {name!r}")
     return found
 
 
 def _missing(where: str, row: int, received: Any, hint: str) -> ValueError:
-    return ValueError(
-        explain(
-            f"{where} holds a missing value at position {row}",
-            expected="a value in each row",
-            received=repr(received),
-            hint=hint,
-        )
+    return value_error(
+        f"{where} holds a missing value at position {row}",
+        expected="a value in each row",
+        received=repr(received),
+        hint=hint,
     )
 
 
 def _unfit(where: str, received: Any, hint: str) -> TypeError:
-    return TypeError(
-        explain(
-            f"{where} cannot become a tensor",
-            expected="numbers, booleans or strings",
-            received=str(received),
-            hint=hint,
-        )
+    return type_error(
+        f"{where} cannot become a tensor",
+        expected="numbers, booleans or strings",
+        received=str(received),
+        hint=hint,
     )
 
 
@@ -205,12 +197,10 @@ def _arrow_columns(value: Any) -> Any:
     try:
         import pyarrow as arrow
     except ImportError as error:
-        raise TypeError(
-            explain(
-                f"a {type(value).__name__} is opened by pyarrow",
-                received=str(error),
-                hint="pip install 'estimatorkit[arrow]', or give a dict of its columns",
-            )
+        raise type_error(
+            f"a {type(value).__name__} is opened by pyarrow",
+            received=str(error),
+            hint="pip install 'estimatorkit[arrow]', or give a dict of its columns",
         ) from error
     from estimatorkit.data.readers.arrow_columns import arrow_spec, arrow_values, first_null
 
@@ -242,12 +232,10 @@ def _open_bunch(bunch: Any) -> Any:
     """The features and the target; the features alone where there is no target."""
     data = bunch.get("data")
     if data is None:
-        raise TypeError(
-            explain(
-                "a Bunch without data cannot be opened",
-                expected="data, and target where there is one",
-                received=f"the keys {sorted(bunch)}",
-            )
+        raise type_error(
+            "a Bunch without data cannot be opened",
+            expected="data, and target where there is one",
+            received=f"the keys {sorted(bunch)}",
         )
     if hasattr(data, "tocsr"):
         raise _unfit("data of the Bunch", type(data).__name__, "make it dense with .toarray()")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core import dtypes
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, type_error
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.execution.block_iterator import BlockIterator
 from estimatorkit.data.execution.iterators import GatherIterator, RangeIterator
@@ -79,12 +79,10 @@ def list_files(
         InvalidArgumentError: nothing matches (when an iterator is made).
     """
     if isinstance(file_pattern, Dataset):
-        raise TypeError(
-            explain(
-                "list_files() takes patterns",
-                expected="a string, a list of strings, or a string tensor",
-                received=file_pattern,
-            )
+        raise type_error(
+            "list_files() takes patterns",
+            expected="a string, a list of strings, or a string tensor",
+            received=file_pattern,
         )
     files = Dataset(MatchingFiles(file_names(file_pattern, "list_files()")))
     return files.shuffle(_ALL, seed) if shuffle is None or shuffle else files

@@ -22,7 +22,8 @@ from estimatorkit.core.errors import (
     InvalidArgumentError,
     UnimplementedError,
     did_you_mean,
-    explain,
+    type_error,
+    value_error,
 )
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.execution.block_iterator import BlockIterator, State
@@ -362,15 +363,13 @@ def _plan(
     _pyarrow(kind.what)
     names = file_names(filenames, kind.what)
     if isinstance(names, (Pending, Plan)):
-        raise TypeError(
-            explain(
-                f"{kind.what} looks at the first file when it is called",
-                expected="file names as Python strings",
-                received=filenames,
-            )
+        raise type_error(
+            f"{kind.what} looks at the first file when it is called",
+            expected="file names as Python strings",
+            received=filenames,
         )
     if not len(names):
-        raise ValueError(explain(f"{kind.what} needs at least one file", received=filenames))
+        raise value_error(f"{kind.what} needs at least one file", received=filenames)
     first = names[0].decode("utf-8", "surrogateescape")
     groups = kind(first)
     schema = groups.schema
@@ -378,28 +377,22 @@ def _plan(
     chosen = list(schema.names if columns is None else columns)
     repeated = sorted({name for name in chosen if chosen.count(name) > 1})
     if repeated or not chosen:
-        raise ValueError(
-            explain(f"{kind.what}: columns", expected="names that differ", received=chosen)
-        )
+        raise value_error(f"{kind.what}: columns", expected="names that differ", received=chosen)
     for name in chosen:
         _check_column(first, schema, name)
     if not isinstance(missing, Mapping) and missing not in (None, "default"):
-        raise ValueError(
-            explain(
-                f"{kind.what}: missing",
-                expected="None, 'default', or a dict by column name",
-                received=repr(missing),
-            )
+        raise value_error(
+            f"{kind.what}: missing",
+            expected="None, 'default', or a dict by column name",
+            received=repr(missing),
         )
     for name in missing if isinstance(missing, Mapping) else ():
         if name not in chosen:
-            raise ValueError(
-                explain(
-                    f"{kind.what}: missing names a column that is not read",
-                    expected=f"one of {chosen}",
-                    received=repr(name),
-                    hint=did_you_mean(name, chosen),
-                )
+            raise value_error(
+                f"{kind.what}: missing names a column that is not read",
+                expected=f"one of {chosen}",
+                received=repr(name),
+                hint=did_you_mean(name, chosen),
             )
     chosen.sort()
     specs = [arrow_spec(schema.field(name).type, f"{first}: column {name!r}") for name in chosen]

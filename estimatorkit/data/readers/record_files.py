@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core import dtypes
-from estimatorkit.core.errors import OutOfRangeError, explain
+from estimatorkit.core.errors import OutOfRangeError, type_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.execution.block_iterator import BlockIterator, State
@@ -195,12 +195,10 @@ def file_names(filenames: Any, what: str) -> Any:
     if isinstance(filenames, Dataset):
         spec = filenames.element_spec
         if not (isinstance(spec, TensorSpec) and spec.is_compatible_with(TensorSpec((), "string"))):
-            raise TypeError(
-                explain(
-                    f"{what}: the elements of the dataset `filenames` are no names",
-                    expected=TensorSpec((), "string"),
-                    received=spec,
-                )
+            raise type_error(
+                f"{what}: the elements of the dataset `filenames` are no names",
+                expected=TensorSpec((), "string"),
+                received=spec,
             )
         return filenames._plan
     if not isinstance(filenames, Tensor):
@@ -215,9 +213,7 @@ def file_names(filenames: Any, what: str) -> Any:
     def flat(names: Any) -> NDArray[Any]:
         found = np.asarray(names, object).reshape(-1)
         if not all(isinstance(each, bytes) for each in found):
-            raise TypeError(
-                explain(f"{what}: filenames are no names", expected="strings", received=names)
-            )
+            raise type_error(f"{what}: filenames are no names", expected="strings", received=names)
         return found
 
     return then(parameter(filenames, dtypes.string, f"{what}: filenames"), flat)

@@ -12,7 +12,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import string
-from estimatorkit.core.errors import OutOfRangeError, explain
+from estimatorkit.core.errors import OutOfRangeError, type_error
 from estimatorkit.core.registry import apply, no_outputs, register
 from estimatorkit.core.tensor import Operation
 from estimatorkit.data.dataset import Dataset
@@ -82,18 +82,14 @@ class TFRecordWriter:
             TypeError: it is no dataset of scalar strings.
         """
         if not isinstance(dataset, Dataset):
-            raise TypeError(
-                explain("`dataset` must be a Dataset", expected="a Dataset", received=dataset)
-            )
+            raise type_error("`dataset` must be a Dataset", expected="a Dataset", received=dataset)
         spec = dataset.element_spec
         if not (isinstance(spec, TensorSpec) and spec.is_compatible_with(TensorSpec((), string))):
-            raise TypeError(
-                explain(
-                    "`dataset` must produce scalar strings",
-                    expected=TensorSpec((), string),
-                    received=spec,
-                    hint="map the elements to serialized examples first",
-                )
+            raise type_error(
+                "`dataset` must produce scalar strings",
+                expected=TensorSpec((), string),
+                received=spec,
+                hint="map the elements to serialized examples first",
             )
         inputs = [self._filename, self._compression, *dataset._plan.tensors()]
         return apply("DatasetToTFRecord", inputs, {"plan": dataset._plan}, "DatasetToTFRecord")

@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.distribute.replicas.replicas import Replicas
 from estimatorkit.distribute.replicas.strategies import Strategy, full_device_name
 from estimatorkit.runtime.placement import available
@@ -47,11 +47,9 @@ class MirroredStrategy(Strategy):
             devices = [f"/device:GPU:{number}" for number in range(count)]
         self._names = None if devices is None else list(map(full_device_name, devices))
         if self._names is not None and len(set(self._names)) < len(self._names):
-            raise ValueError(
-                explain(
-                    "No duplicates allowed in the devices of a MirroredStrategy",
-                    received=", ".join(self._names),
-                )
+            raise value_error(
+                "No duplicates allowed in the devices of a MirroredStrategy",
+                received=", ".join(self._names),
             )
 
     @property
@@ -89,13 +87,11 @@ class CentralStorageStrategy(MirroredStrategy):
 def _device(name: str) -> Any:
     names = available()
     if name not in names:
-        raise ValueError(
-            explain(
-                f"MirroredStrategy: there is no device {name}",
-                expected=", ".join(names),
-                received=name,
-                hint="JAX_NUM_CPU_DEVICES=2 makes two CPU devices",
-            )
+        raise value_error(
+            f"MirroredStrategy: there is no device {name}",
+            expected=", ".join(names),
+            received=name,
+            hint="JAX_NUM_CPU_DEVICES=2 makes two CPU devices",
         )
     return names[name]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import jax
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.distribute import rendezvous as meeting
 from estimatorkit.distribute.cluster_task import EVALUATOR, PS, ClusterTask
 from estimatorkit.distribute.launch.cpu_budget import share_processors
@@ -64,13 +64,11 @@ class MultiWorkerMirroredStrategy(Strategy):
         self._gpus = num_gpus_per_worker
         self._task = task = ClusterTask.of_environment()
         if task.num_ps_replicas:
-            raise ValueError(
-                explain(
-                    "synchronous training has no parameter servers",
-                    expected="jobs 'worker' and 'chief' in TF_CONFIG",
-                    received=f"{task.cluster}, with a job {PS!r}",
-                    hint="leave train_distribute away to train on parameter servers",
-                )
+            raise value_error(
+                "synchronous training has no parameter servers",
+                expected="jobs 'worker' and 'chief' in TF_CONFIG",
+                received=f"{task.cluster}, with a job {PS!r}",
+                hint="leave train_distribute away to train on parameter servers",
             )
 
     @property

@@ -19,7 +19,7 @@ from jax import lax
 
 from estimatorkit.core import registry
 from estimatorkit.core.dtypes import resource
-from estimatorkit.core.errors import OutOfRangeError, UnimplementedError, explain
+from estimatorkit.core.errors import OutOfRangeError, UnimplementedError, value_error
 from estimatorkit.core.registry import Role, role_of, takes_element
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
@@ -427,15 +427,13 @@ def _differing(plan: Plan) -> set[Tensor]:
 
 
 def _different_values(op: Operation, handle: Operation) -> ValueError:
-    return ValueError(
-        explain(
-            "You must specify an aggregation method to update a variable in replica context: "
-            f"the replicas would give {handle.name!r} different values",
-            expected="an optimizer's update, or a variable made with "
-            "aggregation=VariableAggregation.MEAN or SUM",
-            received=f"{op.name} ({op.type}), which depends on each replica's own batch",
-            made_at=op.source,
-        )
+    return value_error(
+        "You must specify an aggregation method to update a variable in replica context: "
+        f"the replicas would give {handle.name!r} different values",
+        expected="an optimizer's update, or a variable made with "
+        "aggregation=VariableAggregation.MEAN or SUM",
+        received=f"{op.name} ({op.type}), which depends on each replica's own batch",
+        made_at=op.source,
     )
 
 

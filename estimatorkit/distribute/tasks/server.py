@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from estimatorkit.core.devices import DeviceSpec
-from estimatorkit.core.errors import UnavailableError, explain
+from estimatorkit.core.errors import UnavailableError, value_error
 from estimatorkit.distribute.addresses import (
     LISTEN_SECS,
     check_free,
@@ -81,12 +81,10 @@ class Server:
                 problem = f"No such job in cluster: {job!r}"
             elif index is None:
                 problem = "Must specify an explicit `task_index`"
-            raise ValueError(
-                explain(
-                    problem,
-                    expected=f"a job and a task of {cluster!r}",
-                    received=f"job_name={job_name!r}, task_index={task_index!r}",
-                )
+            raise value_error(
+                problem,
+                expected=f"a job and a task of {cluster!r}",
+                received=f"job_name={job_name!r}, task_index={task_index!r}",
             )
         self._cluster = cluster
         self._task = task_name(job, index)

@@ -10,7 +10,7 @@ import os
 import secrets
 from pathlib import Path
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 
 VARIABLE = "ESTIMATORKIT_TOKEN"
 
@@ -30,13 +30,11 @@ def cluster_token() -> str:
     given = os.environ.get(VARIABLE, "").strip()
     if given:
         if not (given.isascii() and given.isprintable()):
-            raise ValueError(
-                explain(
-                    f"{VARIABLE} cannot be used as a token",
-                    expected="printable ASCII characters",
-                    received=f"{len(given)} characters, others among them",
-                    hint='python -c "import secrets; print(secrets.token_hex(32))" makes one',
-                )
+            raise value_error(
+                f"{VARIABLE} cannot be used as a token",
+                expected="printable ASCII characters",
+                received=f"{len(given)} characters, others among them",
+                hint='python -c "import secrets; print(secrets.token_hex(32))" makes one',
             )
         return given
     path = token_file()

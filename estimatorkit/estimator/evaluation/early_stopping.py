@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from estimatorkit.core.errors import OpError, did_you_mean, explain
+from estimatorkit.core.errors import OpError, did_you_mean, value_error
 from estimatorkit.core.log import logger
 from estimatorkit.estimator.evaluation.continuous_evaluation import (
     EvaluatedTraining,
@@ -104,12 +104,10 @@ class EarlyStopping(EvaluationHook):
         evaluation: str | None = None,
     ) -> None:
         if patience < 1 or min_delta < 0:
-            raise ValueError(
-                explain(
-                    "EarlyStopping cannot wait so",
-                    expected="patience >= 1 (evaluations) and min_delta >= 0",
-                    received=f"patience={patience}, min_delta={min_delta}",
-                )
+            raise value_error(
+                "EarlyStopping cannot wait so",
+                expected="patience >= 1 (evaluations) and min_delta >= 0",
+                received=f"patience={patience}, min_delta={min_delta}",
             )
         self._monitor = MetricMonitor(metric, mode)
         self._patience = Patience(self._monitor, patience, min_delta)
@@ -129,13 +127,11 @@ class EarlyStopping(EvaluationHook):
         labels = list(training.eval_specs)
         self._label = labels[0] if self._evaluation is None else self._evaluation
         if self._label not in labels:
-            raise ValueError(
-                explain(
-                    "EarlyStopping watches an evaluation that is not there",
-                    expected=f"one of {', '.join(labels)}",
-                    received=repr(self._label),
-                    hint=did_you_mean(self._label, labels),
-                )
+            raise value_error(
+                "EarlyStopping watches an evaluation that is not there",
+                expected=f"one of {', '.join(labels)}",
+                received=repr(self._label),
+                hint=did_you_mean(self._label, labels),
             )
         self._store = BestCheckpoint(training.estimator.model_dir, self._monitor, self._label)
         self._evaluations = self._store.read(training.start_step)

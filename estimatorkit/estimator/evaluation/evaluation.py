@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.errors import OutOfRangeError, explain
+from estimatorkit.core.errors import OutOfRangeError, type_error, value_error
 from estimatorkit.core.nest import flatten, map_structure, pack_sequence_as
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.distribute.replicas.replicas import PeerStopped
@@ -34,12 +34,10 @@ class Evaluation:
     def __init__(self, spec: EstimatorSpec) -> None:
         for name, quoted in (("loss", '"loss"'), ("global_step", "`global_step`")):
             if name in spec.eval_metric_ops:
-                raise ValueError(
-                    explain(
-                        f"Metric with name {quoted} is not allowed, because Estimator already "
-                        "defines a default metric with the same name.",
-                        hint="give it another name in eval_metric_ops",
-                    )
+                raise value_error(
+                    f"Metric with name {quoted} is not allowed, because Estimator already "
+                    "defines a default metric with the same name.",
+                    hint="give it another name in eval_metric_ops",
                 )
         metrics: dict[str, tuple[Any, Any]] = {**spec.eval_metric_ops, "loss": mean(spec.loss)}
         self._targets = [
@@ -108,7 +106,7 @@ def described(values: Mapping[str, Any]) -> str:
 def _value_of(value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return value
-    raise TypeError(explain("a metric's value must be a tensor", received=repr(value)[:200]))
+    raise type_error("a metric's value must be a tensor", received=repr(value)[:200])
 
 
 __all__ = ["Evaluation", "described"]

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.interop.events import MetricsWriter
 from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook, check_hooks
@@ -45,13 +45,11 @@ class InMemoryEvaluatorHook(SessionRunHook):
             raise ValueError(f"invalid every_n_iter={every_n_iter}.")
         config = estimator.config
         if config.num_ps_replicas > 0 or config.num_worker_replicas > 1:
-            raise ValueError(
-                explain(
-                    "InMemoryEvaluator supports only single machine (aka Local) setting",
-                    received=f"{config.num_worker_replicas} workers, "
-                    f"{config.num_ps_replicas} parameter servers",
-                    hint="use train_and_evaluate",
-                )
+            raise value_error(
+                "InMemoryEvaluator supports only single machine (aka Local) setting",
+                received=f"{config.num_worker_replicas} workers, "
+                f"{config.num_ps_replicas} parameter servers",
+                hint="use train_and_evaluate",
             )
         self._estimator = estimator
         self._input_fn = input_fn

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 
 Mode = Literal["auto", "min", "max"]
 
@@ -41,13 +41,11 @@ class MetricMonitor:
 
     def __post_init__(self) -> None:
         if self.mode not in ("auto", "min", "max"):
-            raise ValueError(
-                explain(
-                    f"mode of the metric {self.metric!r}",
-                    expected="'min' (lower is better), 'max' (higher is better) or 'auto'",
-                    received=repr(self.mode),
-                    hint=did_you_mean(str(self.mode), ("auto", "min", "max")),
-                )
+            raise value_error(
+                f"mode of the metric {self.metric!r}",
+                expected="'min' (lower is better), 'max' (higher is better) or 'auto'",
+                received=repr(self.mode),
+                hint=did_you_mean(str(self.mode), ("auto", "min", "max")),
             )
         if self.mode == "auto":
             object.__setattr__(self, "mode", _mode_of(self.metric))
@@ -61,14 +59,11 @@ class MetricMonitor:
         if self.metric in metrics and np.ndim(metrics[self.metric]) == 0:
             return float(metrics[self.metric])
         available = sorted(name for name, value in metrics.items() if np.ndim(value) == 0)
-        raise ValueError(
-            explain(
-                f"the evaluation has no metric {self.metric!r} that is a single number",
-                expected=f"one of {', '.join(available)}",
-                received=repr(self.metric),
-                hint=did_you_mean(self.metric, available)
-                or "add it by eval_metric_ops or add_metrics",
-            )
+        raise value_error(
+            f"the evaluation has no metric {self.metric!r} that is a single number",
+            expected=f"one of {', '.join(available)}",
+            received=repr(self.metric),
+            hint=did_you_mean(self.metric, available) or "add it by eval_metric_ops or add_metrics",
         )
 
     def is_better(self, value: float, than: float, by: float = 0.0) -> bool:
@@ -92,11 +87,9 @@ def _mode_of(metric: str) -> Mode:
     lower = any(word in name for word in _LOWER)
     higher = any(word in name for word in _HIGHER)
     if lower == higher:
-        raise ValueError(
-            explain(
-                f"whether a higher or a lower {metric!r} is better cannot be told from its name",
-                expected="mode='min' or mode='max'",
-                received="mode='auto'",
-            )
+        raise value_error(
+            f"whether a higher or a lower {metric!r} is better cannot be told from its name",
+            expected="mode='min' or mode='max'",
+            received="mode='auto'",
         )
     return "min" if lower else "max"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from estimatorkit.core.dtypes import float32, string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import explain, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.train.saving import saved_model_constants as constants
@@ -59,12 +59,10 @@ class ClassificationOutput(ExportOutput):
                 _wrong("Classification scores must be a float32 Tensor", float32, scores)
             )
         if classes is not None and not (isinstance(classes, Tensor) and classes.dtype is string):
-            raise ValueError(
-                explain(
-                    f"Classification classes must be a string Tensor; got {classes}",
-                    expected="labels as strings",
-                    hint="as_string(class_ids) makes strings of ids",
-                )
+            raise value_error(
+                f"Classification classes must be a string Tensor; got {classes}",
+                expected="labels as strings",
+                hint="as_string(class_ids) makes strings of ids",
             )
         if scores is None and classes is None:
             raise ValueError(
@@ -255,15 +253,13 @@ def _examples(kind: str, receiver_tensors: Mapping[str, Any]) -> Tensor:
     """The one input of strings that the methods `classify` and `regress` take."""
     given = list(receiver_tensors.values())
     if len(given) != 1 or given[0].dtype is not string or not isinstance(given[0], Tensor):
-        raise ValueError(
-            explain(
-                f"{kind} signatures can only accept a single tensor input of type tf.string. "
-                "Please check to make sure that you have structured the "
-                "serving_input_receiver_fn so that it creates a single string placeholder. If "
-                "your model function expects multiple inputs, then use `tf.io.parse_example()` to "
-                "parse the string into multiple tensors.",
-                received=dict(receiver_tensors),
-            )
+        raise value_error(
+            f"{kind} signatures can only accept a single tensor input of type tf.string. "
+            "Please check to make sure that you have structured the "
+            "serving_input_receiver_fn so that it creates a single string placeholder. If "
+            "your model function expects multiple inputs, then use `tf.io.parse_example()` to "
+            "parse the string into multiple tensors.",
+            received=dict(receiver_tensors),
         )
     examples: Tensor = given[0]
     return examples

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import as_dtype
-from estimatorkit.core.errors import DataLossError, FailedPreconditionError, explain
+from estimatorkit.core.errors import DataLossError, FailedPreconditionError, value_error
 from estimatorkit.core.registry import Spec, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -114,8 +114,8 @@ def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
         one[0] is not other[0] or other[1] not in (None, one[1])
         for one, other in zip(taken, given, strict=True)
     ):
-        raise ValueError(
-            explain("a program takes other inputs", expected=taken, received=list(map(str, inputs)))
+        raise value_error(
+            "a program takes other inputs", expected=taken, received=list(map(str, inputs))
         )
     return [
         Spec(

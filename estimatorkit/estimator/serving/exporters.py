@@ -18,7 +18,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from estimatorkit.core.errors import NotFoundError, explain
+from estimatorkit.core.errors import NotFoundError, value_error
 from estimatorkit.core.log import logger
 from estimatorkit.estimator.evaluation.evaluation_records import events
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor, Mode
@@ -344,12 +344,10 @@ def _check_compare_fn(compare_fn: Any) -> None:
     for name in sorted(expected - given):
         raise ValueError(f"compare_fn ({compare_fn}) must include {name} argument.")
     if given - expected:
-        raise ValueError(
-            explain(
-                f"compare_fn ({compare_fn}) has following not expected args: "
-                f"{sorted(given - expected)}",
-                expected="best_eval_result and current_eval_result",
-            )
+        raise value_error(
+            f"compare_fn ({compare_fn}) has following not expected args: "
+            f"{sorted(given - expected)}",
+            expected="best_eval_result and current_eval_result",
         )
 
 

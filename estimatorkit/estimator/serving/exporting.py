@@ -22,7 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import InternalError, InvalidArgumentError, NotFoundError, explain
+from estimatorkit.core.errors import (
+    InternalError,
+    InvalidArgumentError,
+    NotFoundError,
+    value_error,
+)
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import logger
@@ -128,12 +133,10 @@ def experimental_export_all_saved_models(
     """
     unknown = set(input_receiver_fn_map) - set(TAGS)
     if unknown or not input_receiver_fn_map:
-        raise ValueError(
-            explain(
-                "input_receiver_fn_map has no mode, or one that there is not",
-                expected=f"some of {sorted(TAGS)}",
-                received=sorted(map(str, input_receiver_fn_map)),
-            )
+        raise value_error(
+            "input_receiver_fn_map has no mode, or one that there is not",
+            expected=f"some of {sorted(TAGS)}",
+            received=sorted(map(str, input_receiver_fn_map)),
         )
     if any(not callable(each) for each in input_receiver_fn_map.values()):
         raise ValueError("serving_input_receiver_fn must be defined: a function without arguments.")
@@ -189,16 +192,14 @@ def _checked_assets(assets: Mapping[str, Any]) -> dict[PurePosixPath, str]:
     for name, source in assets.items():
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in name:
-            raise ValueError(
-                explain(
-                    "a path of assets_extra leads out of the folder",
-                    expected="a relative path without '..'",
-                    received=repr(name),
-                )
+            raise value_error(
+                "a path of assets_extra leads out of the folder",
+                expected="a relative path without '..'",
+                received=repr(name),
             )
         found[path] = os.fsdecode(source)
         if not os.path.isfile(found[path]):
-            raise ValueError(explain("assets_extra names no file", received=found[path]))
+            raise value_error("assets_extra names no file", received=found[path])
     return found
 
 
@@ -245,13 +246,11 @@ class ServedModel:
     @staticmethod
     def _check_receiver(receiver: Any) -> None:
         if not hasattr(receiver, "receiver_tensors") or not hasattr(receiver, "features"):
-            raise ValueError(
-                explain(
-                    "serving_input_receiver_fn must return a ServingInputReceiver",
-                    received=f"{receiver!r:.200}",
-                    hint="return estimator.export.ServingInputReceiver(features, placeholders), or "
-                    "use build_parsing_serving_input_receiver_fn(feature_spec)",
-                )
+            raise value_error(
+                "serving_input_receiver_fn must return a ServingInputReceiver",
+                received=f"{receiver!r:.200}",
+                hint="return estimator.export.ServingInputReceiver(features, placeholders), or "
+                "use build_parsing_serving_input_receiver_fn(feature_spec)",
             )
 
     def load(self, checkpoint: str | None) -> None:
@@ -454,14 +453,10 @@ def _check_examples(
     if example_inputs is not None and not any(
         example_inputs.keys() == set(names) for names in signatures.values()
     ):
-        raise ValueError(
-            explain(
-                "example_inputs are not those of any signature",
-                expected=" or ".join(
-                    f"{sorted(names)} ({name})" for name, names in signatures.items()
-                ),
-                received=sorted(example_inputs),
-            )
+        raise value_error(
+            "example_inputs are not those of any signature",
+            expected=" or ".join(f"{sorted(names)} ({name})" for name, names in signatures.items()),
+            received=sorted(example_inputs),
         )
 
 

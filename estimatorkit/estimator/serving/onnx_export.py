@@ -20,7 +20,12 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.dtypes import float64
-from estimatorkit.core.errors import InternalError, OpError, UnimplementedError, explain
+from estimatorkit.core.errors import (
+    InternalError,
+    OpError,
+    UnimplementedError,
+    value_error,
+)
 from estimatorkit.core.log import logger
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Tensor
@@ -71,11 +76,9 @@ def export_onnx(
         model.load(checkpoint)
         session.run(model.main_op)
         if signature not in model.signatures:
-            raise ValueError(
-                explain(
-                    f"the model has no signature {signature!r}",
-                    expected=", ".join(sorted(model.signatures)),
-                )
+            raise value_error(
+                f"the model has no signature {signature!r}",
+                expected=", ".join(sorted(model.signatures)),
             )
         inputs, outputs = model.parts(model.signatures[signature])
         kept, segment = _on_device(session, inputs, outputs)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import as_array
 from estimatorkit.core.dtypes import DType, as_dtype, string
-from estimatorkit.core.errors import InvalidArgumentError, did_you_mean, explain
+from estimatorkit.core.errors import InvalidArgumentError, did_you_mean, value_error
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.shapes import TensorShape
@@ -98,12 +98,10 @@ class Predictor:
         if name is None and wanted not in self.signatures and len(self.signatures) == 1:
             wanted = next(iter(self.signatures))
         if wanted not in self.signatures:
-            raise ValueError(
-                explain(
-                    f"the exported model has no signature {wanted!r}",
-                    expected=", ".join(sorted(self.signatures)),
-                    hint=did_you_mean(wanted, self.signatures),
-                )
+            raise value_error(
+                f"the exported model has no signature {wanted!r}",
+                expected=", ".join(sorted(self.signatures)),
+                hint=did_you_mean(wanted, self.signatures),
             )
         return self.signatures[wanted]
 
@@ -217,13 +215,11 @@ def _as_fed(signature: Signature, inputs: Mapping[str, Any]) -> list[Any]:
         unknown = [key for key in inputs if key not in signature.inputs]
         missing = [key for key in signature.inputs if key not in inputs]
         problem = f"unknown input {unknown[0]!r}" if unknown else f"input {missing[0]!r} is missing"
-        raise ValueError(
-            explain(
-                f"signature {signature.name!r}: {problem}",
-                expected=", ".join(map(str, signature.inputs)),
-                received=", ".join(map(str, inputs)) or "none",
-                hint=did_you_mean(str(unknown[0]), signature.inputs) if unknown else None,
-            )
+        raise value_error(
+            f"signature {signature.name!r}: {problem}",
+            expected=", ".join(map(str, signature.inputs)),
+            received=", ".join(map(str, inputs)) or "none",
+            hint=did_you_mean(str(unknown[0]), signature.inputs) if unknown else None,
         )
     return [
         _array(signature.name, key, inputs[key], *spec) for key, spec in signature.inputs.items()
@@ -239,23 +235,19 @@ def _array(name: str, key: str, value: Any, dtype: DType, shape: TensorShape) ->
                 raise ValueError("fractions are no integers")
             array = cast
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(
-            explain(
-                f"signature {name!r}: input {key!r} is of another kind",
-                expected=f"{dtype.name} of shape {shape}",
-                received=f"{value!r:.100}: {error}",
-            )
+        raise value_error(
+            f"signature {name!r}: input {key!r} is of another kind",
+            expected=f"{dtype.name} of shape {shape}",
+            received=f"{value!r:.100}: {error}",
         ) from error
     if array.ndim and shape.rank == array.ndim + 1 and shape[-1] in (1, None):
         array = array[..., None]
     if not shape.is_compatible_with(array.shape):
-        raise ValueError(
-            explain(
-                f"signature {name!r}: input {key!r} has another shape",
-                expected=f"{dtype.name} of shape {shape}",
-                received=f"shape {array.shape}",
-                hint="the first dimension is that of the examples" if array.ndim == 0 else None,
-            )
+        raise value_error(
+            f"signature {name!r}: input {key!r} has another shape",
+            expected=f"{dtype.name} of shape {shape}",
+            received=f"shape {array.shape}",
+            hint="the first dimension is that of the examples" if array.ndim == 0 else None,
         )
     return array
 
@@ -263,11 +255,9 @@ def _array(name: str, key: str, value: Any, dtype: DType, shape: TensorShape) ->
 def _batch_size(signature: Signature, fed: list[Any]) -> int:
     sizes = {key: len(each) for key, each in zip(signature.inputs, fed, strict=True)}
     if len(set(sizes.values())) > 1:
-        raise ValueError(
-            explain(
-                f"signature {signature.name!r}: inputs have different numbers of examples",
-                received=", ".join(f"{key}: {size}" for key, size in sizes.items()),
-            )
+        raise value_error(
+            f"signature {signature.name!r}: inputs have different numbers of examples",
+            received=", ".join(f"{key}: {size}" for key, size in sizes.items()),
         )
     return next(iter(sizes.values()), 0)
 

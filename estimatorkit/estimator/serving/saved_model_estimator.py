@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from estimatorkit.core.conversion import constant
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import explain, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import logger
@@ -76,12 +76,10 @@ class SavedModelEstimator(Estimator):
             self.saved_model_dir, constants.VARIABLES_DIRECTORY, constants.VARIABLES_FILENAME
         )
         if not checkpoint_exists(self._exported_values):
-            raise ValueError(
-                explain(
-                    f"Could not find variables in SavedModel directory: {self.saved_model_dir}",
-                    expected="the folder of one export, whose name is a number",
-                    hint="experimental_export_all_saved_models returns it",
-                )
+            raise value_error(
+                f"Could not find variables in SavedModel directory: {self.saved_model_dir}",
+                expected="the folder of one export, whose name is a number",
+                hint="experimental_export_all_saved_models returns it",
             )
         self._meta_graphs = {}
         for mode in TAGS:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from estimatorkit.core import registry
 from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import constant
-from estimatorkit.core.errors import OpError, explain
+from estimatorkit.core.errors import OpError, value_error
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
@@ -208,14 +208,12 @@ class _Writer:
                 inputs[op.name] = [*map(self._name, op.inputs), *self._controls([op])]
         for op in self._copied:
             if not is_allowed(op.type):
-                raise ValueError(
-                    explain(
-                        f"{op.name} ({op.type}) cannot be part of an exported model",
-                        expected="operations that compute, and tables",
-                        made_at=op.source,
-                        hint="Python functions and files are not there where it is served: give "
-                        "the values as features, or use jax_function, which is exported",
-                    )
+                raise value_error(
+                    f"{op.name} ({op.type}) cannot be part of an exported model",
+                    expected="operations that compute, and tables",
+                    made_at=op.source,
+                    hint="Python functions and files are not there where it is served: give "
+                    "the values as features, or use jax_function, which is exported",
                 )
         written = graph_def_of_operations(sorted(self._copied, key=lambda op: op.index))
         for node in written.node:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.sparse_tensor import SparseTensor
@@ -152,12 +152,10 @@ def checked_tensors(
 
 def _check_tensor(what: str, name: str, value: Any) -> None:
     if not isinstance(value, (Tensor, SparseTensor)) and not _wraps_tensor(value):
-        raise ValueError(
-            explain(
-                f"{what}{name} must be a Tensor, SparseTensor, or RaggedTensor.",
-                received=f"{value!r:.100} ({type(value).__name__})",
-                hint="receivers are made of placeholders: tf.placeholder(dtype, [None, ...])",
-            )
+        raise value_error(
+            f"{what}{name} must be a Tensor, SparseTensor, or RaggedTensor.",
+            received=f"{value!r:.100} ({type(value).__name__})",
+            hint="receivers are made of placeholders: tf.placeholder(dtype, [None, ...])",
         )
 
 
@@ -329,11 +327,9 @@ def _fed_spec(key: str, feature: Any) -> tuple[Any, list[int | None]]:
     if isinstance(feature, VarLenFeature):
         return feature.dtype, [None, None]
     kind = "sparse" if isinstance(feature, SparseFeature) else type(feature).__name__
-    raise ValueError(
-        explain(
-            f"feature {key!r} is {kind}: it cannot be fed as one tensor",
-            hint="use build_parsing_serving_input_receiver_fn(make_parse_example_spec(columns))",
-        )
+    raise value_error(
+        f"feature {key!r} is {kind}: it cannot be fed as one tensor",
+        hint="use build_parsing_serving_input_receiver_fn(make_parse_example_spec(columns))",
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import NotFoundError, explain
+from estimatorkit.core.errors import NotFoundError, value_error
 
 Part: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 
@@ -29,12 +29,10 @@ def read_npz(path: str | Path) -> tuple[Part, Part]:
     with np.load(path, allow_pickle=False) as file:
         missing = [name for name in names if name not in file.files]
         if missing:
-            raise ValueError(
-                explain(
-                    f"{path} lacks the array {missing[0]}",
-                    expected=", ".join(names),
-                    received=", ".join(file.files),
-                )
+            raise value_error(
+                f"{path} lacks the array {missing[0]}",
+                expected=", ".join(names),
+                received=", ".join(file.files),
             )
         arrays = [file[name] for name in names]
     return (arrays[0], arrays[1]), (arrays[2], arrays[3])

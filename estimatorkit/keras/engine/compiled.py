@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.conversion import constant, convert_to_tensor
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.keras import losses as keras_losses
 from estimatorkit.keras import metrics as keras_metrics
@@ -26,12 +26,10 @@ def by_output(value: Any, names: Sequence[str], what: str) -> list[Any]:
     if isinstance(value, Mapping):
         unknown = [name for name in value if name not in names]
         if unknown:
-            raise ValueError(
-                explain(
-                    f"Found unexpected {what} for an output that is not there: {unknown[0]!r}",
-                    expected=f"some of {list(names)}",
-                    hint=did_you_mean(str(unknown[0]), names),
-                )
+            raise value_error(
+                f"Found unexpected {what} for an output that is not there: {unknown[0]!r}",
+                expected=f"some of {list(names)}",
+                hint=did_you_mean(str(unknown[0]), names),
             )
         return [value.get(name) for name in names]
     if isinstance(value, (list, tuple)) and len(names) > 1:
@@ -52,12 +50,10 @@ def as_list_of(value: Any, names: Sequence[str], what: str) -> list[Any]:
         return by_output(value, names, what)
     given = list(value) if isinstance(value, (list, tuple)) else [value]
     if len(given) != len(names):
-        raise ValueError(
-            explain(
-                f"the model's outputs and the {what} do not go together",
-                expected=f"{len(names)}: {list(names)}",
-                received=f"{len(given)}",
-            )
+        raise value_error(
+            f"the model's outputs and the {what} do not go together",
+            expected=f"{len(names)}: {list(names)}",
+            received=f"{len(given)}",
         )
     return given
 
@@ -100,15 +96,13 @@ def weights_of_classes(y_true: Any, class_weight: Mapping[int, float]) -> Tensor
     limit = width if one_hot and width is not None else float("inf")
     wrong = [key for key in class_weight if not _is_number(key) or not 0 <= key < limit]
     if wrong:
-        raise ValueError(
-            explain(
-                f"`class_weight` has the key {wrong[0]!r}",
-                expected=f"class numbers from 0 to {limit - 1}"
-                if one_hot and width is not None
-                else "class numbers: 0, 1, ...",
-                received=f"{dict(class_weight)}",
-                hint="encode the labels as numbers, and give weights by these numbers",
-            )
+        raise value_error(
+            f"`class_weight` has the key {wrong[0]!r}",
+            expected=f"class numbers from 0 to {limit - 1}"
+            if one_hot and width is not None
+            else "class numbers: 0, 1, ...",
+            received=f"{dict(class_weight)}",
+            hint="encode the labels as numbers, and give weights by these numbers",
         )
     count = int(max(class_weight, default=-1)) + 1
     table = np.ones(count + 1, np.float32)  # the last is that of all other classes
@@ -164,11 +158,9 @@ class CompiledLoss:
             if loss is None:
                 continue
             if truth is None:
-                raise ValueError(
-                    explain(
-                        f"the loss of output {name!r} has no labels",
-                        expected="(x, y), y in the structure of the outputs",
-                    )
+                raise value_error(
+                    f"the loss of output {name!r} has no labels",
+                    expected="(x, y), y in the structure of the outputs",
                 )
             labels, weight = matched(truth, output, weight)
             value = loss(labels, output, weight)

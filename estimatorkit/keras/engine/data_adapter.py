@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.nest import flatten, map_structure
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.dataset import Dataset
@@ -76,13 +76,11 @@ def batches_of(
             return _of_sequence(x, steps)
         return _of_generator(x, steps, what)
     if isinstance(x, Tensor) or any(isinstance(each, Tensor) for each in flatten(x)):
-        raise TypeError(
-            explain(
-                f"{what}() takes no tensors",
-                expected="arrays, a Dataset, a generator or a Sequence",
-                received=x,
-                hint="give the Dataset that the tensors come from",
-            )
+        raise type_error(
+            f"{what}() takes no tensors",
+            expected="arrays, a Dataset, a generator or a Sequence",
+            received=x,
+            hint="give the Dataset that the tensors come from",
         )
     return _of_arrays(x, y, sample_weight, batch_size or 32, steps, shuffle, what)
 
@@ -154,12 +152,10 @@ def _count(values: Any, what: str) -> int:
         for array in flatten(value)
     }
     if len(lengths) != 1 or -1 in lengths:
-        raise ValueError(
-            explain(
-                f"{what}(): the arrays have different numbers of examples",
-                expected="one first dimension for x, y and sample_weight",
-                received=f"lengths {sorted(lengths)}",
-            )
+        raise value_error(
+            f"{what}(): the arrays have different numbers of examples",
+            expected="one first dimension for x, y and sample_weight",
+            received=f"lengths {sorted(lengths)}",
         )
     count = lengths.pop()
     if count == 0:
@@ -222,11 +218,9 @@ def _of_generator(generator: Any, steps: int | None, what: str) -> Batches:
 def _tuple_of(element: Any) -> tuple[Any, ...]:
     parts = element if isinstance(element, tuple) else (element,)
     if len(parts) > 3:
-        raise ValueError(
-            explain(
-                "Data is expected as `x`, `(x,)`, `(x, y)` or `(x, y, sample_weight)`",
-                received=f"{len(parts)} parts",
-            )
+        raise value_error(
+            "Data is expected as `x`, `(x,)`, `(x, y)` or `(x, y, sample_weight)`",
+            received=f"{len(parts)} parts",
         )
     return _given(parts)
 
@@ -239,12 +233,10 @@ def _given(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     """
     found = tuple(as_arrays(each) for each in parts if each is not None)
     if any(each is None for each in parts[: len(found)]):
-        raise ValueError(
-            explain(
-                "sample_weight is given without y, or y without x",
-                expected="`(x,)`, `(x, y)` or `(x, y, sample_weight)`",
-                received=", ".join("None" if each is None else "arrays" for each in parts),
-            )
+        raise value_error(
+            "sample_weight is given without y, or y without x",
+            expected="`(x,)`, `(x, y)` or `(x, y, sample_weight)`",
+            received=", ".join("None" if each is None else "arrays" for each in parts),
         )
     return found
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.keras.engine import model_config
 from estimatorkit.keras.engine.compile_config import Contents, compile_config
 from estimatorkit.keras.engine.weights import TOP_LEVEL, StoredLayer, keras_order, weighted_layers
@@ -142,11 +142,9 @@ def read_model(path: Path) -> Contents:
     """
     with _opened(path) as file:
         if "model_config" not in file.attrs:
-            raise ValueError(
-                explain(
-                    f"No model config found in the file at {os.fspath(path)!r}",
-                    hint="it holds weights: build the model and call load_weights",
-                )
+            raise value_error(
+                f"No model config found in the file at {os.fspath(path)!r}",
+                hint="it holds weights: build the model and call load_weights",
             )
         layers = _layers(_group(file, "model_weights"))
         compiled = None
@@ -167,8 +165,8 @@ def _opened(path: Path) -> Any:
     try:
         return _h5py().File(path, "r")
     except OSError as error:
-        raise ValueError(
-            explain(f"{os.fspath(path)!r} is no HDF5 file, or damaged", received=str(error))
+        raise value_error(
+            f"{os.fspath(path)!r} is no HDF5 file, or damaged", received=str(error)
         ) from error
 
 
@@ -193,12 +191,10 @@ def _texts(group: Any, name: str) -> list[str]:
         found += [_text(each) for each in group.attrs[f"{name}{number}"]]
         number += 1
     if number == 0:
-        raise ValueError(
-            explain(
-                f"{group.file.filename!r} is not laid out as a file of Keras",
-                expected=f"an attribute {name!r} of {group.name!r}",
-                received=sorted(group.attrs)[:8],
-            )
+        raise value_error(
+            f"{group.file.filename!r} is not laid out as a file of Keras",
+            expected=f"an attribute {name!r} of {group.name!r}",
+            received=sorted(group.attrs)[:8],
         )
     return found
 
@@ -218,11 +214,9 @@ def _array(group: Any, name: str) -> NDArray[Any]:
     found = _inside(group, name)
     plain = isinstance(found, _h5py().Dataset) and not found.is_virtual and not found.external
     if not plain or found.dtype.kind not in "biufc" or found.nbytes > _TENSOR_BYTES:
-        raise ValueError(
-            explain(
-                f"{group.file.filename!r}: {name!r:.100} is no array of numbers within the file",
-                received=repr(found),
-            )
+        raise value_error(
+            f"{group.file.filename!r}: {name!r:.100} is no array of numbers within the file",
+            received=repr(found),
         )
     return np.asarray(found)
 
@@ -233,11 +227,9 @@ def _inside(group: Any, name: str) -> Any:
     for part in filter(None, name.split("/")):
         link = group.get(part, getlink=True) if isinstance(group, h5py.Group) else None
         if not isinstance(link, h5py.HardLink):
-            raise ValueError(
-                explain(
-                    f"{group.file.filename!r} has no {name!r:.100} of its own",
-                    received="nothing" if link is None else f"a {type(link).__name__}",
-                )
+            raise value_error(
+                f"{group.file.filename!r} has no {name!r:.100} of its own",
+                received="nothing" if link is None else f"a {type(link).__name__}",
             )
         group = group[part]
     return group

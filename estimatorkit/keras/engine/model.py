@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from estimatorkit.core import builtin_ops
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.nest import map_structure
 from estimatorkit.data.spec import SparseTensorSpec
 from estimatorkit.data.spec import flatten as flatten_specs
@@ -108,12 +108,10 @@ class Model(ModelFiles, ModelStructure):
         from estimatorkit.keras.mixed_precision import LossScaleOptimizer
 
         if target_tensors is not None or distribute is not None or kwargs:
-            raise ValueError(
-                explain(
-                    "compile(): an argument is not supported",
-                    received=sorted({"target_tensors": target_tensors, **kwargs}),
-                    hint="give (x, y) as a Dataset",
-                )
+            raise value_error(
+                "compile(): an argument is not supported",
+                received=sorted({"target_tensors": target_tensors, **kwargs}),
+                hint="give (x, y) as a Dataset",
             )
         if run_eagerly:
             raise ValueError("compile(): run_eagerly=True: models run as graphs here")

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import explain, value_error
 from estimatorkit.core.nest import flatten, map_structure
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.data.spec import TensorSpec
@@ -62,12 +62,10 @@ def made(
         ValueError: the form is another, or a name is unknown.
     """
     if not isinstance(description, Mapping) or not isinstance(description.get("class_name"), str):
-        raise ValueError(
-            explain(
-                f"Improper config format for a {what}",
-                expected="{'class_name': ..., 'config': ...}",
-                received=repr(description)[:200],
-            )
+        raise value_error(
+            f"Improper config format for a {what}",
+            expected="{'class_name': ..., 'config': ...}",
+            received=repr(description)[:200],
         )
     models = {"Functional": Model, "Model": Model, "Sequential": Sequential}
     name = description["class_name"]
@@ -179,14 +177,12 @@ class _Describer:
         calls: dict[int, list[LayerCall]] = {}
         for step in network.steps:
             if isinstance(step, Operation):
-                raise ValueError(
-                    explain(
-                        f"the model {model.name!r} applies the operation {step.name!r} "
-                        f"({step.type}), which no layer made: it cannot be described",
-                        made_at=step.source,
-                        hint="make it part of a layer: a subclass of Layer, or a Lambda of a "
-                        "function decorated with keras.utils.register_keras_serializable()",
-                    )
+                raise value_error(
+                    f"the model {model.name!r} applies the operation {step.name!r} "
+                    f"({step.type}), which no layer made: it cannot be described",
+                    made_at=step.source,
+                    hint="make it part of a layer: a subclass of Layer, or a Lambda of a "
+                    "function decorated with keras.utils.register_keras_serializable()",
                 )
             calls.setdefault(id(step.layer), []).append(step)
         for tensor, name in zip(network.input_tensors, network.input_names, strict=True):
@@ -277,13 +273,11 @@ class _Describer:
 
     def _place(self, tensor: Any, call: LayerCall) -> list[Any]:
         if tensor not in self._places:
-            raise ValueError(
-                explain(
-                    f"the layer {call.layer.name!r} takes {tensor.name}, which no layer of the "
-                    "model made: the model cannot be described",
-                    made_at=tensor.op.source,
-                    hint="make it in a layer's call(), or a weight of a layer",
-                )
+            raise value_error(
+                f"the layer {call.layer.name!r} takes {tensor.name}, which no layer of the "
+                "model made: the model cannot be described",
+                made_at=tensor.op.source,
+                hint="make it in a layer's call(), or a weight of a layer",
             )
         return list(self._places[tensor])
 
@@ -366,12 +360,10 @@ class _Builder:
                     continue
                 self._made[name][number] = flatten(layer(*args, **kwargs), True)
             if len(left) == len(waiting):
-                raise ValueError(
-                    explain(
-                        f"the config of the model {self._config.get('name')!r} is not connected",
-                        received=f"layers {sorted({each[0] for each in left})} take tensors that "
-                        "no layer makes",
-                    )
+                raise value_error(
+                    f"the config of the model {self._config.get('name')!r} is not connected",
+                    received=f"layers {sorted({each[0] for each in left})} take tensors that "
+                    "no layer makes",
                 )
             waiting = left
 
@@ -447,12 +439,10 @@ def plain_value(value: Any, what: str) -> Any:
         return value
     if hasattr(value, "name") and hasattr(value, "numpy_dtype"):
         return value.name
-    raise ValueError(
-        explain(
-            f"the config of {what!r} holds what no file can: {value!r:.100}",
-            expected="numbers, texts, lists and dicts",
-            hint="let get_config() give the name of a registered function or class",
-        )
+    raise value_error(
+        f"the config of {what!r} holds what no file can: {value!r:.100}",
+        expected="numbers, texts, lists and dicts",
+        hint="let get_config() give the name of a registered function or class",
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from estimatorkit.core import builtin_ops
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.nest import flatten, map_structure
 from estimatorkit.core.tensor import Tensor
@@ -55,12 +55,10 @@ class ModelStructure(Layer):
             ValueError: the model is a subclass, whose `call` is Python.
         """
         if self._network is None:
-            raise ValueError(
-                explain(
-                    f"the model {self.name!r} has no inputs and outputs of its own",
-                    expected="a functional or a built Sequential model",
-                    received=type(self).__name__,
-                )
+            raise value_error(
+                f"the model {self.name!r} has no inputs and outputs of its own",
+                expected="a functional or a built Sequential model",
+                received=type(self).__name__,
             )
         return self._network
 
@@ -100,12 +98,10 @@ class ModelStructure(Layer):
             if layer.name == name:
                 return layer
         names = [layer.name for layer in layers]
-        raise ValueError(
-            explain(
-                f"No such layer: {name}",
-                expected=f"one of {names}",
-                hint=did_you_mean(name, names),
-            )
+        raise value_error(
+            f"No such layer: {name}",
+            expected=f"one of {names}",
+            hint=did_you_mean(name, names),
         )
 
     @property

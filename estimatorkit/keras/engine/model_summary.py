@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import explain, value_error
 from estimatorkit.keras.engine.model import Model
 from estimatorkit.keras.engine.sequential import Sequential
 from estimatorkit.layers.engine.call_record import LayerCall, record_of
@@ -46,11 +46,9 @@ def summary(
         ValueError: the model is not built, or a layer of the range is not there.
     """
     if not model.built and not model.weights:
-        raise ValueError(
-            explain(
-                f"This model has not yet been built: {model.name!r}",
-                hint="build it first by calling `build()` or by calling the model on a batch",
-            )
+        raise value_error(
+            f"This model has not yet been built: {model.name!r}",
+            hint="build it first by calling `build()` or by calling the model on a batch",
         )
     table = _Table(model, line_length, positions, show_trainable)
     for line in table.lines(expand_nested, layer_range):
@@ -194,12 +192,10 @@ def _within(layers: list[Any], layer_range: Sequence[str] | None) -> list[Any]:
         for name in layer_range
     ]
     if not all(places):
-        raise ValueError(
-            explain(
-                "Passed layer_names do not match the layer names in the model",
-                expected=[each.name for each in layers],
-                received=list(layer_range),
-            )
+        raise value_error(
+            "Passed layer_names do not match the layer names in the model",
+            expected=[each.name for each in layers],
+            received=list(layer_range),
         )
     return layers[places[0][0] : places[1][-1] + 1]
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from estimatorkit.core import registry
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import flatten, map_structure, pack_sequence_as
 from estimatorkit.core.registry import Role, role_of
@@ -73,13 +73,11 @@ class Network:
         for output in self.output_tensors:
             self._visit(output, depends, order, placed)
             if not depends.get(id(output)):
-                raise ValueError(
-                    explain(
-                        "Graph disconnected: cannot obtain value for tensor "
-                        f"{output.name} from the inputs of the model",
-                        expected=f"a tensor that depends on {self.input_tensors}",
-                        made_at=output.op.source,
-                    )
+                raise value_error(
+                    "Graph disconnected: cannot obtain value for tensor "
+                    f"{output.name} from the inputs of the model",
+                    expected=f"a tensor that depends on {self.input_tensors}",
+                    made_at=output.op.source,
                 )
         return order
 
@@ -103,14 +101,12 @@ class Network:
             found = any(depends[id(each)] for each in needed)
             depends[id(tensor)] = found
             if not needed and role_of(tensor.op) is Role.PLACEHOLDER:
-                raise ValueError(
-                    explain(
-                        f"Graph disconnected: cannot obtain value for tensor {tensor.name}",
-                        expected="an input of the model",
-                        received=f"inputs {[each.name for each in self.input_tensors]}",
-                        made_at=tensor.op.source,
-                        hint="add it to the model's inputs",
-                    )
+                raise value_error(
+                    f"Graph disconnected: cannot obtain value for tensor {tensor.name}",
+                    expected="an input of the model",
+                    received=f"inputs {[each.name for each in self.input_tensors]}",
+                    made_at=tensor.op.source,
+                    hint="add it to the model's inputs",
                 )
             if found and id(step) not in placed:
                 placed.add(id(step))
@@ -207,22 +203,18 @@ class Network:
             names = self.input_names if own is None else sorted(own)
             missing = [name for name in names if name not in inputs]
             if missing:
-                raise ValueError(
-                    explain(
-                        f"The model has no value for its inputs {missing}",
-                        expected=f"a dict with the keys {names}",
-                        received=f"keys {list(inputs)}",
-                    )
+                raise value_error(
+                    f"The model has no value for its inputs {missing}",
+                    expected=f"a dict with the keys {names}",
+                    received=f"keys {list(inputs)}",
                 )
             return [inputs[name] for name in names]
         given = flatten(inputs)
         if len(given) != len(self.input_tensors):
-            raise ValueError(
-                explain(
-                    "The model is called with another number of inputs than it has",
-                    expected=f"{len(self.input_tensors)} inputs: {self.input_names}",
-                    received=f"{len(given)}",
-                )
+            raise value_error(
+                "The model is called with another number of inputs than it has",
+                expected=f"{len(self.input_tensors)} inputs: {self.input_names}",
+                received=f"{len(given)}",
             )
         return given
 
@@ -232,13 +224,11 @@ class Network:
             return tensor
         op = tensor.op
         if role_of(op) is Role.VARIABLE:
-            raise ValueError(
-                explain(
-                    f"the model reads variable {op.name} outside of a layer, so that it cannot be "
-                    "built in another graph",
-                    made_at=op.source,
-                    hint="make the variable in a layer's build()",
-                )
+            raise value_error(
+                f"the model reads variable {op.name} outside of a layer, so that it cannot be "
+                "built in another graph",
+                made_at=op.source,
+                hint="make the variable in a layer's build()",
             )
         inputs = [values.get(id(each)) or self._outside(each, values) for each in op.inputs]
         copied = registry.apply(op.type, inputs, op.attrs)

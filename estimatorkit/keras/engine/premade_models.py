@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.nest import map_structure
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -90,12 +90,10 @@ class LinearModel(Model):
         given = _by_key(inputs)
         missing = [key for key in self._keys if key not in given]
         if missing:
-            raise ValueError(
-                explain(
-                    "The `inputs` dictionary does not match the structure expected by the model",
-                    expected=self._keys,
-                    received=list(given),
-                )
+            raise value_error(
+                "The `inputs` dictionary does not match the structure expected by the model",
+                expected=self._keys,
+                received=list(given),
             )
         result: Any = None
         for key, kernel in zip(self._keys, self._kernels, strict=True):

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import NotFoundError, explain
+from estimatorkit.core.errors import NotFoundError, value_error
 from estimatorkit.keras.engine import hdf5, model_config
 from estimatorkit.keras.engine.compile_config import Contents, compile_config, compile_from_config
 from estimatorkit.keras.engine.weights import (
@@ -143,9 +143,7 @@ def save_training(model: Any, path: str | os.PathLike[str], epoch: int) -> None:
 def _writable(filepath: str | os.PathLike[str], overwrite: bool) -> Path:
     path = Path(os.fspath(filepath))
     if not overwrite and path.exists():
-        raise ValueError(
-            explain(f"{os.fspath(path)!r} is there already", hint="pass overwrite=True")
-        )
+        raise value_error(f"{os.fspath(path)!r} is there already", hint="pass overwrite=True")
     return path
 
 
@@ -215,11 +213,9 @@ def read(filepath: str | os.PathLike[str]) -> Contents:
         )
     if path.is_dir():
         if (path / "saved_model.pb").exists():
-            raise ValueError(
-                explain(
-                    f"{os.fspath(path)!r} is a SavedModel, which is a graph and not layers",
-                    hint="load it by saved_model.load, or save the weights in Keras as .h5",
-                )
+            raise value_error(
+                f"{os.fspath(path)!r} is a SavedModel, which is a graph and not layers",
+                hint="load it by saved_model.load, or save the weights in Keras as .h5",
             )
         return _parsed(path)
     with tempfile.TemporaryDirectory() as temporary:
@@ -238,20 +234,18 @@ def _unpack(path: Path, folder: Path) -> None:
             for each in members:
                 plain = is_checkpoint_file(each.filename) and each.compress_type == 0
                 if not plain or names.count(each.filename) > 1 or each.file_size > _size(path):
-                    raise ValueError(
-                        explain(
-                            f"{os.fspath(path)!r} is no model of estimatorkit",
-                            expected="a zip of the files of a checkpoint, not compressed",
-                            received=f"a member {each.filename!r:.100}",
-                            hint="Keras 3's .keras files: save the weights there as .weights.h5",
-                        )
+                    raise value_error(
+                        f"{os.fspath(path)!r} is no model of estimatorkit",
+                        expected="a zip of the files of a checkpoint, not compressed",
+                        received=f"a member {each.filename!r:.100}",
+                        hint="Keras 3's .keras files: save the weights there as .weights.h5",
                     )
                 with archive.open(each) as source, open(folder / each.filename, "xb") as target:
                     while block := source.read(1 << 22):
                         target.write(block)
     except zipfile.BadZipFile as error:
-        raise ValueError(
-            explain(f"{os.fspath(path)!r} is no model or damaged", received=str(error))
+        raise value_error(
+            f"{os.fspath(path)!r} is no model or damaged", received=str(error)
         ) from error
 
 
@@ -263,12 +257,10 @@ def _parsed(folder: Path) -> Contents:
     found = read_checkpoint(folder)
     state, tensors = found.state, found.tensors
     if state.get("kind") != "keras":
-        raise ValueError(
-            explain(
-                f"{os.fspath(folder)!r} is a checkpoint, but not of a Keras-style model",
-                received=f"tensors {sorted(tensors)[:5]}",
-                hint="restore it by train.Saver",
-            )
+        raise value_error(
+            f"{os.fspath(folder)!r} is a checkpoint, but not of a Keras-style model",
+            received=f"tensors {sorted(tensors)[:5]}",
+            hint="restore it by train.Saver",
         )
     try:
         layers = [
@@ -278,11 +270,9 @@ def _parsed(folder: Path) -> Contents:
         optimizer = [tensors[f"optimizer/{n}"] for n in range(state["optimizer_weights"])]
         return Contents(layers, optimizer, state["model"], state["compiled"], state["epoch"])
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            explain(
-                f"{os.fspath(folder)!r} is not laid out as a saved model",
-                received=f"{type(error).__name__}: {error}",
-            )
+        raise value_error(
+            f"{os.fspath(folder)!r} is not laid out as a saved model",
+            received=f"{type(error).__name__}: {error}",
         ) from error
 
 
@@ -349,11 +339,9 @@ def load_model(
     path = os.fspath(filepath)
     contents = hdf5.read_model(Path(path)) if _begins_with(path, _HDF5) else read(path)
     if contents.model is None:
-        raise ValueError(
-            explain(
-                f"{path!r} holds weights, but no model",
-                hint="build the model and call load_weights",
-            )
+        raise value_error(
+            f"{path!r} holds weights, but no model",
+            hint="build the model and call load_weights",
         )
     model = model_config.made(contents.model, custom_objects, "model")
     if contents.layers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.spec import TensorSpec
 from estimatorkit.keras.engine.input_layer import Input, InputLayer
@@ -59,12 +59,10 @@ class Sequential(Model):
                 f"The added layer must be an instance of class Layer. Received: {layer}"
             )
         if any(each.name == layer.name and each is not layer for each in self._members):
-            raise ValueError(
-                explain(
-                    f"All layers added to a Sequential model should have unique names. Name "
-                    f'"{layer.name}" is already the name of a layer in this model',
-                    hint="update the `name` argument to pass a unique name",
-                )
+            raise value_error(
+                f"All layers added to a Sequential model should have unique names. Name "
+                f'"{layer.name}" is already the name of a layer in this model',
+                hint="update the `name` argument to pass a unique name",
             )
         if not self._members and not isinstance(layer, InputLayer):
             shape, dtype = _first_shape(layer)

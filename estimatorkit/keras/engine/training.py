@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from estimatorkit.core.errors import OutOfRangeError, explain
+from estimatorkit.core.errors import OutOfRangeError, value_error
 from estimatorkit.core.log import logger
 from estimatorkit.core.nest import flatten, pack_sequence_as
 from estimatorkit.core.registry import constant_value
@@ -153,11 +153,9 @@ class Step:
             loss = loss if total is None else elementwise.cast(loss, total.dtype)
             total = loss if total is None else total + loss
         if total is None:
-            raise ValueError(
-                explain(
-                    "The model cannot be trained because it has no loss to optimize",
-                    hint="give one to compile(loss=...), or call add_loss in a layer",
-                )
+            raise value_error(
+                "The model cannot be trained because it has no loss to optimize",
+                hint="give one to compile(loss=...), or call add_loss in a layer",
             )
         self._data_nan = DataNaNWarning(total, {"x": x, "y": y, "sample_weight": weight})
         batch = array.shape(flatten(x)[0])[0]
@@ -415,12 +413,10 @@ class _Fit:
     def _end_of_data(self) -> None:
         """The batches have ended: an epoch where their number was not known, or too early."""
         if not self._done and self._epoch == self._first:
-            raise ValueError(
-                explain(
-                    "Expect x to be a non-empty array or dataset",
-                    expected="at least one batch",
-                    received="none",
-                )
+            raise value_error(
+                "Expect x to be a non-empty array or dataset",
+                expected="at least one batch",
+                received="none",
             )
         known = self._batches.steps is not None
         if known or not self._done:

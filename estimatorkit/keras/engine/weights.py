@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.layers.engine.base import Layer
 from estimatorkit.layers.engine.sessions import set_values
 
@@ -95,12 +95,10 @@ def weighted_layers(model: Any) -> list[tuple[Any, dict[str, Any]]]:
     names_of_layers = [layer.name for layer, _ in found]
     doubled = sorted({name for name in names_of_layers if names_of_layers.count(name) > 1})
     if doubled:
-        raise ValueError(
-            explain(
-                f"two layers of the model are called {doubled[0]!r}: their weights cannot be told "
-                "apart",
-                hint="give them names: Dense(10, name='first')",
-            )
+        raise value_error(
+            f"two layers of the model are called {doubled[0]!r}: their weights cannot be told "
+            "apart",
+            hint="give them names: Dense(10, name='first')",
         )
     return found
 
@@ -119,12 +117,10 @@ def check_built(model: Any, what: str) -> None:
         ValueError: it was neither built nor called.
     """
     if not model.built and not model.weights:
-        raise ValueError(
-            explain(
-                f"Unable to {what} weights of the model {model.name!r}, which has not created its "
-                "variables yet",
-                hint="call the model on inputs, or model.build(input_shape), first",
-            )
+        raise value_error(
+            f"Unable to {what} weights of the model {model.name!r}, which has not created its "
+            "variables yet",
+            hint="call the model on inputs, or model.build(input_shape), first",
         )
 
 
@@ -148,14 +144,12 @@ def give_values(
         by = {each.name: each for each in given}
         pairs = [(layer, named, by[layer.name]) for layer, named in own if layer.name in by]
     elif len(own) != len(given):
-        raise ValueError(
-            explain(
-                "Layer count mismatch when loading weights from file. Model expected "
-                f"{len(own)} layers, found {len(given)} saved layers",
-                expected=[layer.name for layer, _ in own],
-                received=[each.name for each in given],
-                hint="by_name=True takes the layers that have the same names",
-            )
+        raise value_error(
+            "Layer count mismatch when loading weights from file. Model expected "
+            f"{len(own)} layers, found {len(given)} saved layers",
+            expected=[layer.name for layer, _ in own],
+            received=[each.name for each in given],
+            hint="by_name=True takes the layers that have the same names",
         )
     else:
         pairs = [(layer, named, each) for (layer, named), each in zip(own, given, strict=True)]
@@ -216,12 +210,9 @@ def of_tensorflow(model: Any, tensors: Mapping[str, NDArray[Any]]) -> list[Store
         for name, variable in named.items():
             value = found.get(id(variable), tensors.get(variable.op.name))
             if value is None:
-                raise ValueError(
-                    explain(
-                        f"the checkpoint has no value for {variable.op.name} of layer "
-                        f"{layer.name!r}",
-                        received=sorted(objects or tensors)[:12],
-                    )
+                raise value_error(
+                    f"the checkpoint has no value for {variable.op.name} of layer {layer.name!r}",
+                    received=sorted(objects or tensors)[:12],
                 )
             weights.append((name, value))
         layers.append(StoredLayer(layer.name, weights))

@@ -7,7 +7,7 @@ from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int32, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.keras.metric_classes.metric import Metric, StreamingMetric
 from estimatorkit.layers.metrics.classes import matrix_of, mean_overlap
@@ -193,14 +193,12 @@ def _of_outputs(
     guesses = elementwise.cast(convert_to_tensor(y_pred, name="y_pred"), dtype)
     for each in (truth, guesses):
         if each.shape.rank != 2 or each.shape[-1] is None:
-            raise ValueError(
-                explain(
-                    f"{what} expects 2D inputs with shape (batch_size, output_dim)",
-                    expected="(batch, outputs), the number of outputs known",
-                    received=f"y_true {truth.shape}, y_pred {guesses.shape}",
-                    made_at=each.op.source,
-                    hint="give a vector a second dimension: expand_dims(x, -1)",
-                )
+            raise value_error(
+                f"{what} expects 2D inputs with shape (batch_size, output_dim)",
+                expected="(batch, outputs), the number of outputs known",
+                received=f"y_true {truth.shape}, y_pred {guesses.shape}",
+                made_at=each.op.source,
+                hint="give a vector a second dimension: expand_dims(x, -1)",
             )
     return truth, guesses, broadcast(1.0 if sample_weight is None else sample_weight, truth)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import float32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.keras.metric_classes.metric import Metric, StreamingMetric
 from estimatorkit.layers.metrics.curves import areas
@@ -37,12 +37,10 @@ def _checked_thresholds(thresholds: Any, default: float) -> list[float]:
     given = [float(each) for each in np.atleast_1d(np.asarray(thresholds, object))]
     wrong = [each for each in given if not 0 <= each <= 1]
     if wrong or not given:
-        raise ValueError(
-            explain(
-                f"Threshold values must be in [0, 1]. Received: {wrong}",
-                expected="a number in [0, 1], or a list of them",
-                received=repr(thresholds),
-            )
+        raise value_error(
+            f"Threshold values must be in [0, 1]. Received: {wrong}",
+            expected="a number in [0, 1], or a list of them",
+            received=repr(thresholds),
         )
     return given
 
@@ -389,14 +387,12 @@ class AUC(_AtThresholds):
         curve, summation = str(curve).upper(), str(summation_method).lower()
         known = curve in ("ROC", "PR") and summation in ("interpolation", "minoring", "majoring")
         if not known or (thresholds is None and num_thresholds <= 1):
-            raise ValueError(
-                explain(
-                    "AUC: an argument is out of its range",
-                    expected="curve 'ROC' or 'PR', summation_method 'interpolation', 'minoring' or "
-                    "'majoring', num_thresholds > 1",
-                    received=f"curve={curve!r}, summation_method={summation_method!r}, "
-                    f"num_thresholds={num_thresholds}",
-                )
+            raise value_error(
+                "AUC: an argument is out of its range",
+                expected="curve 'ROC' or 'PR', summation_method 'interpolation', 'minoring' or "
+                "'majoring', num_thresholds > 1",
+                received=f"curve={curve!r}, summation_method={summation_method!r}, "
+                f"num_thresholds={num_thresholds}",
             )
         if num_labels and not multi_label:
             raise ValueError("`num_labels` is needed only when `multi_label` is True.")

@@ -20,7 +20,7 @@ from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import DType, as_dtype, float32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.shapes import as_shape
@@ -331,12 +331,10 @@ class StreamingMetric(Metric):
         """
         held = self._held()
         if not held:
-            raise ValueError(
-                explain(
-                    f"{type(self).__name__} does not have any value yet",
-                    expected="update_state(...) called in this graph before result()",
-                    hint="its variables take their shapes from the first batch",
-                )
+            raise value_error(
+                f"{type(self).__name__} does not have any value yet",
+                expected="update_state(...) called in this graph before result()",
+                hint="its variables take their shapes from the first batch",
             )
         return self.value(*(each.value() for each in held.values()))
 

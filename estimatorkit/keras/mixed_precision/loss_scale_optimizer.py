@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.keras.optimizers import by_name
@@ -53,11 +53,9 @@ class LossScaleOptimizer(MixedPrecisionLossScaleOptimizer):
                 f"{dynamic_growth_steps}"
             )
         if isinstance(inner_optimizer, MixedPrecisionLossScaleOptimizer):
-            raise TypeError(
-                explain(
-                    "LossScaleOptimizer cannot wrap another LossScaleOptimizer",
-                    received=repr(inner_optimizer),
-                )
+            raise type_error(
+                "LossScaleOptimizer cannot wrap another LossScaleOptimizer",
+                received=repr(inner_optimizer),
             )
         scale = INITIAL_SCALE if initial_scale is None else float(initial_scale)
         steps = GROWTH_STEPS if dynamic_growth_steps is None else dynamic_growth_steps

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.keras.optimizers import built_in
 from estimatorkit.keras.optimizers.optimizer import Optimizer
 from estimatorkit.layers.serialization import Registry, get_registered_object
@@ -51,11 +51,9 @@ def get(identifier: Any, **kwargs: Any) -> Any:
         return deserialize({"class_name": identifier, "config": {}})
     if isinstance(identifier, Mapping):
         return deserialize(identifier)
-    raise ValueError(
-        explain(
-            f"Could not interpret optimizer identifier: {identifier!r}",
-            expected=f"an optimizer, its config, or one of {sorted(_CLASSES)}",
-        )
+    raise value_error(
+        f"Could not interpret optimizer identifier: {identifier!r}",
+        expected=f"an optimizer, its config, or one of {sorted(_CLASSES)}",
     )
 
 
@@ -85,13 +83,11 @@ def deserialize(
     if get_registered_object(given, custom_objects) is None:
         known = _BY_LOWER.get(given.lower())
         if known is None:
-            raise ValueError(
-                explain(
-                    f"Unknown optimizer: '{given}'",
-                    expected=f"one of {', '.join(sorted(_CLASSES))}",
-                    hint=did_you_mean(given.lower(), _BY_LOWER)
-                    or "pass your own by custom_objects={'Name': class}",
-                )
+            raise value_error(
+                f"Unknown optimizer: '{given}'",
+                expected=f"one of {', '.join(sorted(_CLASSES))}",
+                hint=did_you_mean(given.lower(), _BY_LOWER)
+                or "pass your own by custom_objects={'Name': class}",
             )
         name = known
     return _REGISTRY.deserialize(

@@ -16,7 +16,7 @@ import numpy as np
 
 from estimatorkit.core import builtin_ops, nest
 from estimatorkit.core.dtypes import DType, float32, float64, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import explain, type_error, value_error
 from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import Graph, get_default_graph, is_within_as_default
 from estimatorkit.core.indexed_slices import IndexedSlices
@@ -77,20 +77,16 @@ class Optimizer(Hyperparameters):
         super().__init__(use_locking=True, name=name)
         for key, value in kwargs.items():
             if key not in _ALLOWED:
-                raise TypeError(
-                    explain(
-                        f"Unexpected keyword argument passed to optimizer: {key}",
-                        expected=f"some of {', '.join(_ALLOWED)}",
-                    )
+                raise type_error(
+                    f"Unexpected keyword argument passed to optimizer: {key}",
+                    expected=f"some of {', '.join(_ALLOWED)}",
                 )
             if value is not None and isinstance(value, (int, float)) and value < 0:
                 raise ValueError(f"Expected {key} >= 0, received: {value}")
         if kwargs.get("use_ema"):
-            raise ValueError(
-                explain(
-                    "use_ema=True is not part of these optimizers",
-                    hint="keep averages with train.ExponentialMovingAverage",
-                )
+            raise value_error(
+                "use_ema=True is not part of these optimizers",
+                hint="keep averages with train.ExponentialMovingAverage",
             )
         self.clipnorm = kwargs.get("clipnorm")
         self.clipvalue = kwargs.get("clipvalue")
@@ -213,12 +209,10 @@ class Optimizer(Hyperparameters):
             found = gradients(loss, variables)
         for gradient, variable in zip(found, variables, strict=True):
             if gradient is None:
-                raise ValueError(
-                    explain(
-                        f"Variable {variable} has `None` for gradient",
-                        made_at=variable.op.source,
-                        hint="operations without a gradient are argmax, round, casts to integers",
-                    )
+                raise value_error(
+                    f"Variable {variable} has `None` for gradient",
+                    made_at=variable.op.source,
+                    hint="operations without a gradient are argmax, round, casts to integers",
                 )
         return found
 
@@ -456,14 +450,12 @@ class Optimizer(Hyperparameters):
         """
         known = self.weights
         if len(known) != len(weights):
-            raise ValueError(
-                explain(
-                    f"You called `set_weights(weights)` on optimizer {self._name} with a weight "
-                    f"list of length {len(weights)}, but the optimizer was expecting {len(known)} "
-                    "weights",
-                    expected=[each.name for each in known],
-                    hint="an optimizer has its weights once a step was made",
-                )
+            raise value_error(
+                f"You called `set_weights(weights)` on optimizer {self._name} with a weight "
+                f"list of length {len(weights)}, but the optimizer was expecting {len(known)} "
+                "weights",
+                expected=[each.name for each in known],
+                hint="an optimizer has its weights once a step was made",
             )
         for variable, value in zip(known, weights, strict=True):
             if not variable.shape.is_compatible_with(np.shape(value)):

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.serialization import Registry
@@ -111,12 +111,10 @@ class PiecewiseConstantDecay(_Described):
         self, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
     ) -> None:
         if len(boundaries) != len(values) - 1:
-            raise ValueError(
-                explain(
-                    "The length of boundaries should be 1 less than the length of values",
-                    received=f"boundaries={boundaries} of length {len(boundaries)}, and "
-                    f"values={values} of length {len(values)}",
-                )
+            raise value_error(
+                "The length of boundaries should be 1 less than the length of values",
+                received=f"boundaries={boundaries} of length {len(boundaries)}, and "
+                f"values={values} of length {len(values)}",
             )
         self._arguments = {"boundaries": boundaries, "values": values, "name": name}
 

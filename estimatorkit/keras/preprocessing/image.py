@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.lazy import listing
 
 if TYPE_CHECKING:
@@ -25,13 +25,11 @@ _METHODS = ("nearest", "bilinear", "bicubic", "lanczos", "box", "hamming")
 
 def _one_of(what: str, value: Any, known: Any) -> None:
     if value not in known:
-        raise ValueError(
-            explain(
-                f"Unknown {what}",
-                expected=f"one of {', '.join(known)}",
-                received=repr(value),
-                hint=did_you_mean(str(value), known),
-            )
+        raise value_error(
+            f"Unknown {what}",
+            expected=f"one of {', '.join(known)}",
+            received=repr(value),
+            hint=did_you_mean(str(value), known),
         )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.keras import utils
 from estimatorkit.lazy import listing
 
@@ -59,11 +59,9 @@ def pad_sequences(
             )
     texts = np.issubdtype(dtype, np.str_)
     if isinstance(value, str) and dtype is not object and not texts:
-        raise ValueError(
-            explain(
-                f"`dtype` {dtype} is not compatible with `value`'s type: {type(value)}",
-                hint="You should set `dtype=object` for variable length strings.",
-            )
+        raise value_error(
+            f"`dtype` {dtype} is not compatible with `value`'s type: {type(value)}",
+            hint="You should set `dtype=object` for variable length strings.",
         )
     filled = [np.asarray(each, dtype) for each in sequences if len(each)]
     length = max((len(each) for each in sequences), default=0) if maxlen is None else maxlen

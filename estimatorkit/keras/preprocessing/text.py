@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.lazy import listing
 
 FILTERS = '!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n'
@@ -201,9 +201,7 @@ class Tokenizer:
             ValueError: the number of columns is not known, or the mode is none of these.
         """
         if mode not in _MODES:
-            raise ValueError(
-                explain(f"Unknown vectorization mode: {mode}", expected=f"one of {_MODES}")
-            )
+            raise value_error(f"Unknown vectorization mode: {mode}", expected=f"one of {_MODES}")
         if not self.num_words and not self.word_index:
             raise ValueError(
                 "Specify a dimension (`num_words` argument), or fit on some text data first."

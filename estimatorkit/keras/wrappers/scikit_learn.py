@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from estimatorkit._sklearn_base import Parameters
 from estimatorkit._sklearn_base import probabilities as exact
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.keras.engine.model import Model
 from estimatorkit.lazy import listing
@@ -65,13 +65,11 @@ class BaseWrapper(Parameters):
             return
         for name in names:
             if name not in known:
-                raise ValueError(
-                    explain(
-                        f"{name} is not a legal parameter",
-                        expected=f"one of {sorted(known)}",
-                        received=repr(name),
-                        hint=did_you_mean(name, known),
-                    )
+                raise value_error(
+                    f"{name} is not a legal parameter",
+                    expected=f"one of {sorted(known)}",
+                    received=repr(name),
+                    hint=did_you_mean(name, known),
                 )
 
     def _arguments(self, function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.configured import (
     ConfiguredLayer,
@@ -80,21 +80,17 @@ class Filters(ConfiguredLayer):
         self.strides = as_window(strides, self.rank, "strides")
         self.padding = str(padding).lower()
         if self.padding not in self.paddings:
-            raise ValueError(
-                explain(
-                    f"{type(self).__name__}: the `padding` argument must be one of its values",
-                    expected=", ".join(repr(each) for each in self.paddings),
-                    received=repr(padding),
-                )
+            raise value_error(
+                f"{type(self).__name__}: the `padding` argument must be one of its values",
+                expected=", ".join(repr(each) for each in self.paddings),
+                received=repr(padding),
             )
         self.data_format = as_data_format(data_format)
         self.dilation_rate = as_window(dilation_rate, self.rank, "dilation_rate")
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
-            raise ValueError(
-                explain(
-                    "`strides > 1` not supported in conjunction with `dilation_rate > 1`",
-                    received=f"strides={self.strides} and dilation_rate={self.dilation_rate}",
-                )
+            raise value_error(
+                "`strides > 1` not supported in conjunction with `dilation_rate > 1`",
+                received=f"strides={self.strides} and dilation_rate={self.dilation_rate}",
             )
         self.use_bias = use_bias
         self.bias: Any = None

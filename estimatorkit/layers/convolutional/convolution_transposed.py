@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.convolutional.convolution import Filters, as_count, described
 from estimatorkit.layers.engine.configured import as_window, channels_axis, layout
@@ -59,11 +59,9 @@ class ConvTranspose(Filters):
         )
         for step, extra in zip(self.strides, self.output_padding or (), strict=False):
             if extra >= step:
-                raise ValueError(
-                    explain(
-                        "Strides must be greater than output padding",
-                        received=f"strides={self.strides}, output_padding={self.output_padding}",
-                    )
+                raise value_error(
+                    "Strides must be greater than output padding",
+                    received=f"strides={self.strides}, output_padding={self.output_padding}",
                 )
         self.keep(
             kernel_initializer=kernel_initializer,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import explain, value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.configured import ConfiguredLayer, as_data_format, as_window
 from estimatorkit.layers.engine.input_spec import InputSpec
@@ -28,12 +28,10 @@ def _pairs(value: Any, rank: int, name: str) -> Pairs:
         value = [value]
     given = [value] * rank if isinstance(value, (int, np.integer)) else list(value)
     if len(given) != rank:
-        raise ValueError(
-            explain(
-                f"`{name}` should have {rank} elements",
-                expected="a number, or for each dimension a number or a pair",
-                received=repr(value),
-            )
+        raise value_error(
+            f"`{name}` should have {rank} elements",
+            expected="a number, or for each dimension a number or a pair",
+            received=repr(value),
         )
     return tuple(
         (windows[0], windows[1]) for windows in (as_window(each, 2, name, 0) for each in given)
@@ -84,13 +82,11 @@ class Cropping(_Borders):
         dims = inputs.shape.as_list()
         for (before, after), length in zip(self._cropping, dims[self.first_axis :], strict=False):
             if length is not None and before + after >= length:
-                raise ValueError(
-                    explain(
-                        "Argument `cropping` must be less than the input shape",
-                        expected=f"less than {length} in all",
-                        received=f"cropping={self.cropping} of {inputs.name} {inputs.shape}",
-                        made_at=inputs.op.source,
-                    )
+                raise value_error(
+                    "Argument `cropping` must be less than the input shape",
+                    expected=f"less than {length} in all",
+                    received=f"cropping={self.cropping} of {inputs.name} {inputs.shape}",
+                    made_at=inputs.op.source,
                 )
             key.append(slice(before, -after if after else None))
         result: Tensor = inputs[tuple(key)]

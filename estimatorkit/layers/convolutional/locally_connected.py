@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.convolutional.convolution import Filters, as_count, described
 from estimatorkit.layers.engine.configured import known_dimension
@@ -106,11 +106,9 @@ class LocallyConnected(Filters):
             **kwargs,
         )
         if implementation != 1:
-            raise ValueError(
-                explain(
-                    f"{type(self).__name__}: implementation={implementation} is not there",
-                    expected="implementation=1, the default: the numbers are the same",
-                )
+            raise value_error(
+                f"{type(self).__name__}: implementation={implementation} is not there",
+                expected="implementation=1, the default: the numbers are the same",
             )
         self.implementation = implementation
         self.filters = as_count(filters, "filters", self)
@@ -132,12 +130,10 @@ class LocallyConnected(Filters):
             for length, size, step in zip(lengths, self.kernel_size, self.strides, strict=True)
         ]
         if min(self._places) < 1:
-            raise ValueError(
-                explain(
-                    f"{type(self).__name__}: the window is longer than the inputs",
-                    expected=f"at least {self.kernel_size}",
-                    received=f"{input_shape}",
-                )
+            raise value_error(
+                f"{type(self).__name__}: the window is longer than the inputs",
+                expected=f"at least {self.kernel_size}",
+                received=f"{input_shape}",
             )
         taken = math.prod(self.kernel_size) * channels
         self.kernel = self.add_configured_weight(

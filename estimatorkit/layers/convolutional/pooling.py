@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.configured import ConfiguredLayer, as_data_format, as_window, layout
 from estimatorkit.layers.engine.input_spec import InputSpec
@@ -55,12 +55,10 @@ class WindowPooling(ConfiguredLayer):
         self.strides = as_window(steps, self.rank, "strides")
         self.padding = str(padding).lower()
         if self.padding not in ("valid", "same"):
-            raise ValueError(
-                explain(
-                    f"{type(self).__name__}: the `padding` argument must be one of its values",
-                    expected="'valid' or 'same'",
-                    received=repr(padding),
-                )
+            raise value_error(
+                f"{type(self).__name__}: the `padding` argument must be one of its values",
+                expected="'valid' or 'same'",
+                received=repr(padding),
             )
         self.data_format = as_data_format(data_format)
         self.input_spec = InputSpec(ndim=self.rank + 2)

@@ -20,7 +20,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.shapes import TensorShape, as_shape
@@ -270,9 +270,7 @@ class Distribution:
         with self._name_scope(name):
             wanted = convert_to_tensor(sample_shape, int32, name="sample_shape")
             if wanted.shape.rank is not None and wanted.shape.rank > 1:
-                raise ValueError(
-                    explain("Input is neither scalar nor vector.", received=wanted.shape)
-                )
+                raise value_error("Input is neither scalar nor vector.", received=wanted.shape)
             known = constant_value(wanted)
             if known is not None:
                 known = known.reshape(-1)

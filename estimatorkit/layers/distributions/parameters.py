@@ -12,7 +12,7 @@ import numpy as np
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import broadcast_shapes
 from estimatorkit.core.shapes import TensorShape
@@ -132,12 +132,10 @@ class ParametricDistribution(Distribution):
 
 
 def _no_broadcast(made: Distribution, first: int, second: int) -> Exception:
-    return ValueError(
-        explain(
-            f"Incompatible shapes for broadcasting: the parameters of {type(made).__name__}",
-            expected="equal dimensions, or 1",
-            received=f"{first} and {second}",
-        )
+    return value_error(
+        f"Incompatible shapes for broadcasting: the parameters of {type(made).__name__}",
+        expected="equal dimensions, or 1",
+        received=f"{first} and {second}",
     )
 
 

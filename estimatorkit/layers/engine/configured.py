@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.dtypes import as_dtype
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers import activations, constraints, initializers, regularizers
@@ -123,11 +123,9 @@ def as_data_format(data_format: Any) -> str:
     """
     given = _image_data_format if data_format is None else str(data_format).lower()
     if given not in _CHANNELS:
-        raise ValueError(
-            explain(
-                "The `data_format` argument must be one of 'channels_first', 'channels_last'",
-                received=repr(data_format),
-            )
+        raise value_error(
+            "The `data_format` argument must be one of 'channels_first', 'channels_last'",
+            received=repr(data_format),
         )
     return given
 
@@ -149,12 +147,10 @@ def as_window(value: Any, rank: int, name: str, least: int = 1) -> tuple[int, ..
     else:
         numbers = tuple(value) if isinstance(value, Iterable) else ()
     if len(numbers) != rank or any(int(each) < least for each in numbers):
-        raise ValueError(
-            explain(
-                f"The `{name}` argument must be a tuple of {rank} integers",
-                expected=f"{rank} numbers of at least {least}, or one for all",
-                received=repr(value),
-            )
+        raise value_error(
+            f"The `{name}` argument must be a tuple of {rank} integers",
+            expected=f"{rank} numbers of at least {least}, or one for all",
+            received=repr(value),
         )
     return tuple(int(each) for each in numbers)
 
@@ -203,13 +199,10 @@ def known_dimension(shape: Any, axis: int, layer: Layer, problem: str | None = N
     dims = TensorShape(shape).dims
     length = None if dims is None or not -len(dims) <= axis < len(dims) else dims[axis]
     if length is None:
-        raise ValueError(
-            explain(
-                problem
-                or f"The dimension {axis} of the inputs to `{layer.name}` should be defined",
-                received=str(shape),
-                hint="give the placeholder a shape, or call set_shape",
-            )
+        raise value_error(
+            problem or f"The dimension {axis} of the inputs to `{layer.name}` should be defined",
+            received=str(shape),
+            hint="give the placeholder a shape, or call set_shape",
         )
     return int(length)
 
@@ -221,13 +214,11 @@ def check_floating(layer: Layer) -> None:
         TypeError: the layer's dtype is not floating.
     """
     if not as_dtype(layer.compute_dtype).is_floating:
-        raise TypeError(
-            explain(
-                f"Unable to build `{type(layer).__name__}` layer with non-floating point dtype",
-                expected="float32, float64, float16 or bfloat16",
-                received=layer.dtype,
-                hint="cast(inputs, float32)",
-            )
+        raise type_error(
+            f"Unable to build `{type(layer).__name__}` layer with non-floating point dtype",
+            expected="float32, float64, float16 or bfloat16",
+            received=layer.dtype,
+            hint="cast(inputs, float32)",
         )
 
 

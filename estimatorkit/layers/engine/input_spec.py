@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.dtypes import as_dtype
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.nest import flatten
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -80,13 +80,10 @@ def check_inputs(specs: Any, inputs: Any, layer: str) -> None:
         if spec is not None and isinstance(tensor, Tensor):
             problem = _problem(spec, tensor)
             if problem is not None:
-                raise ValueError(
-                    explain(
-                        f'Input {number} of layer "{layer}" is incompatible with the layer: '
-                        f"{problem}",
-                        received=f"{tensor.name}, shape {tensor.shape}, {tensor.dtype.name}",
-                        made_at=tensor.op.source,
-                    )
+                raise value_error(
+                    f'Input {number} of layer "{layer}" is incompatible with the layer: {problem}',
+                    received=f"{tensor.name}, shape {tensor.shape}, {tensor.dtype.name}",
+                    made_at=tensor.op.source,
                 )
 
 

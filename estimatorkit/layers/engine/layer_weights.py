@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.dtypes import as_dtype
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.variable_options import VariableSynchronization
@@ -81,12 +81,10 @@ class LayerWeights(Tracker):
         wanted = as_dtype(dtype or self._policy.variable_dtype)
         static = as_shape(tuple(shape) if isinstance(shape, list) else shape)
         if not static.is_fully_defined():
-            raise ValueError(
-                explain(
-                    f"Shape of a new variable ({self._name}/{name}) must be fully defined",
-                    received=str(static),
-                    hint="give the inputs known dimensions, all but the batch",
-                )
+            raise value_error(
+                f"Shape of a new variable ({self._name}/{name}) must be fully defined",
+                received=str(static),
+                hint="give the inputs known dimensions, all but the batch",
             )
         variable = self._make_variable(
             name or "Variable",
@@ -217,13 +215,11 @@ class LayerWeights(Tracker):
 
         expected = self.weights
         if len(expected) != len(weights):
-            raise ValueError(
-                explain(
-                    f'You called `set_weights(weights)` on layer "{self._name}" with a weight list '
-                    f"of length {len(weights)}, but the layer was expecting {len(expected)} "
-                    "weights",
-                    expected=", ".join(f"{each.op.name} {each.shape}" for each in expected),
-                )
+            raise value_error(
+                f'You called `set_weights(weights)` on layer "{self._name}" with a weight list '
+                f"of length {len(weights)}, but the layer was expecting {len(expected)} "
+                "weights",
+                expected=", ".join(f"{each.op.name} {each.shape}" for each in expected),
             )
         for variable, value in zip(expected, weights, strict=True):
             if not variable.shape.is_compatible_with(np.shape(value)):

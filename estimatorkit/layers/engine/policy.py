@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from estimatorkit.core.dtypes import DType, as_dtype, float32
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.ops.math.elementwise import cast
@@ -43,14 +43,12 @@ class Policy:
         try:
             dtype = as_dtype(name)
         except TypeError as error:
-            raise ValueError(
-                explain(
-                    f"Cannot convert value {name} to a mixed precision Policy",
-                    expected="'mixed_bfloat16', 'mixed_float16', or the name of a dtype such as "
-                    "'float32'",
-                    received=repr(name),
-                    hint=did_you_mean(str(name), (*_MIXED, "float32", "float64", "bfloat16")),
-                )
+            raise value_error(
+                f"Cannot convert value {name} to a mixed precision Policy",
+                expected="'mixed_bfloat16', 'mixed_float16', or the name of a dtype such as "
+                "'float32'",
+                received=repr(name),
+                hint=did_you_mean(str(name), (*_MIXED, "float32", "float64", "bfloat16")),
             ) from error
         self._name = self._compute_dtype = self._variable_dtype = dtype.name
 
@@ -120,13 +118,11 @@ def set_global_policy(policy: Policy | str | DType | None) -> None:
     global _global
     chosen = policy if policy is None or isinstance(policy, Policy) else Policy(policy)
     if chosen is not None and not as_dtype(chosen.compute_dtype).is_floating:
-        raise ValueError(
-            explain(
-                "set_global_policy can only be used to set the global policy to floating-point "
-                'policies, such as "float32" and "mixed_bfloat16"',
-                received=f"policy: {chosen.name}",
-                hint="give a layer of integers its dtype by its argument dtype=",
-            )
+        raise value_error(
+            "set_global_policy can only be used to set the global policy to floating-point "
+            'policies, such as "float32" and "mixed_bfloat16"',
+            received=f"policy: {chosen.name}",
+            hint="give a layer of integers its dtype by its argument dtype=",
         )
     _global = chosen
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from estimatorkit.core.dtypes import DType, as_dtype, float32, int64, string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.registry import lookup, output
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
@@ -66,14 +66,12 @@ class KeyedColumn(OfFeature, CategoricalColumn):
 
     def misfit(self, raw: Raw, problem: str) -> ValueError:
         """The error of a feature of another dtype."""
-        return ValueError(
-            explain(
-                problem,
-                expected=f"{self.described()}: feature {self.key!r} of dtype {self.dtype.name}",
-                received=raw.described(),
-                made_at=raw.value.op.source,
-                hint=self._suggestion(raw.dtype),
-            )
+        return value_error(
+            problem,
+            expected=f"{self.described()}: feature {self.key!r} of dtype {self.dtype.name}",
+            received=raw.described(),
+            made_at=raw.value.op.source,
+            hint=self._suggestion(raw.dtype),
         )
 
     def _suggestion(self, dtype: DType) -> str:
@@ -338,15 +336,13 @@ class WeightedColumn(CategoricalColumn):
 
     def _misfit(self, features: Features) -> ValueError:
         raw = features.raw(self.weight_feature_key, f"the weights of column {self.name!r}")
-        return ValueError(
-            explain(
-                f"Bad dtype, expected <dtype: {self.dtype.name!r}>, but got <dtype: "
-                f"{raw.dtype.name!r}>",
-                expected=f"weights of {self.name!r} of dtype {self.dtype.name}",
-                received=raw.described(),
-                made_at=raw.value.op.source,
-                hint=f"weighted_categorical_column(..., dtype={raw.dtype.name})",
-            )
+        return value_error(
+            f"Bad dtype, expected <dtype: {self.dtype.name!r}>, but got <dtype: "
+            f"{raw.dtype.name!r}>",
+            expected=f"weights of {self.name!r} of dtype {self.dtype.name}",
+            received=raw.described(),
+            made_at=raw.value.op.source,
+            hint=f"weighted_categorical_column(..., dtype={raw.dtype.name})",
         )
 
     def _source(self, features: Features) -> Raw:
@@ -354,13 +350,11 @@ class WeightedColumn(CategoricalColumn):
         column = self.categorical_column
         found = features.raw(column.key, column.name) if isinstance(column, KeyedColumn) else None
         if found is None or not found.is_sparse:
-            raise ValueError(
-                explain(
-                    f"weights {self.weight_feature_key!r} are sparse, what they weight is not",
-                    expected="both sparse, with the same indices, or both dense",
-                    received=f"dense ids of column {column.name!r}",
-                    hint="use sparse.to_dense on the weights in input_fn",
-                )
+            raise value_error(
+                f"weights {self.weight_feature_key!r} are sparse, what they weight is not",
+                expected="both sparse, with the same indices, or both dense",
+                received=f"dense ids of column {column.name!r}",
+                hint="use sparse.to_dense on the weights in input_fn",
             )
         return found
 

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column.column_values import Ids, Sequence
@@ -126,11 +126,9 @@ class CategoricalColumn(CategoricalProtocol, FeatureColumn):
         Raises:
             ValueError: there is no sequence column of this kind.
         """
-        raise ValueError(
-            explain(
-                f"{type(self).__name__} {self.name!r} cannot be a sequence",
-                hint="use one of sequence_categorical_column_with_*",
-            )
+        raise value_error(
+            f"{type(self).__name__} {self.name!r} cannot be a sequence",
+            hint="use one of sequence_categorical_column_with_*",
         )
 
     def host_ids(self, features: Features) -> Tensor:
@@ -141,12 +139,10 @@ class CategoricalColumn(CategoricalProtocol, FeatureColumn):
         """
         found: Ids = features.transformed(self)
         if found.weights is not None:
-            raise ValueError(
-                explain(
-                    "crossed_column does not support weight_tensor, but the given column "
-                    f"populates weight_tensor. Given column: {self.name}",
-                    hint="cross the column without its weights",
-                )
+            raise value_error(
+                "crossed_column does not support weight_tensor, but the given column "
+                f"populates weight_tensor. Given column: {self.name}",
+                hint="cross the column without its weights",
             )
         return found.ids
 
@@ -203,23 +199,18 @@ def normalize_columns(feature_columns: Any, word: str = "FeatureColumn") -> list
     by_name: dict[str, FeatureColumn] = {}
     for column in columns:
         if not isinstance(column, FeatureColumn):
-            raise ValueError(
-                explain(
-                    f"Items of feature_columns must be a {word}. "
-                    f"Given (type {type(column)}): {column}",
-                    hint=f"use feature_column.numeric_column({column!r})"
-                    if isinstance(column, str)
-                    else None,
-                )
+            raise value_error(
+                f"Items of feature_columns must be a {word}. Given (type {type(column)}): {column}",
+                hint=f"use feature_column.numeric_column({column!r})"
+                if isinstance(column, str)
+                else None,
             )
         if column.name in by_name:
-            raise ValueError(
-                explain(
-                    f"Duplicate feature column name found for columns: {column} and "
-                    f"{by_name[column.name]}",
-                    expected="each column once",
-                    hint="leave one out, or put the feature under a second key in input_fn",
-                )
+            raise value_error(
+                f"Duplicate feature column name found for columns: {column} and "
+                f"{by_name[column.name]}",
+                expected="each column once",
+                hint="leave one out, or put the feature under a second key in input_fn",
             )
         by_name[column.name] = column
     return sorted(columns, key=lambda column: column.name)

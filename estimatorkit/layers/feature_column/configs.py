@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from estimatorkit.core.dtypes import DType, as_dtype
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.layers import initializers
 from estimatorkit.layers.feature_column.categorical import (
     HashedColumn,
@@ -65,12 +65,10 @@ def serialize_feature_columns(feature_columns: Sequence[FeatureColumn]) -> list[
 def _described(column: FeatureColumn) -> dict[str, Any]:
     kind = type(column)
     if kind not in _NAMES:
-        raise ValueError(
-            explain(
-                f"the column {column.name!r} ({kind.__name__}) cannot be described in a config",
-                expected=f"columns of the kinds {', '.join(_KINDS)}",
-                hint="save_weights() needs no description",
-            )
+        raise value_error(
+            f"the column {column.name!r} ({kind.__name__}) cannot be described in a config",
+            expected=f"columns of the kinds {', '.join(_KINDS)}",
+            hint="save_weights() needs no description",
         )
     fields = dataclasses.fields(kind)
     config = {each.name: _plain(each.name, getattr(column, each.name), column) for each in fields}
@@ -107,13 +105,11 @@ def _column(described: Any) -> FeatureColumn:
     name = described.get("class_name") if isinstance(described, Mapping) else None
     config = described.get("config") if isinstance(described, Mapping) else None
     if name not in _KINDS or not isinstance(config, Mapping):
-        raise ValueError(
-            explain(
-                "Improper config format for a feature column",
-                expected=f"{{'class_name': one of {', '.join(_KINDS)}, 'config': ...}}",
-                received=repr(described)[:200],
-                hint=did_you_mean(str(name), _KINDS),
-            )
+        raise value_error(
+            "Improper config format for a feature column",
+            expected=f"{{'class_name': one of {', '.join(_KINDS)}, 'config': ...}}",
+            received=repr(described)[:200],
+            hint=did_you_mean(str(name), _KINDS),
         )
     kind = _KINDS[name]
     values = {field: _read(field, value) for field, value in config.items()}
@@ -122,12 +118,10 @@ def _column(described: Any) -> FeatureColumn:
     needed = {each.name for each in fields if each.default is dataclasses.MISSING}
     missing = sorted(needed - set(values) - {"fingerprint"})
     if unknown or missing:
-        raise ValueError(
-            explain(
-                f"the config of a {name} does not fit",
-                expected=f"{[each.name for each in fields]}",
-                received=f"{sorted(values)}",
-            )
+        raise value_error(
+            f"the config of a {name} does not fit",
+            expected=f"{[each.name for each in fields]}",
+            received=f"{sorted(values)}",
         )
     if kind is VocabularyFileColumn and "fingerprint" not in values:  # a config of TensorFlow
         made: FeatureColumn = categorical_column_with_vocabulary_file(**values)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from estimatorkit.core.dtypes import string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.registry import output
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column.categorical import (
@@ -116,12 +116,10 @@ class CrossedColumn(CategoricalColumn):
         """
         for key in self.leaves:
             if isinstance(key, WeightedColumn):
-                raise ValueError(
-                    explain(
-                        "crossed_column does not support weight_tensor, but the given column "
-                        f"populates weight_tensor. Given column: {key.name}",
-                        hint="cross the column without its weights",
-                    )
+                raise value_error(
+                    "crossed_column does not support weight_tensor, but the given column "
+                    f"populates weight_tensor. Given column: {key.name}",
+                    hint="cross the column without its weights",
                 )
         return sorted(
             self.leaves,
@@ -136,14 +134,12 @@ class CrossedColumn(CategoricalColumn):
         """
         raw = features.raw(key, f"crossed_column {self.name!r}")
         if not (raw.dtype is string or raw.dtype.is_integer):
-            raise ValueError(
-                explain(
-                    f"crossed_column {self.name!r} cannot cross feature {key!r}",
-                    expected="strings or integers",
-                    received=raw.described(),
-                    made_at=raw.value.op.source,
-                    hint="use bucketized_column for numbers, and give that in place of the key",
-                )
+            raise value_error(
+                f"crossed_column {self.name!r} cannot cross feature {key!r}",
+                expected="strings or integers",
+                received=raw.described(),
+                made_at=raw.value.op.source,
+                hint="use bucketized_column for numbers, and give that in place of the key",
             )
         return raw
 
@@ -176,20 +172,16 @@ def crossed_column(keys: Any, hash_bucket_size: int, hash_key: int | None = None
         raise ValueError(f"keys must be a list with length > 1. Given: {keys}")
     for key in keys:
         if not isinstance(key, (str, CategoricalColumn)):
-            raise ValueError(
-                explain(
-                    "Unsupported key type. All keys must be either string, or categorical column "
-                    f"except HashedCategoricalColumn. Given: {key}",
-                    hint="use bucketized_column for numbers",
-                )
+            raise value_error(
+                "Unsupported key type. All keys must be either string, or categorical column "
+                f"except HashedCategoricalColumn. Given: {key}",
+                hint="use bucketized_column for numbers",
             )
         if isinstance(key, HashedColumn):
-            raise ValueError(
-                explain(
-                    "categorical_column_with_hash_bucket is not supported for crossing. Hashing "
-                    "before crossing will increase probability of collision. Instead, use the "
-                    f"feature name as a string. Given: {key}",
-                    hint=f"crossed_column([{key.key!r}, ...], {hash_bucket_size})",
-                )
+            raise value_error(
+                "categorical_column_with_hash_bucket is not supported for crossing. Hashing "
+                "before crossing will increase probability of collision. Instead, use the "
+                f"feature name as a string. Given: {key}",
+                hint=f"crossed_column([{key.key!r}, ...], {hash_bucket_size})",
             )
     return CrossedColumn(tuple(keys), int(hash_bucket_size), hash_key)

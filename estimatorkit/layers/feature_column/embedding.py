@@ -6,7 +6,7 @@ from collections.abc import Sequence as Series
 from dataclasses import dataclass
 from typing import Any
 
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column.categorical import WeightedColumn
@@ -175,14 +175,12 @@ class SharedEmbeddingColumn(_Embedding):
 
         variable = weights.shared(self.shared_name, made)
         if list(variable.shape) != list(self.table.shape):
-            raise ValueError(
-                explain(
-                    "Shared embedding collection "
-                    f"{self.shared_name} contains a variable of another shape",
-                    expected=list(self.table.shape),
-                    received=f"{variable.name} {variable.shape}",
-                    hint="give shared_embedding_collection_name another value",
-                )
+            raise value_error(
+                "Shared embedding collection "
+                f"{self.shared_name} contains a variable of another shape",
+                expected=list(self.table.shape),
+                received=f"{variable.name} {variable.shape}",
+                hint="give shared_embedding_collection_name another value",
             )
         return variable
 
@@ -248,23 +246,19 @@ def _check_table(dimension: Any, checkpoint: Any, tensor_name: Any) -> None:
 
 def _check_categorical(who: str, column: Any) -> None:
     if not isinstance(column, CategoricalColumn):
-        raise ValueError(
-            explain(
-                f"{who} needs a categorical column",
-                expected="a categorical_column_with_*, bucketized_column or crossed_column",
-                received=repr(column)[:200],
-            )
+        raise value_error(
+            f"{who} needs a categorical column",
+            expected="a categorical_column_with_*, bucketized_column or crossed_column",
+            received=repr(column)[:200],
         )
 
 
 def _check_combiner(combiner: Any) -> None:
     if combiner not in COMBINERS:
-        raise ValueError(
-            explain(
-                "combiner must be one of 'mean', 'sqrtn' or 'sum'",
-                received=repr(combiner),
-                hint=did_you_mean(str(combiner), COMBINERS),
-            )
+        raise value_error(
+            "combiner must be one of 'mean', 'sqrtn' or 'sum'",
+            received=repr(combiner),
+            hint=did_you_mean(str(combiner), COMBINERS),
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from estimatorkit.core.dtypes import DType
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
@@ -73,13 +73,11 @@ class Features:
 
     def __init__(self, features: Any) -> None:
         if not isinstance(features, Mapping):
-            raise ValueError(
-                explain(
-                    f"features should be a dictionary of `Tensor`s. Given type: {type(features)}",
-                    expected="a dict of tensors by feature name",
-                    received=repr(features)[:200],
-                    hint="let input_fn return ({'name': values, ...}, labels)",
-                )
+            raise value_error(
+                f"features should be a dictionary of `Tensor`s. Given type: {type(features)}",
+                expected="a dict of tensors by feature name",
+                received=repr(features)[:200],
+                hint="let input_fn return ({'name': values, ...}, labels)",
             )
         self._given = features
         self._raw: dict[str, Raw] = {}
@@ -101,25 +99,21 @@ class Features:
             return self._raw[key]
         if key not in self._given:
             known = [str(each) for each in self._given]
-            raise ValueError(
-                explain(
-                    f"Feature {key} is not in features dictionary",
-                    expected=f"a feature {key!r} for {wanted_by}",
-                    received=f"features {sorted(known)}",
-                    hint=did_you_mean(key, known)
-                    or "let input_fn give the feature, or leave out the column",
-                )
+            raise value_error(
+                f"Feature {key} is not in features dictionary",
+                expected=f"a feature {key!r} for {wanted_by}",
+                received=f"features {sorted(known)}",
+                hint=did_you_mean(key, known)
+                or "let input_fn give the feature, or leave out the column",
             )
         value = as_tensor(key, self._given[key])
         if value.shape.rank == 0:
-            raise ValueError(
-                explain(
-                    f"Feature (key: {key}) cannot have rank 0",
-                    expected="the batch as first dimension",
-                    received=value,
-                    made_at=value.op.source,
-                    hint="call .batch(n) on the dataset",
-                )
+            raise value_error(
+                f"Feature (key: {key}) cannot have rank 0",
+                expected="the batch as first dimension",
+                received=value,
+                made_at=value.op.source,
+                hint="call .batch(n) on the dataset",
             )
         self._raw[key] = Raw(key, value)
         return self._raw[key]
@@ -134,15 +128,13 @@ class Features:
             raw = self.raw(key, wanted_by)
             tensor = raw.value
             if isinstance(tensor, SparseTensor):
-                raise ValueError(
-                    explain(
-                        "The corresponding Tensor of numerical column must be a Tensor. "
-                        f"SparseTensor is not supported. key: {key}",
-                        expected=f"a dense tensor for {wanted_by}",
-                        received=raw.described(),
-                        made_at=tensor.op.source,
-                        hint="use sparse.to_dense in input_fn, or sequence_numeric_column",
-                    )
+                raise value_error(
+                    "The corresponding Tensor of numerical column must be a Tensor. "
+                    f"SparseTensor is not supported. key: {key}",
+                    expected=f"a dense tensor for {wanted_by}",
+                    received=raw.described(),
+                    made_at=tensor.op.source,
+                    hint="use sparse.to_dense in input_fn, or sequence_numeric_column",
                 )
             self._tensors[key] = array.expand_dims(tensor, -1) if tensor.shape.rank == 1 else tensor
         return self._tensors[key]

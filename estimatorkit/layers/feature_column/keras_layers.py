@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from estimatorkit.core.dtypes import float32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor
@@ -193,11 +193,9 @@ class FeaturesLayer(Layer):
             ValueError: a column cannot be described, or there is a partitioner.
         """
         if self._partitioner is not None:
-            raise ValueError(
-                explain(
-                    f"layer {self.name!r} has a partitioner: no config can describe it",
-                    hint="save_weights() needs no description",
-                )
+            raise value_error(
+                f"layer {self.name!r} has a partitioner: no config can describe it",
+                hint="save_weights() needs no description",
             )
         config = super().get_config()
         config["feature_columns"] = serialize_feature_columns(self._columns)

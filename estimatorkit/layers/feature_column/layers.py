@@ -14,7 +14,7 @@ from typing import Any
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Tensor
@@ -47,13 +47,11 @@ def columns_of(kind: Any, feature_columns: Any, private: bool = False) -> list[A
     found = []
     for column in normalize_columns(feature_columns, f"{word}FeatureColumn"):
         if not isinstance(column, kind):
-            raise ValueError(
-                explain(
-                    f"Items of feature_columns must be a {word}{kind.__name__}. You can wrap a "
-                    "categorical column with an embedding_column or indicator_column. "
-                    f"Given: {column}",
-                    hint=f"indicator_column({column.name!r} column), or embedding_column of it",
-                )
+            raise value_error(
+                f"Items of feature_columns must be a {word}{kind.__name__}. You can wrap a "
+                "categorical column with an embedding_column or indicator_column. "
+                f"Given: {column}",
+                hint=f"indicator_column({column.name!r} column), or embedding_column of it",
             )
         found.append(column)
     return found
@@ -91,12 +89,10 @@ def check_batches(tensors: Iterable[Tensor], columns: Iterable[FeatureColumn]) -
         if first is None:
             first = (column, size)
         elif first[1] != size:
-            raise ValueError(
-                explain(
-                    "Batch size (first dimension) of each feature must be same. Batch size of "
-                    f"columns ({first[0].name}, {column.name}): ({first[1]}, {size})",
-                    hint="let input_fn give equally many values of each feature",
-                )
+            raise value_error(
+                "Batch size (first dimension) of each feature must be same. Batch size of "
+                f"columns ({first[0].name}, {column.name}): ({first[1]}, {size})",
+                hint="let input_fn give equally many values of each feature",
             )
 
 

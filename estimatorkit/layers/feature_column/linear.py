@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import Any
 
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column.column_values import Ids
@@ -139,13 +139,11 @@ def check_linear_columns(feature_columns: Any, *, private: bool = False) -> list
     columns = normalize_columns(feature_columns, f"{word}FeatureColumn")
     for column in columns:
         if not isinstance(column, (DenseColumn, CategoricalColumn)):
-            raise ValueError(
-                explain(
-                    f"Items of feature_columns must be either a {word}DenseColumn or "
-                    f"{word}CategoricalColumn. "
-                    f"Given: {column}",
-                    hint="columns of sequences are for sequence_input_layer",
-                )
+            raise value_error(
+                f"Items of feature_columns must be either a {word}DenseColumn or "
+                f"{word}CategoricalColumn. "
+                f"Given: {column}",
+                hint="columns of sequences are for sequence_input_layer",
             )
     return columns
 
@@ -162,11 +160,9 @@ def _in_rows(ids: Ids) -> Ids:
 def check_sparse_combiner(sparse_combiner: Any) -> None:
     """Raises ValueError where it is none of `SPARSE_COMBINERS`."""
     if sparse_combiner not in SPARSE_COMBINERS:
-        raise ValueError(
-            explain(
-                "sparse_combiner must be one of 'mean', 'sqrtn' or 'sum'",
-                expected=f"one of {SPARSE_COMBINERS}",
-                received=repr(sparse_combiner),
-                hint=did_you_mean(str(sparse_combiner), SPARSE_COMBINERS),
-            )
+        raise value_error(
+            "sparse_combiner must be one of 'mean', 'sqrtn' or 'sum'",
+            expected=f"one of {SPARSE_COMBINERS}",
+            received=repr(sparse_combiner),
+            hint=did_you_mean(str(sparse_combiner), SPARSE_COMBINERS),
         )

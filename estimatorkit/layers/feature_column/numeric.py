@@ -15,7 +15,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype, float32, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.registry import output
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -65,14 +65,12 @@ class NumericColumn(OfFeature, DenseColumn):
         """
         tensor = features.tensor(self.key, f"numeric_column({self.key!r})")
         if tensor.dtype.on_host:
-            raise ValueError(
-                explain(
-                    f"numeric_column({self.key!r}) cannot take a feature of strings",
-                    expected="numbers or bools",
-                    received=f"{tensor.name} {tensor.shape} {tensor.dtype.name}",
-                    made_at=tensor.op.source,
-                    hint="use a categorical column, or convert the values to numbers in input_fn",
-                )
+            raise value_error(
+                f"numeric_column({self.key!r}) cannot take a feature of strings",
+                expected="numbers or bools",
+                received=f"{tensor.name} {tensor.shape} {tensor.dtype.name}",
+                made_at=tensor.op.source,
+                hint="use a categorical column, or convert the values to numbers in input_fn",
             )
         if self.normalizer_fn is not None:
             tensor = convert_to_tensor(self.normalizer_fn(tensor))
@@ -98,15 +96,12 @@ class NumericColumn(OfFeature, DenseColumn):
                     f"[{','.join(map(str, (size, *self.shape)))}] ({size * count} elements)"
                 )
             )
-            raise ValueError(
-                explain(
-                    f"feature {self.key!r} does not fit its numeric_column of shape {self.shape}"
-                    f"{told}",
-                    expected=f"{TensorShape((None, *self.shape))}, {count} values an example",
-                    received=f"{tensor.shape}, {per_example} values an example",
-                    made_at=tensor.op.source,
-                    hint=f"numeric_column({self.key!r}, shape={tuple(dims[1:]) if dims else ()})",
-                )
+            raise value_error(
+                f"feature {self.key!r} does not fit its numeric_column of shape {self.shape}{told}",
+                expected=f"{TensorShape((None, *self.shape))}, {count} values an example",
+                received=f"{tensor.shape}, {per_example} values an example",
+                made_at=tensor.op.source,
+                hint=f"numeric_column({self.key!r}, shape={tuple(dims[1:]) if dims else ()})",
             )
         if dims is not None and dims[1:] == self.shape:
             return tensor
@@ -302,7 +297,5 @@ def bucketized_column(source_column: NumericColumn, boundaries: Any) -> Bucketiz
     if boundaries is None or (is_list and len(boundaries) == 0):
         raise ValueError("boundaries must not be empty.")
     if not is_list or any(one >= two for one, two in pairwise(boundaries)):
-        raise ValueError(
-            explain("boundaries must be a sorted list", received=repr(boundaries)[:200])
-        )
+        raise value_error("boundaries must be a sorted list", received=repr(boundaries)[:200])
     return BucketizedColumn(source_column, tuple(float(each) for each in boundaries))

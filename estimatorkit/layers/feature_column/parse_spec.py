@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from estimatorkit.core.dtypes import as_dtype, float32, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.layers.feature_column.columns import FeatureColumn
 from estimatorkit.layers.feature_column.numeric import NumericColumn, numeric_column
 from estimatorkit.ops.parsing.parsing import FixedLenFeature
@@ -33,12 +33,10 @@ def make_parse_example_spec(feature_columns: Any) -> dict[str, Any]:
         for key, feature in column.parse_example_spec.items():
             known = spec.setdefault(key, feature)
             if type(known) is not type(feature) or known != feature:
-                raise ValueError(
-                    explain(
-                        f"feature_columns contain different parse_spec for key {key}. "
-                        f"Given {feature} and {known}",
-                        hint="give the columns of this key the same shape, dtype and default",
-                    )
+                raise value_error(
+                    f"feature_columns contain different parse_spec for key {key}. "
+                    f"Given {feature} and {known}",
+                    hint="give the columns of this key the same shape, dtype and default",
                 )
     return spec
 

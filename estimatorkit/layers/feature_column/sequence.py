@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.dtypes import DType, as_dtype, float32, int64, string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error
 from estimatorkit.core.registry import output
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor
@@ -196,14 +196,12 @@ class SequenceNumericColumn(OfFeature, SequenceDenseColumn):
         raw = features.raw(self.key, f"sequence_numeric_column({self.key!r})")
         found: Any = raw.value
         if not isinstance(found, SparseTensor):
-            raise TypeError(
-                explain(
-                    "Input must be a SparseTensor",
-                    expected=f"a sparse feature {self.key!r} for sequence_numeric_column",
-                    received=raw.described(),
-                    made_at=found.op.source,
-                    hint="use io.VarLenFeature, or sparse.from_dense in input_fn",
-                )
+            raise type_error(
+                "Input must be a SparseTensor",
+                expected=f"a sparse feature {self.key!r} for sequence_numeric_column",
+                received=raw.described(),
+                made_at=found.op.source,
+                hint="use io.VarLenFeature, or sparse.from_dense in input_fn",
             )
         return found if self.normalizer_fn is None else self.normalizer_fn(found)  # type: ignore[arg-type,return-value]
 

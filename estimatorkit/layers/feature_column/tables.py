@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from estimatorkit.core.dtypes import float32
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column.column_values import Ids
 from estimatorkit.layers.feature_column.columns import FeatureColumn
@@ -144,20 +144,16 @@ def _restored(
     contents = read_contents(path)
     entry = contents.get(name)
     if entry is None:
-        raise ValueError(
-            explain(
-                f"Tensor {name} is not found in {path} checkpoint",
-                expected=f"one of its {len(contents)} tensors",
-                hint=did_you_mean(name, contents),
-            )
+        raise value_error(
+            f"Tensor {name} is not found in {path} checkpoint",
+            expected=f"one of its {len(contents)} tensors",
+            hint=did_you_mean(name, contents),
         )
     if list(entry.shape) != list(whole):
-        raise ValueError(
-            explain(
-                f"the embedding's shape {list(whole)} doesn't match with shape of tensor {name} "
-                f"({list(entry.shape)}) from checkpoint reader",
-                received=f"the checkpoint {path}",
-            )
+        raise value_error(
+            f"the embedding's shape {list(whole)} doesn't match with shape of tensor {name} "
+            f"({list(entry.shape)}) from checkpoint reader",
+            received=f"the checkpoint {path}",
         )
     spec = ""
     if partition_info is not None:

@@ -19,7 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import DType, as_dtype, int64, string
-from estimatorkit.core.errors import FailedPreconditionError, InvalidArgumentError, explain
+from estimatorkit.core.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    value_error,
+)
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.layers.feature_column.categorical import KeyedColumn, check_string_or_int
 from estimatorkit.layers.feature_column.columns import check_key
@@ -108,13 +112,11 @@ def categorical_column_with_vocabulary_list(
     check_string_or_int(found, f"{key} vocabulary")
     wanted = found if dtype is None else as_dtype(dtype)
     if wanted.is_integer != found.is_integer:
-        raise ValueError(
-            explain(
-                f"dtype <dtype: {wanted.name!r}> and vocabulary dtype <dtype: {found.name!r}> do "
-                f"not match, column_name: {key}",
-                received=f"words {list(words[:3])}",
-                hint="leave dtype out",
-            )
+        raise value_error(
+            f"dtype <dtype: {wanted.name!r}> and vocabulary dtype <dtype: {found.name!r}> do "
+            f"not match, column_name: {key}",
+            received=f"words {list(words[:3])}",
+            hint="leave dtype out",
         )
     check_string_or_int(wanted, key)
     check_key(key)
@@ -298,12 +300,10 @@ def categorical_column_with_vocabulary_file(
     exists = _exists(path)
     if vocabulary_size is None:
         if not exists:
-            raise ValueError(
-                explain(
-                    f"vocabulary_file in {key} does not exist",
-                    received=path,
-                    hint="give the path of a file with a word in each line",
-                )
+            raise value_error(
+                f"vocabulary_file in {key} does not exist",
+                received=path,
+                hint="give the path of a file with a word in each line",
             )
         if file_format == "tfrecord_gzip":
             vocabulary_size = sum(1 for _ in read_records(path, "GZIP"))

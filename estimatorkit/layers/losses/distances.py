@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.losses.reduction import Reduction, element_wise
@@ -105,12 +105,10 @@ def cosine_distance(
         ValueError: there is no axis, or two of them.
     """
     if (axis is None) == (dim is None):
-        raise ValueError(
-            explain(
-                "You must specify 'axis'.",
-                expected="the axis of the vectors, as axis (or as dim, its old name)",
-                received=f"axis={axis}, dim={dim}",
-            )
+        raise value_error(
+            "You must specify 'axis'.",
+            expected="the axis of the vectors, as axis (or as dim, its old name)",
+            received=f"axis={axis}, dim={dim}",
         )
     along = dim if axis is None else axis
 

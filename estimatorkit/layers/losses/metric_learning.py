@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array
 from estimatorkit.ops.array.filling import zeros_like
@@ -24,7 +24,7 @@ def _same_class(labels: Any) -> Tensor:
     """Whether the labels of a row and a column are equal: bool `(batch, batch)`."""
     vector = convert_to_tensor(labels, name="labels")
     if vector.shape.rank not in (None, 1):
-        raise ValueError(explain("labels must be a vector", received=vector.shape))
+        raise value_error("labels must be a vector", received=vector.shape)
     return elementwise.equal(array.reshape(vector, [-1, 1]), array.reshape(vector, [1, -1]))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, float64
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Tensor
@@ -85,13 +85,11 @@ def as_reduction(value: Any, allow_none: bool = True) -> str:
     if found is None or (found == Reduction.NONE and not allow_none):
         names = [name for name in _BY_NAME if allow_none or name != "none"]
         near = did_you_mean(value.lower(), names) if isinstance(value, str) else None
-        raise ValueError(
-            explain(
-                f"Invalid loss_reduction: {value}",
-                expected="one of " + ", ".join(map(repr, names)),
-                received=repr(value),
-                hint=near or "'sum_over_batch_size' is the mean over the batch, 'sum' the sum",
-            )
+        raise value_error(
+            f"Invalid loss_reduction: {value}",
+            expected="one of " + ", ".join(map(repr, names)),
+            received=repr(value),
+            hint=near or "'sum_over_batch_size' is the mean over the batch, 'sum' the sum",
         )
     return found
 
@@ -183,14 +181,12 @@ def element_wise(
         truth = convert_to_tensor(labels, dtype_hint=guesses.dtype, name="labels")
         truth = elementwise.cast(truth, guesses.dtype)
         if not truth.shape.is_compatible_with(guesses.shape):
-            raise ValueError(
-                explain(
-                    f"Shapes of labels and predictions are incompatible in {name}",
-                    expected=f"labels of shape {guesses.shape}",
-                    received=f"{truth.name} {truth.shape}",
-                    made_at=truth.op.source,
-                    hint="reshape or squeeze one of them; (batch, 1) and (batch,) are not the same",
-                )
+            raise value_error(
+                f"Shapes of labels and predictions are incompatible in {name}",
+                expected=f"labels of shape {guesses.shape}",
+                received=f"{truth.name} {truth.shape}",
+                made_at=truth.op.source,
+                hint="reshape or squeeze one of them; (batch, 1) and (batch,) are not the same",
             )
         return compute_weighted_loss(
             loss(truth, guesses), weights, inner, loss_collection, reduction

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from estimatorkit.core.dtypes import float32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming
 from estimatorkit.layers.metrics.thresholds import Counts, counts_at, even_thresholds
@@ -90,14 +90,11 @@ def auc(
         or summation_method not in _SUMMATIONS
         or (thresholds is None and num_thresholds < 2)
     ):
-        raise ValueError(
-            explain(
-                "auc: an argument is out of its range",
-                expected=f"curve 'ROC' or 'PR', num_thresholds > 1, summation_method in "
-                f"{_SUMMATIONS}",
-                received=f"curve={curve!r}, num_thresholds={num_thresholds}, "
-                f"summation_method={summation_method!r}",
-            )
+        raise value_error(
+            "auc: an argument is out of its range",
+            expected=f"curve 'ROC' or 'PR', num_thresholds > 1, summation_method in {_SUMMATIONS}",
+            received=f"curve={curve!r}, num_thresholds={num_thresholds}, "
+            f"summation_method={summation_method!r}",
         )
     if thresholds is None:
         points = even_thresholds(num_thresholds)
@@ -157,12 +154,10 @@ def _careful_areas(right: Tensor, wrong: Tensor, positives: Tensor) -> Tensor:
 
 def _in_unit_interval(what: str, value: float, num_thresholds: int) -> None:
     if not 0 <= value <= 1 or num_thresholds < 2:
-        raise ValueError(
-            explain(
-                f"`{what}` must be in the range [0, 1]. Currently, `{what}` got {value}",
-                expected="a number in [0, 1], and num_thresholds > 1",
-                received=f"{what}={value}, num_thresholds={num_thresholds}",
-            )
+        raise value_error(
+            f"`{what}` must be in the range [0, 1]. Currently, `{what}` got {value}",
+            expected="a number in [0, 1], and num_thresholds > 1",
+            received=f"{what}={value}, num_thresholds={num_thresholds}",
         )
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, float32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Tensor
@@ -65,14 +65,12 @@ def variables_of(sums: Sums) -> list[Variable]:
     """
     for key, increment in sums.items():
         if not increment.shape.is_fully_defined():
-            raise ValueError(
-                explain(
-                    f"the shape of the sum {key!r} must be known before the graph runs",
-                    expected="a shape without unknown dimensions",
-                    received=str(increment.shape),
-                    made_at=increment.op.source,
-                    hint="give the values a static shape: tensor.set_shape(...)",
-                )
+            raise value_error(
+                f"the shape of the sum {key!r} must be known before the graph runs",
+                expected="a shape without unknown dimensions",
+                received=str(increment.shape),
+                made_at=increment.op.source,
+                hint="give the values a static shape: tensor.set_shape(...)",
             )
     return [
         metric_variable(increment.shape.as_list(), increment.dtype, key)

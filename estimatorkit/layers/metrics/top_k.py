@@ -13,7 +13,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float64, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming
@@ -44,13 +44,11 @@ def _sets(labels: Any, predictions: Any, class_id: int | None = None) -> _Sets:
     truth = match_rank(truth, chosen, adjust="expand")
     ranks = (truth.shape.rank, chosen.shape.rank)
     if None not in ranks and ranks[0] != ranks[1]:
-        raise ValueError(
-            explain(
-                f"Unexpected labels shape {truth.shape} for predictions shape {chosen.shape}",
-                expected="labels of the rank of predictions, or of one less",
-                received=f"{truth.name} {truth.shape}",
-                made_at=truth.op.source,
-            )
+        raise value_error(
+            f"Unexpected labels shape {truth.shape} for predictions shape {chosen.shape}",
+            expected="labels of the rank of predictions, or of one less",
+            received=f"{truth.name} {truth.shape}",
+            made_at=truth.op.source,
         )
     if class_id is not None:
         truth, chosen = (_only(each, class_id) for each in (truth, chosen))

@@ -13,7 +13,7 @@ import numpy as np
 from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import bool_, int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.function_graph import trace
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.shapes import TensorShape
@@ -152,13 +152,11 @@ class RNN(Layer):
 
     def _make_states(self, batch: int | None) -> None:
         if batch is None:
-            raise ValueError(
-                explain(
-                    "If a RNN is stateful, it needs to know its batch size",
-                    received=f"layer {self.name}, whose inputs have an unknown batch size",
-                    hint="give the first layer batch_input_shape=(batch, steps, n), or `Input` "
-                    "batch_shape=",
-                )
+            raise value_error(
+                "If a RNN is stateful, it needs to know its batch size",
+                received=f"layer {self.name}, whose inputs have an unknown batch size",
+                hint="give the first layer batch_input_shape=(batch, steps, n), or `Input` "
+                "batch_shape=",
             )
         graph = get_default_graph()
         scope = graph.get_name_scope()
@@ -183,11 +181,9 @@ class RNN(Layer):
         if not self.stateful:
             raise AttributeError("Layer must be stateful.")
         if self._states is None:
-            raise ValueError(
-                explain(
-                    f"Layer {self.name} has no states to be reset yet",
-                    hint="call the layer, or build(batch_input_shape)",
-                )
+            raise value_error(
+                f"Layer {self.name} has no states to be reset yet",
+                hint="call the layer, or build(batch_input_shape)",
             )
         variables = nest.flatten(self._states)
         given = [np.zeros(each.shape.as_list()) for each in variables]
@@ -277,13 +273,11 @@ class RNN(Layer):
         first = nest.flatten(inputs)[0]
         steps = first.shape[0 if self.time_major else 1]
         if self.unroll and steps is None:
-            raise ValueError(
-                explain(
-                    "Cannot unroll a RNN if the time dimension is undefined",
-                    received=first,
-                    made_at=first.op.source,
-                    hint="give the inputs a shape, or leave out unroll=True",
-                )
+            raise value_error(
+                "Cannot unroll a RNN if the time dimension is undefined",
+                received=first,
+                made_at=first.op.source,
+                hint="give the inputs a shape, or leave out unroll=True",
             )
         states = self._first_states(inputs, initial_state)
         columns = nest.map_structure(self._turned, inputs)
@@ -488,13 +482,11 @@ def _as_list(states: Any) -> list[Any]:
 def _check_state(layer: Layer, tensor: Tensor, size: Any) -> None:
     dims = size.as_list() if isinstance(size, TensorShape) else [size]
     if not tensor.shape.is_compatible_with([None, *dims]):
-        raise ValueError(
-            explain(
-                "An `initial_state` was passed that is not compatible with `cell.state_size`",
-                expected=f"(batch, {', '.join(map(str, dims))}) for layer {layer.name}",
-                received=tensor,
-                made_at=tensor.op.source,
-            )
+        raise value_error(
+            "An `initial_state` was passed that is not compatible with `cell.state_size`",
+            expected=f"(batch, {', '.join(map(str, dims))}) for layer {layer.name}",
+            received=tensor,
+            made_at=tensor.op.source,
         )
 
 

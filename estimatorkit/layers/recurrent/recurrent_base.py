@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.base import Layer
@@ -27,13 +27,11 @@ def check_cell(cell: Any) -> None:
     """Raises ValueError where something is no recurrent cell."""
     for attribute, meaning in (("call", "method"), ("state_size", "attribute")):
         if attribute not in dir(cell):
-            raise ValueError(
-                explain(
-                    f"The RNN cell should have a `{attribute}` {meaning}",
-                    expected="call(inputs, states) -> (output, new states), and `state_size`: an "
-                    "integer, or one for each state",
-                    received=repr(cell)[:200],
-                )
+            raise value_error(
+                f"The RNN cell should have a `{attribute}` {meaning}",
+                expected="call(inputs, states) -> (output, new states), and `state_size`: an "
+                "integer, or one for each state",
+                received=repr(cell)[:200],
             )
 
 

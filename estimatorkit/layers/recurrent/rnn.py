@@ -13,7 +13,7 @@ from typing import Any
 from estimatorkit.core import builtin_ops, nest
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.recurrent.rnn_cell import RNNCell, assert_like_cell, zeros_of
 from estimatorkit.layers.recurrent.rnn_cell_base import zero_state_of
@@ -103,12 +103,10 @@ def _time_major(value: Tensor, already: bool) -> Tensor:
         return value
     rank = value.shape.rank
     if rank is None or rank < 2:
-        raise ValueError(
-            explain(
-                f"Input tensor should have rank >= 2. Received input={value} of rank {rank}",
-                expected="the dimensions batch and time",
-                made_at=value.op.source,
-            )
+        raise value_error(
+            f"Input tensor should have rank >= 2. Received input={value} of rank {rank}",
+            expected="the dimensions batch and time",
+            made_at=value.op.source,
         )
     return array.transpose(value, [1, 0, *range(2, rank)])
 
@@ -139,21 +137,17 @@ def _lengths(given: Any, batch: Any) -> Tensor | None:
         return None
     lengths: Tensor = _integers(given)
     if lengths.shape.rank not in (1, None):
-        raise ValueError(
-            explain(
-                "Argument sequence_length must be a vector of length batch_size. "
-                f"Received sequence_length={lengths} of shape: {lengths.shape}",
-                made_at=lengths.op.source,
-            )
+        raise value_error(
+            "Argument sequence_length must be a vector of length batch_size. "
+            f"Received sequence_length={lengths} of shape: {lengths.shape}",
+            made_at=lengths.op.source,
         )
     if isinstance(batch, int) and not lengths.shape.is_compatible_with([batch]):
-        raise ValueError(
-            explain(
-                "sequence_length does not fit the batch",
-                expected=f"({batch},)",
-                received=lengths,
-                made_at=lengths.op.source,
-            )
+        raise value_error(
+            "sequence_length does not fit the batch",
+            expected=f"({batch},)",
+            received=lengths,
+            made_at=lengths.op.source,
         )
     return lengths
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.shapes import TensorShape
@@ -210,13 +210,11 @@ def assert_like_cell(cell: Any, what: str = "cell") -> None:
     needed = [("state_size",), ("output_size",), ("zero_state", "get_initial_state")]
     missing = [each for each in needed if not any(_has(cell, name) for name in each)]
     if missing or not callable(cell):
-        raise TypeError(
-            explain(
-                f"The argument {what!r} ({str(cell)[:100]}) is not an RNNCell",
-                expected="a callable with state_size, output_size and zero_state (or "
-                "get_initial_state)",
-                received=repr(cell)[:200],
-            )
+        raise type_error(
+            f"The argument {what!r} ({str(cell)[:100]}) is not an RNNCell",
+            expected="a callable with state_size, output_size and zero_state (or "
+            "get_initial_state)",
+            received=repr(cell)[:200],
         )
 
 
@@ -298,13 +296,11 @@ def input_size(inputs: Tensor, cell: RNNCell) -> int:
     """
     size = inputs.shape[-1] if inputs.shape.rank else None
     if size is None:
-        raise ValueError(
-            explain(
-                f"{type(cell).__name__}: expected inputs.shape[-1] to be known",
-                received=inputs,
-                made_at=inputs.op.source,
-                hint="give the placeholder a shape, or call set_shape",
-            )
+        raise value_error(
+            f"{type(cell).__name__}: expected inputs.shape[-1] to be known",
+            received=inputs,
+            made_at=inputs.op.source,
+            hint="give the placeholder a shape, or call set_shape",
         )
     return size
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import device as device_scope
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
@@ -80,12 +80,10 @@ class MultiRNNCell(RNNCell):
         if not self._state_is_tuple:
             states = joining.split(state, [cell.state_size for cell in self._cells], 1)
         elif not isinstance(state, (list, tuple)) or len(state) != len(self._cells):
-            raise ValueError(
-                explain(
-                    f"Expected state to be a tuple of length {len(self._cells)}, but received: "
-                    f"{str(state)[:100]}",
-                    hint="state_is_tuple=False takes one tensor",
-                )
+            raise value_error(
+                f"Expected state to be a tuple of length {len(self._cells)}, but received: "
+                f"{str(state)[:100]}",
+                hint="state_is_tuple=False takes one tensor",
             )
         current, after = inputs, []
         for number, (cell, own) in enumerate(zip(self._cells, states, strict=True)):

@@ -10,7 +10,7 @@ from typing import Any
 
 from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import joining
 from estimatorkit.ops.math import linalg
@@ -95,21 +95,17 @@ def _as_list(args: Any) -> list[Tensor]:
 
 def _checked_size(value: Tensor) -> int:
     if value.shape.rank != 2:
-        raise ValueError(
-            explain(
-                f"linear is expecting 2D arguments: {value.shape}",
-                received=value,
-                made_at=value.op.source,
-            )
+        raise value_error(
+            f"linear is expecting 2D arguments: {value.shape}",
+            received=value,
+            made_at=value.op.source,
         )
     size = value.shape[1]
     if size is None:
-        raise ValueError(
-            explain(
-                f"linear expects shape[1] to be provided for shape {value.shape}, but saw None",
-                received=value,
-                made_at=value.op.source,
-                hint="give the placeholder a shape, or call set_shape",
-            )
+        raise value_error(
+            f"linear expects shape[1] to be provided for shape {value.shape}, but saw None",
+            received=value,
+            made_at=value.op.source,
+            hint="give the placeholder a shape, or call set_shape",
         )
     return size

@@ -15,7 +15,7 @@ import numpy as np
 from estimatorkit.core import builtin_ops, nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, float32, int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import control_dependencies, name_scope
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.base import Layer
@@ -96,12 +96,10 @@ class BaseAttentionMechanism(AttentionMechanism):
             self._mask: Tensor | None = None
             values = convert_to_tensor(memory, name="memory")
             if check_inner_dims_defined and not values.shape[2:].is_fully_defined():
-                raise ValueError(
-                    explain(
-                        f"Expected memory {values.name} to have fully defined inner dims, but saw "
-                        f"shape: {values.shape}",
-                        made_at=values.op.source,
-                    )
+                raise value_error(
+                    f"Expected memory {values.name} to have fully defined inner dims, but saw "
+                    f"shape: {values.shape}",
+                    made_at=values.op.source,
                 )
             if memory_sequence_length is not None:
                 self._mask = _mask_of(memory_sequence_length, array.shape(values)[1])
@@ -195,13 +193,11 @@ def luong_score(query: Any, keys: Any, scale: Any) -> Tensor:
     """query . key, `(batch, places)`; times `scale` unless that is None."""
     depth, units = query.shape[-1], keys.shape[-1]
     if depth != units:
-        raise ValueError(
-            explain(
-                "Incompatible or unknown inner dimensions between query and keys.  Query "
-                f"({query.name}) has units: {depth}.  Keys ({keys.name}) have units: {units}.  "
-                f"Perhaps you need to set num_units to the keys' dimension ({units})?",
-                made_at=query.op.source,
-            )
+        raise value_error(
+            "Incompatible or unknown inner dimensions between query and keys.  Query "
+            f"({query.name}) has units: {depth}.  Keys ({keys.name}) have units: {units}.  "
+            f"Perhaps you need to set num_units to the keys' dimension ({units})?",
+            made_at=query.op.source,
         )
     score = array.squeeze(linalg.matmul(array.expand_dims(query, 1), keys, transpose_b=True), [1])
     return score if scale is None else scale * score

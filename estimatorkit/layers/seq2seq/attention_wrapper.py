@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from estimatorkit.core import builtin_ops, nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int32
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.graph import control_dependencies, name_scope
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.shapes import TensorShape
@@ -67,12 +67,10 @@ class AttentionWrapperState(NamedTuple):
 def _with_same_shape(old: Tensor, new: Tensor) -> Tensor:
     """`new`, checked to have the shape of `old`: now where both are known, else when it runs."""
     if not old.shape.is_compatible_with(new.shape):
-        raise ValueError(
-            explain(
-                "The shape of the AttentionWrapperState is expected to be same as the one to "
-                f"clone. self.shape: {old.shape}, input.shape: {new.shape}",
-                made_at=new.op.source,
-            )
+        raise value_error(
+            "The shape of the AttentionWrapperState is expected to be same as the one to "
+            f"clone. self.shape: {old.shape}, input.shape: {new.shape}",
+            made_at=new.op.source,
         )
     if old.shape.is_fully_defined() and new.shape.is_fully_defined():
         return new

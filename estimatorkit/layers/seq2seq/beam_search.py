@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import bool_, int32, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import name_scope
 from estimatorkit.core.log import logger
 from estimatorkit.core.registry import constant_value
@@ -61,10 +61,8 @@ def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
     def tiled(value: Any) -> Tensor:
         tensor = convert_to_tensor(value, name="t")
         if not tensor.shape.rank:
-            raise ValueError(
-                explain(
-                    "t must have statically known rank", received=tensor, made_at=tensor.op.source
-                )
+            raise value_error(
+                "t must have statically known rank", received=tensor, made_at=tensor.op.source
             )
         times = [1, multiplier, *([1] * (tensor.shape.rank - 1))]
         many = filling.tile(array.expand_dims(tensor, 1), times)
@@ -314,14 +312,12 @@ class BeamSearchDecoder(Decoder):
         expected = TensorShape([None if batch is None else int(batch), self._beam_width])
         expected = expected.concatenate(rest)
         if not split.shape.is_compatible_with(expected):
-            raise ValueError(
-                explain(
-                    "Unexpected behavior when reshaping between beam width and batch size.  The "
-                    f"reshaped tensor has shape: {split.shape}.  We expected it to have shape "
-                    f"(batch_size, beam_width, depth) == {expected}.  Perhaps you forgot to create "
-                    "a zero_state with batch_size=encoder_batch_size * beam_width?",
-                    made_at=value.op.source,
-                )
+            raise value_error(
+                "Unexpected behavior when reshaping between beam width and batch size.  The "
+                f"reshaped tensor has shape: {split.shape}.  We expected it to have shape "
+                f"(batch_size, beam_width, depth) == {expected}.  Perhaps you forgot to create "
+                "a zero_state with batch_size=encoder_batch_size * beam_width?",
+                made_at=value.op.source,
             )
         split.set_shape(expected)
         return split
@@ -330,11 +326,9 @@ class BeamSearchDecoder(Decoder):
 def _rank(value: Any) -> int:
     rank: int | None = value.shape.rank
     if rank is None:
-        raise ValueError(
-            explain(
-                f"Expected tensor ({value}) to have known rank, but ndims == None.",
-                made_at=value.op.source,
-            )
+        raise value_error(
+            f"Expected tensor ({value}) to have known rank, but ndims == None.",
+            made_at=value.op.source,
         )
     return rank
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.seq2seq.attention import size_of
@@ -213,11 +213,9 @@ def scores_of(
     scores: Tensor = log_probs / elementwise.cast(convert_to_tensor(penalty), log_probs.dtype)
     weight = convert_to_tensor(coverage_penalty_weight, name="coverage_penalty_weight")
     if weight.shape.rank != 0:
-        raise ValueError(
-            explain(
-                f"coverage_penalty_weight should be a scalar, but saw shape: {weight.shape}",
-                made_at=weight.op.source,
-            )
+        raise value_error(
+            f"coverage_penalty_weight should be a scalar, but saw shape: {weight.shape}",
+            made_at=weight.op.source,
         )
     if constant_value(weight) == 0.0:
         return scores

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from estimatorkit.core import nest
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import name_scope
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.shapes import TensorShape
@@ -230,12 +230,10 @@ def dynamic_decode(
         if maximum_iterations is not None:
             limit = convert_to_tensor(maximum_iterations, int32, "maximum_iterations")
             if limit.shape.rank != 0:
-                raise ValueError(
-                    explain(
-                        "maximum_iterations must be a scalar",
-                        received=limit,
-                        made_at=limit.op.source,
-                    )
+                raise value_error(
+                    "maximum_iterations must be a scalar",
+                    received=limit,
+                    made_at=limit.op.source,
                 )
         loop = _Loop(decoder, impute_finished, limit)
         steps = decoder._steps()

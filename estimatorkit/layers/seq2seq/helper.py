@@ -11,7 +11,7 @@ from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import bool_, int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import name_scope
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -158,12 +158,10 @@ class TrainingHelper(Helper):
             self._input_tas = _as_array(columns)
             self._sequence_length = convert_to_tensor(sequence_length, name="sequence_length")
             if self._sequence_length.shape.rank != 1:
-                raise ValueError(
-                    explain(
-                        "Expected sequence_length to be a vector, but received shape: "
-                        f"{self._sequence_length.shape}",
-                        made_at=self._sequence_length.op.source,
-                    )
+                raise value_error(
+                    "Expected sequence_length to be a vector, but received shape: "
+                    f"{self._sequence_length.shape}",
+                    made_at=self._sequence_length.op.source,
                 )
             self._zero_inputs = filling.zeros_like(columns[0])
             self._last = array.shape(columns)[0] - 1
@@ -240,12 +238,10 @@ class _Scheduled(TrainingHelper):
     def _set_probability(self, probability: Any) -> None:
         self._sampling_probability = convert_to_tensor(probability, name="sampling_probability")
         if self._sampling_probability.shape.rank not in (0, 1):
-            raise ValueError(
-                explain(
-                    "sampling_probability must be either a scalar or a vector. "
-                    f"saw shape: {self._sampling_probability.shape}",
-                    made_at=self._sampling_probability.op.source,
-                )
+            raise value_error(
+                "sampling_probability must be either a scalar or a vector. "
+                f"saw shape: {self._sampling_probability.shape}",
+                made_at=self._sampling_probability.op.source,
             )
 
     def _drawn(self, seed: int | None) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import bool_, int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.seq2seq.helper import Helper, embedding_function, sampled_classes
@@ -29,9 +29,7 @@ def start_and_end(start_tokens: Any, end_token: Any) -> tuple[Tensor, Tensor]:
         ("end_token", end, 0, "scalar"),
     ):
         if tensor.shape.rank != rank:
-            raise ValueError(
-                explain(f"{what} must be a {kind}", received=tensor, made_at=tensor.op.source)
-            )
+            raise value_error(f"{what} must be a {kind}", received=tensor, made_at=tensor.op.source)
     return start, end
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.recurrent.rnn_cell import OutputProjectionWrapper, RNNCell
 from estimatorkit.layers.recurrent.rnn_linear import linear_of
@@ -66,11 +66,9 @@ class _Heads:
         """What the heads read for a state, `(batch, size)` each."""
         parts = nest.flatten(query)
         if any(part.shape.rank not in (2, None) for part in parts):
-            raise ValueError(
-                explain(
-                    "attention_decoder: the parts of a cell's state must be matrices",
-                    received=[part.shape for part in parts],
-                )
+            raise value_error(
+                "attention_decoder: the parts of a cell's state must be matrices",
+                received=[part.shape for part in parts],
             )
         joined = parts[0] if len(parts) == 1 else joining.concat(parts, 1)
         found = []
@@ -130,12 +128,10 @@ def attention_decoder(
         raise ValueError("With less than 1 heads, use a non-attention decoder.")
     memory = convert_to_tensor(attention_states)
     if memory.shape.rank is None or memory.shape[2] is None:
-        raise ValueError(
-            explain(
-                f"Shape[2] of attention_states must be known: {memory.shape}",
-                received=memory,
-                made_at=memory.op.source,
-            )
+        raise value_error(
+            f"Shape[2] of attention_states must be known: {memory.shape}",
+            received=memory,
+            made_at=memory.op.source,
         )
     with variable_scope(scope or "attention_decoder", dtype=dtype) as inner:
         dtype = inner.dtype
@@ -166,12 +162,10 @@ def attention_decoder(
 def _input_size(value: Tensor) -> int:
     size = value.shape.with_rank(2)[1]
     if size is None:
-        raise ValueError(
-            explain(
-                f"Could not infer input size from input: {value.name}",
-                received=value,
-                made_at=value.op.source,
-            )
+        raise value_error(
+            f"Could not infer input size from input: {value.name}",
+            received=value,
+            made_at=value.op.source,
         )
     return size
 

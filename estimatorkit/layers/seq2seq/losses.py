@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import name_scope
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.lazy import listing
@@ -57,12 +57,10 @@ def sequence_loss(
     ):
         if value.shape.rank != rank:
             axes_text = "[batch_size x sequence_length{}]".format(" x logits" * (rank == 3))
-            raise ValueError(
-                explain(
-                    f"{what} must be a {axes_text} tensor",
-                    received=f"shape {value.shape}",
-                    made_at=value.op.source,
-                )
+            raise value_error(
+                f"{what} must be a {axes_text} tensor",
+                received=f"shape {value.shape}",
+                made_at=value.op.source,
             )
     for what, averaged, summed in (
         ("timesteps", average_across_timesteps, sum_over_timesteps),

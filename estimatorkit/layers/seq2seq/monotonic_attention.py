@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import name_scope
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.seq2seq.attention import (
@@ -76,9 +76,7 @@ def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> 
     if mode == "hard":
         choose = choose * reduce.cumsum(previous, axis=1)
         return choose * cumprod(1 - choose, axis=1, exclusive=True)
-    raise ValueError(
-        explain("mode must be 'recursive', 'parallel', or 'hard'.", received=repr(mode))
-    )
+    raise value_error("mode must be 'recursive', 'parallel', or 'hard'.", received=repr(mode))
 
 
 def monotonic_probability_fn(

@@ -17,7 +17,7 @@ import numpy as np
 from estimatorkit.core.axes import axis_of, in_range, ints_of, known_axes, with_axes
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import DType, as_dtype, int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
@@ -107,17 +107,15 @@ def _infer_reshape(inputs: Any, attrs: Any) -> list[Spec]:
     dims = [int(dim) for dim in np.atleast_1d(wanted)]
     count = tensor.shape.num_elements()
     if dims.count(-1) > 1:
-        raise ValueError(explain("reshape: only one dimension may be -1", received=dims))
+        raise value_error("reshape: only one dimension may be -1", received=dims)
     rest = int(np.prod([dim for dim in dims if dim != -1], dtype=np.int64))
     if count is not None:
         fits = (rest > 0 and count % rest == 0) if -1 in dims else count == rest
         if not fits:
-            raise ValueError(
-                explain(
-                    f"Cannot reshape a tensor with {count} elements to shape {dims}",
-                    received=tensor,
-                    made_at=tensor.op.source,
-                )
+            raise value_error(
+                f"Cannot reshape a tensor with {count} elements to shape {dims}",
+                received=tensor,
+                made_at=tensor.op.source,
             )
     if -1 in dims and count is not None:
         dims[dims.index(-1)] = count // rest
@@ -196,13 +194,10 @@ def _infer_squeeze(inputs: Any, attrs: Any) -> list[Spec]:
     axes = {in_range(position, len(dims), "squeeze") for position in given}
     for position in axes:
         if dims[position] not in (1, None):
-            raise ValueError(
-                explain(
-                    f"Can not squeeze dim[{position}], expected a dimension of 1, got "
-                    f"{dims[position]}",
-                    received=inputs[0],
-                    made_at=inputs[0].op.source,
-                )
+            raise value_error(
+                f"Can not squeeze dim[{position}], expected a dimension of 1, got {dims[position]}",
+                received=inputs[0],
+                made_at=inputs[0].op.source,
             )
     kept = [dim for position, dim in enumerate(dims) if position not in axes]
     return [Spec(inputs[0].dtype, TensorShape(kept))]
@@ -239,12 +234,10 @@ def _infer_transpose(inputs: Any, attrs: Any) -> list[Spec]:
         return [Spec(inputs[0].dtype, UNKNOWN if perm is None else TensorShape([None] * len(perm)))]
     order = tuple(reversed(range(len(dims)))) if perm is None else perm
     if sorted(order) != list(range(len(dims))):
-        raise ValueError(
-            explain(
-                "transpose: perm is no permutation of the dimensions",
-                expected=f"each of 0..{len(dims) - 1} once",
-                received=list(order),
-            )
+        raise value_error(
+            "transpose: perm is no permutation of the dimensions",
+            expected=f"each of 0..{len(dims) - 1} once",
+            received=list(order),
         )
     return [Spec(inputs[0].dtype, TensorShape([dims[position] for position in order]))]
 

@@ -16,7 +16,7 @@ from estimatorkit.core import nest
 from estimatorkit.core.axes import ints_of
 from estimatorkit.core.conversion import as_array, as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import DType, as_dtype, float32, float64, int32, int64
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
@@ -36,12 +36,10 @@ _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
 def _infer_fill(inputs: Any, attrs: Any) -> list[Spec]:
     for tensor, rank in zip(inputs, (1, 0), strict=True):
         if tensor.shape.rank not in (rank, None):
-            raise ValueError(
-                explain(
-                    f"fill: Shape must be rank {rank} but is rank {tensor.shape.rank}",
-                    received=tensor,
-                    made_at=tensor.op.source,
-                )
+            raise value_error(
+                f"fill: Shape must be rank {rank} but is rank {tensor.shape.rank}",
+                received=tensor,
+                made_at=tensor.op.source,
             )
     dims = constant_value(inputs[0])
     if dims is not None and (dims < 0).any():
@@ -134,20 +132,16 @@ def _like_op(op_type: str, value: Any, dtype: Any, name: str) -> Tensor:
     tensor = convert_to_tensor(value, name="tensor")
     chosen = tensor.dtype if dtype is None else as_dtype(dtype)
     if op_type == "OnesLike" and chosen.on_host:
-        raise TypeError(
-            explain("Expected string, but got 1 of type 'int'", hint="use fill(shape(x), '1')")
-        )
+        raise type_error("Expected string, but got 1 of type 'int'", hint="use fill(shape(x), '1')")
     return make(op_type, {"x": tensor}, {"dtype": chosen}, name)
 
 
 def _infer_range(inputs: Any, attrs: Any) -> list[Spec]:
     for tensor, what in zip(inputs, ("start", "limit", "delta"), strict=True):
         if tensor.shape.rank not in (None, 0):
-            raise ValueError(
-                explain(
-                    f"Shape must be rank 0 but is rank {tensor.shape.rank} for '{what}' of range",
-                    received=tensor,
-                )
+            raise value_error(
+                f"Shape must be rank 0 but is rank {tensor.shape.rank} for '{what}' of range",
+                received=tensor,
             )
     values = [constant_value(each) for each in inputs]
     if any(value is None for value in values):
@@ -223,13 +217,11 @@ def _infer_tile(inputs: Any, attrs: Any) -> list[Spec]:
     multiples = constant_value(inputs[1])
     dims = inputs[0].shape.dims
     if multiples is not None and dims is not None and multiples.shape != (len(dims),):
-        raise ValueError(
-            explain(
-                f"tile: the input has {len(dims)} dimensions",
-                expected=f"multiples of shape ({len(dims)},)",
-                received=multiples.shape,
-                made_at=inputs[0].op.source,
-            )
+        raise value_error(
+            f"tile: the input has {len(dims)} dimensions",
+            expected=f"multiples of shape ({len(dims)},)",
+            received=multiples.shape,
+            made_at=inputs[0].op.source,
         )
     if multiples is None or dims is None:
         known = inputs[0].shape.rank
@@ -358,16 +350,14 @@ def pad(
     value = constant_value(widths) if isinstance(widths, Tensor) else ints_of(widths, "pad")
     rank, shape = given.shape.rank, TensorShape(widths.shape)
     if not shape.is_compatible_with([rank, 2]):
-        raise ValueError(
-            explain(
-                f"pad: the input has {rank} dimensions",
-                expected=f"paddings of shape ({rank}, 2)",
-                received=shape,
-                made_at=given.op.source,
-            )
+        raise value_error(
+            f"pad: the input has {rank} dimensions",
+            expected=f"paddings of shape ({rank}, 2)",
+            received=shape,
+            made_at=given.op.source,
         )
     if value is not None and (value < 0).any():
-        raise ValueError(explain("pad: Paddings must be non-negative", received=value.tolist()))
+        raise value_error("pad: Paddings must be non-negative", received=value.tolist())
     if isinstance(constant_values, int) and constant_values == 0:
         constant_values = b"" if given.dtype.on_host else given.dtype.numpy_dtype.type(0)
     filler = constant_value(convert_to_tensor(constant_values, given.dtype, name="constant_values"))

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.registry import (
     Case,
     Spec,
@@ -58,20 +58,18 @@ def _infer_gather_nd(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list
     if params.shape.dims is None or indices.shape.dims is None:
         return [Spec(params.dtype, UNKNOWN)]
     if not indices.shape.dims:
-        raise ValueError(
-            explain("gather_nd: Shape must be at least rank 1 but is rank 0", received=indices)
+        raise value_error(
+            "gather_nd: Shape must be at least rank 1 but is rank 0", received=indices
         )
     depth = indices.shape.dims[-1]
     if depth is None:
         return [Spec(params.dtype, UNKNOWN)]
     batch = attrs["batch_dims"]
     if depth + batch > len(params.shape.dims):
-        raise ValueError(
-            explain(
-                f"gather_nd: indices.shape[-1] must be <= params.rank, but saw indices shape "
-                f"{indices.shape} and params shape {params.shape}",
-                made_at=indices.op.source,
-            )
+        raise value_error(
+            f"gather_nd: indices.shape[-1] must be <= params.rank, but saw indices shape "
+            f"{indices.shape} and params shape {params.shape}",
+            made_at=indices.op.source,
         )
     rest = params.shape.dims[batch + depth :]
     return [Spec(params.dtype, TensorShape([*indices.shape.dims[:-1], *rest]))]
@@ -133,20 +131,16 @@ def _check_updates(indices: Tensor, updates: Tensor, whole: TensorShape) -> None
         pairs.append((f"[{depth},{len(whole)}) of input", whole, *rest))
     for what, shape, expected, given in pairs:
         if not expected.is_compatible_with(given):
-            raise ValueError(
-                explain(
-                    f"Dimensions {what}[shape={shape}] = {expected} must match dimensions of "
-                    f"updates[shape={updates.shape}] = {given}",
-                    made_at=updates.op.source,
-                )
-            )
-    if whole.num_elements() == 0 and indices.shape.num_elements() and updates.shape.num_elements():
-        raise ValueError(
-            explain(
-                f"Indices and updates specified for empty output. indices shape: {indices.shape}",
-                received=f"{updates.name} {updates.shape}",
+            raise value_error(
+                f"Dimensions {what}[shape={shape}] = {expected} must match dimensions of "
+                f"updates[shape={updates.shape}] = {given}",
                 made_at=updates.op.source,
             )
+    if whole.num_elements() == 0 and indices.shape.num_elements() and updates.shape.num_elements():
+        raise value_error(
+            f"Indices and updates specified for empty output. indices shape: {indices.shape}",
+            received=f"{updates.name} {updates.shape}",
+            made_at=updates.op.source,
         )
 
 
@@ -281,7 +275,7 @@ def _unravel(indices: Any, dims: Any, module: Any = jnp) -> Any:
 def _infer_unravel(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     indices, dims = inputs
     if dims.shape.rank not in (1, None):
-        raise ValueError(explain("Shape must be rank 1: dims is a vector", received=dims))
+        raise value_error("Shape must be rank 1: dims is a vector", received=dims)
     count = [None] if dims.shape.dims is None else list(dims.shape.dims)
     return [Spec(indices.dtype, TensorShape(count).concatenate(indices.shape))]
 

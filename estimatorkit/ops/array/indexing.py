@@ -19,7 +19,7 @@ from estimatorkit.core import registry
 from estimatorkit.core.axes import axis_of
 from estimatorkit.core.conversion import as_index_tensor, constant, convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, bool_, float32, int64, members
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
@@ -89,13 +89,11 @@ def infer_strided_slice(inputs: Any, attrs: Any) -> list[Spec]:
         return [Spec(tensor.dtype, UNKNOWN)]
     rest = len(dims) - sum(part not in ("newaxis", "ellipsis") for part in index)
     if rest < 0 or index.count("ellipsis") > 1:
-        raise ValueError(
-            explain(
-                "StridedSlice: the index has more parts than the tensor has dimensions",
-                expected=f"at most {len(dims)}, and one ellipsis",
-                received=tensor,
-                made_at=tensor.op.source,
-            )
+        raise value_error(
+            "StridedSlice: the index has more parts than the tensor has dimensions",
+            expected=f"at most {len(dims)}, and one ellipsis",
+            received=tensor,
+            made_at=tensor.op.source,
         )
     at = index.index("ellipsis") if "ellipsis" in index else len(index)
     index[at : at + 1] = [("slice", None, None, None)] * rest
@@ -113,13 +111,11 @@ def infer_strided_slice(inputs: Any, attrs: Any) -> list[Spec]:
         elif part == "input":
             next(dynamic)
         elif dim is not None and not -dim <= part < dim:
-            raise ValueError(
-                explain(
-                    f"StridedSlice: slice index {part} of dimension {axis} out of bounds",
-                    expected=f"in [{-dim}, {dim})",
-                    received=tensor,
-                    made_at=tensor.op.source,
-                )
+            raise value_error(
+                f"StridedSlice: slice index {part} of dimension {axis} out of bounds",
+                expected=f"in [{-dim}, {dim})",
+                received=tensor,
+                made_at=tensor.op.source,
             )
     return [Spec(tensor.dtype, TensorShape(result))]
 
@@ -191,14 +187,12 @@ def parts_of(tensor: Tensor, key: Any) -> tuple[tuple[Any, ...], dict[str, Tenso
 
 
 def _no_index(tensor: Tensor, part: Any) -> TypeError:
-    return TypeError(
-        explain(
-            "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
-            "tf.int32/tf.int64 tensors are valid indices",
-            received=repr(part),
-            made_at=tensor.op.source,
-            hint="use gather() or boolean_mask() for lists and masks",
-        )
+    return type_error(
+        "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
+        "tf.int32/tf.int64 tensors are valid indices",
+        received=repr(part),
+        made_at=tensor.op.source,
+        hint="use gather() or boolean_mask() for lists and masks",
     )
 
 
@@ -228,13 +222,11 @@ def _infer_slice(inputs: Any, attrs: Any) -> list[Spec]:
     count = size.shape[0] if size.shape.rank == 1 else rank
     differ = rank is not None and count is not None and count != rank
     if differ or not begin.shape.is_compatible_with(size.shape):
-        raise ValueError(
-            explain(
-                f"Shape must be rank {count} but is rank {rank}: slice",
-                expected="a begin and a length for each dimension",
-                received=f"{tensor.name} {tensor.shape}, begin {begin.shape}, size {size.shape}",
-                made_at=tensor.op.source,
-            )
+        raise value_error(
+            f"Shape must be rank {count} but is rank {rank}: slice",
+            expected="a begin and a length for each dimension",
+            received=f"{tensor.name} {tensor.shape}, begin {begin.shape}, size {size.shape}",
+            made_at=tensor.op.source,
         )
     lengths = constant_value(size)
     starts = constant_value(begin)
@@ -250,13 +242,11 @@ def _infer_slice(inputs: Any, attrs: Any) -> list[Spec]:
         else:
             rest = tensor.shape[position] - int(starts[position])
             if rest < 0:
-                raise ValueError(
-                    explain(
-                        f"slice begins at {starts[position]}, behind dimension {position} of size "
-                        f"{tensor.shape[position]}",
-                        received=tensor,
-                        made_at=tensor.op.source,
-                    )
+                raise value_error(
+                    f"slice begins at {starts[position]}, behind dimension {position} of size "
+                    f"{tensor.shape[position]}",
+                    received=tensor,
+                    made_at=tensor.op.source,
                 )
             dims.append(rest)
     return [Spec(tensor.dtype, TensorShape(dims))]
@@ -351,11 +341,11 @@ def _infer_gather(inputs: Any, attrs: Any) -> list[Spec]:
     if params.shape.dims is None or indices.shape.dims is None:
         return [Spec(params.dtype, UNKNOWN)]
     if not -len(params.shape) <= axis < len(params.shape):
-        raise ValueError(explain("gather: axis out of range", received=axis))
+        raise value_error("gather: axis out of range", received=axis)
     axis %= len(params.shape)
     if not batch <= min(axis, len(indices.shape)):
-        raise ValueError(
-            explain("gather: batch_dims must not be above axis", expected=axis, received=batch)
+        raise value_error(
+            "gather: batch_dims must not be above axis", expected=axis, received=batch
         )
     dims, taken = params.shape.dims, indices.shape.dims
     return [Spec(params.dtype, TensorShape((*dims[:axis], *taken[batch:], *dims[axis + 1 :])))]
@@ -458,13 +448,11 @@ def _infer_one_hot(inputs: Any, attrs: Any) -> list[Spec]:
         return [Spec(inputs[1].dtype, UNKNOWN)]
     at = len(dims) if attrs["axis"] == -1 else attrs["axis"]
     if not 0 <= at <= len(dims) or attrs["depth"] < 0:
-        raise ValueError(
-            explain(
-                f"one_hot: Expected axis to be -1 or between [0, {len(dims) + 1}), and a "
-                "non-negative depth",
-                received=f"axis {attrs['axis']}, depth {attrs['depth']}",
-                made_at=inputs[0].op.source,
-            )
+        raise value_error(
+            f"one_hot: Expected axis to be -1 or between [0, {len(dims) + 1}), and a "
+            "non-negative depth",
+            received=f"axis {attrs['axis']}, depth {attrs['depth']}",
+            made_at=inputs[0].op.source,
         )
     return [Spec(inputs[1].dtype, TensorShape((*dims[:at], attrs["depth"], *dims[at:])))]
 
@@ -536,13 +524,11 @@ def _one_hot_of_computed_depth(
     with get_default_graph().name_scope(name or "one_hot") as scope:
         indices = convert_to_tensor(inputs["indices"], name="indices")
         if axis != -1 and indices.shape.rank is None:
-            raise ValueError(
-                explain(
-                    "one_hot: of indices of unknown rank, a computed depth is the last axis",
-                    expected="axis=-1",
-                    received=axis,
-                    made_at=indices.op.source,
-                )
+            raise value_error(
+                "one_hot: of indices of unknown rank, a computed depth is the last axis",
+                expected="axis=-1",
+                received=axis,
+                made_at=indices.op.source,
             )
         registry.check_allowed(depth, "x", "one_hot", "depth")
         classes = filling.range_(elementwise.cast(depth, indices.dtype))
@@ -621,13 +607,11 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         second = convert_to_tensor(y, dtype_hint=first.dtype, name="y")
         registry.check_same_dtype("Select", [first, second], name)
         if picked.dtype is not bool_:
-            raise TypeError(
-                explain(
-                    f"Input 'condition' of 'Select' Op has type {picked.dtype.name} that does not "
-                    "match expected type of bool",
-                    received=picked,
-                    made_at=picked.op.source,
-                    hint="compare, for example x > 0",
-                )
+            raise type_error(
+                f"Input 'condition' of 'Select' Op has type {picked.dtype.name} that does not "
+                "match expected type of bool",
+                received=picked,
+                made_at=picked.op.source,
+                hint="compare, for example x > 0",
             )
         return registry.output("Select", [picked, first, second], name=scope)

@@ -16,7 +16,7 @@ from estimatorkit.core import registry
 from estimatorkit.core.axes import axis_of, in_range
 from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
@@ -35,12 +35,10 @@ def _infer_concat(inputs: Any, attrs: Any) -> list[Spec]:
             total = None
             continue
         if tensor.shape.rank == 0:
-            raise ValueError(
-                explain(
-                    f"Can't concatenate scalars (use tf.stack instead): {tensor.name}",
-                    received=tensor,
-                    made_at=tensor.op.source,
-                )
+            raise value_error(
+                f"Can't concatenate scalars (use tf.stack instead): {tensor.name}",
+                received=tensor,
+                made_at=tensor.op.source,
             )
         at = in_range(axis, tensor.shape.rank, "concat")
         dims = list(tensor.shape.as_list())
@@ -49,12 +47,10 @@ def _infer_concat(inputs: Any, attrs: Any) -> list[Spec]:
         try:
             merged = merged.merge_with(dims)
         except ValueError as error:
-            raise ValueError(
-                explain(
-                    f"concat: dimensions other than axis {axis} must be equal",
-                    received=", ".join(f"{t.name} {t.shape}" for t in inputs),
-                    made_at=tensor.op.source,
-                )
+            raise value_error(
+                f"concat: dimensions other than axis {axis} must be equal",
+                received=", ".join(f"{t.name} {t.shape}" for t in inputs),
+                made_at=tensor.op.source,
             ) from error
     if merged.rank is None:
         return [Spec(inputs[0].dtype, UNKNOWN)]
@@ -106,21 +102,19 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
         ValueError: the shapes do not fit.
     """
     if isinstance(axis, (list, tuple)):
-        raise TypeError(
-            explain(
-                "concat: the axis must be an int, but is a list",
-                expected="concat(values, axis)",
-                received=f"concat({values!r:.60}, [...])",
-                hint="the tensors come first; before TensorFlow 1.0 the axis did",
-            )
+        raise type_error(
+            "concat: the axis must be an int, but is a list",
+            expected="concat(values, axis)",
+            received=f"concat({values!r:.60}, [...])",
+            hint="the tensors come first; before TensorFlow 1.0 the axis did",
         )
     if not isinstance(values, (list, tuple)):
         values = [values]
     if not values:
-        raise ValueError(explain("List argument 'values' to 'ConcatV2' Op must not be empty"))
+        raise value_error("List argument 'values' to 'ConcatV2' Op must not be empty")
     if isinstance(axis, Tensor) and axis.shape.rank not in (0, None):
-        raise ValueError(
-            explain(f"concat: Shape must be rank 0 but is rank {axis.shape.rank}", received=axis)
+        raise value_error(
+            f"concat: Shape must be rank 0 but is rank {axis.shape.rank}", received=axis
         )
     if len(values) == 1:
         with get_default_graph().name_scope(name or "concat"):
@@ -137,12 +131,10 @@ def _infer_stack(inputs: Any, attrs: Any) -> list[Spec]:
         try:
             merged = merged.merge_with(tensor.shape)
         except ValueError as error:
-            raise ValueError(
-                explain(
-                    "stack: the shapes must be equal",
-                    received=", ".join(f"{t.name} {t.shape}" for t in inputs),
-                    made_at=tensor.op.source,
-                )
+            raise value_error(
+                "stack: the shapes must be equal",
+                received=", ".join(f"{t.name} {t.shape}" for t in inputs),
+                made_at=tensor.op.source,
             ) from error
     if merged.dims is None:
         return [Spec(inputs[0].dtype, UNKNOWN)]
@@ -152,7 +144,7 @@ def _infer_stack(inputs: Any, attrs: Any) -> list[Spec]:
 
 def _new_axis(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
-        raise ValueError(explain(f"Argument `axis` = {axis} not in range [{-rank}, {rank})"))
+        raise value_error(f"Argument `axis` = {axis} not in range [{-rank}, {rank})")
     return axis % rank
 
 
@@ -177,7 +169,7 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
         return convert_to_tensor(list(values), name=name or "stack")
     inputs = {f"values_{index}": value for index, value in enumerate(values)}
     if not inputs:
-        raise ValueError(explain("List argument 'values' to 'Pack' Op must not be empty"))
+        raise value_error("List argument 'values' to 'Pack' Op must not be empty")
     attrs = {"axis": axis_of(axis, "stack")}
     return make("Pack", inputs, attrs, name or "stack", same_dtype=True)
 
@@ -188,12 +180,10 @@ def _infer_unstack(inputs: Any, attrs: Any) -> list[Spec]:
         return [Spec(inputs[0].dtype, UNKNOWN)] * attrs["num"]
     at = _new_axis(attrs["axis"], len(dims))
     if dims[at] not in (None, attrs["num"]):
-        raise ValueError(
-            explain(
-                f"Dimension must be {attrs['num']} but is {dims[at]}: unstack",
-                received=inputs[0],
-                made_at=inputs[0].op.source,
-            )
+        raise value_error(
+            f"Dimension must be {attrs['num']} but is {dims[at]}: unstack",
+            received=inputs[0],
+            made_at=inputs[0].op.source,
         )
     return [Spec(inputs[0].dtype, TensorShape((*dims[:at], *dims[at + 1 :])))] * attrs["num"]
 
@@ -227,10 +217,8 @@ def unstack(
         known = tensor.shape.dims
         num = None if known is None else known[_new_axis(axis, len(known))]
     if num is None:
-        raise ValueError(
-            explain(
-                f"Cannot infer argument `num` from shape {tensor.shape}", made_at=tensor.op.source
-            )
+        raise value_error(
+            f"Cannot infer argument `num` from shape {tensor.shape}", made_at=tensor.op.source
         )
     return list(registry.apply("Unpack", [tensor], {"num": num, "axis": axis}, name).outputs)
 
@@ -240,12 +228,12 @@ def _split_by_computed(
 ) -> list[Tensor]:
     count = sizes.shape[0] if num is None and sizes.shape.rank == 1 else num
     if count is None:
-        raise ValueError(
-            explain(f"Cannot infer argument `num` from shape {sizes.shape}: give split's `num`")
+        raise value_error(
+            f"Cannot infer argument `num` from shape {sizes.shape}: give split's `num`"
         )
     rank = tensor.shape.rank
     if rank is None:
-        raise ValueError(explain("split by computed lengths: the rank must be known"))
+        raise value_error("split by computed lengths: the rank must be known")
     with get_default_graph().name_scope(name):
         parts, start = [], convert_to_tensor(0, sizes.dtype)
         for length in unstack(sizes, count):
@@ -318,36 +306,32 @@ def split(
     if wanted.shape.rank == 0 and found is not None:
         count = int(found)
         if count < 1 or (length is not None and length % count):
-            raise ValueError(
-                explain(
-                    f"Dimension size must be evenly divisible by {count} but is {length}: axis {at}"
-                    " of split",
-                    received=tensor,
-                    made_at=tensor.op.source,
-                )
+            raise value_error(
+                f"Dimension size must be evenly divisible by {count} but is {length}: axis {at}"
+                " of split",
+                received=tensor,
+                made_at=tensor.op.source,
             )
         sizes: tuple[int | None, ...] = (None if length is None else length // count,) * count
     elif wanted.shape.rank == 0:
-        raise ValueError(
-            explain("Rank-0 tensors are not supported as the num_or_size_splits argument to split")
+        raise value_error(
+            "Rank-0 tensors are not supported as the num_or_size_splits argument to split"
         )
     elif found is None:
         return _split_by_computed(tensor, wanted, at, num, name)
     else:
         given = found.reshape(-1).tolist()
         if given.count(-1) > 1:
-            raise ValueError(explain("split can only have one -1 in the lengths", received=given))
+            raise value_error("split can only have one -1 in the lengths", received=given)
         if -1 in given and length is not None:
             given[given.index(-1)] = length - (sum(given) + 1)
         if -1 not in given and length is not None and sum(given) != length:
-            raise ValueError(
-                explain(
-                    f"split: the lengths {given} must sum to the length {length} of axis {at}",
-                    received=tensor,
-                    made_at=tensor.op.source,
-                )
+            raise value_error(
+                f"split: the lengths {given} must sum to the length {length} of axis {at}",
+                received=tensor,
+                made_at=tensor.op.source,
             )
         if min(given, default=0) < -1:
-            raise ValueError(explain("split: a length is negative", received=given))
+            raise value_error("split: a length is negative", received=given)
         sizes = tuple(given)
     return list(registry.apply("Split", [tensor], {"sizes": sizes, "axis": at}, name).outputs)

@@ -11,7 +11,7 @@ import numpy as np
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, float32, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, register
 from estimatorkit.core.tensor import Tensor
@@ -169,13 +169,11 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
         for at, length in enumerate([] if known is None else known.tolist()):
             have = x.shape[at] if x.shape.rank is not None else None
             if have is not None and length > have:
-                raise ValueError(
-                    explain(
-                        "Need value.shape >= size, got",
-                        expected=f"at most {have} in dimension {at}",
-                        received=length,
-                        made_at=x.op.source,
-                    )
+                raise value_error(
+                    "Need value.shape >= size, got",
+                    expected=f"at most {have} in dimension {at}",
+                    received=length,
+                    made_at=x.op.source,
                 )
         starts = []
         shape = array.shape(x)

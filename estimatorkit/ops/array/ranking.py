@@ -12,7 +12,7 @@ from jax import lax
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import bool_, int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
@@ -65,16 +65,14 @@ def _infer_top_k(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spe
         return [Spec(x.dtype, UNKNOWN), Spec(int32, UNKNOWN)]
     count = constant_value(k)
     if count is not None and count < 0:
-        raise ValueError(explain(f"Need k >= 0, got {int(count)}", made_at=x.op.source))
+        raise value_error(f"Need k >= 0, got {int(count)}", made_at=x.op.source)
     if not x.shape.dims:
-        raise ValueError(
-            explain("top_k: input must be at least rank 1", received=x, made_at=x.op.source)
-        )
+        raise value_error("top_k: input must be at least rank 1", received=x, made_at=x.op.source)
     if count is not None:
         try:
             _checked_count(count, x.shape.dims[-1])
         except ValueError as error:
-            raise ValueError(explain(str(error), received=x, made_at=x.op.source)) from None
+            raise value_error(str(error), received=x, made_at=x.op.source) from None
     shape = TensorShape([*x.shape.dims[:-1], None if count is None else int(count)])
     return [Spec(x.dtype, shape), Spec(int32, shape)]
 
@@ -126,22 +124,18 @@ def _in_top_k(predictions: Any, targets: Any, k: int, module: Any = jnp) -> Any:
 def _infer_in_top_k(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     predictions, targets = inputs
     if predictions.shape.rank not in (2, None):
-        raise ValueError(
-            explain(
-                f"in_top_k: Shape must be rank 2 but is rank {predictions.shape.rank}",
-                received=predictions,
-                made_at=predictions.op.source,
-            )
+        raise value_error(
+            f"in_top_k: Shape must be rank 2 but is rank {predictions.shape.rank}",
+            received=predictions,
+            made_at=predictions.op.source,
         )
     batch = predictions.shape[:1]
     if not targets.shape.is_compatible_with(batch):
-        raise ValueError(
-            explain(
-                f"Dimensions must be equal, but are {batch} and {targets.shape}: the rows of "
-                "in_top_k's predictions and its targets",
-                received=f"{predictions}, {targets}",
-                made_at=targets.op.source,
-            )
+        raise value_error(
+            f"Dimensions must be equal, but are {batch} and {targets.shape}: the rows of "
+            "in_top_k's predictions and its targets",
+            received=f"{predictions}, {targets}",
+            made_at=targets.op.source,
         )
     return [Spec(bool_, targets.shape.merge_with(batch))]
 
@@ -196,7 +190,7 @@ def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = No
     elif None not in (place, last) and last <= int(place):  # type: ignore[arg-type,operator]
         problem = f"Input must have last dimension > n = {int(place)} but is {last}"  # type: ignore[arg-type]
     if problem:
-        raise ValueError(explain(f"nth_element: {problem}", received=x, made_at=x.op.source))
+        raise value_error(f"nth_element: {problem}", received=x, made_at=x.op.source)
     if reverse:
         return top_k(x, n + 1, name=name).values[..., -1]
     return -top_k(-x, n + 1, name=name).values[..., -1]

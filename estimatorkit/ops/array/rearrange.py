@@ -13,7 +13,7 @@ from estimatorkit.core import builtin_ops
 from estimatorkit.core.axes import axis_of, in_range, ints_of, with_axes
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, float32, float64, int32, members
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
@@ -103,12 +103,10 @@ def _infer_reverse_sequence(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) 
     if x.shape.rank is not None and lengths.shape.rank is not None:
         examples, given = x.shape.as_list()[attrs["batch"]], lengths.shape.as_list()[0]
         if None not in (examples, given) and examples != given:
-            raise ValueError(
-                explain(
-                    f"Dimensions must be equal, but are {examples} and {given}",
-                    expected="a length for each example",
-                    received=f"{x.name} {x.shape}, {lengths.name} {lengths.shape}",
-                )
+            raise value_error(
+                f"Dimensions must be equal, but are {examples} and {given}",
+                expected="a length for each example",
+                received=f"{x.name} {x.shape}, {lengths.name} {lengths.shape}",
             )
     return [Spec(x.dtype, x.shape)]
 
@@ -189,13 +187,11 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
         raise ValueError("roll: Shape must be at least rank 1 but is rank 0.")
     known = moved.shape.num_elements()
     if known is not None and known != len(axes):
-        raise ValueError(
-            explain(
-                "Dimension 0 in both shapes must be equal: roll takes one shift for each axis",
-                expected=f"{len(axes)} shifts, for axes {axes}",
-                received=moved,
-                made_at=moved.op.source,
-            )
+        raise value_error(
+            "Dimension 0 in both shapes must be equal: roll takes one shift for each axis",
+            expected=f"{len(axes)} shifts, for axes {axes}",
+            received=moved,
+            made_at=moved.op.source,
         )
     for each in axes:
         if rank is not None and not -rank <= each < rank:
@@ -301,7 +297,7 @@ def _infer_linspace(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[
     (ends,) = broadcast()(inputs[:2], {})
     num = constant_value(inputs[2])
     if num is not None and num < 0:
-        raise ValueError(explain("linspace: Requires num >= 0", received=int(num)))
+        raise value_error("linspace: Requires num >= 0", received=int(num))
     if ends.shape.dims is None:
         return [ends]
     at = in_range(attrs["axis"], len(ends.shape) + 1, "linspace")
@@ -360,12 +356,10 @@ def invert_permutation(x: Any, name: str | None = None) -> Tensor:
         order = convert_to_tensor(x, name="x")
         check_allowed(order, "x", "invert_permutation", "x")
         if order.shape.rank not in (1, None):
-            raise ValueError(
-                explain(
-                    f"invert_permutation: Shape must be rank 1 but is rank {order.shape.rank}",
-                    received=order,
-                    made_at=order.op.source,
-                )
+            raise value_error(
+                f"invert_permutation: Shape must be rank 1 but is rank {order.shape.rank}",
+                received=order,
+                made_at=order.op.source,
             )
         numbers = elementwise.cast(filling.range_(array.shape(order)[0]), order.dtype)
         return scatter_nd(array.expand_dims(order, 1), numbers, array.shape(order))
@@ -413,13 +407,11 @@ def _infer_bitcast(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[S
     x, dtype = inputs[0], attrs["dtype"]
     wider = dtype.size // max(x.dtype.size, 1)
     if wider > 1 and x.shape.dims is not None and (x.shape.dims or (0,))[-1] not in (wider, None):
-        raise ValueError(
-            explain(
-                f"Cannot bitcast from {x.dtype.name} to {dtype.name}: the last dimension must be "
-                f"{wider}",
-                received=x,
-                made_at=x.op.source,
-            )
+        raise value_error(
+            f"Cannot bitcast from {x.dtype.name} to {dtype.name}: the last dimension must be "
+            f"{wider}",
+            received=x,
+            made_at=x.op.source,
         )
     if x.shape.dims is None or x.dtype.size == dtype.size:
         return [Spec(dtype, x.shape)]

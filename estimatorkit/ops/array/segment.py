@@ -16,7 +16,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, check_allowed, constant_value, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
@@ -79,12 +79,10 @@ def _infer_unsorted(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[
         return [Spec(data.dtype, UNKNOWN)]
     number = constant_value(count)
     if not data.shape[: ids.shape.rank].is_compatible_with(ids.shape):
-        raise ValueError(
-            explain(
-                "data.shape does not start with segment_ids.shape",
-                received=f"{data.name} {data.shape}, {ids.name} {ids.shape}",
-                made_at=ids.op.source,
-            )
+        raise value_error(
+            "data.shape does not start with segment_ids.shape",
+            received=f"{data.name} {data.shape}, {ids.name} {ids.shape}",
+            made_at=ids.op.source,
         )
     rest = data.shape.dims[ids.shape.rank :]
     return [Spec(data.dtype, TensorShape([None if number is None else int(number), *rest]))]
@@ -213,22 +211,18 @@ register(
 def _check_ids(data: Tensor, ids: Tensor) -> None:
     """Raises ValueError where sorted ids cannot be those of the data's rows."""
     if ids.shape.rank not in (1, None) or data.shape.rank == 0:
-        raise ValueError(
-            explain(
-                f"Shape must be rank 1 but is rank {ids.shape.rank}: segment ids are a vector"
-                if ids.shape.rank != 1
-                else "Shape must be at least rank 1 but is rank 0: the data have rows",
-                received=f"{data.name} {data.shape}, {ids.name} {ids.shape}",
-                made_at=ids.op.source,
-            )
+        raise value_error(
+            f"Shape must be rank 1 but is rank {ids.shape.rank}: segment ids are a vector"
+            if ids.shape.rank != 1
+            else "Shape must be at least rank 1 but is rank 0: the data have rows",
+            received=f"{data.name} {data.shape}, {ids.name} {ids.shape}",
+            made_at=ids.op.source,
         )
     if data.shape.rank and not data.shape[:1].is_compatible_with(ids.shape):
-        raise ValueError(
-            explain(
-                "segment_ids should be the same size as dimension 0 of input",
-                received=f"{data.name} {data.shape}, {ids.name} {ids.shape}",
-                made_at=ids.op.source,
-            )
+        raise value_error(
+            "segment_ids should be the same size as dimension 0 of input",
+            received=f"{data.name} {data.shape}, {ids.name} {ids.shape}",
+            made_at=ids.op.source,
         )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, bool_, int32, int64
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import TensorShape
@@ -155,13 +155,11 @@ def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) ->
 def _vector(x: Any, what: str) -> Tensor:
     tensor = convert_to_tensor(x, name="x")
     if tensor.shape.rank not in (1, None):
-        raise ValueError(
-            explain(
-                f"{what} expects a 1D vector",
-                received=tensor,
-                made_at=tensor.op.source,
-                hint="reshape(x, [-1])",
-            )
+        raise value_error(
+            f"{what} expects a 1D vector",
+            received=tensor,
+            made_at=tensor.op.source,
+            hint="reshape(x, [-1])",
         )
     return tensor
 
@@ -239,12 +237,10 @@ for _type, _kernel in (("Sort", _sort), ("ArgSort", _argsort)):
 
 def _order(direction: str) -> bool:
     if direction not in ("ASCENDING", "DESCENDING"):
-        raise ValueError(
-            explain(
-                "direction is none of its values",
-                expected="'ASCENDING' or 'DESCENDING'",
-                received=repr(direction),
-            )
+        raise value_error(
+            "direction is none of its values",
+            expected="'ASCENDING' or 'DESCENDING'",
+            received=repr(direction),
         )
     return direction == "DESCENDING"
 
@@ -286,17 +282,13 @@ def _infer_searched(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[
     ordered, values = inputs
     for tensor in inputs:
         if tensor.shape.rank == 0:
-            raise ValueError(
-                explain("searchsorted: Shape must be at least rank 1", received=tensor)
-            )
+            raise value_error("searchsorted: Shape must be at least rank 1", received=tensor)
     rows = [None if t.shape.rank is None else t.shape[:-1].num_elements() for t in inputs]
     if None not in rows and rows[0] != rows[1]:
-        raise ValueError(
-            explain(
-                f"Leading dim_size of both tensors must match: there are {rows[0]} sequences and "
-                f"{rows[1]} rows of values",
-                received=f"{ordered.name} {ordered.shape}, {values.name} {values.shape}",
-            )
+        raise value_error(
+            f"Leading dim_size of both tensors must match: there are {rows[0]} sequences and "
+            f"{rows[1]} rows of values",
+            received=f"{ordered.name} {ordered.shape}, {values.name} {values.shape}",
         )
     return [Spec(attrs["dtype"], values.shape)]
 
@@ -359,7 +351,7 @@ def dynamic_partition(
         x, numbers = convert_to_tensor(data, name="data"), convert_to_tensor(partitions)
         registry.check_allowed(numbers, "int32", "dynamic_partition", "partitions")
         if num_partitions < 1:
-            raise ValueError(explain("num_partitions must be at least 1", received=num_partitions))
+            raise value_error("num_partitions must be at least 1", received=num_partitions)
         rows = _rows_of(x, numbers, "partitions")
         places = registry.apply(
             "PartitionPlaces", [array.reshape(numbers, [-1])], {"count": int(num_partitions)}
@@ -372,12 +364,10 @@ def _rows_of(data: Tensor, numbers: Tensor, what: str) -> Tensor:
     rank = numbers.shape.rank
     start = None if rank is None or data.shape.dims is None else data.shape[:rank]
     if start is not None and not start.is_compatible_with(numbers.shape):
-        raise ValueError(
-            explain(
-                f"data.shape must start with {what}.shape",
-                received=f"data.shape = {data.shape}, {what}.shape = {numbers.shape}",
-                made_at=numbers.op.source,
-            )
+        raise value_error(
+            f"data.shape must start with {what}.shape",
+            received=f"data.shape = {data.shape}, {what}.shape = {numbers.shape}",
+            made_at=numbers.op.source,
         )
     at = array.rank(numbers) if rank is None else rank
     rows = array.reshape(data, joining.concat([[-1], array.shape(data)[at:]], 0))
@@ -450,12 +440,10 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
     """
     with get_default_graph().name_scope(name or "DynamicStitch"):
         if len(indices) != len(data):
-            raise ValueError(
-                explain(
-                    "List argument 'data' with length "
-                    f"{len(data)} must match length {len(indices)} "
-                    "of argument 'indices'"
-                )
+            raise value_error(
+                "List argument 'data' with length "
+                f"{len(data)} must match length {len(indices)} "
+                "of argument 'indices'"
             )
         places = [convert_to_tensor(each, name="indices") for each in indices]
         for place in places:

@@ -15,7 +15,7 @@ import numpy as np
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, float32, int32, int64, members
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, register
 from estimatorkit.core.shapes import TensorShape
@@ -156,7 +156,7 @@ def _of_seed(
 ) -> Tensor:
     words = convert_to_tensor(seed, name="seed")
     if not words.shape.is_compatible_with([2]):
-        raise ValueError(explain("seed must have shape [2]", received=words))
+        raise value_error("seed must have shape [2]", received=words)
     inputs = [as_index_tensor(shape, "shape"), words, *params]
     return registry.output(op_type, inputs, {"dtype": as_dtype(dtype)}, name)
 
@@ -188,7 +188,7 @@ def stateless_uniform(
     accepted = members("fx uint32 uint64")
     if wanted not in accepted:
         problem = f"Argument `dtype` got invalid value {wanted}"
-        raise ValueError(explain(problem, expected=", ".join(each.name for each in accepted)))
+        raise value_error(problem, expected=", ".join(each.name for each in accepted))
     if wanted.is_integer:
         if (minval is None) != (maxval is None):
             raise ValueError(
@@ -196,12 +196,9 @@ def stateless_uniform(
                 f"both None or not None. Got `minval`={minval} and `maxval`={maxval}."
             )
         if minval is not None and wanted not in members("x"):
-            raise ValueError(
-                explain(
-                    f"Argument `dtype` got invalid value {wanted} when argument `minval` is not "
-                    "None",
-                    expected="int32 or int64",
-                )
+            raise value_error(
+                f"Argument `dtype` got invalid value {wanted} when argument `minval` is not None",
+                expected="int32 or int64",
             )
     with get_default_graph().name_scope(name or "stateless_random_uniform") as scope:
         if wanted.is_integer and minval is None:

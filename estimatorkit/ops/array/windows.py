@@ -15,7 +15,7 @@ import numpy as np
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, bool_, int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value, register
 from estimatorkit.core.shapes import SCALAR
@@ -145,11 +145,9 @@ def strided_slice(
     firsts, lasts = _numbers(begin, "begin"), _numbers(end, "end")
     steps = [1] * len(firsts) if strides is None else _numbers(strides, "strides")
     if not len(firsts) == len(lasts) == len(steps):
-        raise ValueError(
-            explain(
-                "strided_slice: begin, end and strides have different lengths",
-                received=f"{len(firsts)}, {len(lasts)} and {len(steps)}",
-            )
+        raise value_error(
+            "strided_slice: begin, end and strides have different lengths",
+            received=f"{len(firsts)}, {len(lasts)} and {len(steps)}",
         )
     key: list[Any] = []
     for at, (first, last, step) in enumerate(zip(firsts, lasts, steps, strict=True)):
@@ -181,12 +179,10 @@ def _numbers(vector: Any, what: str) -> list[Any]:
         return [each if value is None else int(value) for each, value in elements]
     length = tensor.shape[0] if tensor.shape.rank == 1 else None
     if length is None:
-        raise ValueError(
-            explain(
-                f"strided_slice: the length of {what} must be known",
-                expected="a vector of known length",
-                received=tensor,
-                made_at=tensor.op.source,
-            )
+        raise value_error(
+            f"strided_slice: the length of {what} must be known",
+            expected="a vector of known length",
+            received=tensor,
+            made_at=tensor.op.source,
         )
     return [tensor[at] for at in range(length)]

@@ -16,7 +16,7 @@ from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.composite import is_composite
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import DType, bool_, int32, resource
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, explain, type_error, value_error
 from estimatorkit.core.function_graph import GraphFunction, trace
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import expand
@@ -100,12 +100,10 @@ def _as_predicate(pred: Any, what: str) -> Tensor:
 def _as_tensors(returned: Any, called: str) -> Any:
     """What a branch returned, with tensors as leaves; operations are left as they are."""
     if returned is None:
-        raise ValueError(
-            explain(
-                f"'{called}' must have a return value",
-                expected="a tensor or an operation, or a structure of them",
-                hint="return no_op() where nothing is to be computed",
-            )
+        raise value_error(
+            f"'{called}' must have a return value",
+            expected="a tensor or an operation, or a structure of them",
+            hint="return no_op() where nothing is to be computed",
         )
 
     def convert(leaf: Any) -> Any:
@@ -129,24 +127,20 @@ def _check_branches(branches: Sequence[GraphFunction]) -> None:
         for leaves in (nest.flatten(each.structure) for each in branches)
     ]
     if kinds[0] != kinds[1]:
-        raise ValueError(
-            explain(
-                "Incompatible return values of 'true_fn' and 'false_fn'",
-                expected=kinds[0],
-                received=kinds[1],
-            )
+        raise value_error(
+            "Incompatible return values of 'true_fn' and 'false_fn'",
+            expected=kinds[0],
+            received=kinds[1],
         )
     if len(one.outputs) != len(other.outputs):
         raise ValueError("true_fn and false_fn must return the same structure.")
     for a, b in zip(one.outputs, other.outputs, strict=True):
         if a.dtype is not b.dtype:
-            raise ValueError(
-                explain(
-                    "Outputs of 'true_fn' and 'false_fn' must have the same type(s). Received "
-                    f"{a.dtype.name} from 'true_fn' and {b.dtype.name} from 'false_fn'",
-                    made_at=b.op.source,
-                    hint=f"use cast(x, {a.dtype.name}) in one of them",
-                )
+            raise value_error(
+                "Outputs of 'true_fn' and 'false_fn' must have the same type(s). Received "
+                f"{a.dtype.name} from 'true_fn' and {b.dtype.name} from 'false_fn'",
+                made_at=b.op.source,
+                hint=f"use cast(x, {a.dtype.name}) in one of them",
             )
 
 
@@ -424,13 +418,11 @@ def _declared_shapes(converted: Any, tensors: Sequence[Tensor], invariants: Any)
         if count == 1 and shape is not None and position not in arrays:
             known = as_shape(shape)
             if not known.is_compatible_with(tensors[position].shape):
-                raise ValueError(
-                    explain(
-                        f"The shape invariant specified for {tensors[position].name} is not "
-                        "compatible with the initial shape of the loop variable",
-                        expected=known,
-                        received=tensors[position].shape,
-                    )
+                raise value_error(
+                    f"The shape invariant specified for {tensors[position].name} is not "
+                    "compatible with the initial shape of the loop variable",
+                    expected=known,
+                    received=tensors[position].shape,
                 )
             shapes[position] = known
         elif is_composite(leaf) and not hasattr(leaf, "write"):
@@ -448,12 +440,10 @@ def _flatten_shapes(structure: Any, shapes: Any) -> list[Any]:
         parts = [(structure[key], shapes[key]) for key in sorted(structure)]
     else:
         if len(structure) != len(shapes):
-            raise ValueError(
-                explain(
-                    "while_loop: shape_invariants must have the structure of loop_vars",
-                    expected=len(structure),
-                    received=len(shapes),
-                )
+            raise value_error(
+                "while_loop: shape_invariants must have the structure of loop_vars",
+                expected=len(structure),
+                received=len(shapes),
             )
         parts = list(zip(structure, shapes, strict=True))
     return [shape for part, given in parts for shape in _flatten_shapes(part, given)]
@@ -469,13 +459,11 @@ def _next_values(returned: Any, before: Any) -> Any:
     try:
         nest.assert_same_structure(before, returned)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            explain(
-                "The two structures don't have the same nested structure: while_loop's body must "
-                "return what it was given",
-                expected=nest.map_structure(lambda leaf: type(leaf).__name__, before),
-                received=repr(returned)[:300],
-            )
+        raise value_error(
+            "The two structures don't have the same nested structure: while_loop's body must "
+            "return what it was given",
+            expected=nest.map_structure(lambda leaf: type(leaf).__name__, before),
+            received=repr(returned)[:300],
         ) from error
     leaves = [
         after if is_composite(after) else convert_to_tensor(after, dtype_hint=leaf.dtype)
@@ -497,26 +485,22 @@ def _check_step(
     """Checks dtypes and shapes after one step."""
     for at, (before, after) in enumerate(zip(tensors, step.outputs, strict=True)):
         if before.dtype is not after.dtype:
-            raise TypeError(
-                explain(
-                    f"Input tensor {before.name!r} enters the loop with type {before.dtype.name} "
-                    f"but has type {after.dtype.name} after 1 iteration",
-                    made_at=after.op.source,
-                    hint=f"use cast(x, {before.dtype.name})",
-                )
+            raise type_error(
+                f"Input tensor {before.name!r} enters the loop with type {before.dtype.name} "
+                f"but has type {after.dtype.name} after 1 iteration",
+                made_at=after.op.source,
+                hint=f"use cast(x, {before.dtype.name})",
             )
         if at in arrays or declared[at].dims is None:
             continue
         merged = common_shape(declared[at], after.shape)
         if merged != declared[at] and not _unknown_after_all(declared[at], after.shape):
-            raise ValueError(
-                explain(
-                    f"Input tensor {before.name!r} enters the loop with shape {declared[at]}, but "
-                    f"has shape {after.shape} after one iteration. To allow the shape to vary "
-                    "across iterations, use the `shape_invariants` argument of tf.while_loop to "
-                    "specify a less-specific shape",
-                    made_at=after.op.source,
-                )
+            raise value_error(
+                f"Input tensor {before.name!r} enters the loop with shape {declared[at]}, but "
+                f"has shape {after.shape} after one iteration. To allow the shape to vary "
+                "across iterations, use the `shape_invariants` argument of tf.while_loop to "
+                "specify a less-specific shape",
+                made_at=after.op.source,
             )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from estimatorkit.core.builtin_ops import no_op
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import resource
-from estimatorkit.core.errors import UnimplementedError, explain
+from estimatorkit.core.errors import UnimplementedError, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.nest import expand
 from estimatorkit.core.registry import Role, Spec, apply, register, register_handle, role_of
@@ -128,12 +128,10 @@ class CriticalSection:
         """
         graph = get_default_graph()
         if self._inside:
-            raise ValueError(
-                explain(
-                    f"Attempting to enter CriticalSection {self.name} while in it already",
-                    made_at=self._handle.source,
-                    hint="it would wait for itself: call the inner function directly",
-                )
+            raise value_error(
+                f"Attempting to enter CriticalSection {self.name} while in it already",
+                made_at=self._handle.source,
+                hint="it would wait for itself: call the inner function directly",
             )
         before = graph.version
         with graph.name_scope(name or "critical_section_execute") as scope:
@@ -169,12 +167,10 @@ class CriticalSection:
             shared = handles & others
             if name != self.name and shared and (exclusive or other_exclusive):
                 names = ", ".join(sorted(tensor.op.name for tensor in shared))
-                raise ValueError(
-                    explain(
-                        f"CriticalSections {self.name} and {name} use the same variables: {names}",
-                        made_at=self._handle.source,
-                        hint="use one section for both, or exclusive_resource_access=False in both",
-                    )
+                raise value_error(
+                    f"CriticalSections {self.name} and {name} use the same variables: {names}",
+                    made_at=self._handle.source,
+                    hint="use one section for both, or exclusive_resource_access=False in both",
                 )
         graph.add_to_collection(_EXECUTIONS, (self.name, handles, exclusive))
 
@@ -195,12 +191,9 @@ def _captured(name: str, body: Sequence[Operation], results: Sequence[Any]) -> l
     for op in body:
         outside = next((other for other in op.control_inputs if other not in inside), None)
         if outside is not None:
-            raise ValueError(
-                explain(
-                    f"in CriticalSection {name}, {op.name} waits for {outside.name}, which is "
-                    "outside",
-                    made_at=op.source,
-                    hint="put control_dependencies around execute(), not into its function",
-                )
+            raise value_error(
+                f"in CriticalSection {name}, {op.name} waits for {outside.name}, which is outside",
+                made_at=op.source,
+                hint="put control_dependencies around execute(), not into its function",
             )
     return list(found)

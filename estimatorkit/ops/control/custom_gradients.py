@@ -12,7 +12,7 @@ import numpy as np
 from estimatorkit.core import nest, registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import resource
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.gradients import captured_from, gradients
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
@@ -76,12 +76,10 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
                     found, of_variables = found
                 flat = nest.flatten(found)
                 if len(flat) != len(arguments):
-                    raise ValueError(
-                        explain(
-                            f"Num gradients {len(flat)} given by grad_fn of custom_gradient do not "
-                            f"match num inputs {len(arguments)}",
-                            expected="one for each argument",
-                        )
+                    raise value_error(
+                        f"Num gradients {len(flat)} given by grad_fn of custom_gradient do not "
+                        f"match num inputs {len(arguments)}",
+                        expected="one for each argument",
                     )
                 return [*[None] * len(results), *flat, *of_variables]
 
@@ -170,12 +168,10 @@ def hessians(
             tensor = convert_to_tensor(x)
             count = tensor.shape.num_elements()
             if count is None:
-                raise ValueError(
-                    explain(
-                        "hessians: the shape of x must be known",
-                        received=tensor,
-                        made_at=tensor.op.source,
-                    )
+                raise value_error(
+                    "hessians: the shape of x must be known",
+                    received=tensor,
+                    made_at=tensor.op.source,
                 )
             slope = reshape(gradients(ys, x)[0], [-1])
             rows = map_fn(

@@ -13,7 +13,7 @@ from jax import lax
 
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
@@ -48,13 +48,11 @@ def _infer_gather_tree(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> li
     step_ids, parent_ids, lengths, end_token = inputs
     for tensor, rank in ((step_ids, 3), (parent_ids, 3), (lengths, 1), (end_token, 0)):
         if tensor.shape.rank not in (None, rank):
-            raise ValueError(
-                explain(
-                    f"Shape must be rank {rank} but is rank {tensor.shape.rank}: gather_tree takes "
-                    "ids and parents (steps, batch, beams), lengths (batch,) and one end token",
-                    received=tensor,
-                    made_at=tensor.op.source,
-                )
+            raise value_error(
+                f"Shape must be rank {rank} but is rank {tensor.shape.rank}: gather_tree takes "
+                "ids and parents (steps, batch, beams), lengths (batch,) and one end token",
+                received=tensor,
+                made_at=tensor.op.source,
             )
     return [Spec(step_ids.dtype, step_ids.shape.merge_with(parent_ids.shape))]
 

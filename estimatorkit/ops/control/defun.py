@@ -13,7 +13,7 @@ from estimatorkit.core import nest, registry
 from estimatorkit.core.builtin_ops import group
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.function_graph import GraphFunction, trace
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import expand
@@ -68,13 +68,11 @@ class Defun:
             )
         fixed = inspect.Parameter.VAR_POSITIONAL not in kinds
         if self._input_types and fixed and len(parameters) != len(self._input_types):
-            raise ValueError(
-                explain(
-                    "The number of tf.function input types is not compatible with the allowed "
-                    f"arguments of {function!r}",
-                    expected=f"{len(self._input_types)}, one for each input type",
-                    received=len(parameters),
-                )
+            raise value_error(
+                "The number of tf.function input types is not compatible with the allowed "
+                f"arguments of {function!r}",
+                expected=f"{len(self._input_types)}, one for each input type",
+                received=len(parameters),
             )
         return DefinedFunction(function, self._input_types, self._keywords)
 
@@ -121,12 +119,10 @@ class DefinedFunction:
         """
         types: Sequence[Any] = self._types or [None] * len(arguments)
         if len(types) != len(arguments):
-            raise ValueError(
-                explain(
-                    f"Expected {len(types)} arguments, got {len(arguments)}",
-                    hint=f"the signature is {self.name}"
-                    f"({', '.join(each.name for each in self._types)})",
-                )
+            raise value_error(
+                f"Expected {len(types)} arguments, got {len(arguments)}",
+                hint=f"the signature is {self.name}"
+                f"({', '.join(each.name for each in self._types)})",
             )
         tensors = [
             convert_to_tensor(value, dtype) for value, dtype in zip(arguments, types, strict=True)

@@ -21,7 +21,7 @@ from jax import lax
 from estimatorkit.core import registry
 from estimatorkit.core.builtin_ops import IDENTITY
 from estimatorkit.core.dtypes import resource
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.function_graph import GraphFunction, take_value
 from estimatorkit.core.gradients import is_special
 from estimatorkit.core.graph import get_default_graph
@@ -467,12 +467,10 @@ def _stacked(values: Sequence[Any], like: Tensor) -> Any:
         return np.zeros((0, *(dim or 0 for dim in like.shape.dims or ())), dtype)
     arrays = [np.asarray(value, dtype) for value in values]
     if len({array.shape for array in arrays}) > 1:
-        raise ValueError(
-            explain(
-                "the results of the elements cannot be stacked",
-                expected="one shape for all elements",
-                received=sorted({array.shape for array in arrays}),
-            )
+        raise value_error(
+            "the results of the elements cannot be stacked",
+            expected="one shape for all elements",
+            received=sorted({array.shape for array in arrays}),
         )
     return np.stack(arrays)
 

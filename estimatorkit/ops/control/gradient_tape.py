@@ -17,7 +17,7 @@ import numpy as np
 
 from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import explain, value_error
 from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
@@ -111,11 +111,9 @@ class GradientTape:
             ValueError: nothing is being recorded.
         """
         if not self._recording:
-            raise ValueError(
-                explain(
-                    "GradientTape.watch outside of the recording",
-                    hint="call it inside `with GradientTape() as tape:`",
-                )
+            raise value_error(
+                "GradientTape.watch outside of the recording",
+                hint="call it inside `with GradientTape() as tape:`",
             )
         for each in nest.flatten(tensor):
             source = _handle(each)
@@ -312,12 +310,10 @@ class GradientTape:
         if tensor.shape.rank is None or given.shape.rank is None:
             raise ValueError("batch_jacobian: the ranks of target and source must be known.")
         if not tensor.shape[:1].is_compatible_with(given.shape[:1]):
-            raise ValueError(
-                explain(
-                    "batch_jacobian: the batches of target and source differ",
-                    expected=tensor.shape,
-                    received=given.shape,
-                )
+            raise value_error(
+                "batch_jacobian: the batches of target and source differ",
+                expected=tensor.shape,
+                received=given.shape,
             )
         count = _known(tensor.shape[1:].num_elements(), "batch_jacobian", "the shape", tensor)
         rows = np.eye(count, dtype=tensor.dtype.numpy_dtype)
@@ -368,12 +364,10 @@ def _dense(value: Any) -> Tensor:
 
 def _known(count: int | None, method: str, what: str, tensor: Tensor) -> int:
     if count is None:
-        raise ValueError(
-            explain(
-                f"{method}: {what} of the target must be known",
-                received=tensor,
-                made_at=tensor.op.source,
-            )
+        raise value_error(
+            f"{method}: {what} of the target must be known",
+            received=tensor,
+            made_at=tensor.op.source,
         )
     return count
 

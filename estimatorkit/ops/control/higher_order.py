@@ -9,7 +9,7 @@ from estimatorkit.core import nest
 from estimatorkit.core.builtin_ops import identity, stop_gradient
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.function_graph import trace
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import expand
@@ -55,13 +55,11 @@ def scan_op(
         after, result = returned
         leaves, _ = expand(after)
         if len(leaves) != count:
-            raise ValueError(
-                explain(
-                    "The two structures don't have the same nested structure: the carried value "
-                    "changes",
-                    expected=nest.map_structure(lambda leaf: type(leaf).__name__, carry),
-                    received=repr(after)[:300],
-                )
+            raise value_error(
+                "The two structures don't have the same nested structure: the carried value "
+                "changes",
+                expected=nest.map_structure(lambda leaf: type(leaf).__name__, carry),
+                received=repr(after)[:300],
             )
         after = [
             convert_to_tensor(leaf, dtype_hint=tensor.dtype)
@@ -90,12 +88,10 @@ def _tensor(value: Any) -> Any:
 def _row_of(column: Tensor) -> Tensor:
     """A tensor that tells dtype and shape of an element."""
     if column.shape.rank == 0:
-        raise ValueError(
-            explain(
-                "Elements in elems must be 1+ dimensional Tensors, not scalars",
-                received=column,
-                made_at=column.op.source,
-            )
+        raise value_error(
+            "Elements in elems must be 1+ dimensional Tensors, not scalars",
+            received=column,
+            made_at=column.op.source,
         )
     dims = None if column.shape.dims is None else column.shape.dims[1:]
     return Tensor(column.op, column.value_index, column.dtype, TensorShape(dims))
@@ -103,13 +99,11 @@ def _row_of(column: Tensor) -> Tensor:
 
 def _check_carry(after: Tensor, before: Tensor) -> None:
     if after.dtype is not before.dtype or not after.shape.is_compatible_with(before.shape):
-        raise ValueError(
-            explain(
-                "the carried value changes its dtype or shape",
-                expected=f"{before.dtype.name} {before.shape}",
-                received=after,
-                made_at=after.op.source,
-            )
+        raise value_error(
+            "the carried value changes its dtype or shape",
+            expected=f"{before.dtype.name} {before.shape}",
+            received=after,
+            made_at=after.op.source,
         )
 
 
@@ -195,15 +189,13 @@ def vectorized_map(
     _check_callable(fn)
     leaves = [_tensor(leaf) for leaf in nest.flatten(elems)]
     if not leaves:
-        raise ValueError(explain("vectorized_map: elems is empty", expected="at least one tensor"))
+        raise value_error("vectorized_map: elems is empty", expected="at least one tensor")
     lengths = {leaf.shape[0] for leaf in leaves if leaf.shape.rank} - {1}
     if len(lengths - {None}) > 1:
-        raise ValueError(
-            explain(
-                "vectorized_map: the first dimensions of elems differ",
-                expected="equal ones, or 1",
-                received=[leaf.shape for leaf in leaves],
-            )
+        raise value_error(
+            "vectorized_map: the first dimensions of elems differ",
+            expected="equal ones, or 1",
+            received=[leaf.shape for leaf in leaves],
         )
     repeated = [bool(lengths) and bool(leaf.shape.rank) and leaf.shape[0] == 1 for leaf in leaves]
     columns = [leaf for leaf, once in zip(leaves, repeated, strict=True) if not once]
@@ -232,12 +224,10 @@ def _mapped(fn: Callable[[Any], Any], elems: Any) -> Any:
     def of_element(_: Any, rows: Any) -> tuple[Any, Any]:
         result = fn(nest.map_structure(element, elems, rows) if sparse else rows)
         if any(isinstance(leaf, SparseTensor) for leaf in nest.flatten(result)):
-            raise TypeError(
-                explain(
-                    "functions that are mapped over elements give dense tensors",
-                    received=repr(result)[:300],
-                    hint="use sparse.to_dense, and sparse.from_dense on the stacked result",
-                )
+            raise type_error(
+                "functions that are mapped over elements give dense tensors",
+                received=repr(result)[:300],
+                hint="use sparse.to_dense, and sparse.from_dense on the stacked result",
             )
         return (), result
 
@@ -269,22 +259,18 @@ def _check_dtypes(results: Any, expected: Any, given: bool) -> None:
         for each in nest.flatten(expected)
     ]
     if len(found) != len(wanted):
-        raise ValueError(
-            explain(
-                "The two structures don't have the same nested structure: map_fn's results",
-                expected=f"{len(wanted)} values, as `{'dtype' if given else 'elems'}` says",
-                received=len(found),
-            )
+        raise value_error(
+            "The two structures don't have the same nested structure: map_fn's results",
+            expected=f"{len(wanted)} values, as `{'dtype' if given else 'elems'}` says",
+            received=len(found),
         )
     if any(a.dtype is not b for a, b in zip(found, wanted, strict=True)):
-        raise TypeError(
-            explain(
-                "map_fn: the results have other dtypes than "
-                + ("`dtype` says" if given else "`elems`, and `dtype` is not given"),
-                expected=[each.name for each in wanted],
-                received=[each.dtype.name for each in found],
-                hint="pass dtype= with the structure and dtypes that fn gives",
-            )
+        raise type_error(
+            "map_fn: the results have other dtypes than "
+            + ("`dtype` says" if given else "`elems`, and `dtype` is not given"),
+            expected=[each.name for each in wanted],
+            received=[each.dtype.name for each in found],
+            hint="pass dtype= with the structure and dtypes that fn gives",
         )
 
 

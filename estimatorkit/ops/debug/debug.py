@@ -19,7 +19,7 @@ import numpy as np
 from estimatorkit.core.builtin_ops import group, identity
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import bool_, float64
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
@@ -209,12 +209,10 @@ def _stream_name(stream: Any) -> str:
     for name, level in _LEVELS.items():
         if stream in (level, getattr(logging, logging.getLevelName(level).lower())):
             return name
-    raise ValueError(
-        explain(
-            "Unsupported output stream, logging level, or file",
-            expected="sys.stderr, sys.stdout, 'file://<filepath>', or logging.INFO, WARNING, ERROR",
-            received=repr(stream),
-        )
+    raise value_error(
+        "Unsupported output stream, logging level, or file",
+        expected="sys.stderr, sys.stdout, 'file://<filepath>', or logging.INFO, WARNING, ERROR",
+        received=repr(stream),
     )
 
 

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core.conversion import make
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, explain, value_error
 from estimatorkit.core.registry import Case, Spec, broadcast_shapes, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, as_shape
 from estimatorkit.core.tensor import Tensor
@@ -44,8 +44,8 @@ def _broadcast_args(x: Any, y: Any) -> Any:
 def _infer_broadcast_args(inputs: Any, attrs: Any) -> list[Spec]:
     for tensor in inputs:
         if tensor.shape.rank not in (1, None):
-            raise ValueError(
-                explain("Shape must be rank 1: a shape is a vector of integers", received=tensor)
+            raise value_error(
+                "Shape must be rank 1: a shape is a vector of integers", received=tensor
             )
     lengths = [None if each.shape.dims is None else each.shape.dims[0] for each in inputs]
     known = None if None in lengths else max(each or 0 for each in lengths)
@@ -74,12 +74,10 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
     """
 
     def refusal(a: int, b: int) -> Exception:
-        return ValueError(
-            explain(
-                f"Incompatible shapes for broadcasting: {shape_x} and {shape_y}",
-                expected="equal dimensions, or 1",
-                received=f"{a} and {b}",
-            )
+        return value_error(
+            f"Incompatible shapes for broadcasting: {shape_x} and {shape_y}",
+            expected="equal dimensions, or 1",
+            received=f"{a} and {b}",
         )
 
     return broadcast_shapes(as_shape(shape_x), as_shape(shape_y), refusal)
@@ -358,4 +356,4 @@ def check_dims(tensor: Tensor, dims: Sequence[int | None], what: str) -> None:
             problem = "Dimension must be {} but is {}".format(*wrong[0])
     if problem:
         problem = f"{problem}: {what}"
-        raise ValueError(explain(problem, received=tensor, made_at=tensor.op.source))
+        raise value_error(problem, received=tensor, made_at=tensor.op.source)

@@ -17,7 +17,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import float32, string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.registry import Case, fixed, register
@@ -210,12 +210,10 @@ def image(
     value = convert_to_tensor(tensor, name="tensor")
     rank, channels = value.shape.rank, value.shape[-1] if value.shape.rank else None
     if rank not in (None, 4) or channels not in (None, 1, 3, 4):
-        raise ValueError(
-            explain(
-                f"Tensor must be 4-D with last dim 1, 3, or 4, not {value.shape} (image {name!r})",
-                received=value,
-                made_at=value.op.source,
-            )
+        raise value_error(
+            f"Tensor must be 4-D with last dim 1, 3, or 4, not {value.shape} (image {name!r})",
+            received=value,
+            made_at=value.op.source,
         )
     attrs = {"max_outputs": _count(max_outputs, name), "bad_color": (255, 0, 0, 255)}
     return _make("ImageSummary", name, family, value, collections, attrs)
@@ -250,10 +248,8 @@ def audio(
 
 def _count(max_outputs: int, name: str) -> int:
     if max_outputs < 1:
-        raise ValueError(
-            explain(
-                f"summary {name!r}: max_outputs is too small", expected=">= 1", received=max_outputs
-            )
+        raise value_error(
+            f"summary {name!r}: max_outputs is too small", expected=">= 1", received=max_outputs
         )
     return int(max_outputs)
 
@@ -271,12 +267,10 @@ def text(name: str, tensor: Any, collections: Sequence[str] | None = None) -> Te
     """
     value = convert_to_tensor(tensor, name="tensor")
     if value.dtype is not string:
-        raise ValueError(
-            explain(
-                f"Expected tensor {value.name} to have dtype string, got {value.dtype.name}",
-                made_at=value.op.source,
-                hint="use as_string(x)",
-            )
+        raise value_error(
+            f"Expected tensor {value.name} to have dtype string, got {value.dtype.name}",
+            made_at=value.op.source,
+            hint="use as_string(x)",
         )
     metadata = summary_values.plugin_metadata("text")
     return _make("TensorSummaryV2", name, None, value, collections, {"metadata": metadata})

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, apply, output, register
 from estimatorkit.core.shapes import TensorShape
@@ -79,12 +79,10 @@ def _infer_draw(inputs: Sequence[Tensor], attrs: Any) -> list[Spec]:
     check_dims(boxes, (None, None, 4), "boxes")
     channels = images.shape[-1] if images.shape.rank else None
     if channels not in (None, 1, 3, 4):
-        raise ValueError(
-            explain(
-                "Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA)",
-                received=images,
-                made_at=images.op.source,
-            )
+        raise value_error(
+            "Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA)",
+            received=images,
+            made_at=images.op.source,
         )
     return [Spec(images.dtype, images.shape)]
 
@@ -283,12 +281,10 @@ def sample_distorted_bounding_box(
     }
     for what, bounds in ranges.items():
         if len(bounds) != 2 or not 0 < bounds[0] <= bounds[1]:
-            raise ValueError(
-                explain(
-                    f"{what} is not right",
-                    expected="two numbers > 0, the first not the greater",
-                    received=bounds,
-                )
+            raise value_error(
+                f"{what} is not right",
+                expected="two numbers > 0, the first not the greater",
+                received=bounds,
             )
     with get_default_graph().name_scope(name or "sample_distorted_bounding_box") as scope:
         own = None if seed is None and seed2 is None else (seed or 0) + (seed2 or 0)

@@ -14,7 +14,7 @@ import numpy as np
 from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype, float16, float32
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value, output, register
 from estimatorkit.core.shapes import TensorShape
@@ -112,13 +112,11 @@ def _with_channels(channels: int) -> Callable[..., list[Spec]]:
 def _checked_channels(image: Tensor, channels: int, what: str) -> Tensor:
     dims = image.shape.dims
     if dims is not None and (not dims or dims[-1] not in (None, channels)):
-        raise ValueError(
-            explain(
-                f"{what}: the last dimension must have {channels} channels",
-                expected=f"(..., {channels})",
-                received=image,
-                made_at=image.op.source,
-            )
+        raise value_error(
+            f"{what}: the last dimension must have {channels} channels",
+            expected=f"(..., {channels})",
+            received=image,
+            made_at=image.op.source,
         )
     return image
 

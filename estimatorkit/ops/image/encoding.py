@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import string
-from estimatorkit.core.errors import UnimplementedError, explain
+from estimatorkit.core.errors import UnimplementedError, explain, value_error
 from estimatorkit.core.registry import Case, Spec, output, register
 from estimatorkit.core.shapes import UNKNOWN
 from estimatorkit.core.tensor import Tensor
@@ -119,9 +119,7 @@ def encode_jpeg(
     """
     allowed = {"": (1, 3), "grayscale": (1,), "rgb": (3,)}
     if format not in allowed:
-        raise ValueError(
-            explain("encode_jpeg: no such format", expected=sorted(allowed), received=format)
-        )
+        raise value_error("encode_jpeg: no such format", expected=sorted(allowed), received=format)
     given = _encodable(image, allowed[format], ("uint8",), "encode_jpeg")
     inch = 1.0 if density_unit == "in" else 2.54
     options: list[tuple[str, Any]] = [

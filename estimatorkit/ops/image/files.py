@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype, bool_, int32, string, uint8
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value, output, register
 from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
@@ -269,14 +269,12 @@ register(
 def _contents(contents: Any) -> Tensor:
     tensor = convert_to_tensor(contents, string, name="contents")
     if tensor.shape.rank not in (None, 0):
-        raise ValueError(
-            explain(
-                f"Shape must be rank 0 but is rank {tensor.shape.rank}",
-                expected="one file, a scalar string",
-                received=tensor,
-                made_at=tensor.op.source,
-                hint="use map_fn for several",
-            )
+        raise value_error(
+            f"Shape must be rank 0 but is rank {tensor.shape.rank}",
+            expected="one file, a scalar string",
+            received=tensor,
+            made_at=tensor.op.source,
+            hint="use map_fn for several",
         )
     return tensor
 
@@ -314,9 +312,7 @@ def decode_jpeg(
         InvalidArgumentError: (when run) the file is damaged, too large, or no image.
     """
     if ratio not in (1, 2, 4, 8):
-        raise ValueError(
-            explain("decode_jpeg: no such ratio", expected="1, 2, 4, 8", received=ratio)
-        )
+        raise value_error("decode_jpeg: no such ratio", expected="1, 2, 4, 8", received=ratio)
     attrs = {
         "channels": _checked_channels(channels, (0, 1, 3)),
         "dtype": uint8,
@@ -370,8 +366,8 @@ def decode_png(
     """
     kind = as_dtype(dtype)
     if kind.name not in ("uint8", "uint16"):
-        raise TypeError(
-            explain("decode_png: no such dtype", expected="uint8 or uint16", received=kind.name)
+        raise type_error(
+            "decode_png: no such dtype", expected="uint8 or uint16", received=kind.name
         )
     attrs = {
         "channels": _checked_channels(channels, (0, 1, 2, 3, 4)),

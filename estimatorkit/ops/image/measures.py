@@ -11,7 +11,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, apply, output, register
 from estimatorkit.core.shapes import SCALAR, TensorShape
@@ -63,12 +63,10 @@ def _as_two(a: Any, b: Any, max_val: Any, what: str) -> tuple[Tensor, Tensor, fl
         if image.shape.rank is not None and image.shape.rank < 3:
             raise ValueError(f"{what}: images need at least 3 dimensions, got {image.shape}.")
     if not one.shape[-3:].is_compatible_with(two.shape[-3:]):
-        raise ValueError(
-            explain(
-                f"{what}: the images have different sizes",
-                received=f"{one.shape} and {two.shape}",
-                made_at=two.op.source,
-            )
+        raise value_error(
+            f"{what}: the images have different sizes",
+            received=f"{one.shape} and {two.shape}",
+            made_at=two.op.source,
         )
     span = 1.0 / one.dtype.max if one.dtype.is_integer else 1.0
     return (

@@ -11,7 +11,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
 from estimatorkit.core.dtypes import float32, float64, int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value, output, register
 from estimatorkit.core.shapes import TensorShape
@@ -119,21 +119,17 @@ def extract_image_patches(
     attrs: dict[str, Any] = {}
     for key, value in given.items():
         if value is None or len(value) != 4 or value[0] != 1 or value[3] != 1:
-            raise ValueError(
-                explain(
-                    f"extract_image_patches: {key} is not right",
-                    expected="[1, rows, columns, 1]",
-                    received=value,
-                )
+            raise value_error(
+                f"extract_image_patches: {key} is not right",
+                expected="[1, rows, columns, 1]",
+                received=value,
             )
         attrs[key] = (int(value[1]), int(value[2]))
     if padding not in ("SAME", "VALID"):
-        raise ValueError(
-            explain(
-                "extract_image_patches: padding is not right",
-                expected="'SAME' or 'VALID'",
-                received=padding,
-            )
+        raise value_error(
+            "extract_image_patches: padding is not right",
+            expected="'SAME' or 'VALID'",
+            received=padding,
         )
     image = checked_image(convert_to_tensor(images, name="images"), (4,))
     attrs["padding"] = padding
@@ -271,12 +267,10 @@ def crop_and_resize(
         InvalidArgumentError: (when compiled) an image's number is out of range.
     """
     if method not in ("bilinear", "nearest"):
-        raise ValueError(
-            explain(
-                "crop_and_resize: no such method",
-                expected="'bilinear' or 'nearest'",
-                received=repr(method),
-            )
+        raise value_error(
+            "crop_and_resize: no such method",
+            expected="'bilinear' or 'nearest'",
+            received=repr(method),
         )
     with get_default_graph().name_scope(name or "CropAndResize") as scope:
         inputs = [
@@ -374,12 +368,10 @@ def extract_glimpse(
     """
     kind = noise or ("uniform" if uniform_noise else "gaussian")
     if kind not in ("uniform", "gaussian", "zero"):
-        raise ValueError(
-            explain(
-                "extract_glimpse: no such noise",
-                expected="'uniform', 'gaussian' or 'zero'",
-                received=repr(noise),
-            )
+        raise value_error(
+            "extract_glimpse: no such noise",
+            expected="'uniform', 'gaussian' or 'zero'",
+            received=repr(noise),
         )
     with get_default_graph().name_scope(name or "ExtractGlimpse") as scope:
         images = checked_image(convert_to_tensor(input, float32, name="input"), (4,))

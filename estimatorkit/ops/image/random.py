@@ -11,7 +11,7 @@ from typing import Any
 
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
 from estimatorkit.core.dtypes import float32, int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array.array import shape
@@ -138,11 +138,9 @@ def random_jpeg_quality(
 
 def _jpeg_quality(image: Any, min_jpeg_quality: int, max_jpeg_quality: int, draw: _Draw) -> Tensor:
     if not 0 <= min_jpeg_quality < max_jpeg_quality <= 100:
-        raise ValueError(
-            explain(
-                "min_jpeg_quality and max_jpeg_quality must be between 0 and 100, the first less",
-                received=f"{min_jpeg_quality} and {max_jpeg_quality}",
-            )
+        raise value_error(
+            "min_jpeg_quality and max_jpeg_quality must be between 0 and 100, the first less",
+            received=f"{min_jpeg_quality} and {max_jpeg_quality}",
         )
     quality = draw([], min_jpeg_quality, max_jpeg_quality, int32)
     return image_files.adjust_jpeg_quality(image, quality)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype, float32, float64, int32
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, apply, constant_value, output, register
 from estimatorkit.core.shapes import TensorShape
@@ -354,12 +354,10 @@ def resize_images(
     """
     chosen = _BY_NUMBER.get(method, method) if not isinstance(method, bool) else method
     if chosen not in _BY_NAME:
-        raise ValueError(
-            explain(
-                "Resize method is not implemented: " + repr(method),
-                expected=", ".join(_BY_NAME),
-                hint=did_you_mean(str(method), _BY_NAME),
-            )
+        raise value_error(
+            "Resize method is not implemented: " + repr(method),
+            expected=", ".join(_BY_NAME),
+            hint=did_you_mean(str(method), _BY_NAME),
         )
     with get_default_graph().name_scope(name or "resize") as scope:
         image = checked_image(convert_to_tensor(images, name="images"), (3, 4))
@@ -394,14 +392,12 @@ def _resize_one(op_type: str, what: str) -> Callable[..., Tensor]:
         with get_default_graph().name_scope(name or op_type) as scope:
             image = convert_to_tensor(images, name="images")
             if image.shape.rank not in (None, 4):
-                raise ValueError(
-                    explain(
-                        f"Shape must be rank 4 but is rank {image.shape.rank} for {op_type}",
-                        expected="(batch, height, width, channels)",
-                        received=image,
-                        made_at=image.op.source,
-                        hint="use expand_dims(image, 0), or image.resize",
-                    )
+                raise value_error(
+                    f"Shape must be rank 4 but is rank {image.shape.rank} for {op_type}",
+                    expected="(batch, height, width, channels)",
+                    received=image,
+                    made_at=image.op.source,
+                    hint="use expand_dims(image, 0), or image.resize",
                 )
             attrs = {
                 "align_corners": bool(align_corners),

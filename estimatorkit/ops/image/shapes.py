@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value, output, register
 from estimatorkit.core.shapes import TensorShape
@@ -35,12 +35,10 @@ def checked_image(image: Tensor, ranks: Sequence[int]) -> Tensor:
     if rank is not None and rank not in ranks:
         allowed = " or ".join(map(str, ranks))
         what = f"{'either ' if len(ranks) > 1 else ''}{allowed} dimensions"
-        raise ValueError(
-            explain(
-                f"'image' (shape {image.shape}) must have {what}",
-                received=image,
-                made_at=image.op.source,
-            )
+        raise value_error(
+            f"'image' (shape {image.shape}) must have {what}",
+            received=image,
+            made_at=image.op.source,
         )
     if rank is not None and 0 in image.shape.as_list()[-3:]:
         raise ValueError(f"inner 3 dims of 'image.shape' must be > 0: {image.shape}")
@@ -305,12 +303,10 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
         else central_fraction
     )
     if given is None:
-        raise ValueError(
-            explain(
-                "central_crop: central_fraction must be known when the graph is built",
-                expected="a number or a constant",
-                received=central_fraction,
-            )
+        raise value_error(
+            "central_crop: central_fraction must be known when the graph is built",
+            expected="a number or a constant",
+            received=central_fraction,
         )
     if not 0.0 < float(given) <= 1.0:
         raise ValueError("central_fraction must be within (0, 1]")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int32
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, apply, constant_value, register
 from estimatorkit.core.shapes import TensorShape
@@ -386,7 +386,7 @@ def _infer_combined(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[
     elif limits[0] is not None and limits[0] <= 0:
         problem = "max_output_size_per_class should be > 0"
     if problem:
-        raise ValueError(explain(problem, received=f"{boxes}, {scores}", made_at=boxes.op.source))
+        raise value_error(problem, received=f"{boxes}, {scores}", made_at=boxes.op.source)
     size = limits[1]
     if attrs["per_class"]:
         known = None not in (*limits, classes)

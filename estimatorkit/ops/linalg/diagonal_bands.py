@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.registry import Case, Spec, constant_value, register, same_as_input
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -164,15 +164,13 @@ def _infer_made(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec
     few = 1 if lower == upper else 2
     count = 1 if few == 1 or len(dims) < 2 else dims[-2]
     if len(dims) < few or count not in (None, upper - lower + 1):
-        raise ValueError(
-            explain(
-                "the number of diagonals does not fit k",
-                expected=f"{upper - lower + 1} diagonals: a shape (..., {upper - lower + 1}, n)"
-                if few == 2
-                else "a shape (..., n)",
-                received=inputs[0],
-                made_at=inputs[0].op.source,
-            )
+        raise value_error(
+            "the number of diagonals does not fit k",
+            expected=f"{upper - lower + 1} diagonals: a shape (..., {upper - lower + 1}, n)"
+            if few == 2
+            else "a shape (..., n)",
+            received=inputs[0],
+            made_at=inputs[0].op.source,
         )
     shape: tuple[int | None, ...] = (attrs["rows"], attrs["columns"])
     if dims[-1] is not None:
@@ -226,13 +224,11 @@ def ends(k: Any) -> tuple[int, int]:
     known = constant_value(k) if isinstance(k, Tensor) else k
     numbers = [] if known is None else [int(each) for each in np.atleast_1d(known)]
     if len(numbers) not in (1, 2) or numbers[0] > numbers[-1]:
-        raise ValueError(
-            explain(
-                "k names no diagonals",
-                expected="a number, or the lowest and the highest diagonal; known when the graph "
-                "is built",
-                received=k,
-            )
+        raise value_error(
+            "k names no diagonals",
+            expected="a number, or the lowest and the highest diagonal; known when the graph "
+            "is built",
+            received=k,
         )
     return numbers[0], numbers[-1]
 
@@ -244,7 +240,5 @@ def alignment(align: str) -> str:
         ValueError: it is none.
     """
     if align not in ALIGNMENTS:
-        raise ValueError(
-            explain("unknown align", expected=", ".join(ALIGNMENTS), received=repr(align))
-        )
+        raise value_error("unknown align", expected=", ".join(ALIGNMENTS), received=repr(align))
     return align

@@ -10,7 +10,7 @@ import numpy as np
 from estimatorkit.core.axes import axis_of
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import float32, int32
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, register, same_as_input
 from estimatorkit.core.shapes import TensorShape
@@ -212,12 +212,10 @@ def matrix_transpose(a: Any, name: str | None = None, conjugate: bool = False) -
         )
         return array.transpose(x, order, name or "matrix_transpose", conjugate)
     if rank < 2:
-        raise ValueError(
-            explain(
-                "Argument `a` should be a (batch) matrix with rank >= 2",
-                received=x,
-                made_at=x.op.source,
-            )
+        raise value_error(
+            "Argument `a` should be a (batch) matrix with rank >= 2",
+            received=x,
+            made_at=x.op.source,
         )
     order = [*range(rank - 2), rank - 1, rank - 2]
     return array.transpose(x, order, name or "matrix_transpose", conjugate)
@@ -234,9 +232,7 @@ def diag(diagonal: Any, name: str | None = None) -> Tensor:
     with get_default_graph().name_scope(name or "Diag") as scope:
         x = convert_to_tensor(diagonal, name="diagonal")
         if x.shape.rank == 0:
-            raise ValueError(
-                explain("diag: Shape must be at least rank 1 but is rank 0", received=x)
-            )
+            raise value_error("diag: Shape must be at least rank 1 but is rank 0", received=x)
         if x.shape.rank == 1:
             return make("MatrixDiag", {"diagonal": x}, name=scope)
         whole = matrix_diag(array.reshape(x, [-1]))
@@ -250,7 +246,7 @@ def diag_part(input: Any, name: str | None = None) -> Tensor:
         x = convert_to_tensor(input, name="input")
         rank = x.shape.rank
         if rank is None or rank % 2 or rank == 0:
-            raise ValueError(explain("diag_part: the rank must be even and not 0", received=x))
+            raise value_error("diag_part: the rank must be even and not 0", received=x)
         x.shape[: rank // 2].assert_is_compatible_with(x.shape[rank // 2 :])
         if rank == 2:
             return make("MatrixDiagPart", {"input": x}, name=scope)

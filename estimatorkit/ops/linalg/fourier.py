@@ -14,7 +14,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
 from estimatorkit.core.dtypes import complex64, complex128, float32, float64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
@@ -69,12 +69,10 @@ def _complex(op_type: str, rank: int, inverse: bool) -> Callable[..., Tensor]:
 
 def _check_rank(tensor: Tensor, rank: int, what: str) -> None:
     if tensor.shape.rank is not None and tensor.shape.rank < rank:
-        raise ValueError(
-            explain(
-                f"Shape must be at least rank {rank} but is rank {tensor.shape.rank} for {what}",
-                received=tensor,
-                made_at=tensor.op.source,
-            )
+        raise value_error(
+            f"Shape must be at least rank {rank} but is rank {tensor.shape.rank} for {what}",
+            received=tensor,
+            made_at=tensor.op.source,
         )
 
 
@@ -146,13 +144,11 @@ def _real(op_type: str, rank: int, inverse: bool) -> Callable[..., Tensor]:
             )
             allowed = (complex64, complex128) if inverse else (float32, float64)
             if given.dtype not in allowed:
-                raise TypeError(
-                    explain(
-                        f"{op_type.lower()} cannot take {given.dtype.name}",
-                        expected=" or ".join(dtype.name for dtype in allowed),
-                        received=given,
-                        made_at=given.op.source,
-                    )
+                raise type_error(
+                    f"{op_type.lower()} cannot take {given.dtype.name}",
+                    expected=" or ".join(dtype.name for dtype in allowed),
+                    received=given,
+                    made_at=given.op.source,
                 )
             _check_rank(given, rank, op_type)
             if fft_length is None:
@@ -310,18 +306,14 @@ def dct(
         ValueError: the kind or the norm is none.
     """
     if type not in (1, 2, 3, 4) or norm not in (None, "ortho") or (type == 1 and norm):
-        raise ValueError(
-            explain(
-                "dct: no such transform",
-                expected="type 1 to 4, norm None or 'ortho' (not with type 1)",
-                received=f"type {type}, norm {norm!r}",
-            )
+        raise value_error(
+            "dct: no such transform",
+            expected="type 1 to 4, norm None or 'ortho' (not with type 1)",
+            received=f"type {type}, norm {norm!r}",
         )
     given = convert_to_tensor(input, name="input")
     if given.dtype not in (float32, float64):
-        raise TypeError(
-            explain("dct cannot take " + given.dtype.name, expected="float32 or float64")
-        )
+        raise type_error("dct cannot take " + given.dtype.name, expected="float32 or float64")
     length = length_along(given, axis)
     if type == 1 and (n or length or 2) < 2:
         raise ValueError("Type-I DCT requires the dimension to be greater than one.")
@@ -361,12 +353,10 @@ def static_ints(values: Sequence[Any], what: str) -> list[int]:
     for value in values:
         known = constant_value(value) if isinstance(value, Tensor) else value
         if known is None:
-            raise ValueError(
-                explain(
-                    f"{what}: lengths must be known when the graph is built",
-                    expected="an int or a constant",
-                    received=value,
-                )
+            raise value_error(
+                f"{what}: lengths must be known when the graph is built",
+                expected="an int or a constant",
+                received=value,
             )
         found.append(int(np.asarray(known)))
     return found

@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.registry import Spec
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -37,21 +37,17 @@ def check_rank(tensor: Tensor, square: bool = False) -> None:
     if dims is None:
         return
     if len(dims) < 2:
-        raise ValueError(
-            explain(
-                f"Shape must be at least rank 2 but is rank {len(dims)}: a matrix is expected",
-                received=tensor,
-                made_at=tensor.op.source,
-            )
+        raise value_error(
+            f"Shape must be at least rank 2 but is rank {len(dims)}: a matrix is expected",
+            received=tensor,
+            made_at=tensor.op.source,
         )
     if square and None not in dims[-2:] and dims[-2] != dims[-1]:
-        raise ValueError(
-            explain(
-                f"Dimensions must be equal, but are {dims[-2]} and {dims[-1]}: a square matrix is "
-                "expected",
-                received=tensor,
-                made_at=tensor.op.source,
-            )
+        raise value_error(
+            f"Dimensions must be equal, but are {dims[-2]} and {dims[-1]}: a square matrix is "
+            "expected",
+            received=tensor,
+            made_at=tensor.op.source,
         )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value, register
 from estimatorkit.core.tensor import Tensor
@@ -47,9 +47,7 @@ def norm(
     allowed = ("fro", "euclidean", 1, 2, np.inf) if matrix else ("euclidean", 1, 2, np.inf)
     number = isinstance(ord, (int, float)) and not matrix and ord > 0
     if ord not in allowed and not number:
-        raise ValueError(
-            explain("norm: ord is none of its values", expected=list(allowed), received=ord)
-        )
+        raise value_error("norm: ord is none of its values", expected=list(allowed), received=ord)
     with get_default_graph().name_scope(name or "norm"):
         x = convert_to_tensor(tensor)
         if ord in ("fro", "euclidean") or (ord == 2 and not matrix):
@@ -124,12 +122,10 @@ def _tensordot_axes(axes: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[in
     if np.ndim(axes) == 0:
         count = int(axes)
         if not 0 <= count <= min(rank_x, rank_y):
-            raise ValueError(
-                explain(
-                    "tensordot: axes does not fit",
-                    expected=f"0 to {min(rank_x, rank_y)}",
-                    received=count,
-                )
+            raise value_error(
+                "tensordot: axes does not fit",
+                expected=f"0 to {min(rank_x, rank_y)}",
+                received=count,
             )
         return list(range(rank_x - count, rank_x)), list(range(count))
     one, other = ([int(a) for a in np.atleast_1d(each)] for each in axes)
@@ -169,12 +165,10 @@ def einsum(equation: str, *inputs: Any, name: str | None = None, optimize: Any =
         inputs = tuple(inputs[0])
     equation = equation.replace(" ", "")
     if equation.split("->")[0].count(",") + 1 != len(inputs):
-        raise ValueError(
-            explain(
-                f"einsum: the equation {equation!r} does not fit the inputs",
-                expected=f"{equation.split('->')[0].count(',') + 1} inputs",
-                received=len(inputs),
-            )
+        raise value_error(
+            f"einsum: the equation {equation!r} does not fit the inputs",
+            expected=f"{equation.split('->')[0].count(',') + 1} inputs",
+            received=len(inputs),
         )
     with get_default_graph().name_scope(name or "einsum"):
         first = convert_to_tensor(inputs[0])
@@ -191,12 +185,10 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
 def _infer_cross(inputs: Any, attrs: Any) -> list[Spec]:
     shape = inputs[0].shape.merge_with(inputs[1].shape)
     if shape.rank == 0 or (shape.dims and shape.dims[-1] not in (3, None)):
-        raise ValueError(
-            explain(
-                f"Dimension must be 3 but is {shape[-1:]}: cross takes vectors of 3 elements",
-                received=inputs[0],
-                made_at=inputs[0].op.source,
-            )
+        raise value_error(
+            f"Dimension must be 3 but is {shape[-1:]}: cross takes vectors of 3 elements",
+            received=inputs[0],
+            made_at=inputs[0].op.source,
         )
     return [Spec(inputs[0].dtype, shape)]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, float32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value, output, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
@@ -103,9 +103,7 @@ def frame(
     """
     length, step = static_ints([frame_length, frame_step], "frame")
     if length <= 0 or step <= 0:
-        raise ValueError(
-            explain("frame: lengths must be > 0", received=f"length {length}, step {step}")
-        )
+        raise value_error("frame: lengths must be > 0", received=f"length {length}, step {step}")
     attrs = {
         "length": length,
         "step": step,
@@ -161,10 +159,8 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
     """
     given = convert_to_tensor(signal, name="signal")
     if given.shape.rank is not None and given.shape.rank < 2:
-        raise ValueError(
-            explain(
-                "overlap_and_add needs frames", expected="(..., frames, length)", received=given
-            )
+        raise value_error(
+            "overlap_and_add needs frames", expected="(..., frames, length)", received=given
         )
     (step,) = static_ints([frame_step], "overlap_and_add")
     return output("OverlapAndAdd", [given], {"step": step}, name or "overlap_and_add")
@@ -177,8 +173,8 @@ def _window(values: Callable[[int], Array], length: Any, dtype: Any, name: str) 
     (count,) = static_ints([length], name)
     kind = as_dtype(dtype)
     if not kind.is_floating:
-        raise ValueError(
-            explain(f"{name}: windows are floats", expected="a floating dtype", received=kind.name)
+        raise value_error(
+            f"{name}: windows are floats", expected="a floating dtype", received=kind.name
         )
     return constant(values(count).astype(kind.numpy_dtype), name=name)
 
@@ -434,12 +430,10 @@ def linear_to_mel_weight_matrix(
     }
     for problem, found in problems.items():
         if found:
-            raise ValueError(
-                explain(
-                    f"linear_to_mel_weight_matrix: {problem}",
-                    received=f"{bands} bands from {lower_edge_hertz} to {upper_edge_hertz} Hz, "
-                    f"{rate} samples a second, {kind.name}",
-                )
+            raise value_error(
+                f"linear_to_mel_weight_matrix: {problem}",
+                received=f"{bands} bands from {lower_edge_hertz} to {upper_edge_hertz} Hz, "
+                f"{rate} samples a second, {kind.name}",
             )
     # The frequency 0 belongs to no band.
     places = _mel(np.linspace(0.0, float(rate) / 2, count)[1:])[:, None]
@@ -465,11 +459,9 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None 
         given = convert_to_tensor(log_mel_spectrograms, name="log_mel_spectrograms")
         bands = length_along(given, -1)
         if not bands:
-            raise ValueError(
-                explain(
-                    "mfccs_from_log_mel_spectrograms: the number of bands must be known and > 0",
-                    received=given,
-                    made_at=given.op.source,
-                )
+            raise value_error(
+                "mfccs_from_log_mel_spectrograms: the number of bands must be known and > 0",
+                received=given,
+                made_at=given.op.source,
             )
         return dct(given, 2) * float((2.0 * bands) ** -0.5)

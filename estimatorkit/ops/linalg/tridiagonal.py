@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor, make
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.tensor import Tensor
@@ -185,12 +185,10 @@ def _check_lengths(compact: Tensor, right: Tensor) -> None:
         return
     size, rows = compact.shape.as_list()[-1], right.shape.as_list()[-2]
     if None not in (size, rows) and size != rows:
-        raise ValueError(
-            explain(
-                "Expected number of left-hand sided and right-hand sides to be equal, got "
-                f"{size} and {rows}",
-                received=f"{compact.name} {compact.shape}, {right.name} {right.shape}",
-            )
+        raise value_error(
+            "Expected number of left-hand sided and right-hand sides to be equal, got "
+            f"{size} and {rows}",
+            received=f"{compact.name} {compact.shape}, {right.name} {right.shape}",
         )
 
 

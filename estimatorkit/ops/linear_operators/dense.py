@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array
@@ -21,11 +21,9 @@ from estimatorkit.ops.math import elementwise, reduce
 def _stack(matrix: Any, what: str) -> Tensor:
     tensor = convert_to_tensor(matrix, name=what)
     if not tensor.dtype.is_differentiable:
-        raise TypeError(
-            explain(
-                f"Argument {what} must have dtype in the floating and complex ones",
-                received=tensor,
-            )
+        raise type_error(
+            f"Argument {what} must have dtype in the floating and complex ones",
+            received=tensor,
         )
     if tensor.shape.rank is not None and tensor.shape.rank < 2:
         raise ValueError(f"Argument {what} must have at least 2 dimensions.  Found: {tensor}")

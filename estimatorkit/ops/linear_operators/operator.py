@@ -13,7 +13,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.shapes import UNKNOWN_DIMENSION, TensorShape, as_shape
 from estimatorkit.core.tensor import Tensor
@@ -443,12 +443,10 @@ class LinearOperator:
     def _argument(self, x: Any) -> Tensor:
         tensor = convert_to_tensor(x, dtype_hint=self.dtype, name="x")
         if tensor.dtype is not self.dtype:
-            raise TypeError(
-                explain(
-                    "Input argument is expected to have the dtype of the operator",
-                    expected=self.dtype.name,
-                    received=tensor,
-                )
+            raise type_error(
+                "Input argument is expected to have the dtype of the operator",
+                expected=self.dtype.name,
+                received=tensor,
             )
         return tensor
 
@@ -466,12 +464,10 @@ def _size(x: Tensor, axis: int) -> Any:
 
 def _check_fit(own: Any, other: Any, operator: LinearOperator, x: Any) -> None:
     if not own.is_compatible_with(other):
-        raise ValueError(
-            explain(
-                f"Dimensions {own} and {other} are not compatible: operators are incompatible",
-                expected=f"what fits the operator of shape {operator.shape}",
-                received=x.shape,
-            )
+        raise value_error(
+            f"Dimensions {own} and {other} are not compatible: operators are incompatible",
+            expected=f"what fits the operator of shape {operator.shape}",
+            received=x.shape,
         )
 
 

@@ -28,7 +28,7 @@ from estimatorkit.core.dtypes import (
     int32,
     int64,
 )
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.registry import (
@@ -437,15 +437,13 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     if tensor.dtype is wanted:
         return tensor
     if tensor.dtype.on_host or wanted.on_host:
-        raise TypeError(
-            explain(
-                f"Cast string to {wanted.name} is not supported"
-                if tensor.dtype.on_host
-                else f"Cast {tensor.dtype.name} to string is not supported",
-                received=tensor,
-                made_at=tensor.op.source,
-                hint="use string_to_number / as_string",
-            )
+        raise type_error(
+            f"Cast string to {wanted.name} is not supported"
+            if tensor.dtype.on_host
+            else f"Cast {tensor.dtype.name} to string is not supported",
+            received=tensor,
+            made_at=tensor.op.source,
+            hint="use string_to_number / as_string",
         )
     return make("Cast", {"x": tensor}, {"dtype": wanted}, name)
 
@@ -463,13 +461,11 @@ def _inexact(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         TypeError: the dtypes differ.
     """
     if x.dtype is not y.dtype:
-        raise TypeError(
-            explain(
-                f"`x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}",
-                received=f"{x.name} and {y.name}",
-                made_at=y.op.source,
-                hint=f"use cast(y, {x.dtype.name})",
-            )
+        raise type_error(
+            f"`x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}",
+            received=f"{x.name} and {y.name}",
+            made_at=y.op.source,
+            hint=f"use cast(y, {x.dtype.name})",
         )
     if not x.dtype.is_integer:
         return x, y

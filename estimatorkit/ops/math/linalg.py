@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 
 from estimatorkit.core.conversion import convert_to_tensor, make
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor, operators
@@ -67,13 +67,11 @@ def _infer_matmul(inputs: Any, attrs: Any) -> list[Spec]:
     if a.shape.dims is None or b.shape.dims is None:
         return [Spec(a.dtype, UNKNOWN)]
     if len(a.shape) < 2 or len(b.shape) < 2:
-        raise ValueError(
-            explain(
-                "Shape must be at least rank 2: MatMul multiplies matrices",
-                received=f"{a.name} {a.shape}, {b.name} {b.shape}",
-                made_at=(a if len(a.shape) < 2 else b).op.source,
-                hint="use expand_dims, or tensordot for other products",
-            )
+        raise value_error(
+            "Shape must be at least rank 2: MatMul multiplies matrices",
+            received=f"{a.name} {a.shape}, {b.name} {b.shape}",
+            made_at=(a if len(a.shape) < 2 else b).op.source,
+            hint="use expand_dims, or tensordot for other products",
         )
     *batch_a, rows, inner_a = a.shape.dims
     *batch_b, inner_b, columns = b.shape.dims
@@ -82,16 +80,14 @@ def _infer_matmul(inputs: Any, attrs: Any) -> list[Spec]:
     if attrs["transpose_b"]:
         inner_b, columns = columns, inner_b
     if inner_a is not None and inner_b is not None and inner_a != inner_b:
-        raise ValueError(
-            explain(
-                f"Dimensions must be equal, but are {inner_a} and {inner_b} for MatMul",
-                expected="as many columns in the first matrix as rows in the second",
-                received=f"{a.name} {a.shape}"
-                + " transposed" * attrs["transpose_a"]
-                + f", {b.name} {b.shape}"
-                + " transposed" * attrs["transpose_b"],
-                made_at=a.op.source,
-            )
+        raise value_error(
+            f"Dimensions must be equal, but are {inner_a} and {inner_b} for MatMul",
+            expected="as many columns in the first matrix as rows in the second",
+            received=f"{a.name} {a.shape}"
+            + " transposed" * attrs["transpose_a"]
+            + f", {b.name} {b.shape}"
+            + " transposed" * attrs["transpose_b"],
+            made_at=a.op.source,
         )
     batch = batch_a if len(batch_a) >= len(batch_b) else batch_b
     return [Spec(a.dtype, TensorShape((*batch, rows, columns)))]

@@ -18,7 +18,7 @@ import numpy as np
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, float32, int64, members, uint32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, fixed, register
 from estimatorkit.core.shapes import TensorShape
@@ -159,11 +159,9 @@ def random_uniform(
     wanted = as_dtype(dtype)
     accepted = members("fx")
     if wanted not in accepted:
-        raise ValueError(
-            explain(
-                f"Argument `dtype` got invalid value {wanted}",
-                expected=", ".join(each.name for each in accepted),
-            )
+        raise value_error(
+            f"Argument `dtype` got invalid value {wanted}",
+            expected=", ".join(each.name for each in accepted),
         )
     with get_default_graph().name_scope(name or "random_uniform") as scope:
         dims = as_index_tensor(shape, "shape")

@@ -12,7 +12,7 @@ import numpy as np
 from estimatorkit.core.axes import axis_of, ints_of, known_axes, with_axes
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, int32, int64
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
 from estimatorkit.core.registry import Case, Spec, constant_value, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -108,19 +108,17 @@ def _axes(axis: Any, tensor: Tensor, what: str) -> tuple[int, ...] | None:
         return None
     found = ints_of(axis, what)
     if found.ndim > 1:
-        raise ValueError(
-            explain(f"{what}: Shape must be at most rank 1 but is rank {found.ndim}: the axes")
+        raise value_error(
+            f"{what}: Shape must be at most rank 1 but is rank {found.ndim}: the axes"
         )
     axes = tuple(found.reshape(-1).tolist())
     rank = tensor.shape.rank
     if rank is not None and any(not -rank <= each < rank for each in axes):
-        raise ValueError(
-            explain(
-                f"Invalid reduction dimension for {what}",
-                expected=f"axes in [-{rank}, {rank}) for input of shape {tensor.shape}",
-                received=list(axes),
-                made_at=tensor.op.source,
-            )
+        raise value_error(
+            f"Invalid reduction dimension for {what}",
+            expected=f"axes in [-{rank}, {rank}) for input of shape {tensor.shape}",
+            received=list(axes),
+            made_at=tensor.op.source,
         )
     return axes
 
@@ -274,19 +272,15 @@ def _arg(
     chosen = dimension if axis is None else axis
     found = ints_of(0 if chosen is None else chosen, op_type)
     if found.ndim:
-        raise ValueError(
-            explain(
-                f"{op_type}: Shape must be rank 0 but is rank {found.ndim}: the axis is a number"
-            )
+        raise value_error(
+            f"{op_type}: Shape must be rank 0 but is rank {found.ndim}: the axis is a number"
         )
     (axis,) = _axes(found, tensor, op_type) or ()
     dtype = as_dtype(output_type)
     if dtype not in (int32, int64):
-        raise TypeError(
-            explain(
-                f"{op_type}: output_type has DataType {dtype.name} not in list of allowed values: "
-                "int32, int64"
-            )
+        raise type_error(
+            f"{op_type}: output_type has DataType {dtype.name} not in list of allowed values: "
+            "int32, int64"
         )
     return make(op_type, {"input": tensor}, {"axis": axis, "dtype": dtype}, name)
 

@@ -13,7 +13,7 @@ import numpy as np
 from estimatorkit.core.axes import axis_of
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import complex64, complex128, float32, float64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, broadcast, register, same_as_input
 from estimatorkit.core.tensor import Tensor
@@ -353,12 +353,10 @@ def _zeros_like(x: Tensor, name: str | None = None) -> Tensor:
 def _numbers(value: Any, name: str) -> Tensor:
     tensor = convert_to_tensor(value, name=name)
     if tensor.dtype.kind not in "fic":
-        raise TypeError(
-            explain(
-                f"Expected numeric or variant tensor, got dtype {tensor.dtype!r}",
-                received=tensor,
-                made_at=tensor.op.source,
-            )
+        raise type_error(
+            f"Expected numeric or variant tensor, got dtype {tensor.dtype!r}",
+            received=tensor,
+            made_at=tensor.op.source,
         )
     return tensor
 
@@ -398,12 +396,10 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
     """Complex numbers of their real and imaginary parts, both float32 or both float64."""
     tensor = convert_to_tensor(real, name="real")
     if tensor.dtype not in (float32, float64):
-        raise TypeError(
-            explain(
-                "real and imag have incorrect types",
-                expected="float32 or float64",
-                received=tensor,
-            )
+        raise type_error(
+            "real and imag have incorrect types",
+            expected="float32 or float64",
+            received=tensor,
         )
     return make("Complex", {"real": tensor, "imag": imag}, name=name, same_dtype=True)
 
@@ -496,12 +492,10 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
     values = convert_to_tensor(x, name="x")
     factor = convert_to_tensor(scalar, values.dtype, name="scalar")
     if factor.shape.rank != 0:
-        raise ValueError(
-            explain(
-                f"The input scalar must be a 0-D value. Received shape {factor.shape}",
-                received=factor,
-                made_at=factor.op.source,
-            )
+        raise value_error(
+            f"The input scalar must be a 0-D value. Received shape {factor.shape}",
+            received=factor,
+            made_at=factor.op.source,
         )
     return elementwise.multiply(factor, values, name=name)
 
@@ -517,13 +511,11 @@ def reduce_variance(
     with get_default_graph().name_scope(name or "reduce_variance"):
         x = convert_to_tensor(input_tensor)
         if x.dtype.is_integer:
-            raise TypeError(
-                explain(
-                    f"Input must be either real or complex. Received integer type {x.dtype!r}",
-                    received=x,
-                    made_at=x.op.source,
-                    hint="use cast(x, float32)",
-                )
+            raise type_error(
+                f"Input must be either real or complex. Received integer type {x.dtype!r}",
+                received=x,
+                made_at=x.op.source,
+                hint="use cast(x, float32)",
             )
         difference = x - reduce.reduce_mean(x, axis, True)
         squares = real(difference * conj(difference))

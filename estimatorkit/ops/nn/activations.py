@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.tensor import Tensor
@@ -72,12 +72,10 @@ def weighted_cross_entropy_with_logits(
         z = convert_to_tensor(logits, name="logits")
         y = convert_to_tensor(targets if labels is None else labels, z.dtype, name="labels")
         if not y.shape.is_compatible_with(z.shape):
-            raise ValueError(
-                explain(
-                    f"`logits` and `labels` must have the same shape, received ({z.shape} vs "
-                    f"{y.shape})",
-                    made_at=y.op.source,
-                )
+            raise value_error(
+                f"`logits` and `labels` must have the same shape, received ({z.shape} vs "
+                f"{y.shape})",
+                made_at=y.op.source,
             )
         weight = 1 + (pos_weight - 1) * y
         # log(1 + exp(-|z|)) + max(-z, 0), which does not overflow.
@@ -103,12 +101,10 @@ def log_poisson_loss(
         rate = convert_to_tensor(log_input, name="log_input")
         counts = convert_to_tensor(targets, rate.dtype, name="targets")
         if not counts.shape.is_compatible_with(rate.shape):
-            raise ValueError(
-                explain(
-                    "`log_input` and `targets` must have the same shape, received "
-                    f"({rate.shape} vs {counts.shape})",
-                    made_at=counts.op.source,
-                )
+            raise value_error(
+                "`log_input` and `targets` must have the same shape, received "
+                f"({rate.shape} vs {counts.shape})",
+                made_at=counts.op.source,
             )
         loss = elementwise.exp(rate) - rate * counts
         if compute_full_loss:
@@ -142,13 +138,10 @@ def compute_average_loss(
     """
     losses = convert_to_tensor(per_example_loss)
     if losses.shape.rank == 0:
-        raise ValueError(
-            explain(
-                "Invalid value passed for `per_example_loss`. Expected a tensor with at least "
-                "rank 1",
-                received=losses,
-                made_at=losses.op.source,
-            )
+        raise value_error(
+            "Invalid value passed for `per_example_loss`. Expected a tensor with at least rank 1",
+            received=losses,
+            made_at=losses.op.source,
         )
     if sample_weight is not None:
         weights = elementwise.cast(convert_to_tensor(sample_weight), losses.dtype)

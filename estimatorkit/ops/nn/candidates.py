@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int64
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import TensorShape
@@ -291,12 +291,10 @@ def fixed_unigram_candidate_sampler(
     counted = np.asarray(unigrams, float)[(shard - len(reserved)) % num_shards :: num_shards]
     weights = np.concatenate([reserved, counted**distortion])
     if len(weights) != range_max:
-        raise ValueError(
-            explain(
-                "fixed_unigram_candidate_sampler: the counts do not fit range_max",
-                expected=f"range_max={len(weights)}, the ids of shard {shard} of {num_shards}",
-                received=range_max,
-            )
+        raise value_error(
+            "fixed_unigram_candidate_sampler: the counts do not fit range_max",
+            expected=f"range_max={len(weights)}, the ids of shard {shard} of {num_shards}",
+            received=range_max,
         )
     return _sampler(
         true_classes,

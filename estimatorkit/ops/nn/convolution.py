@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.registry import (
     Case,
     Spec,
@@ -124,13 +124,11 @@ def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     rank = len(strides) + 2
     for tensor, what in ((x, "input"), (filters, "filter")):
         if tensor.shape.rank not in (None, rank):
-            raise ValueError(
-                explain(
-                    f"Shape must be rank {rank} but is rank {tensor.shape.rank}: the {what} of a "
-                    "convolution",
-                    received=tensor,
-                    made_at=tensor.op.source,
-                )
+            raise value_error(
+                f"Shape must be rank {rank} but is rank {tensor.shape.rank}: the {what} of a "
+                "convolution",
+                received=tensor,
+                made_at=tensor.op.source,
             )
     if x.shape.dims is None:
         return [Spec(x.dtype, TensorShape([None] * rank))]
@@ -138,13 +136,11 @@ def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     window = filters.shape.dims or (None,) * rank
     taken = window[-2] * attrs["groups"] if window[-2] and attrs["groups"] else None
     if channels is not None and taken is not None and channels != taken:
-        raise ValueError(
-            explain(
-                f"Dimensions must be equal, but are {channels} and {taken}: the channels of a "
-                "convolution's input and those that its filter takes",
-                received=f"{x.name} {x.shape}, {filters.name} {filters.shape}",
-                made_at=filters.op.source,
-            )
+        raise value_error(
+            f"Dimensions must be equal, but are {channels} and {taken}: the channels of a "
+            "convolution's input and those that its filter takes",
+            received=f"{x.name} {x.shape}, {filters.name} {filters.shape}",
+            made_at=filters.op.source,
         )
     space = x.shape.dims[2:] if first else x.shape.dims[1:-1]
     out = []
@@ -332,9 +328,7 @@ def _of_given_shape(position: int, batch_of: int | None = None) -> Any:
         elif other.rank and None not in (shape[0], other[0]) and shape[0] != other[0]:
             problem = f"Dimensions must be equal, but are {shape[0]} and {other[0]}: the batch"
         if problem:
-            raise ValueError(
-                explain(problem, received=f"{shape} for {other}", made_at=given.op.source)
-            )
+            raise value_error(problem, received=f"{shape} for {other}", made_at=given.op.source)
         return [Spec(inputs[0].dtype, shape)]
 
     return infer

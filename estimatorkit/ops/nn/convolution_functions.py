@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor, make
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array, joining
@@ -60,12 +60,10 @@ def _groups(x: Tensor, filters: Tensor, rank: int, first: bool) -> int:
         count = channels // taken
         problem = f"Depth of output ({outputs}) is not a multiple of the number of groups ({count})"
     if problem:
-        raise ValueError(
-            explain(
-                problem,
-                received=f"{x.name} {x.shape}, {filters.name} {filters.shape}",
-                made_at=filters.op.source,
-            )
+        raise value_error(
+            problem,
+            received=f"{x.name} {x.shape}, {filters.name} {filters.shape}",
+            made_at=filters.op.source,
         )
     return channels // taken
 
@@ -201,12 +199,10 @@ def depthwise_conv2d(
         channels = filters.shape[2] if filters.shape.rank == 4 else None
         multiplier = filters.shape[3] if filters.shape.rank == 4 else None
         if channels is None or multiplier is None:
-            raise ValueError(
-                explain(
-                    "depthwise_conv2d: the filter's shape must be known",
-                    expected="(height, width, channels, multiplier)",
-                    received=filters,
-                )
+            raise value_error(
+                "depthwise_conv2d: the filter's shape must be known",
+                expected="(height, width, channels, multiplier)",
+                received=filters,
             )
         height, width = filters.shape.as_list()[:2]
         flat = array.reshape(

@@ -17,7 +17,7 @@ from jax import lax
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int32, int64
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import TensorShape
@@ -200,17 +200,15 @@ def number_of_classes(scores: Tensor) -> int:
     """
     classes = scores.shape[2] if scores.shape.rank == 3 else None
     if classes is None:
-        raise ValueError(
-            explain(
-                (
-                    f"Shape must be rank 3 but is rank {scores.shape.rank}: the logits of CTC"
-                    if scores.shape.rank not in (None, 3)
-                    else "CTC: the number of classes must be known"
-                ),
-                expected="logits (time, batch, classes)",
-                received=scores,
-                made_at=scores.op.source,
-            )
+        raise value_error(
+            (
+                f"Shape must be rank 3 but is rank {scores.shape.rank}: the logits of CTC"
+                if scores.shape.rank not in (None, 3)
+                else "CTC: the number of classes must be known"
+            ),
+            expected="logits (time, batch, classes)",
+            received=scores,
+            made_at=scores.op.source,
         )
     return classes
 

@@ -11,7 +11,7 @@ from typing import Any
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
@@ -51,22 +51,18 @@ def embedding_lookup(
     if not parts:
         raise ValueError("Length of params is currently 0. Need at least one param.")
     if partition_strategy not in ("mod", "div"):
-        raise ValueError(
-            explain(
-                f"Unrecognized partition strategy: {partition_strategy}",
-                expected="'mod' or 'div'",
-            )
+        raise value_error(
+            f"Unrecognized partition strategy: {partition_strategy}",
+            expected="'mod' or 'div'",
         )
     with get_default_graph().name_scope(name or "embedding_lookup"):
         wanted = convert_to_tensor(ids, name="ids")
         if not wanted.dtype.is_integer:
-            raise TypeError(
-                explain(
-                    f"embedding_lookup: ids have DataType {wanted.dtype.name} not in list of "
-                    "allowed values: int16, int32, int64",
-                    received=wanted,
-                    made_at=wanted.op.source,
-                )
+            raise type_error(
+                f"embedding_lookup: ids have DataType {wanted.dtype.name} not in list of "
+                "allowed values: int16, int32, int64",
+                received=wanted,
+                made_at=wanted.op.source,
             )
         if len(parts) == 1:
             rows = indexing.gather(parts[0], wanted)

@@ -19,7 +19,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int64
-from estimatorkit.core.errors import InvalidArgumentError, UnimplementedError, explain
+from estimatorkit.core.errors import InvalidArgumentError, UnimplementedError, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, apply, output, register
 from estimatorkit.core.shapes import TensorShape
@@ -103,12 +103,10 @@ def _sequences(
 def _infer_sequences(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     (x,) = inputs
     if x.shape.rank not in (None, 4):
-        raise ValueError(
-            explain(
-                f"Shape must be rank 4 but is rank {x.shape.rank}: the input of a pooling",
-                received=x,
-                made_at=x.op.source,
-            )
+        raise value_error(
+            f"Shape must be rank 4 but is rank {x.shape.rank}: the input of a pooling",
+            received=x,
+            made_at=x.op.source,
         )
     lengths = x.shape.as_list()[1:3] if x.shape.rank else [None, None]
     return [
@@ -234,21 +232,17 @@ def _ratios(given: Any, kind: str) -> tuple[float, float]:
     if len(ratios) in (1, 2):
         ratios = [1.0, *np.broadcast_to(ratios, [2]).tolist(), 1.0]
     if len(ratios) != 4:
-        raise ValueError(
-            explain(
-                "pooling_ratio does not fit",
-                expected="1, 2 or 4 numbers, 1.0 for batch and channels",
-                received=given,
-            )
+        raise value_error(
+            "pooling_ratio does not fit",
+            expected="1, 2 or 4 numbers, 1.0 for batch and channels",
+            received=given,
         )
     for ratio in ratios:
         if ratio < 1:
-            raise ValueError(
-                explain(
-                    f"pooling_ratio cannot be smaller than 1, got: {ratio}",
-                    received=given,
-                    hint="fractional pooling makes images smaller",
-                )
+            raise value_error(
+                f"pooling_ratio cannot be smaller than 1, got: {ratio}",
+                received=given,
+                hint="fractional pooling makes images smaller",
             )
     if ratios[0] != 1 or ratios[3] != 1:
         raise UnimplementedError.explained(

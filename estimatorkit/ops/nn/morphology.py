@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor, make
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import TensorShape
@@ -62,24 +62,20 @@ def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     x, filters = inputs
     for tensor, rank, what in ((x, 4, "input"), (filters, 3, "filter")):
         if tensor.shape.rank not in (None, rank):
-            raise ValueError(
-                explain(
-                    f"Shape must be rank {rank} but is rank {tensor.shape.rank}: the {what} of a "
-                    "dilation",
-                    received=tensor,
-                    made_at=tensor.op.source,
-                )
+            raise value_error(
+                f"Shape must be rank {rank} but is rank {tensor.shape.rank}: the {what} of a "
+                "dilation",
+                received=tensor,
+                made_at=tensor.op.source,
             )
     batch, *space, channels = x.shape.dims or [None] * 4
     *sizes, depth = filters.shape.dims or [None] * 3
     if channels is not None and depth is not None and channels != depth:
-        raise ValueError(
-            explain(
-                f"Dimensions must be equal, but are {channels} and {depth}: the channels of a "
-                "dilation's input and those of its filter",
-                received=f"{x.name} {x.shape}, {filters.name} {filters.shape}",
-                made_at=filters.op.source,
-            )
+        raise value_error(
+            f"Dimensions must be equal, but are {channels} and {depth}: the channels of a "
+            "dilation's input and those of its filter",
+            received=f"{x.name} {x.shape}, {filters.name} {filters.shape}",
+            made_at=filters.op.source,
         )
     out = []
     padding = attrs["padding"]

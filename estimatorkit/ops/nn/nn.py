@@ -12,7 +12,7 @@ import numpy as np
 from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import float32, int32, int64
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value, register, same_as_input
 from estimatorkit.core.shapes import TensorShape
@@ -143,7 +143,7 @@ def _along(op_type: str, logits: Any, axis: int | None, name: str | None) -> Ten
     rank = scores.shape.rank
     if rank == 0:
         problem = f"{op_type}: Shape must be at least rank 1 but is rank 0"
-        raise ValueError(explain(problem, received=scores, made_at=scores.op.source))
+        raise value_error(problem, received=scores, made_at=scores.op.source)
     if rank is not None and not -rank <= chosen < rank:
         raise InvalidArgumentError.explained(
             f"`dim` must be in the range [{-rank}, {rank}) where {rank} is the number of "
@@ -347,25 +347,21 @@ def sparse_softmax_cross_entropy_with_logits(
         else:
             words = "`labels.shape.rank` must equal `logits.shape.rank - 1`"
             given = [f"{each} of rank {rank}" for each, rank in zip(given, ranks, strict=True)]
-        raise ValueError(
-            explain(
-                f"{words}. Received: {' and '.join(given)}",
-                expected=f"labels of shape {scores.shape[:-1]}",
-                received=f"{indices.shape}",
-                made_at=indices.op.source,
-                hint="squeeze labels of shape (batch, 1); use softmax_cross_entropy_with_logits "
-                "for one-hot labels",
-            )
+        raise value_error(
+            f"{words}. Received: {' and '.join(given)}",
+            expected=f"labels of shape {scores.shape[:-1]}",
+            received=f"{indices.shape}",
+            made_at=indices.op.source,
+            hint="squeeze labels of shape (batch, 1); use softmax_cross_entropy_with_logits "
+            "for one-hot labels",
         )
     if indices.dtype not in (int32, int64):
-        raise TypeError(
-            explain(
-                f"Value passed to parameter 'labels' has DataType {indices.dtype.name} not in list "
-                "of allowed values: int32, int64",
-                received=indices,
-                made_at=indices.op.source,
-                hint="use softmax_cross_entropy_with_logits for probabilities",
-            )
+        raise type_error(
+            f"Value passed to parameter 'labels' has DataType {indices.dtype.name} not in list "
+            "of allowed values: int32, int64",
+            received=indices,
+            made_at=indices.op.source,
+            hint="use softmax_cross_entropy_with_logits for probabilities",
         )
     inputs = {"features": scores, "labels": indices}
     return make("SparseSoftmaxCrossEntropyWithLogits", inputs, name=name)
@@ -392,13 +388,11 @@ def sigmoid_cross_entropy_with_logits(
 
 def _check_compatible(labels: Tensor, logits: Tensor) -> None:
     if not labels.shape.is_compatible_with(logits.shape):
-        raise ValueError(
-            explain(
-                "logits and labels must have the same shape",
-                expected=f"labels of shape {logits.shape}",
-                received=str(labels.shape),
-                made_at=labels.op.source,
-            )
+        raise value_error(
+            "logits and labels must have the same shape",
+            expected=f"labels of shape {logits.shape}",
+            received=str(labels.shape),
+            made_at=labels.op.source,
         )
 
 
@@ -418,23 +412,19 @@ def _infer_bias_add(inputs: Any, attrs: Any) -> list[Spec]:
     value, bias = inputs
     least = 3 if attrs["channels_first"] else 2
     if value.shape.rank is not None and value.shape.rank < least:
-        raise ValueError(
-            explain(
-                f"Shape must be at least rank {least} but is rank {value.shape.rank}: the value of "
-                "a BiasAdd",
-                received=value,
-                made_at=value.op.source,
-            )
+        raise value_error(
+            f"Shape must be at least rank {least} but is rank {value.shape.rank}: the value of "
+            "a BiasAdd",
+            received=value,
+            made_at=value.op.source,
         )
     channel = 1 if attrs["channels_first"] else -1
     if value.shape.rank is not None and not bias.shape.is_compatible_with([value.shape[channel]]):
-        raise ValueError(
-            explain(
-                "BiasAdd: the bias does not fit the channels",
-                expected=f"a bias of shape ({value.shape[channel]},)",
-                received=f"{bias.shape}, value {value.shape}",
-                made_at=bias.op.source,
-            )
+        raise value_error(
+            "BiasAdd: the bias does not fit the channels",
+            expected=f"a bias of shape ({value.shape[channel]},)",
+            received=f"{bias.shape}, value {value.shape}",
+            made_at=bias.op.source,
         )
     return [Spec(value.dtype, value.shape)]
 
@@ -577,32 +567,26 @@ def dropout(
         if keep_prob is None:
             raise ValueError("`rate` must be provided: one of rate and keep_prob.")
         if isinstance(keep_prob, (list, tuple)):
-            raise ValueError(
-                explain("`keep_prob` must be a floating point number or Tensor", received=keep_prob)
+            raise value_error(
+                "`keep_prob` must be a floating point number or Tensor", received=keep_prob
             )
         rate = 1.0 - keep_prob
     with get_default_graph().name_scope(name or "dropout"):
         tensor = convert_to_tensor(x, name="x")
         if not tensor.dtype.is_floating:
-            raise ValueError(
-                explain(
-                    "`x.dtype` must be a floating point tensor as `x` will be scaled",
-                    received=tensor,
-                    made_at=tensor.op.source,
-                )
+            raise value_error(
+                "`x.dtype` must be a floating point tensor as `x` will be scaled",
+                received=tensor,
+                made_at=tensor.op.source,
             )
         known = constant_value(rate) if isinstance(rate, Tensor) else rate
         if known is not None and np.ndim(known) > 0:
-            raise ValueError(
-                explain("`rate` must be a scalar: its shape must have rank 0", received=rate)
-            )
+            raise value_error("`rate` must be a scalar: its shape must have rank 0", received=rate)
         if known is not None:
             if not 0 <= float(known) < 1:
-                raise ValueError(
-                    explain(
-                        "`rate` must be a scalar tensor or a float in the range [0, 1)",
-                        received=f"rate={known}",
-                    )
+                raise value_error(
+                    "`rate` must be a scalar tensor or a float in the range [0, 1)",
+                    received=f"rate={known}",
                 )
             if float(known) == 0:
                 return tensor
@@ -613,12 +597,10 @@ def dropout(
             draw.set_shape(tensor.shape)
         rate_tensor = convert_to_tensor(rate, tensor.dtype if known is not None else None)
         if rate_tensor.dtype is not tensor.dtype:
-            raise ValueError(
-                explain(
-                    "`x.dtype` must be compatible with `rate.dtype`",
-                    expected=tensor.dtype.name,
-                    received=rate_tensor.dtype.name,
-                )
+            raise value_error(
+                "`x.dtype` must be compatible with `rate.dtype`",
+                expected=tensor.dtype.name,
+                received=rate_tensor.dtype.name,
             )
         rate_tensor.shape.assert_is_compatible_with([])
         kept = elementwise.cast(elementwise.greater_equal(draw, rate_tensor), tensor.dtype)

@@ -12,7 +12,7 @@ from jax import lax
 from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import float32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import TensorShape
@@ -115,13 +115,11 @@ def _infer_fused(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spe
     vector = Spec(scale.dtype, TensorShape([channels]))
     for each in inputs[1:]:
         if not each.shape.is_compatible_with(vector.shape):
-            raise ValueError(
-                explain(
-                    "Dimensions must be equal: a vector of batch normalization does not fit",
-                    expected=f"shape {vector.shape}, one value a channel of {x.shape}",
-                    received=each,
-                    made_at=each.op.source,
-                )
+            raise value_error(
+                "Dimensions must be equal: a vector of batch normalization does not fit",
+                expected=f"shape {vector.shape}, one value a channel of {x.shape}",
+                received=each,
+                made_at=each.op.source,
             )
     return [Spec(x.dtype, x.shape), vector, vector]
 
@@ -193,7 +191,7 @@ def fused_batch_norm(
         tensor = convert_to_tensor(x, name="input")
         if tensor.shape.rank not in (None, 4, 5):
             problem = f"fused_batch_norm: Shape must be rank 4 but is rank {tensor.shape.rank}"
-            raise ValueError(explain(problem, received=tensor, made_at=tensor.op.source))
+            raise value_error(problem, received=tensor, made_at=tensor.op.source)
         factor = convert_to_tensor(scale, name="scale")
         given = [
             filling.zeros_like(factor) if each is None else convert_to_tensor(each, factor.dtype)

@@ -18,7 +18,7 @@ from jax import lax
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, int64
-from estimatorkit.core.errors import UnimplementedError, explain
+from estimatorkit.core.errors import UnimplementedError, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import TensorShape
@@ -159,12 +159,10 @@ def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     x, first, padding = inputs[0], attrs["channels_first"], attrs["padding"]
     rank = len(attrs["window"]) + 2
     if x.shape.rank not in (None, rank):
-        raise ValueError(
-            explain(
-                f"Shape must be rank {rank} but is rank {x.shape.rank}: the input of a pooling",
-                received=x,
-                made_at=x.op.source,
-            )
+        raise value_error(
+            f"Shape must be rank {rank} but is rank {x.shape.rank}: the input of a pooling",
+            received=x,
+            made_at=x.op.source,
         )
     if x.shape.dims is None:
         return [Spec(x.dtype, TensorShape([None] * rank))]
@@ -390,13 +388,11 @@ def _pool_of_any_rank(op_type: str, input: Any, *rest: Any) -> Tensor:
     x = convert_to_tensor(input, name="input")
     rank = x.shape.rank
     if rank is None or not 3 <= rank <= 5:
-        raise ValueError(
-            explain(
-                "`input.shape.rank` must be 3, 4 or 5",
-                expected="(batch, ..., channels) with one to three dimensions between",
-                received=x,
-                made_at=x.op.source,
-            )
+        raise value_error(
+            "`input.shape.rank` must be 3, 4 or 5",
+            expected="(batch, ..., channels) with one to three dimensions between",
+            received=x,
+            made_at=x.op.source,
         )
     return _pool(op_type, x, rank - 2, *rest)
 
@@ -454,8 +450,8 @@ def pool(
         ValueError: an argument is none of its values, or they do not go together.
     """
     if pooling_type not in ("MAX", "AVG"):
-        raise ValueError(
-            explain("pool: pooling_type", expected="'MAX' or 'AVG'", received=repr(pooling_type))
+        raise value_error(
+            "pool: pooling_type", expected="'MAX' or 'AVG'", received=repr(pooling_type)
         )
     op_type = "MaxPool" if pooling_type == "MAX" else "AvgPool"
     rank = len(window_shape)
@@ -493,12 +489,10 @@ def _rates(given: Any, rank: int, padding: Any, steps: Sequence[int]) -> tuple[i
     elif max(rates) > 1 and max(steps) > 1:
         problem = "`strides > 1` not supported in conjunction with `dilation_rate > 1`"
     if problem:
-        raise ValueError(
-            explain(
-                problem,
-                expected=f"{rank} numbers of at least 1; above 1 with 'VALID' and strides of 1",
-                received=f"dilation_rate={given}, padding={padding!r}, strides={steps}",
-            )
+        raise value_error(
+            problem,
+            expected=f"{rank} numbers of at least 1; above 1 with 'VALID' and strides of 1",
+            received=f"dilation_rate={given}, padding={padding!r}, strides={steps}",
         )
     return rates
 

@@ -18,7 +18,7 @@ import numpy as np
 from jax import lax
 
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.registry import Case, Spec, apply, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -226,13 +226,11 @@ def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
             times = gates if name == "columns" else 1
             what = "units" if name == "columns" else name
             if size % times or found[what] not in (None, size // times):
-                raise ValueError(
-                    explain(
-                        f"RecurrentLoop ({attrs['kind']}) cannot take these shapes: {what} differ",
-                        expected=f"({', '.join(names)}) with {found}, columns {gates} * units",
-                        received=tensor,
-                        made_at=tensor.op.source,
-                    )
+                raise value_error(
+                    f"RecurrentLoop ({attrs['kind']}) cannot take these shapes: {what} differ",
+                    expected=f"({', '.join(names)}) with {found}, columns {gates} * units",
+                    received=tensor,
+                    made_at=tensor.op.source,
                 )
             found[what] = size // times
     steps, batch, units = found["steps"], found["batch"], found["units"]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, explain, value_error
 from estimatorkit.core.tensor import Tensor
 
 # -- lengths
@@ -100,14 +100,12 @@ def check_known_window(tensor: Tensor, length: int | None, reach: int | None, pa
         return
     given = length if padding == "VALID" else length + sum(padding)
     if reach > given:
-        raise ValueError(
-            explain(
-                f"Negative dimension size caused by subtracting {reach} from {given}: the window "
-                "is larger than its input",
-                received=tensor,
-                made_at=tensor.op.source,
-                hint="use padding='SAME' or a smaller window",
-            )
+        raise value_error(
+            f"Negative dimension size caused by subtracting {reach} from {given}: the window "
+            "is larger than its input",
+            received=tensor,
+            made_at=tensor.op.source,
+            hint="use padding='SAME' or a smaller window",
         )
 
 
@@ -140,25 +138,20 @@ def as_spatial(values: Any, rank: int, first: bool, what: str) -> tuple[int, ...
     """
     given = [int(each) for each in np.atleast_1d(1 if values is None else values)]
     if len(given) not in (1, rank, rank + 2):
-        raise ValueError(
-            explain(
-                f"{what} should be of length 1, {rank} or {rank + 2} but was {len(given)}",
-                received=given,
-            )
+        raise value_error(
+            f"{what} should be of length 1, {rank} or {rank + 2} but was {len(given)}",
+            received=given,
         )
     if min(given) < 1:
-        raise ValueError(explain(f"{what} must be positive", received=given))
+        raise value_error(f"{what} must be positive", received=given)
     if len(given) < rank + 2:
         return tuple(given) * (rank // len(given))
     channels = 1 if first else -1
     if given[0] != 1 or given[channels] != 1:
-        raise ValueError(
-            explain(
-                f"Current implementation does not yet support {what} in the batch and depth "
-                "dimensions",
-                expected="1 there",
-                received=given,
-            )
+        raise value_error(
+            f"Current implementation does not yet support {what} in the batch and depth dimensions",
+            expected="1 there",
+            received=given,
         )
     return tuple(given[2:] if first else given[1:-1])
 
@@ -184,18 +177,16 @@ def as_padding(padding: Any, rank: int, first: bool) -> Any:
             batch = pairs.pop(0)
             if batch != (0, 0) or channels != (0, 0):
                 problem = "Nonzero explicit padding in the batch or depth dimensions is not"
-                raise ValueError(explain(f"{problem} supported", received=padding))
+                raise value_error(f"{problem} supported", received=padding)
         if min(map(min, pairs)) < 0:
             problem = "All elements of explicit_paddings must be nonnegative"
-            raise ValueError(explain(problem, received=padding))
+            raise value_error(problem, received=padding)
         if len(pairs) == rank:
             return tuple(pairs)
-    raise ValueError(
-        explain(
-            "padding is none of its values",
-            expected=f"'SAME', 'VALID' or {rank} or {rank + 2} pairs of numbers",
-            received=repr(padding),
-        )
+    raise value_error(
+        "padding is none of its values",
+        expected=f"'SAME', 'VALID' or {rank} or {rank + 2} pairs of numbers",
+        received=repr(padding),
     )
 
 
@@ -203,12 +194,10 @@ def is_channels_first(data_format: str | None) -> bool:
     """Whether the channels are the second dimension: 'NCHW' and the like; not by default."""
     given = data_format or "NHWC"
     if not (given.startswith("NC") or (given.startswith("N") and given.endswith("C"))):
-        raise ValueError(
-            explain(
-                "data_format is none of its values",
-                expected="'NHWC' or 'NCHW' (or of other dimensions)",
-                received=repr(data_format),
-            )
+        raise value_error(
+            "data_format is none of its values",
+            expected="'NHWC' or 'NCHW' (or of other dimensions)",
+            received=repr(data_format),
         )
     return given.startswith("NC") and not given.endswith("C")
 
@@ -216,10 +205,8 @@ def is_channels_first(data_format: str | None) -> bool:
 def check_channels_last(data_format: str | None) -> None:
     """Refuses the formats that some functions do not take, as in TensorFlow."""
     if is_channels_first(data_format):
-        raise ValueError(
-            explain(
-                "Data formats other than 'NHWC' are not yet supported",
-                received=repr(data_format),
-                hint="transpose the images",
-            )
+        raise value_error(
+            "Data formats other than 'NHWC' are not yet supported",
+            received=repr(data_format),
+            hint="transpose the images",
         )

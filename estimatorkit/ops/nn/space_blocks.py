@@ -9,7 +9,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, register
 from estimatorkit.core.tensor import Tensor
@@ -203,9 +203,7 @@ def _check(block_size: int, data_format: str, what: str) -> None:
             f"Attr 'block_size' of '{what}' Op passed {block_size} less than minimum 2."
         )
     if data_format != "NHWC":
-        raise ValueError(
-            explain(f"{what}: data_format", expected="'NHWC'", received=repr(data_format))
-        )
+        raise value_error(f"{what}: data_format", expected="'NHWC'", received=repr(data_format))
 
 
 def space_to_depth(

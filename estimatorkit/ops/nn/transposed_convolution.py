@@ -9,7 +9,7 @@ from collections.abc import Sized
 from typing import Any
 
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array, joining
@@ -34,13 +34,11 @@ def _conv_transpose(
         given, taken = x.shape, kernel.shape
         channels = None if given.rank is None else given[1 if first else -1]
         if None not in (channels, taken[-1] if taken.rank else None) and channels != taken[-1]:
-            raise ValueError(
-                explain(
-                    "input channels does not match filter's input channels",
-                    expected=taken[-1],
-                    received=channels,
-                    made_at=x.op.source,
-                )
+            raise value_error(
+                "input channels does not match filter's input channels",
+                expected=taken[-1],
+                received=channels,
+                made_at=x.op.source,
             )
         attrs = {**as_window_attrs(strides, padding, dilations, rank, first), "first": first}
         shape = as_index_tensor(output_shape, "output_shape")
@@ -163,12 +161,10 @@ def conv_transpose(
         )
     length = output_shape.shape[0] if isinstance(output_shape, Tensor) else len(output_shape)
     if length is None or not 3 <= length <= 5:
-        raise ValueError(
-            explain(
-                "`output_shape` must be of length 3, 4 or 5",
-                expected="(batch, ..., channels) with one to three dimensions between",
-                received=output_shape,
-            )
+        raise value_error(
+            "`output_shape` must be of length 3, 4 or 5",
+            expected="(batch, ..., channels) with one to three dimensions between",
+            received=output_shape,
         )
     return _conv_transpose(
         *(input, filters, output_shape, length - 2, strides, padding, data_format, dilations),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, int64, string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, apply, register
 from estimatorkit.core.shapes import TensorShape, as_shape
@@ -115,15 +115,13 @@ class _Read(NamedTuple):
 
 def _dtype(key: str, value: Any) -> Any:
     if value is None:
-        raise ValueError(explain(f"Missing type for feature {key}"))
+        raise value_error(f"Missing type for feature {key}")
     dtype = as_dtype(value)
     if dtype not in LISTS:
-        raise TypeError(
-            explain(
-                f"Feature {key!r} has DataType {dtype.name} not in list of allowed values: "
-                "float32, int64, string",
-                hint="cast() the parsed values",
-            )
+        raise type_error(
+            f"Feature {key!r} has DataType {dtype.name} not in list of allowed values: "
+            "float32, int64, string",
+            hint="cast() the parsed values",
         )
     return dtype
 
@@ -131,14 +129,12 @@ def _dtype(key: str, value: Any) -> Any:
 def _shape(key: str, value: Any) -> tuple[int, ...]:
     shape = as_shape(value)
     if not shape.is_fully_defined():
-        raise ValueError(
-            explain(
-                f"First dimension of shape for feature {key} unknown. Consider using "
-                "FixedLenSequenceFeature"
-                if shape.rank and shape[0] is None
-                else f"All dimensions of shape for feature {key} need to be known",
-                received=f"shape {shape}",
-            )
+        raise value_error(
+            f"First dimension of shape for feature {key} unknown. Consider using "
+            "FixedLenSequenceFeature"
+            if shape.rank and shape[0] is None
+            else f"All dimensions of shape for feature {key} need to be known",
+            received=f"shape {shape}",
         )
     return tuple(int(dim) for dim in shape.as_list() if dim is not None)
 
@@ -165,11 +161,9 @@ def _read(key: str, feature: Any, steps: bool) -> _Read:
             allowed = bool(feature.allow_missing)
             return _Read(key, Column("dense", key, dtype, shape, allow_missing=allowed))
         if not feature.allow_missing:
-            raise ValueError(
-                explain(
-                    "Unsupported: FixedLenSequenceFeature requires allow_missing to be True",
-                    received=f"{key!r}: {feature}",
-                )
+            raise value_error(
+                "Unsupported: FixedLenSequenceFeature requires allow_missing to be True",
+                received=f"{key!r}: {feature}",
             )
         default = feature.default_value
         return _Read(key, Column("padded", key, dtype, shape, default is not None), default)
@@ -182,11 +176,9 @@ def _read(key: str, feature: Any, steps: bool) -> _Read:
         keys = (keys,) if isinstance(keys, str) else tuple(keys)
         sizes = (sizes,) if np.ndim(sizes) == 0 else tuple(sizes)
         if len(keys) != len(sizes):
-            raise ValueError(
-                explain(
-                    f"SparseFeature {key!r}: index_key and size must have equally many entries",
-                    received=f"{list(keys)} and {list(sizes)}",
-                )
+            raise value_error(
+                f"SparseFeature {key!r}: index_key and size must have equally many entries",
+                received=f"{list(keys)} and {list(sizes)}",
             )
         dtype = _dtype(key, feature.dtype)
         sizes = tuple(int(size) for size in sizes)
@@ -194,12 +186,10 @@ def _read(key: str, feature: Any, steps: bool) -> _Read:
         column = Column("sparse", feature.value_key, dtype, sizes, False, keys, ordered)
         return _Read(key, column)
     kinds = "FixedLenSequenceFeature, VarLenFeature"
-    raise ValueError(
-        explain(
-            f"Invalid feature {key}:{feature!r}",
-            expected=kinds if steps else f"FixedLenFeature, SparseFeature, {kinds}",
-            received=type(feature).__name__,
-        )
+    raise value_error(
+        f"Invalid feature {key}:{feature!r}",
+        expected=kinds if steps else f"FixedLenFeature, SparseFeature, {kinds}",
+        received=type(feature).__name__,
     )
 
 
@@ -357,12 +347,10 @@ def _texts(serialized: Any, names: Any, rank: int | None) -> list[Tensor]:
         try:
             values.set_shape(TensorShape([None] * (1 if rank is None else rank)))
         except ValueError as error:
-            raise ValueError(
-                explain(
-                    f"Input serialized must be a {'scalar' if rank == 0 else 'vector'}",
-                    received=values,
-                    made_at=values.op.source,
-                )
+            raise value_error(
+                f"Input serialized must be a {'scalar' if rank == 0 else 'vector'}",
+                received=values,
+                made_at=values.op.source,
             ) from error
     given = np.array([], object) if names is None else names
     return [values, convert_to_tensor(given, string, "names")]
@@ -372,7 +360,7 @@ def _parse_features(
     op_name: str, serialized: Any, features: Features, names: Any, name: str | None, rank: Any
 ) -> dict[str, Any]:
     if not features:
-        raise ValueError(explain("Argument `features` cannot be None", received=repr(features)))
+        raise value_error("Argument `features` cannot be None", received=repr(features))
     reads = _reads(features)
     with get_default_graph().name_scope(name or op_name):
         texts = _texts(serialized, names, rank)
@@ -427,7 +415,7 @@ def _parse_sequences(
     rank: int,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     if not (context_features or sequence_features):
-        raise ValueError(explain("Missing features: neither context nor sequence features"))
+        raise value_error("Missing features: neither context nor sequence features")
     context = _reads(context_features or {})
     sequence = _reads(sequence_features or {}, steps=True)
     with get_default_graph().name_scope(name or op_name):

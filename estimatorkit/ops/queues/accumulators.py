@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype, int32, int64
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.registry import Spec, apply, fixed, no_outputs, register, register_handle
@@ -199,12 +199,10 @@ class _Accumulator:
         reduction_type: str,
     ) -> None:
         if reduction_type not in ("MEAN", "SUM"):
-            raise ValueError(
-                explain(
-                    f"{kind}: no such reduction_type",
-                    expected="'MEAN' or 'SUM'",
-                    received=repr(reduction_type),
-                )
+            raise value_error(
+                f"{kind}: no such reduction_type",
+                expected="'MEAN' or 'SUM'",
+                received=repr(reduction_type),
             )
         self.dtype: DType = as_dtype(dtype)
         if self.dtype.numpy_dtype.kind in "OSUb":

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from estimatorkit.core.dtypes import DType, as_dtype, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import apply
 from estimatorkit.core.shapes import SCALAR, TensorShape, as_shape
@@ -128,11 +128,9 @@ class RandomShuffleQueue(_Queue):
     ) -> None:
         if min_after_dequeue < 0 or 0 <= capacity <= min_after_dequeue:
             wanted = ">= 0" if min_after_dequeue < 0 else f"< capacity {capacity}"
-            raise ValueError(
-                explain(
-                    f"min_after_dequeue {min_after_dequeue} must be {wanted}",
-                    expected="0 <= min_after_dequeue < capacity",
-                )
+            raise value_error(
+                f"min_after_dequeue {min_after_dequeue} must be {wanted}",
+                expected="0 <= min_after_dequeue < capacity",
             )
         super().__init__(
             "RandomShuffleQueue",

@@ -16,7 +16,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, bool_, int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Role,
@@ -192,24 +192,20 @@ class QueueBase:
         index: Tensor | None = None,
     ) -> None:
         if shapes is not None and len(shapes) != len(dtypes):
-            raise ValueError(
-                explain(
-                    "Queue shapes must have the same length as dtypes",
-                    expected=f"{len(dtypes)} shapes",
-                    received=f"{len(shapes)}",
-                )
+            raise value_error(
+                "Queue shapes must have the same length as dtypes",
+                expected=f"{len(dtypes)} shapes",
+                received=f"{len(shapes)}",
             )
         if not dtypes:
-            raise ValueError(
-                explain("A queue must have components", expected="dtypes", received=repr(dtypes))
+            raise value_error(
+                "A queue must have components", expected="dtypes", received=repr(dtypes)
             )
         if names is not None and len(names) != len(dtypes):
-            raise ValueError(
-                explain(
-                    "List of names must have the same length as the list of dtypes",
-                    expected=f"{len(dtypes)} names",
-                    received=str(list(names)),
-                )
+            raise value_error(
+                "List of names must have the same length as the list of dtypes",
+                expected=f"{len(dtypes)} names",
+                received=str(list(names)),
             )
         self._dtypes = list(dtypes)
         self._shapes = [UNKNOWN] * len(dtypes) if shapes is None else list(shapes)
@@ -423,12 +419,10 @@ class QueueBase:
             if not self._names:
                 raise ValueError("Queue must have names to enqueue a dictionary")
             if sorted(self._names) != sorted(vals):
-                raise ValueError(
-                    explain(
-                        "Keys in dictionary to enqueue do not match names of Queue",
-                        expected=sorted(self._names),
-                        received=sorted(vals),
-                    )
+                raise value_error(
+                    "Keys in dictionary to enqueue do not match names of Queue",
+                    expected=sorted(self._names),
+                    received=sorted(vals),
                 )
             values = [vals[name] for name in self._names]
         elif self._names:
@@ -436,14 +430,12 @@ class QueueBase:
         else:
             values = list(vals) if isinstance(vals, (list, tuple)) else [vals]
         if len(values) != len(self._dtypes):
-            raise ValueError(
-                explain(
-                    f"an element of queue {self.name!r} has other components",
-                    expected=f"{len(self._dtypes)} ({self!r})",
-                    received=f"{len(values)}",
-                    made_at=self.queue_ref.source,
-                    hint="a list is a list of components: write enqueue([[1, 2]]) for a vector",
-                )
+            raise value_error(
+                f"an element of queue {self.name!r} has other components",
+                expected=f"{len(self._dtypes)} ({self!r})",
+                received=f"{len(values)}",
+                made_at=self.queue_ref.source,
+                hint="a list is a list of components: write enqueue([[1, 2]]) for a vector",
             )
         return [
             convert_to_tensor(value, dtype, f"component_{position}")

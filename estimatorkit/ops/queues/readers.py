@@ -20,7 +20,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int64, string
-from estimatorkit.core.errors import InvalidArgumentError, OpError, explain
+from estimatorkit.core.errors import InvalidArgumentError, OpError, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Spec, apply, fixed, no_outputs, register, register_handle
 from estimatorkit.core.shapes import SCALAR, TensorShape
@@ -380,12 +380,10 @@ class FixedLengthRecordReader(ReaderBase):
     ) -> None:
         lengths = [header_bytes or 0, footer_bytes or 0, hop_bytes or 0]
         if record_bytes <= 0 or min(lengths) < 0 or (encoding or "") not in ("", "GZIP", "ZLIB"):
-            raise ValueError(
-                explain(
-                    "FixedLengthRecordReader: an argument is out of its range",
-                    expected="record_bytes > 0, the other lengths >= 0, encoding 'GZIP' or 'ZLIB'",
-                    received=(record_bytes, *lengths, encoding),
-                )
+            raise value_error(
+                "FixedLengthRecordReader: an argument is out of its range",
+                expected="record_bytes > 0, the other lengths >= 0, encoding 'GZIP' or 'ZLIB'",
+                received=(record_bytes, *lengths, encoding),
             )
         attrs = {
             "record_bytes": record_bytes,

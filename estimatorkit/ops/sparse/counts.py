@@ -13,7 +13,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int64, string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error
 from estimatorkit.core.registry import Case, Spec, apply, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor
@@ -277,13 +277,11 @@ def _crossed(
     inputs: Any, separator: bytes | None, num_buckets: int, hash_key: int, name: str | None
 ) -> SparseTensor:
     if not isinstance(inputs, (list, tuple)):
-        raise TypeError(explain("Inputs must be a list", received=repr(inputs)))
+        raise type_error("Inputs must be a list", received=repr(inputs))
     if not all(isinstance(each, (Tensor, SparseTensor)) for each in inputs):
-        raise TypeError(
-            explain(
-                "All inputs must be Tensor or SparseTensor.",
-                received=[type(each).__name__ for each in inputs],
-            )
+        raise type_error(
+            "All inputs must be Tensor or SparseTensor.",
+            received=[type(each).__name__ for each in inputs],
         )
     sparse = [each for each in inputs if isinstance(each, SparseTensor)]
     tensors: list[Tensor] = []

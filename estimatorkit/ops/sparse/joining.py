@@ -10,7 +10,7 @@ import numpy as np
 from estimatorkit.core.axes import axis_of
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import bool_, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.registry import Case, Spec, apply, constant_value_as_shape, register
@@ -135,7 +135,7 @@ def sparse_concat(
     at = axis_of(concat_dim if axis is None else axis, "sparse_concat")
     sparse = [as_sparse(each) for each in sp_inputs]
     if not sparse:
-        raise ValueError(explain("sparse_concat: sp_inputs must not be empty"))
+        raise value_error("sparse_concat: sp_inputs must not be empty")
     if len(sparse) == 1:
         return sparse[0]
     expand = expand_nonconcat_dim if expand_nonconcat_dims is None else expand_nonconcat_dims
@@ -154,11 +154,9 @@ def _concatenated(shapes: Sequence[TensorShape], axis: int, expand: bool) -> Ten
     if not ranks:
         return UNKNOWN
     if len(ranks) > 1:
-        raise ValueError(
-            explain(
-                "Dimensions must be equal: sparse_concat takes tensors of one rank",
-                received=", ".join(map(str, shapes)),
-            )
+        raise value_error(
+            "Dimensions must be equal: sparse_concat takes tensors of one rank",
+            received=", ".join(map(str, shapes)),
         )
     rank = next(iter(ranks)) or 0
     if not -rank <= axis < rank:
@@ -174,12 +172,10 @@ def _concatenated(shapes: Sequence[TensorShape], axis: int, expand: bool) -> Ten
             dims.append(max(numbers) if len(numbers) == len(each) else None)
         else:
             if len(set(numbers)) > 1:
-                raise ValueError(
-                    explain(
-                        f"sparse_concat: dimension {position} differs",
-                        expected="equal dimensions but along the axis, or expand_nonconcat_dim",
-                        received=", ".join(map(str, shapes)),
-                    )
+                raise value_error(
+                    f"sparse_concat: dimension {position} differs",
+                    expected="equal dimensions but along the axis, or expand_nonconcat_dim",
+                    received=", ".join(map(str, shapes)),
                 )
             dims.append(numbers[0] if numbers else None)
     return TensorShape(dims)
@@ -208,12 +204,10 @@ def sparse_merge(
     ids = [as_sparse(each) for each in (sp_ids if listed else [sp_ids])]
     sizes = list(vocab_size) if listed else [vocab_size]
     if len(ids) != len(sizes):
-        raise ValueError(
-            explain(
-                "sparse_merge: each sp_ids needs its vocab_size",
-                expected=f"{len(ids)} sizes",
-                received=len(sizes),
-            )
+        raise value_error(
+            "sparse_merge: each sp_ids needs its vocab_size",
+            expected=f"{len(ids)} sizes",
+            received=len(sizes),
         )
     values = as_sparse(sp_values)
     with get_default_graph().name_scope(name or "SparseMerge"):

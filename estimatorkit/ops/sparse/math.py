@@ -9,7 +9,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, bool_, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
@@ -176,12 +176,10 @@ for _type, _pick in (
 def _two(op_type: str, a: Any, b: Any, more: list[Tensor], name: str | None) -> SparseTensor:
     one, two = as_sparse(a), as_sparse(b)
     if one.dtype is not two.dtype:
-        raise TypeError(
-            explain(
-                f"{op_type}: the two have different dtypes",
-                received=f"{one.dtype.name} and {two.dtype.name}",
-                made_at=two.op.source,
-            )
+        raise type_error(
+            f"{op_type}: the two have different dtypes",
+            received=f"{one.dtype.name} and {two.dtype.name}",
+            made_at=two.op.source,
         )
     op = apply(op_type, [*one._components(), *two._components(), *more], name=name)
     return sparse_from(op, one.shape.merge_with(two.shape))
@@ -336,13 +334,11 @@ def _reduction(op_type: str, sparse_result: bool, doc: str) -> Callable[..., Any
             if chosen is None:
                 rank = sparse.shape.rank
                 if rank is None:
-                    raise ValueError(
-                        explain(
-                            f"{op_type}: without an axis the rank must be known",
-                            received=sparse,
-                            made_at=sparse.op.source,
-                            hint="give the axis, or the shape of the placeholder",
-                        )
+                    raise value_error(
+                        f"{op_type}: without an axis the rank must be known",
+                        received=sparse,
+                        made_at=sparse.op.source,
+                        hint="give the axis, or the shape of the placeholder",
                     )
                 chosen = np.arange(rank)
             axes = cast(convert_to_tensor(chosen, name="reduction_axes"), int64)
@@ -487,13 +483,11 @@ def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None)
     """
     sparse = as_sparse(sp_input)
     if not sparse.dtype.is_integer:
-        raise TypeError(
-            explain(
-                "sparse_to_indicator: ids are integers",
-                expected="int32 or int64",
-                received=sparse.dtype.name,
-                made_at=sparse.op.source,
-            )
+        raise type_error(
+            "sparse_to_indicator: ids are integers",
+            expected="int32 or int64",
+            received=sparse.dtype.name,
+            made_at=sparse.op.source,
         )
     with get_default_graph().name_scope(name or "SparseToIndicator") as scope:
         present = sparse.with_values(ones_like(sparse.values, bool_))

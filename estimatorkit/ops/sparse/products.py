@@ -14,7 +14,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
@@ -237,13 +237,11 @@ def _check_inner(sparse: SparseTensor, dense: Tensor, adjoint: bool) -> None:
     if any(rank not in (None, 2) for rank in ranks) or (
         inner is not None and rows is not None and inner != rows
     ):
-        raise ValueError(
-            explain(
-                f"Dimensions must be equal, but are {inner} and {rows}",
-                expected="two matrices, the columns of the first as many as the rows of the second",
-                received=f"{sparse.shape} and {dense.shape}",
-                made_at=dense.op.source,
-            )
+        raise value_error(
+            f"Dimensions must be equal, but are {inner} and {rows}",
+            expected="two matrices, the columns of the first as many as the rows of the second",
+            received=f"{sparse.shape} and {dense.shape}",
+            made_at=dense.op.source,
         )
 
 

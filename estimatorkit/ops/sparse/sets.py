@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.dtypes import float32, int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
@@ -125,13 +125,11 @@ register(
 
 def _checked(given: Any) -> Any:
     if given.dtype.name not in _KINDS:
-        raise TypeError(
-            explain(
-                f"Invalid dtype {given.dtype.name} not in supported dtypes: sets cannot hold it",
-                expected=", ".join(_KINDS),
-                received=given,
-                made_at=given.op.source,
-            )
+        raise type_error(
+            f"Invalid dtype {given.dtype.name} not in supported dtypes: sets cannot hold it",
+            expected=", ".join(_KINDS),
+            received=given,
+            made_at=given.op.source,
         )
     return given
 
@@ -141,9 +139,7 @@ def _as_sets(value: Any) -> SparseTensor:
     if isinstance(given, SparseTensor):
         return given
     if given.shape.rank is not None and given.shape.rank < 2:
-        raise ValueError(
-            explain("sets are rows of a matrix", expected="rank 2 or more", received=given)
-        )
+        raise value_error("sets are rows of a matrix", expected="rank 2 or more", received=given)
     return sparse_from(apply("SparseElements", [given]), given.shape)
 
 
@@ -153,12 +149,10 @@ def _combined(
     with get_default_graph().name_scope(name or "SparseToSparseSetOperation") as scope:
         one, two = _as_sets(a), _as_sets(b)
         if one.dtype is not two.dtype:
-            raise TypeError(
-                explain(
-                    "sets of different dtypes",
-                    received=f"{one.dtype.name} and {two.dtype.name}",
-                    made_at=two.op.source,
-                )
+            raise type_error(
+                "sets of different dtypes",
+                received=f"{one.dtype.name} and {two.dtype.name}",
+                made_at=two.op.source,
             )
         op = apply(
             "SparseToSparseSetOperation",

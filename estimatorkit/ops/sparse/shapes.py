@@ -14,7 +14,7 @@ import numpy as np
 from estimatorkit.core.axes import axis_of
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
 from estimatorkit.core.dtypes import bool_, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
@@ -227,13 +227,11 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
                     np.zeros([0, len(sparse.shape)], np.int64), longs(sparse.shape.as_list()), known
                 )
             except ValueError as error:
-                raise ValueError(
-                    explain(
-                        f"Cannot reshape a tensor with {count} elements to shape "
-                        f"{[int(dim) for dim in known]}",
-                        received=sparse,
-                        made_at=sparse.op.source,
-                    )
+                raise value_error(
+                    f"Cannot reshape a tensor with {count} elements to shape "
+                    f"{[int(dim) for dim in known]}",
+                    received=sparse,
+                    made_at=sparse.op.source,
                 ) from error
             static = TensorShape(dims.tolist())
         op = apply("SparseReshape", [sparse.indices, sparse.dense_shape, target], name=scope)
@@ -272,12 +270,10 @@ def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None)
     chosen = -1 if axis is None else axis_of(axis, "sparse.expand_dims")
     dims = sparse.shape.dims
     if dims is not None and not -len(dims) - 1 <= chosen <= len(dims):
-        raise ValueError(
-            explain(
-                "sparse.expand_dims: axis out of range",
-                expected=f"in [{-len(dims) - 1}, {len(dims)}]",
-                received=chosen,
-            )
+        raise value_error(
+            "sparse.expand_dims: axis out of range",
+            expected=f"in [{-len(dims) - 1}, {len(dims)}]",
+            received=chosen,
         )
     op = apply("SparseExpandDims", [sparse.indices, sparse.dense_shape], {"axis": chosen}, name)
     made = SparseTensor(op.outputs[0], sparse.values, op.outputs[1])
@@ -340,12 +336,10 @@ def _check_not_smaller(shape: TensorShape, new: TensorShape) -> None:
     known = zip(shape.dims, new.dims, strict=False)
     smaller = any(a is not None and b is not None and b < a for a, b in known)
     if smaller or len(shape) != len(new):
-        raise ValueError(
-            explain(
-                "sparse_reset_shape: the new shape does not hold the old one",
-                expected=f"rank {len(shape)}, at least {shape} in each dimension",
-                received=new,
-            )
+        raise value_error(
+            "sparse_reset_shape: the new shape does not hold the old one",
+            expected=f"rank {len(shape)}, at least {shape} in each dimension",
+            received=new,
         )
 
 
@@ -464,7 +458,7 @@ def sparse_split(
     sparse = as_sparse(sp_input)
     at, pieces = axis_of(chosen, "sparse_split"), int(num_split)
     if pieces < 1:
-        raise ValueError(explain("sparse_split: num_split must be at least 1", received=pieces))
+        raise value_error("sparse_split: num_split must be at least 1", received=pieces)
     with get_default_graph().name_scope(name or "SparseSplit"):
         made = []
         for piece in range(pieces):

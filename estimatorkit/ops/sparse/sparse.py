@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from estimatorkit.core.builtin_ops import placeholder, placeholder_with_default
 from estimatorkit.core.conversion import as_index_tensor, constant, convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, float32, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
@@ -80,13 +80,11 @@ def as_sparse(value: Any) -> SparseTensor:
     """
     sparse = convert_to_tensor_or_sparse_tensor(value)
     if not isinstance(sparse, SparseTensor):
-        raise TypeError(
-            explain(
-                "Input must be a SparseTensor",
-                expected="SparseTensor or SparseTensorValue",
-                received=repr(value)[:200],
-                hint="use sparse.from_dense(x)",
-            )
+        raise type_error(
+            "Input must be a SparseTensor",
+            expected="SparseTensor or SparseTensorValue",
+            received=repr(value)[:200],
+            hint="use sparse.from_dense(x)",
         )
     return sparse
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.registry import apply, constant_value
@@ -57,12 +57,10 @@ class MutableHashTable(LookupInterface):
             self._default = convert_to_tensor(default_value, dtype, "default_value")
         shape = self._default.shape
         if not shape.is_fully_defined():
-            raise ValueError(
-                explain(
-                    "the shape of a table's default value must be known",
-                    received=self._default,
-                    made_at=self._default.op.source,
-                )
+            raise value_error(
+                "the shape of a table's default value must be known",
+                received=self._default,
+                made_at=self._default.op.source,
             )
         dims = tuple(int(dim) for dim in shape.as_list() if dim is not None)
         spec = TableSpec(name, as_dtype(key_dtype), dtype, dims, True, reserved, key_shape, buckets)
@@ -183,8 +181,8 @@ def _value(key: Any, dtype: DType) -> NDArray[Any]:
     """A reserved key, which must be known when the graph is built."""
     value = constant_value(convert_to_tensor(key, dtype, "key"))
     if value is None:
-        raise TypeError(
-            explain("the reserved keys of a table must be known", received=key, expected="values")
+        raise type_error(
+            "the reserved keys of a table must be known", received=key, expected="values"
         )
     return np.asarray(value)
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype, int64, string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.registry import apply
@@ -74,12 +74,10 @@ class KeyValueTensorInitializer:
                 _listed(values), _optional_dtype(value_dtype), "values"
             )
         if not self._keys.shape.is_compatible_with(self._values.shape):
-            raise ValueError(
-                explain(
-                    "keys and values have different shapes",
-                    received=f"{self._keys.shape} and {self._values.shape}",
-                    made_at=self._keys.op.source,
-                )
+            raise value_error(
+                "keys and values have different shapes",
+                received=f"{self._keys.shape} and {self._values.shape}",
+                made_at=self._keys.op.source,
             )
 
     @property
@@ -149,14 +147,12 @@ class TextFileInitializer:
         for what, column in (("key", self._key), ("value", self._value)):
             _check_column(what, column)
         if vocab_size is not None and vocab_size <= 0:
-            raise ValueError(
-                explain(
-                    f"`vocab_size` should be > 0, received: {vocab_size}",
-                    hint="None reads every line",
-                )
+            raise value_error(
+                f"`vocab_size` should be > 0, received: {vocab_size}",
+                hint="None reads every line",
             )
         if len(delimiter.encode()) != 1:
-            raise ValueError(explain("delimiter must be one character", received=repr(delimiter)))
+            raise value_error("delimiter must be one character", received=repr(delimiter))
         self._vocab_size = -1 if vocab_size is None else int(vocab_size)
         self._delimiter = delimiter
         self._offset = int(value_index_offset)
@@ -211,7 +207,7 @@ def _check_column(what: str, column: Column) -> None:
     elif column.place == WHOLE_LINE and not (column.dtype is string or column.dtype.is_integer):
         problem = f"`{what}_dtype` must be string or an integer if `{what}_index` is {WHOLE_LINE}"
     if problem:
-        raise ValueError(explain(problem, received=column.dtype.name))
+        raise value_error(problem, received=column.dtype.name)
 
 
 class TextFileStringTableInitializer(TextFileInitializer):

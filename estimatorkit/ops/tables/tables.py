@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Role,
@@ -243,13 +243,11 @@ def split_keys(keys: Any, dtype: DType) -> tuple[SparseTensor | None, Tensor]:
     known = given if isinstance(given, Tensor) or hasattr(given, "_as_tensor") else None
     values = convert_to_tensor(given, None if known is not None else dtype, "keys")
     if values.dtype is not dtype:
-        raise TypeError(
-            explain(
-                f"Dtype of argument `keys` must be {dtype.name}, received: {values.dtype.name}",
-                received=values,
-                made_at=values.op.source,
-                hint=f"use cast(keys, {dtype.name})" if dtype.is_integer else None,
-            )
+        raise type_error(
+            f"Dtype of argument `keys` must be {dtype.name}, received: {values.dtype.name}",
+            received=values,
+            made_at=values.op.source,
+            hint=f"use cast(keys, {dtype.name})" if dtype.is_integer else None,
         )
     return (sparse if isinstance(sparse, SparseTensor) else None), values
 

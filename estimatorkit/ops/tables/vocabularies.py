@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from estimatorkit.core.builtin_ops import no_op
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype, int64, string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Role, Spec, output, register
 from estimatorkit.core.tensor import Operation, Tensor
@@ -67,9 +67,7 @@ class StrongHashSpec(HasherSpec):
 
     def __init__(self, key: Sequence[int]) -> None:
         if len(key) != 2:
-            raise ValueError(
-                explain(f"`key` must have size 2, received: {list(key)}", expected="two ints")
-            )
+            raise value_error(f"`key` must have size 2, received: {list(key)}", expected="two ints")
         super().__init__("stronghash", tuple(int(word) % (1 << 64) for word in key))
 
 
@@ -146,33 +144,27 @@ class IdTableWithHashBuckets:
         key_dtype: Any = None,
     ) -> None:
         if table is None and num_oov_buckets <= 0:
-            raise ValueError(
-                explain(
-                    "`table` cannot be None if `num_oov_buckets` is not positive",
-                    received=num_oov_buckets,
-                )
+            raise value_error(
+                "`table` cannot be None if `num_oov_buckets` is not positive",
+                received=num_oov_buckets,
             )
         if hasher_spec.hasher not in ("fasthash", "stronghash"):
-            raise ValueError(explain(f"Unknown hasher {hasher_spec.hasher}"))
+            raise value_error(f"Unknown hasher {hasher_spec.hasher}")
         known = string if table is None else table.key_dtype
         self._key_dtype = known if key_dtype is None else as_dtype(key_dtype)
         if self._key_dtype is not string and not self._key_dtype.is_integer:
-            raise TypeError(
-                explain(
-                    "Invalid `key_dtype`, expected integer or string",
-                    received=self._key_dtype.name,
-                )
+            raise type_error(
+                "Invalid `key_dtype`, expected integer or string",
+                received=self._key_dtype.name,
             )
         if table is not None and (known is string) != (self._key_dtype is string):
-            raise TypeError(
-                explain(
-                    f"Invalid `key_dtype` for a table of {known.name} keys",
-                    received=self._key_dtype.name,
-                )
+            raise type_error(
+                f"Invalid `key_dtype` for a table of {known.name} keys",
+                received=self._key_dtype.name,
             )
         if table is not None and table.value_dtype is not int64:
-            raise TypeError(
-                explain("Invalid `value_dtype`", expected="int64", received=table.value_dtype.name)
+            raise type_error(
+                "Invalid `value_dtype`", expected="int64", received=table.value_dtype.name
             )
         self._table = table
         self._num_oov_buckets = int(num_oov_buckets)
@@ -273,19 +265,14 @@ class StaticVocabularyTable(IdTableWithHashBuckets):
         experimental_is_anonymous: bool = False,
     ) -> None:
         if num_oov_buckets <= 0:
-            raise ValueError(
-                explain(
-                    "`num_oov_buckets` must be > 0; use StaticHashTable", received=num_oov_buckets
-                )
+            raise value_error(
+                "`num_oov_buckets` must be > 0; use StaticHashTable", received=num_oov_buckets
             )
         table = None
         if initializer is not None:
             if initializer.value_dtype is not int64:
-                raise TypeError(
-                    explain(
-                        "Invalid `value_dtype`, expected int64 but got "
-                        f"{initializer.value_dtype.name}"
-                    )
+                raise type_error(
+                    f"Invalid `value_dtype`, expected int64 but got {initializer.value_dtype.name}"
                 )
             table = StaticHashTable(initializer, -1, name, shared_name=_shared(initializer))
         super().__init__(table, num_oov_buckets, FastHashSpec, name, lookup_key_dtype)
@@ -309,24 +296,20 @@ def _with_buckets(
 
 def _check(num_oov_buckets: int, key_dtype: DType) -> None:
     if num_oov_buckets < 0:
-        raise ValueError(
-            explain(f"num_oov_buckets must be greater or equal than 0, got {num_oov_buckets}")
-        )
+        raise value_error(f"num_oov_buckets must be greater or equal than 0, got {num_oov_buckets}")
     if key_dtype is not string and not key_dtype.is_integer:
-        raise TypeError(
-            explain("Dtype for `keys` should be either integer or string", received=key_dtype.name)
+        raise type_error(
+            "Dtype for `keys` should be either integer or string", received=key_dtype.name
         )
 
 
 def _check_file(vocabulary_file: Any, vocab_size: int | None) -> None:
     if not isinstance(vocabulary_file, Tensor) and not vocabulary_file:
-        raise ValueError(explain("`vocabulary_file` must be specified and must not be empty"))
+        raise value_error("`vocabulary_file` must be specified and must not be empty")
     if vocab_size is not None and vocab_size < 1:
-        raise ValueError(
-            explain(
-                f"`vocab_size` must be greater than 0, got {vocab_size} for vocabulary_file: "
-                f"{vocabulary_file}"
-            )
+        raise value_error(
+            f"`vocab_size` must be greater than 0, got {vocab_size} for vocabulary_file: "
+            f"{vocabulary_file}"
         )
 
 
@@ -398,7 +381,7 @@ def index_table_from_tensor(
         name: the table's name.
     """
     if vocabulary_list is None:
-        raise ValueError(explain("`vocabulary_list` must be specified"))
+        raise value_error("`vocabulary_list` must be specified")
     wanted = as_dtype(dtype)
     _check(num_oov_buckets, wanted)
     graph = get_default_graph()
@@ -406,11 +389,9 @@ def index_table_from_tensor(
         keys = convert_to_tensor(_as_list(vocabulary_list), name="keys")
         if keys.dtype.is_integer != wanted.is_integer:
             kind = "integer" if wanted.is_integer else "non-integer"
-            raise ValueError(
-                explain(
-                    f"Invalid `dtype`: Expected {kind}, got {keys.dtype.name}",
-                    made_at=keys.op.source,
-                )
+            raise value_error(
+                f"Invalid `dtype`: Expected {kind}, got {keys.dtype.name}",
+                made_at=keys.op.source,
             )
         if wanted.is_integer:
             keys = cast(keys, int64)
@@ -464,7 +445,7 @@ def index_to_string_table_from_tensor(
 ) -> HashTable:
     """A table from places in a list, from 0, to its words; see `index_table_from_tensor`."""
     if vocabulary_list is None:
-        raise ValueError(explain("`vocabulary_list` must be specified"))
+        raise value_error("`vocabulary_list` must be specified")
     graph = get_default_graph()
     with graph.init_scope(), graph.outermost.name_scope(name or "index_to_string"):
         values = convert_to_tensor(_as_list(vocabulary_list), string, "values")

@@ -9,7 +9,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, float64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array.array import expand_dims, transpose
@@ -102,12 +102,10 @@ def mfcc(
         rate = convert_to_tensor(sample_rate, name="sample_rate")
         bins = length_along(given, -1)
         if bins is None:
-            raise ValueError(
-                explain(
-                    "mfcc: the number of frequencies must be known",
-                    received=given,
-                    made_at=given.op.source,
-                )
+            raise value_error(
+                "mfcc: the number of frequencies must be known",
+                received=given,
+                made_at=given.op.source,
             )
         limits = (lower_frequency_limit, upper_frequency_limit)
         bands = tensordot(sqrt(given), _bands(bins, rate, *limits, filterbank_channel_count), 1)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, float32, float64, int32, int64, string
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, apply
 from estimatorkit.core.tensor import Tensor
@@ -210,7 +210,7 @@ def decode_csv(
         elif len(select_cols) != len(record_defaults):
             problem = "Length of select_cols and record_defaults do not match"
     if problem:
-        raise ValueError(explain(f"decode_csv: {problem}", received=list(select_cols or ())))
+        raise value_error(f"decode_csv: {problem}", received=list(select_cols or ()))
     if len(field_delim.encode()) != 1:
         raise InvalidArgumentError.explained(
             "field_delim should be only 1 char", received=repr(field_delim)
@@ -236,14 +236,12 @@ def _check_default(default: Tensor, position: int) -> None:
     size = default.shape.num_elements()
     allowed = (float32, float64, int32, int64, string)
     if default.dtype not in allowed or (default.shape.rank or 0) > 1 or (size or 0) > 1:
-        raise ValueError(
-            explain(
-                f"decode_csv: record default {position} cannot be used",
-                expected="a scalar, or a vector of at most 1 element, of dtype "
-                + ", ".join(dtype.name for dtype in allowed),
-                received=default,
-                made_at=default.op.source,
-            )
+        raise value_error(
+            f"decode_csv: record default {position} cannot be used",
+            expected="a scalar, or a vector of at most 1 element, of dtype "
+            + ", ".join(dtype.name for dtype in allowed),
+            received=default,
+            made_at=default.op.source,
         )
 
 

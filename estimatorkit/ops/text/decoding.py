@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import constant, make
 from estimatorkit.core.dtypes import DType, as_dtype, string
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Case, Spec, fixed, register
 from estimatorkit.core.shapes import UNKNOWN
@@ -95,10 +95,10 @@ def decode_raw(
         bytes: the older name of `input_bytes`.
     """
     if out_type is None:
-        raise ValueError(explain("decode_raw: out_type is missing", expected="a dtype"))
+        raise value_error("decode_raw: out_type is missing", expected="a dtype")
     dtype = as_dtype(out_type)
     if dtype.size == 0:
-        raise TypeError(explain("decode_raw: out_type is no dtype of numbers", received=dtype.name))
+        raise type_error("decode_raw: out_type is no dtype of numbers", received=dtype.name)
     attrs = {"out_type": dtype, "little_endian": bool(little_endian)}
     value = bytes if input_bytes is None else input_bytes
     return make("DecodeRaw", {"bytes": value}, attrs, name, dtypes={"bytes": string})

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import string
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.registry import Case, Spec, apply, constant_value
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor
@@ -145,9 +145,9 @@ def ngrams(
         return SparseTensor(*apply("StringNGramsOfRows", inputs, attrs, name).outputs)
     values = convert_to_tensor(data, string, "data")
     if values.shape.rank is None:
-        raise ValueError(explain("Rank of data must be known.", made_at=values.op.source))
+        raise value_error("Rank of data must be known.", made_at=values.op.source)
     if values.shape.rank == 0:
-        raise ValueError(explain("Data must have rank>0", received=values))
+        raise value_error("Data must have rank>0", received=values)
     return apply("StringNGrams", [values], attrs, name).outputs[0]
 
 
@@ -184,12 +184,10 @@ def _infer_join(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec
         return [Spec(string, UNKNOWN)]
     size = len(ids.shape.dims)
     if not TensorShape(values.shape.dims[:size]).is_compatible_with(ids.shape):
-        raise ValueError(
-            explain(
-                "segment_ids' shape must be a prefix of that of inputs",
-                received=f"{ids} for {values}",
-                made_at=ids.op.source,
-            )
+        raise value_error(
+            "segment_ids' shape must be a prefix of that of inputs",
+            received=f"{ids} for {values}",
+            made_at=ids.op.source,
         )
     known = constant_value(count)
     return [

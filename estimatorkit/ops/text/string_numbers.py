@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import DType, as_dtype, float32, float64, int32, int64, string
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, explain, type_error, value_error
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.text import farmhash
@@ -79,12 +79,10 @@ def string_to_number(
     """
     wanted = as_dtype(out_type)
     if wanted not in (float32, float64, int32, int64):
-        raise TypeError(
-            explain(
-                f"Value passed to parameter 'out_type' has DataType {wanted.name} not in list of "
-                "allowed values: float32, float64, int32, int64",
-                received=wanted.name,
-            )
+        raise type_error(
+            f"Value passed to parameter 'out_type' has DataType {wanted.name} not in list of "
+            "allowed values: float32, float64, int32, int64",
+            received=wanted.name,
         )
     value = input if string_tensor is None else string_tensor
     return make_string_op("StringToNumber", value, {"out_type": wanted}, name, "string_tensor")
@@ -195,12 +193,10 @@ _bucket_row("StringToHashBucket", farmhash.legacy_hash64, {"num_buckets": 1000},
 
 def _num_buckets(value: Any) -> int:
     if value is None or int(value) < 1:
-        raise ValueError(
-            explain(
-                f"Attr 'num_buckets' passed {value} less than minimum 1",
-                expected="1 or more",
-                received=value,
-            )
+        raise value_error(
+            f"Attr 'num_buckets' passed {value} less than minimum 1",
+            expected="1 or more",
+            received=value,
         )
     return int(value)
 

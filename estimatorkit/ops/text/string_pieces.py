@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import DType, string
-from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError, explain
+from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, apply, constant_value, fixed, output, register
 from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
@@ -193,26 +193,22 @@ def bytes_split(input: Any, name: str | None = None) -> Any:
 
 def _only_sparse(result_type: str) -> None:
     if result_type == "RaggedTensor":
-        raise ValueError(
-            explain(
-                "there is no RaggedTensor",
-                expected="result_type='SparseTensor'",
-                received="result_type='RaggedTensor'",
-                hint="sparse_tensor_to_dense(split(...), '') pads the pieces to one length",
-            )
+        raise value_error(
+            "there is no RaggedTensor",
+            expected="result_type='SparseTensor'",
+            received="result_type='RaggedTensor'",
+            hint="sparse_tensor_to_dense(split(...), '') pads the pieces to one length",
         )
     one_of("result_type", result_type, ("SparseTensor",))
 
 
 def pieces(values: Tensor, outputs: Sequence[Tensor]) -> Any:
     if values.shape.rank is None:
-        raise ValueError(
-            explain(
-                "the rank of strings that are taken apart must be known",
-                received=values,
-                made_at=values.op.source,
-                hint="use set_shape on it",
-            )
+        raise value_error(
+            "the rank of strings that are taken apart must be known",
+            received=values,
+            made_at=values.op.source,
+            hint="use set_shape on it",
         )
     return SparseTensor(*outputs) if values.shape.rank else outputs[1]
 
@@ -239,12 +235,10 @@ def _infer_join(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec
             try:
                 shape = shape.merge_with(tensor.shape)
             except ValueError as error:
-                raise ValueError(
-                    explain(
-                        "string_join: the shapes must be equal (scalars fit all)",
-                        received=", ".join(f"{each.name} {each.shape}" for each in inputs),
-                        made_at=tensor.op.source,
-                    )
+                raise value_error(
+                    "string_join: the shapes must be equal (scalars fit all)",
+                    received=", ".join(f"{each.name} {each.shape}" for each in inputs),
+                    made_at=tensor.op.source,
                 ) from error
     return [Spec(string, shape)]
 
@@ -331,12 +325,10 @@ def _infer_reduce_join(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> li
     wanted = np.reshape(axis, -1).tolist()
     wrong = [each for each in wanted if not -len(dims) <= each < len(dims)]
     if wrong:
-        raise ValueError(
-            explain(
-                f"Invalid reduction dimension {wrong[0]} for input with {len(dims)} dimension(s)",
-                received=inputs[0],
-                made_at=inputs[0].op.source,
-            )
+        raise value_error(
+            f"Invalid reduction dimension {wrong[0]} for input with {len(dims)} dimension(s)",
+            received=inputs[0],
+            made_at=inputs[0].op.source,
         )
     axes = {each % len(dims) for each in wanted}
     kept = [1 if at in axes else dim for at, dim in enumerate(dims)]
@@ -391,12 +383,10 @@ def reduce_join(
         if axis is None:
             rank = values.shape.rank
             if rank is None:
-                raise ValueError(
-                    explain(
-                        "reduce_join: the rank must be known where no axis is given",
-                        received=values,
-                        made_at=values.op.source,
-                    )
+                raise value_error(
+                    "reduce_join: the rank must be known where no axis is given",
+                    received=values,
+                    made_at=values.op.source,
                 )
             axis = np.arange(rank - 1, -1, -1, dtype=np.int32)
         axes = convert_to_tensor(axis, name="reduction_indices")
@@ -449,12 +439,10 @@ def string_format(
     given = nest.flatten(inputs) if is_list else [inputs]
     count = template.count(placeholder)
     if count != len(given):
-        raise ValueError(
-            explain(
-                f"The template expects {count} tensors, but the inputs only has {len(given)}",
-                expected=f"a tensor for each {placeholder!r}",
-                received=repr(template),
-            )
+        raise value_error(
+            f"The template expects {count} tensors, but the inputs only has {len(given)}",
+            expected=f"a tensor for each {placeholder!r}",
+            received=repr(template),
         )
     tensors = [convert_to_tensor(value, name="inputs") for value in given]
     attrs = {"template": template, "placeholder": placeholder, "summarize": int(summarize)}

@@ -23,7 +23,7 @@ from estimatorkit.core.dtypes import (
     int32,
     string,
 )
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.registry import Case, Infer, Spec, broadcast, register, same_as_input
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.text.regular_expressions import compiled, decode, encode, replacer
@@ -96,12 +96,10 @@ def one_of(what: str, value: str, allowed: Sequence[str]) -> str:
         ValueError: it is not.
     """
     if value not in allowed:
-        raise ValueError(
-            explain(
-                f"Value for attr {what!r} of {value!r} is not in the list of allowed values",
-                expected=", ".join(map(repr, allowed)),
-                received=repr(value),
-            )
+        raise value_error(
+            f"Value for attr {what!r} of {value!r} is not in the list of allowed values",
+            expected=", ".join(map(repr, allowed)),
+            received=repr(value),
         )
     return value
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import as_array, constant, make
 from estimatorkit.core.dtypes import DType, as_dtype, float32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.registry import Case, register, same_as_input
 from estimatorkit.core.shapes import as_shape
 from estimatorkit.core.tensor import Tensor
@@ -270,11 +270,9 @@ class Orthogonal(Initializer):
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         dims = [int(dim or 0) for dim in as_shape(shape).as_list()]
         if len(dims) < 2:
-            raise ValueError(
-                explain(
-                    "The tensor to initialize must be at least two-dimensional",
-                    received=f"shape {dims}",
-                )
+            raise value_error(
+                "The tensor to initialize must be at least two-dimensional",
+                received=f"shape {dims}",
             )
         rows, columns = math.prod(dims[:-1]), dims[-1]
         flat = [max(rows, columns), min(rows, columns)]
@@ -320,9 +318,7 @@ class Identity(Initializer):
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         dims = [int(dim or 0) for dim in as_shape(shape).as_list()]
         if len(dims) != 2:
-            raise ValueError(
-                explain("Identity: the variable must be a matrix", received=f"shape {dims}")
-            )
+            raise value_error("Identity: the variable must be a matrix", received=f"shape {dims}")
         row, column = (0, 0) if partition_info is None else partition_info.var_offset
         values = np.eye(dims[0], dims[1], row - column) * self.gain
         return constant(values.astype(as_dtype(dtype or self.dtype).numpy_dtype))

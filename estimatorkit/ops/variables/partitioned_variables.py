@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.dtypes import DType, string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Operators, Tensor
@@ -56,12 +56,10 @@ class PartitionInfo:
         cut = [axis for axis, (size, whole, _) in enumerate(places) if size != whole]
         beyond = any(start + size > whole for size, whole, start in places)
         if len(shape) != len(self.full_shape) or beyond or len(cut) > 1:
-            raise ValueError(
-                explain(
-                    "the shape is not that of a slice along one axis",
-                    expected=f"a part of {self.full_shape} that begins at {self.var_offset}",
-                    received=list(shape),
-                )
+            raise value_error(
+                "the shape is not that of a slice along one axis",
+                expected=f"a part of {self.full_shape} that begins at {self.var_offset}",
+                received=list(shape),
             )
         return cut[0] if cut else 0
 
@@ -236,12 +234,10 @@ def partition_axis(name: str, partitions: Sequence[int]) -> int:
     """
     cut = [axis for axis, count in enumerate(partitions) if count > 1]
     if len(cut) > 1 or any(count < 1 for count in partitions):
-        raise ValueError(
-            explain(
-                f"partitions of {name}: only one axis may be cut",
-                expected="numbers of slices, all 1 but one",
-                received=list(partitions),
-            )
+        raise value_error(
+            f"partitions of {name}: only one axis may be cut",
+            expected="numbers of slices, all 1 but one",
+            received=list(partitions),
         )
     return cut[0] if cut else 0
 
@@ -255,12 +251,9 @@ def partitions_of(
         ValueError: the shape is not known or has no axes, or the partitioner's answer does not fit.
     """
     if not shape.is_fully_defined():
-        raise ValueError(
-            explain(
-                "Shape of a new partitioned variable must be fully defined, but instead was "
-                f"{shape}.",
-                hint=f"give {name} a shape",
-            )
+        raise value_error(
+            f"Shape of a new partitioned variable must be fully defined, but instead was {shape}.",
+            hint=f"give {name} a shape",
         )
     if shape.rank == 0:
         raise ValueError(f"A partitioned Variable must have rank at least 1, shape: {shape}")
@@ -297,11 +290,9 @@ def slices_of(
     axis = partition_axis(name, partitions)
     count = partitions[axis]
     if count > dims[axis]:
-        raise ValueError(
-            explain(
-                f"{name} cannot be cut into {count} slices along axis {axis}",
-                expected=f"at most {dims[axis]}",
-            )
+        raise value_error(
+            f"{name} cannot be cut into {count} slices along axis {axis}",
+            expected=f"at most {dims[axis]}",
         )
     found, start = [], 0
     for number in range(count):
@@ -340,14 +331,12 @@ def variable_axis_size_partitioner(
         ValueError: a number is not positive.
     """
     if max_shard_bytes < 1 or bytes_per_string_element < 1:
-        raise ValueError(
-            explain(
-                "Both max_shard_bytes and bytes_per_string_element must be positive",
-                received=f"{max_shard_bytes} and {bytes_per_string_element}",
-            )
+        raise value_error(
+            "Both max_shard_bytes and bytes_per_string_element must be positive",
+            received=f"{max_shard_bytes} and {bytes_per_string_element}",
         )
     if max_shards is not None and max_shards < 1:
-        raise ValueError(explain("max_shards must be positive", received=max_shards))
+        raise value_error("max_shards must be positive", received=max_shards)
 
     def partitioner(shape: Any, dtype: DType) -> list[int]:
         whole = _with_axis(as_shape(shape), axis)

@@ -9,7 +9,7 @@ import numpy as np
 from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import make
 from estimatorkit.core.dtypes import as_dtype, string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error
 from estimatorkit.core.registry import Role, Spec, apply, register
 from estimatorkit.core.shapes import SCALAR, UNKNOWN
 from estimatorkit.core.tensor import Operation, Tensor
@@ -70,7 +70,7 @@ def get_session_handle(data: Any, name: str | None = None) -> Tensor:
         TypeError: `data` is no tensor.
     """
     if not isinstance(data, Tensor):
-        raise TypeError(explain("`data` must be of type Tensor.", received=repr(data)[:200]))
+        raise type_error("`data` must be of type Tensor.", received=repr(data)[:200])
     return make("GetSessionHandle", {"value": data}, {"label": data.op.name}, name)
 
 

@@ -19,7 +19,7 @@ from estimatorkit.core.dtypes import bool_, resource, string
 from estimatorkit.core.errors import (
     FailedPreconditionError,
     OutOfRangeError,
-    explain,
+    value_error,
 )
 from estimatorkit.core.registry import (
     Case,
@@ -204,12 +204,10 @@ def _infer_slice_assigned(inputs: Any, attrs: Any) -> list[Spec]:
     (part,) = infer_strided_slice([like, *inputs[2:]], attrs)
 
     def refusal(_: int, __: int) -> Exception:
-        return ValueError(
-            explain(
-                f"Cannot broadcast input shape {value.shape} into final shape {part.shape}: a "
-                f"slice of {handle.op.name} is assigned",
-                made_at=handle.op.source,
-            )
+        return value_error(
+            f"Cannot broadcast input shape {value.shape} into final shape {part.shape}: a "
+            f"slice of {handle.op.name} is assigned",
+            made_at=handle.op.source,
         )
 
     if value.shape.rank is not None and part.shape.rank is not None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, float32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.variable_options import validated
@@ -231,15 +231,13 @@ def variable_scope(
     if name_or_scope is None and default_name is None:
         raise TypeError("If default_name is None then name_or_scope is required")
     if name_or_scope is not None and not isinstance(name_or_scope, (str, VariableScope)):
-        raise TypeError(
-            explain(
-                "VariableScope: name_or_scope must be a string or VariableScope.",
-                received=repr(name_or_scope),
-            )
+        raise type_error(
+            "VariableScope: name_or_scope must be a string or VariableScope.",
+            received=repr(name_or_scope),
         )
     if reuse not in (None, False, True, AUTO_REUSE):
-        raise ValueError(
-            explain("The reuse parameter must be True or False or None.", received=repr(reuse))
+        raise value_error(
+            "The reuse parameter must be True or False or None.", received=repr(reuse)
         )
     if not isinstance(auxiliary_name_scope, bool):
         raise TypeError(
@@ -479,12 +477,10 @@ def create_partitioned_variables(
         )
     with variable_scope(name, "PartitionedVariable", reuse=reuse) as scope:
         if scope.custom_getter is not None:
-            raise ValueError(
-                explain(
-                    "create_partitioned_variables does not work with a custom getter",
-                    received=repr(scope.custom_getter),
-                    hint="get_variable with a partitioner",
-                )
+            raise value_error(
+                "create_partitioned_variables does not work with a custom getter",
+                received=repr(scope.custom_getter),
+                hint="get_variable with a partitioner",
             )
         whole: Any = _store().get(
             scope.name,

@@ -14,7 +14,7 @@ from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype, float32, string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.shapes import TensorShape, as_shape
@@ -91,13 +91,11 @@ class VariableStore:
         if (partitioner is not None and not known) or (partitioner is None and shared):
             return self._in_parts(name, shape, wanted, initializer, reuse, partitioner, rest)
         if f"{name}/part_0" in self.variables:
-            raise ValueError(
-                explain(
-                    "No partitioner was provided, but a partitioned version of the variable was "
-                    f"found: {name}/part_0. Perhaps a variable of the same name was already "
-                    "created with partitioning?",
-                    made_at=self.variables[f"{name}/part_0"].op.source,
-                )
+            raise value_error(
+                "No partitioner was provided, but a partitioned version of the variable was "
+                f"found: {name}/part_0. Perhaps a variable of the same name was already "
+                "created with partitioning?",
+                made_at=self.variables[f"{name}/part_0"].op.source,
             )
         return self._single(name, shape, wanted, initializer, reuse, rest)
 
@@ -120,11 +118,9 @@ class VariableStore:
             _check_shared(found, name, "share variable", reuse, shape, dtype)
             return found
         if reuse is True:
-            raise ValueError(
-                explain(
-                    f"Variable {name} does not exist, or was not created with tf.get_variable()",
-                    hint="did you mean to set reuse=AUTO_REUSE in variable_scope?",
-                )
+            raise value_error(
+                f"Variable {name} does not exist, or was not created with tf.get_variable()",
+                hint="did you mean to set reuse=AUTO_REUSE in variable_scope?",
             )
         value, value_dtype = initializer, None
         if not of_value:
@@ -151,13 +147,11 @@ class VariableStore:
     ) -> PartitionedVariable:
         """A variable in parts; one that is shared may come without a partitioner."""
         if name in self.variables:
-            raise ValueError(
-                explain(
-                    "A partitioner was provided, but an unpartitioned version of the variable was "
-                    f"found: {name}.  Perhaps a variable of the same name was already created "
-                    "without partitioning?",
-                    made_at=self.variables[name].op.source,
-                )
+            raise value_error(
+                "A partitioner was provided, but an unpartitioned version of the variable was "
+                f"found: {name}.  Perhaps a variable of the same name was already created "
+                "without partitioning?",
+                made_at=self.variables[name].op.source,
             )
         whole = as_shape(shape)
         if isinstance(initializer, Tensor):
@@ -167,21 +161,17 @@ class VariableStore:
         if found is not None:
             _check_shared(found, name, "reuse partitioned variable", reuse, shape, dtype)
             if cut is not None and cut != found.partitions:
-                raise ValueError(
-                    explain(
-                        f"Trying to reuse partitioned variable {name}, but specified partitions "
-                        f"{cut} and found partitions {found.partitions}.",
-                        made_at=next(iter(found)).op.source,
-                    )
+                raise value_error(
+                    f"Trying to reuse partitioned variable {name}, but specified partitions "
+                    f"{cut} and found partitions {found.partitions}.",
+                    made_at=next(iter(found)).op.source,
                 )
             return found
         if reuse is True or cut is None:
-            raise ValueError(
-                explain(
-                    f"PartitionedVariable {name} does not exist, or was not created with "
-                    "tf.get_variable()",
-                    hint="did you mean to set reuse=False or reuse=AUTO_REUSE in variable_scope?",
-                )
+            raise value_error(
+                f"PartitionedVariable {name} does not exist, or was not created with "
+                "tf.get_variable()",
+                hint="did you mean to set reuse=False or reuse=AUTO_REUSE in variable_scope?",
             )
         parts = []
         for number, (info, part_shape) in enumerate(slices_of(name, whole, cut)):
@@ -221,13 +211,11 @@ def _value_maker(
         if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
     ]
     if required:
-        raise ValueError(
-            explain(
-                "The initializer passed is not valid. It should be a callable with no arguments "
-                "and the shape should not be provided or an instance of "
-                "`tf.keras.initializers.*' and `shape` should be fully defined.",
-                received=f"{initializer!r} and shape {as_shape(shape)}",
-            )
+        raise value_error(
+            "The initializer passed is not valid. It should be a callable with no arguments "
+            "and the shape should not be provided or an instance of "
+            "`tf.keras.initializers.*' and `shape` should be fully defined.",
+            received=f"{initializer!r} and shape {as_shape(shape)}",
         )
     return function
 
@@ -267,22 +255,17 @@ def _check_shared(
     source = next(_parts(found)).op.source
     if reuse is False:
         kind = "Variable" if isinstance(found, Variable) else "Partitioned variable with name"
-        raise ValueError(
-            explain(
-                f"{kind} {name} already exists{', disallowed' * isinstance(found, Variable)}",
-                made_at=source,
-                hint="did you mean to set reuse=True or reuse=AUTO_REUSE in variable_scope?",
-            )
+        raise value_error(
+            f"{kind} {name} already exists{', disallowed' * isinstance(found, Variable)}",
+            made_at=source,
+            hint="did you mean to set reuse=True or reuse=AUTO_REUSE in variable_scope?",
         )
     for kind, asked, there, fits in (
         ("shape", as_shape(shape), found.shape, found.shape.is_compatible_with(shape)),
         ("dtype", dtype.name, found.dtype.name, dtype is found.dtype),
     ):
         if not fits:
-            raise ValueError(
-                explain(
-                    f"Trying to {what} {name}, but specified {kind} {asked} and found {kind} "
-                    f"{there}.",
-                    made_at=source,
-                )
+            raise value_error(
+                f"Trying to {what} {name}, but specified {kind} {asked} and found {kind} {there}.",
+                made_at=source,
             )

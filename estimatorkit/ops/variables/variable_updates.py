@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import int32, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Tensor
 
@@ -34,13 +34,11 @@ def scatter(kind: str, variable: Variable, indices: Any, updates: Any, name: str
             else:
                 expected = chosen.concatenate(whole[1:])
             if expected is not None and not values.shape.is_compatible_with(expected):
-                raise ValueError(
-                    explain(
-                        f"the updates of {variable.name} do not fit their indices",
-                        expected=f"shape {expected}: a slice for each index, or a scalar",
-                        received=f"shape {values.shape}, indices of shape {chosen}",
-                        made_at=variable.op.source,
-                    )
+                raise value_error(
+                    f"the updates of {variable.name} do not fit their indices",
+                    expected=f"shape {expected}: a slice for each index, or a scalar",
+                    received=f"shape {values.shape}, indices of shape {chosen}",
+                    made_at=variable.op.source,
                 )
         inputs = {"ref": variable.handle, "indices": at, "updates": values}
         return make(f"ResourceScatter{kind}", inputs, name=scope)
@@ -89,7 +87,7 @@ def batch_scatter_update(
 
     at = as_index_tensor(indices, "indices")
     if at.shape.rank is None:
-        raise ValueError(explain("batch_scatter_update: the rank of indices must be known"))
+        raise value_error("batch_scatter_update: the rank of indices must be known")
     places = []
     for axis in range(at.shape.rank - 1):
         row = elementwise.cast(filling.range_(array.shape(at)[axis]), at.dtype)
@@ -137,13 +135,11 @@ def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Tensor:
         TypeError: the variable is neither int32 nor int64.
     """
     if ref.dtype not in (int32, int64):
-        raise TypeError(
-            explain(
-                f"count_up_to: value passed to parameter 'ref' has DataType {ref.dtype.name} not "
-                "in list of allowed values",
-                expected="int32, int64",
-                made_at=ref.op.source,
-            )
+        raise type_error(
+            f"count_up_to: value passed to parameter 'ref' has DataType {ref.dtype.name} not "
+            "in list of allowed values",
+            expected="int32, int64",
+            made_at=ref.op.source,
         )
     in_body = get_default_graph().outermost is not get_default_graph()
     attrs = {"variable": ref.op.name, "limit": int(limit), "in_body": in_body}

@@ -12,7 +12,7 @@ from typing import Any
 
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.tensor import Tensor
@@ -41,12 +41,10 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
     with get_default_graph().name_scope(name or "global_norm"):
         halves = [nn.l2_loss(value) for value in values if value is not None]
         if not halves:
-            raise ValueError(
-                explain(
-                    "global_norm: there is nothing to take the norm of",
-                    expected="at least one tensor or IndexedSlices",
-                    received=repr(t_list)[:200],
-                )
+            raise value_error(
+                "global_norm: there is nothing to take the norm of",
+                expected="at least one tensor or IndexedSlices",
+                received=repr(t_list)[:200],
             )
         return elementwise.sqrt(elementwise.add_n(halves) * 2.0, name="global_norm")
 

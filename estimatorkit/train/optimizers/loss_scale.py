@@ -16,7 +16,7 @@ import numpy as np
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import float32, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.tensor import Operation, Tensor
@@ -178,12 +178,10 @@ def as_loss_scale(loss_scale: Any) -> LossScale:
         return DynamicLossScale()
     if isinstance(loss_scale, (int, float)):
         return FixedLossScale(loss_scale)
-    raise ValueError(
-        explain(
-            "Could not interpret loss scale",
-            expected="'dynamic', a number, or a LossScale",
-            received=repr(loss_scale),
-        )
+    raise value_error(
+        "Could not interpret loss scale",
+        expected="'dynamic', a number, or a LossScale",
+        received=repr(loss_scale),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from estimatorkit.core.builtin_ops import group
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import bfloat16, float16, float32, float64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Operation, Tensor
@@ -78,12 +78,10 @@ class ExponentialMovingAverage:
         debiased = set()
         for item in items:
             if item.dtype not in _DTYPES:
-                raise TypeError(
-                    explain(
-                        f"The variables must be half, float, or double: {item.name}",
-                        received=item.dtype.name,
-                        made_at=item.op.source,
-                    )
+                raise type_error(
+                    f"The variables must be half, float, or double: {item.name}",
+                    received=item.dtype.name,
+                    made_at=item.op.source,
                 )
             if item not in self._averages:
                 self._averages[item] = self._make(item)

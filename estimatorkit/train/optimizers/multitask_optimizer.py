@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from estimatorkit.core.conversion import constant
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.tensor import Operation, Tensor
@@ -69,13 +69,11 @@ class MultitaskOptimizerWrapper(WrappingOptimizer):
         finally:
             del vars(self._optimizer)["_update"]
         if not updated:
-            raise TypeError(
-                explain(
-                    "MultitaskOptimizerWrapper takes an optimizer that updates its variables one "
-                    "by one",
-                    received=repr(self._optimizer)[:200],
-                    hint="wrap the optimizer inside of it",
-                )
+            raise type_error(
+                "MultitaskOptimizerWrapper takes an optimizer that updates its variables one "
+                "by one",
+                received=repr(self._optimizer)[:200],
+                hint="wrap the optimizer inside of it",
             )
         return done
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import jax
 
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.variables import Variable
 from estimatorkit.ops.control.jax_functions import jax_function
@@ -49,12 +49,10 @@ class OptaxOptimizer(Optimizer):
 
     def __init__(self, tx: GradientTransformation, name: str = "Optax") -> None:
         if not callable(getattr(tx, "init", None)) or not callable(getattr(tx, "update", None)):
-            raise TypeError(
-                explain(
-                    "OptaxOptimizer takes a gradient transformation",
-                    expected="an object with init and update, such as optax.adam(0.001)",
-                    received=repr(tx)[:200],
-                )
+            raise type_error(
+                "OptaxOptimizer takes a gradient transformation",
+                expected="an object with init and update, such as optax.adam(0.001)",
+                received=repr(tx)[:200],
             )
         super().__init__(use_locking=False, name=name)
         self._tx = tx

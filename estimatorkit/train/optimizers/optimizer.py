@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from estimatorkit.core import builtin_ops, nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, bfloat16, float16, float32, float64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import explain, type_error, value_error
 from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
@@ -109,14 +109,12 @@ class Optimizer:
             grad_loss=grad_loss,
         )
         if all(gradient is None for gradient, _ in pairs):
-            raise ValueError(
-                explain(
-                    "No gradients provided for any variable, check your graph for ops that do not "
-                    f"support gradients, between variables {_listed(pairs)} and loss {loss}",
-                    made_at=_source_of(loss),
-                    hint="a loss that was made before its variables, from NumPy values or through "
-                    "argmax, casts to integers, comparisons or py_func does not depend on them",
-                )
+            raise value_error(
+                "No gradients provided for any variable, check your graph for ops that do not "
+                f"support gradients, between variables {_listed(pairs)} and loss {loss}",
+                made_at=_source_of(loss),
+                hint="a loss that was made before its variables, from NumPy values or through "
+                "argmax, casts to integers, comparisons or py_func does not depend on them",
             )
         return self.apply_gradients(pairs, global_step=global_step, name=name)
 
@@ -148,12 +146,10 @@ class Optimizer:
             ValueError: there are no variables, or the loss or a variable is not floating.
         """
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
-            raise ValueError(
-                explain(
-                    "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, "
-                    "Optimizer.GATE_GRAPH",
-                    received=repr(gate_gradients),
-                )
+            raise value_error(
+                "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, "
+                "Optimizer.GATE_GRAPH",
+                received=repr(gate_gradients),
             )
         target = convert_to_tensor(loss() if callable(loss) else loss, name="loss")
         if self.divides_loss:
@@ -164,16 +160,14 @@ class Optimizer:
             self._assert_valid_dtypes([grad_loss])
         chosen = trainable_variables() if var_list is None else nest.flatten(var_list)
         if not chosen:
-            raise ValueError(
-                explain(
-                    "No variables to optimize",
-                    expected="at least one variable",
-                    received="no trainable variable in the default graph"
-                    if var_list is None
-                    else f"var_list={var_list!r}",
-                    hint="make the model's variables before the optimizer's operation, in the same "
-                    "graph, with trainable=True",
-                )
+            raise value_error(
+                "No variables to optimize",
+                expected="at least one variable",
+                received="no trainable variable in the default graph"
+                if var_list is None
+                else f"var_list={var_list!r}",
+                hint="make the model's variables before the optimizer's operation, in the same "
+                "graph, with trainable=True",
             )
         found = gradients(
             target,
@@ -221,12 +215,10 @@ class Optimizer:
         if not updated:
             raise ValueError(f"No gradients provided for any variable: {_listed(pairs)}.")
         if global_step is not None and not isinstance(global_step, Variable):
-            raise TypeError(
-                explain(
-                    "global_step must be a variable",
-                    expected="a Variable, such as get_or_create_global_step() gives",
-                    received=repr(global_step)[:200],
-                )
+            raise type_error(
+                "global_step must be a variable",
+                expected="a Variable, such as get_or_create_global_step() gives",
+                received=repr(global_step)[:200],
             )
         graph = get_default_graph()
         with graph.init_scope():
@@ -380,12 +372,10 @@ class Optimizer:
         for value in values:
             if value.dtype not in valid:
                 names = ", ".join(map(repr, valid))
-                raise ValueError(
-                    explain(
-                        f"Invalid type {value.dtype!r} for {value.name}, expected: [{names}]",
-                        made_at=_source_of(value),
-                        hint="cast the model's numbers to float32",
-                    )
+                raise value_error(
+                    f"Invalid type {value.dtype!r} for {value.name}, expected: [{names}]",
+                    made_at=_source_of(value),
+                    hint="cast the model's numbers to float32",
                 )
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
@@ -456,12 +446,10 @@ def part_of_mean(loss: Tensor, optimizer: Optimizer) -> Tensor:
 def checked_pair(pair: Any) -> GradientAndVariable:
     """A pair, its gradient a tensor, an `IndexedSlices` or None, that fits the variable."""
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        raise TypeError(
-            explain(
-                "apply_gradients takes pairs",
-                expected="(gradient, variable), as compute_gradients gives them",
-                received=repr(pair)[:200],
-            )
+        raise type_error(
+            "apply_gradients takes pairs",
+            expected="(gradient, variable), as compute_gradients gives them",
+            received=repr(pair)[:200],
         )
     gradient, variable = pair
     if isinstance(variable, Tensor):
@@ -473,13 +461,11 @@ def checked_pair(pair: Any) -> GradientAndVariable:
             )
         )
     if not isinstance(variable, Variable):
-        raise TypeError(
-            explain(
-                "apply_gradients cannot update this",
-                expected="(gradient, variable)",
-                received=repr(pair)[:200],
-                hint="the variable is the second of the pair",
-            )
+        raise type_error(
+            "apply_gradients cannot update this",
+            expected="(gradient, variable)",
+            received=repr(pair)[:200],
+            hint="the variable is the second of the pair",
         )
     if gradient is None:
         return None, variable
@@ -489,13 +475,11 @@ def checked_pair(pair: Any) -> GradientAndVariable:
         gradient = convert_to_tensor(gradient, dtype_hint=variable.dtype, name="gradient")
         expected, shape = variable.shape, gradient.shape
     if not shape.is_compatible_with(expected) or gradient.dtype is not variable.dtype:
-        raise ValueError(
-            explain(
-                f"the gradient does not fit variable {variable.op.name}",
-                expected=f"{variable.dtype.name} of shape {expected}",
-                received=f"{gradient.dtype.name} of shape {shape}, {gradient.name}",
-                made_at=variable.op.source,
-            )
+        raise value_error(
+            f"the gradient does not fit variable {variable.op.name}",
+            expected=f"{variable.dtype.name} of shape {expected}",
+            received=f"{gradient.dtype.name} of shape {shape}, {gradient.name}",
+            made_at=variable.op.source,
         )
     return gradient, variable
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.ops.math.elementwise import cast
@@ -235,13 +235,11 @@ class RMSPropOptimizer(RuleOptimizer):
         elif _is_zero(momentum):
             rule = keras_rules.CENTERED_RMS_PROP if centered else keras_rules.RMS_PROP
         else:
-            raise ValueError(
-                explain(
-                    "RMSProp has no momentum with epsilon_in_root=False",
-                    expected="momentum=0.0",
-                    received=f"momentum={momentum!r}",
-                    hint="with momentum, Keras too has epsilon under the root",
-                )
+            raise value_error(
+                "RMSProp has no momentum with epsilon_in_root=False",
+                expected="momentum=0.0",
+                received=f"momentum={momentum!r}",
+                hint="with momentum, Keras too has epsilon under the root",
             )
         # TensorFlow numbers a variable's slots in this order: rms, mg, momentum.
         super().__init__(rule, use_locking, name, hyperparameters, {"rms": initial_mean_square})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.train.optimizers.optimizer import Optimizer
 from estimatorkit.train.optimizers.optimizers import (
     AdagradOptimizer,
@@ -66,11 +66,9 @@ def get_optimizer_by_name(
     if isinstance(optimizer, str):
         names = tuple(sorted(_VERSION_2))
         if optimizer not in _VERSION_2:
-            raise ValueError(
-                explain(
-                    f"Unsupported optimizer name: {optimizer}. Supported names are: {names}",
-                    hint=_suggestion(optimizer),
-                )
+            raise value_error(
+                f"Unsupported optimizer name: {optimizer}. Supported names are: {names}",
+                hint=_suggestion(optimizer),
             )
         if version == 1:
             if learning_rate is None:
@@ -80,12 +78,10 @@ def get_optimizer_by_name(
         return make(usual if learning_rate is None else learning_rate)
     found = optimizer() if callable(optimizer) else optimizer
     if not isinstance(found, Optimizer):
-        raise ValueError(
-            explain(
-                f"The given object is not an Optimizer instance. Given: {found!r}",
-                expected=f"an Optimizer, a function that makes one, or one of {sorted(_VERSION_2)}",
-                received=type(found).__name__,
-            )
+        raise value_error(
+            f"The given object is not an Optimizer instance. Given: {found!r}",
+            expected=f"an Optimizer, a function that makes one, or one of {sorted(_VERSION_2)}",
+            received=type(found).__name__,
         )
     return found
 

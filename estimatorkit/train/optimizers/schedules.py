@@ -14,7 +14,7 @@ from typing import Any
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int32, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import indexing, joining
@@ -143,13 +143,11 @@ def piecewise_constant(
                     f"({chosen[0].dtype} vs {each.dtype})."
                 )
         if len(limits) != len(chosen) - 1:
-            raise ValueError(
-                explain(
-                    "The length of boundaries should be 1 less than the length of values",
-                    expected=f"{len(limits) + 1} values for {len(limits)} boundaries",
-                    received=f"boundaries={list(boundaries)} of length {len(limits)}, and "
-                    f"values={list(values)} of length {len(chosen)}",
-                )
+            raise value_error(
+                "The length of boundaries should be 1 less than the length of values",
+                expected=f"{len(limits) + 1} values for {len(limits)} boundaries",
+                received=f"boundaries={list(boundaries)} of length {len(limits)}, and "
+                f"values={list(values)} of length {len(chosen)}",
             )
         if not limits:
             return builtin_ops.identity(chosen[0])
@@ -359,13 +357,11 @@ def noisy_linear_cosine_decay(
 
 def _check_step(global_step: Any, function: str) -> None:
     if global_step is None:
-        raise ValueError(
-            explain(
-                f"None values not supported: {function} needs a global_step",
-                expected="the variable that counts the steps",
-                received="None",
-                hint="global_step=tf.train.get_or_create_global_step()",
-            )
+        raise value_error(
+            f"None values not supported: {function} needs a global_step",
+            expected="the variable that counts the steps",
+            received="None",
+            hint="global_step=tf.train.get_or_create_global_step()",
         )
 
 
@@ -389,10 +385,8 @@ def _boundary(boundary: Any, position: Tensor) -> Tensor:
     if limit.dtype == int32 and position.dtype == int64:
         return elementwise.cast(limit, int64)
     if limit.dtype != position.dtype:
-        raise ValueError(
-            explain(
-                f"Boundaries ({limit.dtype}) must have the same dtype as x ({position.dtype})",
-                hint="give whole numbers as boundaries of a global step: 1000, not 1e3",
-            )
+        raise value_error(
+            f"Boundaries ({limit.dtype}) must have the same dtype as x ({position.dtype})",
+            hint="give whole numbers as boundaries of a global step: 1000, not 1e3",
         )
     return limit

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from estimatorkit.core.builtin_ops import group, no_op
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.indexed_slices import IndexedSlices
@@ -284,7 +284,7 @@ class SyncReplicasOptimizer(Optimizer):
 
     def _synchronized(self, problem: str) -> _Synchronization:
         if self._made is None:
-            raise ValueError(explain(problem, hint="minimize() does it"))
+            raise value_error(problem, hint="minimize() does it")
         return self._made
 
     # -- of the inner optimizer

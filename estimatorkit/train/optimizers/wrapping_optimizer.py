@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error
 from estimatorkit.core.tensor import Operation
 from estimatorkit.core.variables import Variable
 from estimatorkit.train.optimizers.optimizer import GradientAndVariable, Optimizer
@@ -26,9 +26,7 @@ class WrappingOptimizer(Optimizer):
 
     def __init__(self, opt: Optimizer, name: str | None = None) -> None:
         if not isinstance(opt, Optimizer):
-            raise TypeError(
-                explain('"opt" must be an instance of Optimizer', received=repr(opt)[:200])
-            )
+            raise type_error('"opt" must be an instance of Optimizer', received=repr(opt)[:200])
         super().__init__(use_locking=False, name=name or opt.get_name())
         self._optimizer = opt
 

@@ -13,7 +13,12 @@ from typing import Any
 from estimatorkit.core.builtin_ops import group
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import bool_, int32
-from estimatorkit.core.errors import CancelledError, OutOfRangeError, explain
+from estimatorkit.core.errors import (
+    CancelledError,
+    OutOfRangeError,
+    type_error,
+    value_error,
+)
 from estimatorkit.core.graph import name_scope
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
@@ -293,12 +298,10 @@ class Pipeline:
         for source in self._sources:
             dtypes = [tensor.dtype for tensor in source]
             if dtypes != self._dtypes:
-                raise TypeError(
-                    explain(
-                        "Expected types to be consistent",
-                        expected=", ".join(dtype.name for dtype in self._dtypes),
-                        received=", ".join(dtype.name for dtype in dtypes),
-                    )
+                raise type_error(
+                    "Expected types to be consistent",
+                    expected=", ".join(dtype.name for dtype in self._dtypes),
+                    received=", ".join(dtype.name for dtype in dtypes),
                 )
         self._shapes = self._known_shapes() if shapes is None else shapes
 
@@ -320,14 +323,12 @@ class Pipeline:
         for tensors in zip(*self._sources, strict=True):
             for tensor in tensors:
                 if tensor.shape.rank is None or (self._many and tensor.shape.rank == 0):
-                    raise ValueError(
-                        explain(
-                            f"Cannot infer Tensor's rank: {tensor}",
-                            expected="tensors of known rank"
-                            + (", at least 1 with enqueue_many" if self._many else ""),
-                            made_at=tensor.op.source,
-                            hint="give shapes=, or use set_shape",
-                        )
+                    raise value_error(
+                        f"Cannot infer Tensor's rank: {tensor}",
+                        expected="tensors of known rank"
+                        + (", at least 1 with enqueue_many" if self._many else ""),
+                        made_at=tensor.op.source,
+                        hint="give shapes=, or use set_shape",
                     )
             rows = [tensor.shape[1:] if self._many else tensor.shape for tensor in tensors]
             dims = [

@@ -16,7 +16,7 @@ import numpy as np
 from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import control_dependencies, name_scope
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.registry import Case, Role, Spec, output, register, role_of
@@ -111,13 +111,11 @@ def input_producer(
         rows = convert_to_tensor(input_tensor, name="input_tensor")
         row_shape = rows.shape[1:].merge_with(as_shape(element_shape))
         if not row_shape.is_fully_defined():
-            raise ValueError(
-                explain(
-                    "Either `input_tensor` must have a fully defined shape or `element_shape` must "
-                    "be specified",
-                    received=rows,
-                    made_at=rows.op.source,
-                )
+            raise value_error(
+                "Either `input_tensor` must have a fully defined shape or `element_shape` must "
+                "be specified",
+                received=rows,
+                made_at=rows.op.source,
             )
         if shuffle:  # by index, so that strings can be shuffled too
             rows = gather(rows, random_shuffle(range_(shape(rows)[0]), seed=seed))

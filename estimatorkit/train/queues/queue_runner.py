@@ -19,7 +19,7 @@ from estimatorkit.core.errors import (
     OpError,
     OutOfRangeError,
     exception_type_from_error_code,
-    explain,
+    type_error,
 )
 from estimatorkit.core.graph import add_to_collection, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
@@ -74,12 +74,10 @@ class QueueRunner:
         if ended is not None and not (
             isinstance(ended, tuple) and ended and all(issubclass(each, OpError) for each in ended)
         ):
-            raise TypeError(
-                explain(
-                    "queue_closed_exception_types, when provided, must be a tuple of errors",
-                    expected="a tuple of subclasses of OpError",
-                    received=repr(ended),
-                )
+            raise type_error(
+                "queue_closed_exception_types, when provided, must be a tuple of errors",
+                expected="a tuple of subclasses of OpError",
+                received=repr(ended),
             )
         self._queue = queue
         self._enqueue_ops = list(enqueue_ops)

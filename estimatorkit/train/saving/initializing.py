@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.conversion import make
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.log import logger
 from estimatorkit.core.variables import Variable
@@ -56,13 +56,11 @@ def init_from_checkpoint(
             continue
         if not old.endswith("/") or not (target == "/" or target.endswith("/")):
             hint = did_you_mean(target, known)
-            raise ValueError(
-                explain(
-                    f"Assignment map with scope only name {target.rpartition('/')[0]} should map "
-                    f"to scope only {old}. Should be 'scope/': 'other_scope/'",
-                    received=f"{old!r}: {target!r}, and there is no variable {target!r}",
-                    hint=hint,
-                )
+            raise value_error(
+                f"Assignment map with scope only name {target.rpartition('/')[0]} should map "
+                f"to scope only {old}. Should be 'scope/': 'other_scope/'",
+                received=f"{old!r}: {target!r}, and there is no variable {target!r}",
+                hint=hint,
             )
         scope = "" if target == "/" else target
         prefix = "" if old == "/" else old
@@ -86,12 +84,10 @@ class _Source:
         """
         entry = self._contents.get(name)
         if entry is None:
-            raise ValueError(
-                explain(
-                    f"Tensor {name} is not found in {self._path} checkpoint",
-                    expected=f"one of its {len(self._contents)} tensors",
-                    hint=did_you_mean(name, self._contents),
-                )
+            raise value_error(
+                f"Tensor {name} is not found in {self._path} checkpoint",
+                expected=f"one of its {len(self._contents)} tensors",
+                hint=did_you_mean(name, self._contents),
             )
         if isinstance(target, Variable):
             if not target.shape.is_compatible_with(entry.shape):
@@ -127,12 +123,10 @@ class _Source:
         raise self._misfit(name, entry, names, " ".join(map(str, shapes)))
 
     def _misfit(self, name: str, entry: TensorEntry, variable: str, shape: str) -> ValueError:
-        return ValueError(
-            explain(
-                f"Shape of variable {variable} ({shape}) doesn't match with shape of tensor {name} "
-                f"({list(entry.shape)}) from checkpoint reader",
-                received=f"the checkpoint {self._path}",
-            )
+        return value_error(
+            f"Shape of variable {variable} ({shape}) doesn't match with shape of tensor {name} "
+            f"({list(entry.shape)}) from checkpoint reader",
+            received=f"the checkpoint {self._path}",
         )
 
     def initialize_changed(self, name: str, target: Parts, info: VocabInfo) -> None:
@@ -143,12 +137,10 @@ class _Source:
         """
         entry = self._contents.get(name)
         if entry is None:
-            raise ValueError(
-                explain(
-                    f"Tensor {name} is not found in {self._path} checkpoint",
-                    expected=f"one of its {len(self._contents)} tensors",
-                    hint=did_you_mean(name, self._contents),
-                )
+            raise value_error(
+                f"Tensor {name} is not found in {self._path} checkpoint",
+                expected=f"one of its {len(self._contents)} tensors",
+                hint=did_you_mean(name, self._contents),
             )
         for part in [target] if isinstance(target, Variable) else target:
             self._start(part, name, "", entry, info)
@@ -219,11 +211,9 @@ def warm_start(
     ):
         unused = sorted(set(given) - set(chosen))
         if unused:
-            raise ValueError(
-                explain(
-                    f"You provided the following variables in {what} that were not used: {unused}",
-                    expected=f"some of {sorted(chosen)}",
-                )
+            raise value_error(
+                f"You provided the following variables in {what} that were not used: {unused}",
+                expected=f"some of {sorted(chosen)}",
             )
     path = locate_checkpoint(ckpt_to_initialize_from)
     source = _Source(path, read_contents(path))

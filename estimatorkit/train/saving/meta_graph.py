@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import logger
@@ -134,11 +134,9 @@ def _keep_below(graph_def: Any, scope: str, may_be_unbound: bool) -> list[str]:
                 node.input[position] = f"{mark}{_UNBOUND}{name}"
                 continue
             if not name.startswith(scope):
-                raise ValueError(
-                    explain(
-                        f"node {node.name!r} below {scope!r} takes {each!r} from outside",
-                        hint="export the whole graph, or put the input below the scope",
-                    )
+                raise value_error(
+                    f"node {node.name!r} below {scope!r} takes {each!r} from outside",
+                    hint="export the whole graph, or put the input below the scope",
                 )
             node.input[position] = mark + _below(name, scope)
         node.name = _below(node.name, scope)
@@ -272,12 +270,10 @@ def _check_variables_are_new(graph: Graph, graph_def: Any, scope: str) -> None:
     kinds = ("VarHandleOp", "VariableV2", "Variable")
     for node in graph_def.node:
         if node.op in kinds and scope + node.name in taken:
-            raise ValueError(
-                explain(
-                    f"Node name '{scope + node.name}' already exists in the Graph",
-                    expected="names of variables that are not taken",
-                    hint="import under another scope: import_scope='imported'",
-                )
+            raise value_error(
+                f"Node name '{scope + node.name}' already exists in the Graph",
+                expected="names of variables that are not taken",
+                hint="import under another scope: import_scope='imported'",
             )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.default_session import get_default_session
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import explain, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.variables import Variable
 from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable
@@ -58,13 +58,11 @@ class Checkpoint:
         object.__setattr__(self, "_count", None)
         for name, value in sorted(kwargs.items()):
             if not is_followed(value):
-                raise ValueError(
-                    explain(
-                        f"`Checkpoint` was expecting {name} to be a trackable object",
-                        expected="a variable, an optimizer, a table, or an object, list or dict "
-                        "that holds them",
-                        received=repr(value)[:200],
-                    )
+                raise value_error(
+                    f"`Checkpoint` was expecting {name} to be a trackable object",
+                    expected="a variable, an optimizer, a table, or an object, list or dict "
+                    "that holds them",
+                    received=repr(value)[:200],
                 )
             setattr(self, name, value)
 

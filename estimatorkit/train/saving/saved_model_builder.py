@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import logger
@@ -243,13 +243,11 @@ class SavedModelBuilder:
         value = constant_value(tensor)
         path = "" if value is None else local_path(np.asarray(value).item())
         if not os.path.isfile(path):
-            raise ValueError(
-                explain(
-                    f"the asset {tensor.name} is no file",
-                    expected="a constant that is the path of a file",
-                    received=repr(path) if value is not None else "no constant",
-                    made_at=tensor.op.source,
-                )
+            raise value_error(
+                f"the asset {tensor.name} is no file",
+                expected="a constant that is the path of a file",
+                received=repr(path) if value is not None else "no constant",
+                made_at=tensor.op.source,
             )
         path = os.path.abspath(path)
         base = name = os.path.basename(path)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.conversion import as_array
-from estimatorkit.core.errors import NotFoundError, explain
+from estimatorkit.core.errors import NotFoundError, type_error, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import logger
@@ -460,11 +460,9 @@ def _by_name(given: Any) -> dict[str, Item]:
     if isinstance(given, Mapping):
         pairs = list(given.items())
         if not all(isinstance(name, str) for name, _ in pairs):
-            raise TypeError(
-                explain(
-                    "names_to_saveables must be a dict mapping string names to Tensors/Variables",
-                    received=repr([name for name, _ in pairs])[:200],
-                )
+            raise type_error(
+                "names_to_saveables must be a dict mapping string names to Tensors/Variables",
+                received=repr([name for name, _ in pairs])[:200],
             )
     else:
         pairs = [(None, item) for item in given]
@@ -475,12 +473,10 @@ def _by_name(given: Any) -> dict[str, Item]:
         elif isinstance(item, PartitionedVariable | Saveable):
             named.append((name or item.name, item))
         else:
-            raise TypeError(
-                explain(
-                    f"Variable to save is not a Variable: {item!r}",
-                    expected="variables, or objects with the members of core.saveable.Saveable",
-                    received=type(item).__name__,
-                )
+            raise type_error(
+                f"Variable to save is not a Variable: {item!r}",
+                expected="variables, or objects with the members of core.saveable.Saveable",
+                received=type(item).__name__,
             )
     twice = [name for name, count in Counter(name for name, _ in named).items() if count > 1]
     if twice:
@@ -500,20 +496,18 @@ def _check_is_checkpoint(path: str) -> None:
         found = locate_checkpoint(path)
         read_checkpoint(found, [])
     except NotFoundError as error:
-        raise ValueError(explain(problem, received=error)) from error
+        raise value_error(problem, received=error) from error
     if found != path:
         hint = f"give its newest checkpoint, {found!r}: latest_checkpoint(directory) finds it"
-        raise ValueError(explain(problem, received="a model folder", hint=hint))
+        raise value_error(problem, received="a model folder", hint=hint)
 
 
 def _check_session(sess: Any) -> None:
     if not hasattr(sess, "load_variable"):
-        raise TypeError(
-            explain(
-                f"'sess' must be a Session; {sess!r}",
-                received=type(sess).__name__,
-                hint="give the session itself, not its graph or a monitored session around it",
-            )
+        raise type_error(
+            f"'sess' must be a Session; {sess!r}",
+            received=type(sess).__name__,
+            hint="give the session itself, not its graph or a monitored session around it",
         )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from estimatorkit.core.dtypes import DType, float32, string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
@@ -38,12 +38,10 @@ def build_tensor_info(tensor: Any) -> Any:
     else:
         tensor = tensor._as_graph_element() if hasattr(tensor, "_as_graph_element") else tensor
         if not isinstance(tensor, Tensor):
-            raise TypeError(
-                explain(
-                    "a TensorInfo is made of a tensor of the graph",
-                    expected="a Tensor, a Variable or a SparseTensor",
-                    received=repr(tensor)[:200],
-                )
+            raise type_error(
+                "a TensorInfo is made of a tensor of the graph",
+                expected="a Tensor, a Variable or a SparseTensor",
+                received=repr(tensor)[:200],
             )
         made = TensorInfo(name=tensor.name)
     made.dtype = tensor.dtype.as_datatype_enum
@@ -74,9 +72,7 @@ def get_tensor_from_tensor_info(
         parts = tensor_info.coo_sparse
         names = parts.indices_tensor_name, parts.values_tensor_name, parts.dense_shape_tensor_name
         return SparseTensor(*(graph.get_tensor_by_name(scope + name) for name in names))
-    raise ValueError(
-        explain("Invalid TensorInfo.encoding", expected="name or coo_sparse", received=kind)
-    )
+    raise value_error("Invalid TensorInfo.encoding", expected="name or coo_sparse", received=kind)
 
 
 # -- signatures
@@ -182,9 +178,7 @@ def _require(tensor: Tensor | None, problem: str) -> None:
 
 def _of_dtype(tensor: Tensor, dtype: DType, problem: str) -> Any:
     if tensor.dtype is not dtype:
-        raise ValueError(
-            explain(problem, expected=dtype.name, received=tensor, made_at=tensor.op.source)
-        )
+        raise value_error(problem, expected=dtype.name, received=tensor, made_at=tensor.op.source)
     return build_tensor_info(tensor)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import constant
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.ops.array import indexing
@@ -59,12 +59,10 @@ def _words(path: Any, size: int) -> list[bytes]:
     if size < 0:
         return words
     if size > len(words):
-        raise ValueError(
-            explain(
-                f"the vocabulary {path} has fewer words than its size says",
-                expected=f"at least {size}",
-                received=f"{len(words)} lines",
-            )
+        raise value_error(
+            f"the vocabulary {path} has fewer words than its size says",
+            expected=f"at least {size}",
+            received=f"{len(words)} lines",
         )
     return words[:size]
 
@@ -98,15 +96,13 @@ def changed_value(old: Tensor, entry: TensorEntry, variable: Variable, info: Voc
         and [*shape[:axis], *shape[axis + 1 :]] == [*entry.shape[:axis], *entry.shape[axis + 1 :]]
     )
     if not fits:
-        raise ValueError(
-            explain(
-                f"the vocabularies do not fit variable {variable.op.name}",
-                expected=f"{shape[axis] if len(shape) > axis else 'no'} rows along axis "
-                f"{axis}: words and buckets now; at least as many rows before as words",
-                received=f"{len(rows)} words and buckets now, {len(words_before)} words before, "
-                f"shape {entry.shape} in the checkpoint, {shape} now",
-                made_at=variable.op.source,
-            )
+        raise value_error(
+            f"the vocabularies do not fit variable {variable.op.name}",
+            expected=f"{shape[axis] if len(shape) > axis else 'no'} rows along axis "
+            f"{axis}: words and buckets now; at least as many rows before as words",
+            received=f"{len(rows)} words and buckets now, {len(words_before)} words before, "
+            f"shape {entry.shape} in the checkpoint, {shape} now",
+            made_at=variable.op.source,
         )
     own = rows[starts[axis] : starts[axis] + part[axis]]
     kept = indexing.gather(old, constant(np.maximum(own, 0)), axis=axis)

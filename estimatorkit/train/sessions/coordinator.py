@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from estimatorkit.core.errors import OutOfRangeError, explain
+from estimatorkit.core.errors import OutOfRangeError, explain, value_error
 from estimatorkit.core.log import logger
 
 _LOOK_AGAIN = 0.1
@@ -189,9 +189,7 @@ class LooperThread(threading.Thread):
         kwargs: Mapping[str, Any] | None = None,
     ) -> None:
         if not isinstance(coord, Coordinator):
-            raise ValueError(
-                explain("'coord' argument must be a Coordinator", received=repr(coord)[:200])
-            )
+            raise value_error("'coord' argument must be a Coordinator", received=repr(coord)[:200])
         if target is None and (args or kwargs):
             raise ValueError("'args' and 'kwargs' argument require that you also pass 'target'")
         super().__init__(daemon=True)

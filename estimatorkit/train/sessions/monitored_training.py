@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import value_error
 from estimatorkit.train.hooks.checkpoint_hooks import CheckpointSaverHook
 from estimatorkit.train.hooks.hooks import SessionRunHook
 from estimatorkit.train.hooks.summary_hooks import StepCounterHook, SummarySaverHook
@@ -104,11 +104,9 @@ def _cadence(steps: Any, secs: Any, default: tuple[Any, Any]) -> tuple[Any, Any]
         return default
     chosen = tuple((None if each is USE_DEFAULT else each) or None for each in (steps, secs))
     if None not in chosen:
-        raise ValueError(
-            explain(
-                "Can not provide both steps and seconds between checkpoints or summaries",
-                received=f"{steps} steps and {secs} seconds",
-                hint="give None for one of them",
-            )
+        raise value_error(
+            "Can not provide both steps and seconds between checkpoints or summaries",
+            received=f"{steps} steps and {secs} seconds",
+            hint="give None for one of them",
         )
     return chosen[0], chosen[1]

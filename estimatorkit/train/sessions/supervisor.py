@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.dtypes import int32, int64
-from estimatorkit.core.errors import AbortedError, explain
+from estimatorkit.core.errors import AbortedError, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import ensure_visible, logger
@@ -433,13 +433,11 @@ def _default_step() -> Any:
 def _check_devices(graph: Graph) -> None:
     for variable in graph.get_collection(GraphKeys.GLOBAL_VARIABLES):
         if not variable.device:
-            raise ValueError(
-                explain(
-                    "When using replicas, all Variables must have their device set: "
-                    f"{variable.op.name}",
-                    made_at=variable.op.source,
-                    hint="make the model under tf.device(tf.train.replica_device_setter(...))",
-                )
+            raise value_error(
+                "When using replicas, all Variables must have their device set: "
+                f"{variable.op.name}",
+                made_at=variable.op.source,
+                hint="make the model under tf.device(tf.train.replica_device_setter(...))",
             )
 
 
