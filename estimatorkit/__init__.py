@@ -69,11 +69,12 @@ _PLACES: dict[str, str] = {
     # Variables
     **names(
         f"{_CORE}.variables",
-        "Variable assign assign_add assign_sub",
+        "Variable",
     ),
     **names(
         "estimatorkit.ops.variables.variable_collections",
-        "all_variables assert_variables_initialized",
+        "all_variables assert_variables_initialized assign assign_add assign_sub",
+        "variable_creator_scope",
         "global_variables global_variables_initializer is_variable_initialized local_variables",
         "local_variables_initializer model_variables moving_average_variables",
         "report_uninitialized_variables tables_initializer trainable_variables",
@@ -94,7 +95,7 @@ _PLACES: dict[str, str] = {
     ),
     **names(
         f"{_CORE}.variable_options",
-        "VariableAggregation VariableSynchronization variable_creator_scope",
+        "VariableAggregation VariableSynchronization",
     ),
     **names(
         "estimatorkit.ops.variables.partitioned_variables",

@@ -75,46 +75,37 @@ class Role(Enum):
 class OpDef:
     """A row of the registry.
 
+    Fields that depend on the attributes (`where`, `static`, `updates`, `rowwise`) may be functions
+    of them.
+
     Attributes:
         type: the op type.
-        kernel: `kernel(*inputs, **attrs)`, giving an array or a tuple of arrays, one for each
-            output.
-        where: 'device' (pure JAX) or 'host' (NumPy and Python); or a function of the attributes
-            giving one, where the attributes hold functions (then the host runs `numpy_kernel`).
-        infer: `infer(inputs, attrs)`, giving the outputs' specs; None to evaluate the kernel
-            abstractly.
-        gradient: 'auto' (`jax.vjp` of the kernel), 'same' (each input's is that of the output in
-            its place, as it is, so that `IndexedSlices` stay rows), None (not differentiable), or
-            `gradient(op, *output gradients)` giving a gradient or None for each input.
-        numpy_kernel: the same function in NumPy. The tests compare with it; values known before
-            running are folded by it; and it runs the op on strings.
-        static: positions of inputs whose values shape the output and must be known when XLA
-            compiles (or a function of the attributes giving them).
+        kernel: `kernel(*inputs, **attrs)` gives an array or a tuple of arrays, one per output.
+        where: 'device' (pure JAX) or 'host' (NumPy and Python).
+        infer: `infer(inputs, attrs)` gives the outputs' specs; None to trace the kernel abstractly.
+        gradient: 'auto' (`jax.vjp` of the kernel), 'same' (passed through unchanged, so that
+            `IndexedSlices` stay rows), None (not differentiable), or
+            `gradient(op, *output gradients)`, which gives a gradient or None for each input.
+        numpy_kernel: the same function in NumPy: the tests' reference, constant folding, strings.
+        static: positions of inputs whose values must be known when XLA compiles.
         known_from_shape: whether the outputs depend on the inputs' shapes alone.
-        updates: positions of variable handles for which the kernel gives new values, before its
-            outputs (or a function of the attributes giving them).
-        overwrites: those of `updates` whose old value the kernel does not take (it is given None).
-        random: whether the kernel takes a `key` (a JAX random key) by keyword, new in each run.
-        context: whether a host kernel takes `context` (the session's resources) by keyword.
-        pure: whether equal inputs always give equal outputs, and nothing else happens.
-        accepts: the dtypes that the first input may have, as `dtypes.members` reads them (`"fi"`:
-            floating or integer), or a tuple with those of each of the first inputs; any where it
-            is empty.
+        updates: positions of variable handles whose new values the kernel gives before its outputs.
+        overwrites: those of `updates` whose old value the kernel does not take (it gets None).
+        random: whether the kernel takes `key`, a JAX random key that is new in each run.
+        context: whether a host kernel takes `context`, the session's resources.
+        pure: whether equal inputs always give equal outputs, without side effects.
+        accepts: allowed dtypes of the first input in the notation of `dtypes.members` ("fi":
+            floating or integer), or a tuple for the first inputs; '' for any.
         cases: examples; the tests demand at least one.
-        host_vjp: what stands for `jax.vjp` where `numpy_kernel` runs an op that holds functions:
-            `host_vjp(attrs, inputs, gradients of the outputs, positions of inputs, context)`.
-        elementwise: whether a host kernel acts on each element of its first input by itself, other
-            inputs being scalars: it can then run on many rows at once (see `batched_executor`).
-        rowwise: whether a host kernel acts on each row of its inputs, along their first axis, by
-            itself, and takes any number of further leading axes that they have in common (or a
-            function of the attributes giving it).
-        on_block: how a host op runs on many rows at once where it is not elementwise:
-            `on_block(inputs, attrs)`, the first input a column, the others as they are, giving a
-            column for each output; or None where it cannot.
-        unroll_on_cpu: whether XLA computes it fast on a CPU only outside loops, so that many steps
-            are not to be one loop there (see `compiled_loop`).
-        holder: the attribute with the name of the handle (or the names of handles) that a host
-            kernel works on; it runs where the handle is. A variable's handle is an input.
+        host_vjp: `host_vjp(attrs, inputs, output gradients, positions, context)` in place of
+            `jax.vjp` where an op that holds functions runs on the host.
+        elementwise: whether a host kernel maps elements of its first input independently, the other
+            inputs being scalars, so that it can run on many rows at once (`batched_executor`).
+        rowwise: whether a host kernel maps rows independently, along any leading axes.
+        on_block: `on_block(inputs, attrs)` runs a host op on a column of rows and gives a column
+            per output, or None where it cannot.
+        unroll_on_cpu: whether XLA on a CPU is fast outside loops only (see `compiled_loop`).
+        holder: the attribute that names the handles a host kernel works on; it runs where they are.
         colocate_with_input: whether it runs where its first input is, if that is a variable's
             value, of which it takes a few rows.
         client_only: whether it runs in the process that made the graph whatever device was asked

@@ -1,5 +1,5 @@
 """Options of variables: synchronization, aggregation, `SaveSliceInfo`, and
-`variable_creator_scope`.
+creator scopes.
 
 `validated` checks synchronization, aggregation and trainability, which depend on each other.
 `CreatedByScopes` is the class of the class `Variable`: it hands the arguments of `Variable(...)`
@@ -8,8 +8,7 @@ through the creators in force before the variable is made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -125,28 +124,3 @@ class CreatedByScopes(type):
 
 def _before(creator: Creator, make: Creator) -> Creator:
     return lambda **kwargs: creator(make, **kwargs)
-
-
-@contextmanager
-def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
-    """Inside, `variable_creator` makes the variables, by `Variable(...)` and by `get_variable`.
-
-    Args:
-        variable_creator: a function `(next_creator, **kwargs)` that returns a variable, most often
-            that of `next_creator(**kwargs)`. `kwargs` are all arguments of `Variable`. Of several
-            creators the innermost is called first; the last `next_creator` makes the variable.
-
-    Raises:
-        RuntimeError: the blocks do not end in the order opposite to that of their beginning.
-
-    Source: `tf.variable_creator_scope`.
-    """
-    graph = get_default_graph().outermost
-    outer = graph.variable_creators
-    inner = graph.variable_creators = (*outer, variable_creator)
-    try:
-        yield
-    finally:
-        if graph.variable_creators is not inner:
-            raise RuntimeError("Exiting variable_creator_scope without proper nesting.")
-        graph.variable_creators = outer

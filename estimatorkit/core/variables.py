@@ -480,28 +480,3 @@ def _assign(op_type: str, variable: Variable, value: Any, name: str) -> Tensor:
         if variable.aggregation in (VariableAggregation.SUM, VariableAggregation.MEAN):
             tensor = over_replicas(tensor, variable.aggregation is VariableAggregation.MEAN)
         return make(op_type, {"ref": variable.handle, "value": tensor}, name=scope)
-
-
-def assign(
-    ref: Variable,
-    value: Any,
-    validate_shape: bool | None = None,
-    use_locking: bool | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """`ref.assign(value)`."""
-    return ref.assign(value, name=name)
-
-
-def assign_add(
-    ref: Variable, value: Any, use_locking: bool | None = None, name: str | None = None
-) -> Tensor:
-    """`ref.assign_add(value)`."""
-    return ref.assign_add(value, name=name)
-
-
-def assign_sub(
-    ref: Variable, value: Any, use_locking: bool | None = None, name: str | None = None
-) -> Tensor:
-    """`ref.assign_sub(value)`."""
-    return ref.assign_sub(value, name=name)

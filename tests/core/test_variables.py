@@ -15,11 +15,14 @@ from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import float32, float64, int32, int64
 from estimatorkit.core.graph import Graph, control_dependencies, get_collection, name_scope
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.variables import Variable, assign, assign_add, assign_sub
+from estimatorkit.core.variables import Variable
 from estimatorkit.ops.array import filling
 from estimatorkit.ops.math import elementwise, reduce
 from estimatorkit.ops.variables.initializers import Constant, Ones, Zeros
 from estimatorkit.ops.variables.variable_collections import (
+    assign,
+    assign_add,
+    assign_sub,
     global_variables,
     global_variables_initializer,
     is_variable_initialized,

@@ -1,14 +1,17 @@
-"""A graph's collections of variables, and operations on all of them."""
+"""Functions of variables: a graph's collections, initializing them, assigning, creator scopes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.conversion import make
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.variable_options import Creator
 from estimatorkit.core.variables import Variable
 
 
@@ -102,3 +105,53 @@ def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> 
     if not names:
         return None
     return registry.apply("AssertVariablesInitialized", (), {"variables": names})
+
+
+def assign(
+    ref: Variable,
+    value: Any,
+    validate_shape: bool | None = None,
+    use_locking: bool | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """`ref.assign(value)`."""
+    return ref.assign(value, name=name)
+
+
+def assign_add(
+    ref: Variable, value: Any, use_locking: bool | None = None, name: str | None = None
+) -> Tensor:
+    """`ref.assign_add(value)`."""
+    return ref.assign_add(value, name=name)
+
+
+def assign_sub(
+    ref: Variable, value: Any, use_locking: bool | None = None, name: str | None = None
+) -> Tensor:
+    """`ref.assign_sub(value)`."""
+    return ref.assign_sub(value, name=name)
+
+
+@contextmanager
+def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
+    """Inside, `variable_creator` makes the variables, by `Variable(...)` and by `get_variable`.
+
+    Args:
+        variable_creator: a function `(next_creator, **kwargs)` that returns a variable, most often
+            that of `next_creator(**kwargs)`. `kwargs` are all arguments of `Variable`. Of several
+            creators the innermost is called first; the last `next_creator` makes the variable.
+
+    Raises:
+        RuntimeError: the blocks do not end in the order opposite to that of their beginning.
+
+    Source: `tf.variable_creator_scope`.
+    """
+    graph = get_default_graph().outermost
+    outer = graph.variable_creators
+    inner = graph.variable_creators = (*outer, variable_creator)
+    try:
+        yield
+    finally:
+        if graph.variable_creators is not inner:
+            raise RuntimeError("Exiting variable_creator_scope without proper nesting.")
+        graph.variable_creators = outer
