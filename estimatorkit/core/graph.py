@@ -206,6 +206,17 @@ class Graph:
         return self
 
     @contextmanager
+    def _scoped(self, **fields: Any) -> Iterator[None]:
+        """Inside, this thread's scopes have these values."""
+        own = vars(self._scopes)
+        outer = {name: own[name] for name in fields}
+        own.update(fields)
+        try:
+            yield
+        finally:
+            own.update(outer)
+
+    @contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
         """Puts the names made inside under `name`.
 
@@ -229,11 +240,8 @@ class Graph:
                     expected="letters, digits and ._/>-, at the top not _/>- first",
                 )
             inner = self.unique_name(name)
-        self._scopes.name = inner
-        try:
+        with self._scoped(name=inner):
             yield inner + "/" if inner else ""
-        finally:
-            self._scopes.name = outer
 
     def get_name_scope(self) -> str:
         """The current name scope, without a '/' at its end."""
@@ -293,13 +301,10 @@ class Graph:
         Raises:
             ValueError: the name is malformed.
         """
-        outer = self._scopes.devices
-        asked = device_name_or_function
-        self._scopes.devices = () if asked is None else (*outer, devices.device_function(asked))
-        try:
+        asked, outer = device_name_or_function, self._scopes.devices
+        inner = () if asked is None else (*outer, devices.device_function(asked))
+        with self._scoped(devices=inner):
             yield
-        finally:
-            self._scopes.devices = outer
 
     @contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
@@ -319,19 +324,14 @@ class Graph:
             raise ValueError(
                 "Trying to reset colocation (op is None) but ignore_existing is not True"
             )
-        scopes = self._scopes
-        outer = scopes.devices, scopes.colocation
-        others = () if ignore_existing else scopes.colocation
-        if op is None:
-            scopes.devices, scopes.colocation = (), others
-        else:
+        asked: tuple[Any, ...] = ()
+        others = () if ignore_existing else self._scopes.colocation
+        if op is not None:
             place = op.device
-            scopes.devices = (lambda _: place, *scopes.devices)  # the outermost is asked last
-            scopes.colocation = (*others, as_operation(op))
-        try:
+            asked = (lambda _: place, *self._scopes.devices)  # the outermost is asked last
+            others = (*others, as_operation(op))
+        with self._scoped(devices=asked, colocation=others):
             yield
-        finally:
-            scopes.devices, scopes.colocation = outer
 
     @contextmanager
     def container(self, container_name: str) -> Iterator[str]:
@@ -339,12 +339,8 @@ class Graph:
 
         A session of this package has one container: the name has no effect.
         """
-        outer = self._scopes.container
-        self._scopes.container = container_name
-        try:
+        with self._scoped(container=container_name):
             yield container_name
-        finally:
-            self._scopes.container = outer
 
     def switch_to_thread_local(self) -> None:
         """Lets threads that use the graph from now on begin with the device, colocation and control
@@ -370,12 +366,8 @@ class Graph:
             isinstance(each, str) for pair in op_type_map.items() for each in pair
         ):
             raise TypeError("op_type_map must be a dictionary mapping strings to strings.")
-        outer = self._scopes.gradients
-        self._scopes.gradients = {**outer, **op_type_map}
-        try:
+        with self._scoped(gradients={**self._scopes.gradients, **op_type_map}):
             yield
-        finally:
-            self._scopes.gradients = outer
 
     # -- looking things up
 
