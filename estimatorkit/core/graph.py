@@ -310,11 +310,10 @@ class Graph:
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
         """Asks for the device of another operation for those made inside.
 
-        As in TensorFlow, functions that give devices are asked as well, since they may count what
-        they are asked for, but what they say does not.
+        Device functions are still called, as in TensorFlow: they may count operations.
 
         Args:
-            op: an operation, a tensor or a variable; None (with `ignore_existing`) for none.
+            op: an operation, tensor or variable; None, for none, needs `ignore_existing`.
             ignore_existing: forget the operations of the blocks around.
 
         Raises:
@@ -335,17 +334,13 @@ class Graph:
 
     @contextmanager
     def container(self, container_name: str) -> Iterator[str]:
-        """Names a container for the resources made inside.
-
-        A session of this package has one container: the name has no effect.
-        """
+        """Names a container for resources; without effect, as sessions here have one container."""
         with self._scoped(container=container_name):
             yield container_name
 
     def switch_to_thread_local(self) -> None:
-        """Lets threads that use the graph from now on begin with the device, colocation and control
-        scopes of this one; without it they begin with none. Scopes are each thread's own in any
-        case, where TensorFlow's are shared before this call.
+        """Threads that use the graph from now on begin with this thread's device, colocation and
+        control scopes. Unlike TensorFlow's, scopes are per thread before this call, too.
         """
         own = self._scopes
         self._scopes = _Scopes(own.control[-1], own.devices, own.colocation)
@@ -563,11 +558,7 @@ class Graph:
         return late_bound.graphdef.graph_def_of(self, from_version, add_shapes)
 
     def verify(self) -> None:
-        """Checks that the graph is well formed (see `core.verify`).
-
-        Raises:
-            ValueError: it is not; the message lists the problems.
-        """
+        """Raises ValueError, listing the problems, unless the graph is well formed."""
         late_bound.verify.verify(self)
 
     def to_dot(self) -> str:

@@ -21,7 +21,6 @@ from itertools import groupby
 from typing import Any
 
 from estimatorkit.core.errors import FailedPreconditionError, value_error
-from estimatorkit.core.log import logger
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.parameters import integer
 from estimatorkit.data.plan import INFINITE
@@ -29,6 +28,7 @@ from estimatorkit.data.sharded_dataset import Dealer, LocalShards, Order, Sharde
 from estimatorkit.data.tracing import trace_function
 from estimatorkit.data.transformations import check_dataset
 from estimatorkit.distribute.tasks.cluster_run import ClusterState
+from estimatorkit.log import logger
 
 
 def dynamically_sharded(

@@ -21,7 +21,6 @@ from typing import Any, TypeVar
 import jax
 
 from estimatorkit.core.errors import explain
-from estimatorkit.core.log import logger
 from estimatorkit.distribute.addresses import (
     LISTEN_SECS,
     check_answered,
@@ -33,6 +32,7 @@ from estimatorkit.distribute.addresses import (
 from estimatorkit.distribute.cluster_task import ClusterTask
 from estimatorkit.distribute.exit_codes import RETRY, Interrupted
 from estimatorkit.distribute.launch.cpu_budget import batch_scheduling
+from estimatorkit.log import logger
 
 _T = TypeVar("_T")
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.errors import value_error
-from estimatorkit.core.log import logger
 from estimatorkit.estimator.run_config import RunConfig, default_session_config
+from estimatorkit.log import logger
 
 _MODEL_FN_ARGUMENTS = {"features", "labels", "mode", "params", "config"}
 

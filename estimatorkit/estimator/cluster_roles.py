@@ -17,7 +17,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from estimatorkit.core.errors import DeadlineExceededError, value_error
-from estimatorkit.core.log import logger
 from estimatorkit.distribute.cluster_task import EVALUATOR, PS, WORKER, ClusterTask
 from estimatorkit.distribute.exit_codes import RETRY, TERMINATED, Interrupted, on_sigterm
 from estimatorkit.distribute.launch.cpu_budget import share_processors
@@ -38,6 +37,7 @@ from estimatorkit.estimator.evaluation.evaluated_training import (
 )
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
 from estimatorkit.estimator.training_cluster import LOST
+from estimatorkit.log import logger
 from estimatorkit.runtime.resource_store import ResourceStore
 from estimatorkit.storage.atomic_files import write_durably
 from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook

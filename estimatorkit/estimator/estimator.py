@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.errors import OutOfRangeError, type_error, value_error
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.log import ensure_visible, logger
 from estimatorkit.distribute.cluster_task import CHIEF, EVALUATOR, MASTER, PS, WORKER
 from estimatorkit.distribute.replicas.strategies import Strategy, reported_loss
 from estimatorkit.estimator.arguments import (
@@ -39,6 +38,7 @@ from estimatorkit.estimator.warm_starting import (
     not_trained,
 )
 from estimatorkit.interop.events import MetricsWriter
+from estimatorkit.log import ensure_visible, logger
 from estimatorkit.runtime.session import Session
 from estimatorkit.storage.checkpoint import (
     checkpoint_exists,

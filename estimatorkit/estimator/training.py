@@ -11,7 +11,6 @@ from typing import Any
 from numpy.typing import NDArray
 
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.log import logger, terminal
 from estimatorkit.data.sharded_dataset import begin_anew
 from estimatorkit.distribute.exit_codes import Interrupted
 from estimatorkit.distribute.replicas.replica_run import ReplicatedState
@@ -25,6 +24,7 @@ from estimatorkit.estimator.run_config import RunConfig, is_not_chief
 from estimatorkit.estimator.spec import EstimatorSpec
 from estimatorkit.estimator.training_cluster import LOST, TrainingCluster
 from estimatorkit.estimator.warm_starting import WarmStartSettings
+from estimatorkit.log import logger, terminal
 from estimatorkit.runtime.session import Session
 from estimatorkit.storage.checkpoint import latest_checkpoint, read_checkpoint
 from estimatorkit.train.global_steps import get_global_step

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from estimatorkit.core.errors import value_error
-from estimatorkit.core.log import ensure_visible
 from estimatorkit.distribute.cluster_task import CHIEF, EVALUATOR, MASTER, PS, WORKER, ClusterTask
 from estimatorkit.estimator.arguments import as_list
 from estimatorkit.estimator.cluster_roles import run_role
@@ -14,6 +13,7 @@ from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.evaluation.early_stopping import EarlyStopping
 from estimatorkit.estimator.evaluation.evaluated_training import EvaluatedRun, Results
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec, check_names
+from estimatorkit.log import ensure_visible
 
 
 def train_and_evaluate(

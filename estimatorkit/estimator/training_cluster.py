@@ -25,7 +25,6 @@ from estimatorkit.core.errors import (
     UnavailableError,
 )
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.log import logger
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.distribute.cluster_task import PS, ClusterTask
 from estimatorkit.distribute.device_setter import replica_device_setter
@@ -36,6 +35,7 @@ from estimatorkit.distribute.tasks.task_cluster import TaskCluster, names_of, se
 from estimatorkit.distribute.tasks.task_placement import HERE, task_name
 from estimatorkit.estimator.evaluation.completion import completion_time, read_completion
 from estimatorkit.layers.feature_column import column_texts
+from estimatorkit.log import logger
 from estimatorkit.runtime.resource_store import ResourceStore
 from estimatorkit.runtime.targets import Target
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from estimatorkit.core.errors import InvalidArgumentError, NotFoundError, OpError, explain
-from estimatorkit.core.log import logger
 from estimatorkit.estimator.serving import rest_json
 from estimatorkit.estimator.serving.exported_files import REQUEST, SIGNATURE
 from estimatorkit.estimator.serving.predictor import (
@@ -26,6 +25,7 @@ from estimatorkit.estimator.serving.predictor import (
     load_predictor,
     versions_of,
 )
+from estimatorkit.log import logger
 from estimatorkit.train.saving import saved_model_constants as constants
 
 PORT = 8501

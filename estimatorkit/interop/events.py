@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.log import logger
 from estimatorkit.core.nest import map_structure
 from estimatorkit.interop.summary_writer import FileWriter
+from estimatorkit.log import logger
 
 
 class MetricsWriter:

@@ -13,7 +13,6 @@ from typing import Any
 
 from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.log import logger
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import ModeKeys
@@ -24,6 +23,7 @@ from estimatorkit.layers.feature_column import (
     SequenceFeatures,
     concatenate_context_input,
 )
+from estimatorkit.log import logger
 from estimatorkit.ops.array import array
 from estimatorkit.ops.array.rearrange import sequence_mask
 from estimatorkit.premade.classification_heads import classification_head

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import jax
 import numpy as np
@@ -29,7 +29,6 @@ from estimatorkit.core.function_graph import may_not_end
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.core.tensor_slice import TensorSlice
 from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.cancellation import LoopWatch, cancellable
 from estimatorkit.runtime.host_tuning import keep_freed_memory, use_huge_pages
@@ -39,6 +38,9 @@ from estimatorkit.runtime.plan import Plan, Segment, make_plan
 from estimatorkit.runtime.resource_store import ResourceStore
 from estimatorkit.runtime.shape_watch import ShapeWatch, VaryingShapes
 from estimatorkit.runtime.timeline import Trace
+
+if TYPE_CHECKING:
+    from estimatorkit.storage.tensor_slice import TensorSlice
 
 
 class RunPlan(Protocol):

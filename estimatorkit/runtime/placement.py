@@ -17,8 +17,8 @@ import jax
 from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import InvalidArgumentError
-from estimatorkit.core.log import logger
 from estimatorkit.core.tensor import Operation
+from estimatorkit.log import logger
 
 _TYPES = {"cuda": "GPU", "rocm": "GPU"}
 

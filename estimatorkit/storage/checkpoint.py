@@ -24,7 +24,6 @@ from typing import Any, TypeVar
 from numpy.typing import NDArray
 
 from estimatorkit.core import errors
-from estimatorkit.core.tensor_slice import TensorSlice
 from estimatorkit.storage.atomic_files import (
     is_temporary,
     os_errors,
@@ -59,6 +58,7 @@ from estimatorkit.storage.checkpoint_state import (
     without_set_aside,
 )
 from estimatorkit.storage.gfile import local_path
+from estimatorkit.storage.tensor_slice import TensorSlice
 from estimatorkit.storage.tensorflow_checkpoint import (
     is_tensorflow_checkpoint,
     open_tensorflow,

@@ -27,7 +27,6 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from estimatorkit.core import dtypes, errors
-from estimatorkit.core.tensor_slice import TensorSlice
 from estimatorkit.storage.atomic_files import os_error, sync_file
 from estimatorkit.storage.checkpoint_manifest import (
     FORMAT_VERSION,
@@ -42,6 +41,7 @@ from estimatorkit.storage.checkpoint_manifest import (
     plain_file,
     read_small,
 )
+from estimatorkit.storage.tensor_slice import TensorSlice
 
 _SHARD = "variables-{:05d}-of-{:05d}.safetensors"
 _JSON_DEPTH = 50

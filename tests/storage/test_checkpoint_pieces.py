@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from estimatorkit.core import dtypes, errors
-from estimatorkit.core.tensor_slice import TensorSlice
 from estimatorkit.storage.checkpoint import (
     list_variables,
     load_variable,
@@ -21,6 +20,7 @@ from estimatorkit.storage.checkpoint import (
     write_checkpoint,
 )
 from estimatorkit.storage.checkpoint_format import RemoteTensor, ShardedTensor, write_shard
+from estimatorkit.storage.tensor_slice import TensorSlice
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tensorflow_checkpoints"
 

@@ -14,8 +14,8 @@ from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import control_dependencies, get_collection, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.log import logger
 from estimatorkit.interop.summary_writer import FileWriterCache
+from estimatorkit.log import logger
 from estimatorkit.ops.debug.debug import check_numerics as checked_numerics
 from estimatorkit.ops.files import summary
 from estimatorkit.ops.variables.initializers import Zeros

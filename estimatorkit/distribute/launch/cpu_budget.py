@@ -11,8 +11,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from estimatorkit.core.log import logger
 from estimatorkit.distribute.cluster_spec import ClusterSpec
+from estimatorkit.log import logger
 
 VARIABLE = "NPROC"
 """XLA's: how many threads its CPU client makes. It is read when JAX starts."""

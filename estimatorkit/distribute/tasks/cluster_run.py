@@ -34,7 +34,6 @@ from estimatorkit.core.function_graph import GraphFunction, operations_within
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.core.tensor_slice import TensorSlice
 from estimatorkit.distribute.tasks.partitions import Partition, Partitions, partition_by_task
 from estimatorkit.distribute.tasks.serialized_partition import SerializedPartition
 from estimatorkit.distribute.tasks.task_placement import HERE, holders
@@ -45,6 +44,7 @@ from estimatorkit.runtime.plan import Plan, make_plan
 from estimatorkit.runtime.resource_store import ResourceStore
 from estimatorkit.runtime.timeline import Trace
 from estimatorkit.storage.checkpoint_format import RemoteTensor
+from estimatorkit.storage.tensor_slice import TensorSlice
 
 
 class ClusterState(State):

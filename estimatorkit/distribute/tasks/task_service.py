@@ -31,7 +31,6 @@ from estimatorkit.core.errors import (
     UnknownError,
     explain,
 )
-from estimatorkit.core.tensor_slice import TensorSlice
 from estimatorkit.core.x64 import x64
 from estimatorkit.distribute.dynamic_sharding import Deals
 from estimatorkit.distribute.tasks.array_messages import SCHEMA, receive, send
@@ -46,6 +45,7 @@ from estimatorkit.runtime.resource_store import ResourceStore
 from estimatorkit.storage.atomic_files import os_errors
 from estimatorkit.storage.checkpoint import read_checkpoint_parts
 from estimatorkit.storage.checkpoint_format import write_shard
+from estimatorkit.storage.tensor_slice import TensorSlice
 
 _logger = logging.getLogger("estimatorkit")
 

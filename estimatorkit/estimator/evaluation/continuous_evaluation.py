@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from estimatorkit.core.errors import OutOfRangeError
-from estimatorkit.core.log import logger
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.plan import INFINITE
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
+from estimatorkit.log import logger
 from estimatorkit.train.hooks.checkpoint_hooks import CheckpointSaverListener
 from estimatorkit.train.hooks.hooks import SessionRunHook
 

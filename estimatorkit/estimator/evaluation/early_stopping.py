@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from estimatorkit.core.errors import OpError, did_you_mean, value_error
-from estimatorkit.core.log import logger
 from estimatorkit.estimator.evaluation.continuous_evaluation import (
     EvaluatedTraining,
     EvaluationHook,
     FinishedEvaluation,
 )
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor, Mode
+from estimatorkit.log import logger
 from estimatorkit.storage.atomic_files import (
     os_errors,
     remove_durably,

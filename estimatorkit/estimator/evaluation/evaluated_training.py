@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from estimatorkit.core.log import logger
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.evaluation.completion import (
     FILE,
@@ -30,6 +29,7 @@ from estimatorkit.estimator.evaluation.continuous_evaluation import (
 )
 from estimatorkit.estimator.evaluation.early_stopping import go_back_to
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
+from estimatorkit.log import logger
 from estimatorkit.storage.checkpoint import load_variable
 from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from estimatorkit.core.log import logger
 from estimatorkit.interop.summary_writer import summary_iterator
+from estimatorkit.log import logger
 
 EVENT_FILES = "*.tfevents.*"
 LINES = "metrics.jsonl"

@@ -19,9 +19,9 @@ from typing import Any, cast
 import numpy as np
 
 from estimatorkit.core.errors import NotFoundError, value_error
-from estimatorkit.core.log import logger
 from estimatorkit.estimator.evaluation.evaluation_records import events
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor, Mode
+from estimatorkit.log import logger
 from estimatorkit.storage.atomic_files import remove_durably, write_durably
 
 CompareFn = Callable[..., bool]

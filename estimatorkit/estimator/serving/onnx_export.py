@@ -26,13 +26,13 @@ from estimatorkit.core.errors import (
     UnimplementedError,
     value_error,
 )
-from estimatorkit.core.log import logger
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.serving.example_requests import sample_inputs
 from estimatorkit.estimator.serving.exporting import ServedModel
 from estimatorkit.estimator.serving.symbolic_shapes import polymorphic_function
 from estimatorkit.estimator.spec import ModeKeys
+from estimatorkit.log import logger
 from estimatorkit.runtime.plan import Segment, make_plan
 from estimatorkit.storage.atomic_files import write_durably
 from estimatorkit.train.saving.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY

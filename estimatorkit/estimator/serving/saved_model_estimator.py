@@ -10,7 +10,6 @@ from estimatorkit.core.conversion import constant
 from estimatorkit.core.errors import explain, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.log import logger
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.estimator import Estimator
@@ -19,6 +18,7 @@ from estimatorkit.estimator.serving.export_outputs import EvalOutput, TrainOutpu
 from estimatorkit.estimator.serving.exporting import TAGS
 from estimatorkit.estimator.serving.serving_inputs import FEATURE, LABEL, checked_tensors
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
+from estimatorkit.log import logger
 from estimatorkit.storage.checkpoint import checkpoint_exists
 from estimatorkit.storage.gfile import local_path
 from estimatorkit.storage.tensor_proto import dtype_of, shape_value

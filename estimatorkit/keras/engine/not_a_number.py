@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from estimatorkit.core.log import logger
 from estimatorkit.core.nest import flatten
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.log import logger
 from estimatorkit.ops.math import elementwise, reduce
 from estimatorkit.train.checks import offer_step_check
 

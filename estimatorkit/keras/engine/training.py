@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from estimatorkit.core.errors import OutOfRangeError, value_error
-from estimatorkit.core.log import logger
 from estimatorkit.core.nest import flatten, pack_sequence_as
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.tensor import Operation, Tensor
@@ -35,6 +34,7 @@ from estimatorkit.keras.engine.not_a_number import DataNaNWarning
 from estimatorkit.keras.optimizers.optimizer import Optimizer
 from estimatorkit.layers.engine.call_record import call_scope
 from estimatorkit.layers.engine.sessions import session_of
+from estimatorkit.log import logger
 from estimatorkit.ops.array import array, indexing
 from estimatorkit.ops.math import elementwise
 from estimatorkit.runtime.loop import Steps

@@ -20,7 +20,6 @@ from estimatorkit.core.errors import explain, type_error, value_error
 from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import Graph, get_default_graph, is_within_as_default
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.log import logger
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.distribute.replica_context import summed_gradients
@@ -29,6 +28,7 @@ from estimatorkit.keras.optimizers.schedules import LearningRateSchedule
 from estimatorkit.keras.optimizers.schedules import deserialize as deserialize_schedule
 from estimatorkit.layers import initializers
 from estimatorkit.layers.engine.sessions import set_values, values_of
+from estimatorkit.log import logger
 from estimatorkit.ops.math import elementwise
 from estimatorkit.ops.variables.initializers import Zeros
 from estimatorkit.train.optimizers import optimizer as train_optimizer

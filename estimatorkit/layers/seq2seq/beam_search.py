@@ -9,7 +9,6 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import bool_, int32, int64
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import name_scope
-from estimatorkit.core.log import logger
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -25,6 +24,7 @@ from estimatorkit.layers.seq2seq.decoder import Decoder, check_output_layer, lay
 from estimatorkit.layers.seq2seq.helper import embedding_function
 from estimatorkit.layers.seq2seq.inference_helper import start_and_end
 from estimatorkit.lazy import listing
+from estimatorkit.log import logger
 from estimatorkit.ops.array import array, filling, indexing, joining
 from estimatorkit.ops.control.decoded_steps import gather_tree
 from estimatorkit.ops.control.tensor_array import TensorArray

@@ -17,9 +17,9 @@ from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.log import logger
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
+from estimatorkit.log import logger
 from estimatorkit.ops.array import array
 from estimatorkit.ops.array.filling import zeros_like
 from estimatorkit.ops.array.joining import concat

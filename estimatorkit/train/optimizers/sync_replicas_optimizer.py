@@ -23,10 +23,10 @@ from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.log import logger
 from estimatorkit.core.registry import apply, no_outputs, register
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
+from estimatorkit.log import logger
 from estimatorkit.ops.array.filling import fill
 from estimatorkit.ops.queues.accumulators import (
     ConditionalAccumulator,

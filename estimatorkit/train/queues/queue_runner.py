@@ -23,8 +23,8 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.core.graph import add_to_collection, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.log import logger
 from estimatorkit.lazy import listing
+from estimatorkit.log import logger
 from estimatorkit.ops.queues.queues import QueueBase
 from estimatorkit.train.sessions.coordinator import Coordinator
 

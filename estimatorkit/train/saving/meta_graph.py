@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.log import logger
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.interop.graph_util import read_proto, write_proto
 from estimatorkit.interop.graphdef import graph_def_of, import_graph_def, is_from_tensorflow
 from estimatorkit.interop.graphdef_tensorflow import known_part
+from estimatorkit.log import logger
 from estimatorkit.train.queues.queue_runner import QueueRunner
 
 _VARIABLES = (

@@ -22,7 +22,6 @@ from estimatorkit.core.dtypes import string
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.log import logger
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
@@ -31,6 +30,7 @@ from estimatorkit.interop.graphdef_export import export_graph
 from estimatorkit.interop.graphdef_tensorflow import known_part
 from estimatorkit.interop.graphdef_writer import Exported, attr_value
 from estimatorkit.lazy import listing
+from estimatorkit.log import logger
 from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable
 from estimatorkit.storage.atomic_files import os_errors, sync_file, temporary_beside
 from estimatorkit.storage.gfile import local_path

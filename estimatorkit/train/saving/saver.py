@@ -23,8 +23,6 @@ from estimatorkit.core.conversion import as_array
 from estimatorkit.core.errors import NotFoundError, type_error, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.log import logger
-from estimatorkit.core.tensor_slice import TensorSlice
 from estimatorkit.core.variables import Variable
 from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
 from estimatorkit.data.sharded_dataset import dealt_states, restore_dealt
@@ -33,6 +31,7 @@ from estimatorkit.layers.feature_column.vocabulary import (
     check_vocabulary_fingerprints,
     vocabulary_fingerprints,
 )
+from estimatorkit.log import logger
 from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable
 from estimatorkit.ops.variables.variable_collections import global_variables
 from estimatorkit.storage.checkpoint import (
@@ -48,6 +47,7 @@ from estimatorkit.storage.checkpoint_reader import modified
 from estimatorkit.storage.gfile import local_path
 from estimatorkit.storage.retention import CheckpointRotation
 from estimatorkit.storage.saveable import Saveable
+from estimatorkit.storage.tensor_slice import TensorSlice
 from estimatorkit.train.checks import STEP_CHECKS
 from estimatorkit.train.saving.checkpoint_compatibility import (
     Found,

@@ -13,8 +13,8 @@ from estimatorkit.core import builtin_ops
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import add_to_collection, get_collection, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.log import logger
 from estimatorkit.core.tensor import Operation
+from estimatorkit.log import logger
 from estimatorkit.ops.files.summary import merge_all
 from estimatorkit.ops.variables.variable_collections import (
     global_variables,

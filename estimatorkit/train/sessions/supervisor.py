@@ -19,8 +19,8 @@ from estimatorkit.core.dtypes import int32, int64
 from estimatorkit.core.errors import AbortedError, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.log import ensure_visible, logger
 from estimatorkit.interop.graph_util import write_graph
+from estimatorkit.log import ensure_visible, logger
 from estimatorkit.ops.files.summary import merge_all
 from estimatorkit.ops.variables.variable_collections import (
     global_variables_initializer,
