@@ -204,7 +204,7 @@ class Simulation:
 
     def _read(self, worker: int, number: int, last: int) -> None:
         server, setting = self._servers[number], self._setting
-        if server.updates.may_read(str(worker), setting.bound):
+        if server.updates.can_start(str(worker), setting.bound):
             server.updates.read(str(worker))
             transfer = setting.share / setting.bandwidth
             self._at(setting.latency + transfer, "answered", worker, number, last)

@@ -20,7 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, column_or_1d, validate_data
 
 from estimatorkit.core.errors import did_you_mean, value_error
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 
 _quiet: contextvars.ContextVar[bool] = contextvars.ContextVar("quiet", default=False)
 

@@ -13,6 +13,7 @@ from estimatorkit.lazy import LazyFunctions
 
 if TYPE_CHECKING:
     from estimatorkit.core import verify
+    from estimatorkit.distribute import replica_context
     from estimatorkit.interop import graph_dot, graph_util, graphdef
     from estimatorkit.ops import all_ops
     from estimatorkit.ops.array import gather_nd, indexing
@@ -25,15 +26,8 @@ else:
     graphdef = LazyFunctions("estimatorkit.interop.graphdef")
     indexing = LazyFunctions("estimatorkit.ops.array.indexing")
     verify = LazyFunctions("estimatorkit.core.verify")
+    replica_context = LazyFunctions("estimatorkit.distribute.replica_context")
     variable_updates = LazyFunctions("estimatorkit.ops.variables.variable_updates")
 
-__all__ = [
-    "all_ops",
-    "gather_nd",
-    "graph_dot",
-    "graph_util",
-    "graphdef",
-    "indexing",
-    "variable_updates",
-    "verify",
-]
+__all__ = ["all_ops", "gather_nd", "graph_dot", "graph_util", "graphdef", "indexing"]
+__all__ += ["replica_context", "variable_updates", "verify"]

@@ -21,7 +21,7 @@ from estimatorkit.core.dtypes import DType, as_dtype
 from estimatorkit.core.errors import explain, type_error, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.late_bound import variable_updates
+from estimatorkit.core.late_bound import replica_context, variable_updates
 from estimatorkit.core.shapes import ShapeOfDimensions, TensorShape, as_shape
 from estimatorkit.core.tensor import Operation, Operators, Reference, Tensor
 from estimatorkit.core.variable_options import (
@@ -31,7 +31,6 @@ from estimatorkit.core.variable_options import (
     validated,
 )
 from estimatorkit.core.variable_options import SaveSliceInfo as SaveSliceInfo
-from estimatorkit.distribute.replica_context import over_replicas
 
 
 def _changes_rows(kind: str, what: str) -> Callable[..., Tensor]:
@@ -478,5 +477,6 @@ def _assign(op_type: str, variable: Variable, value: Any, name: str) -> Tensor:
                 made_at=variable.op.source,
             )
         if variable.aggregation in (VariableAggregation.SUM, VariableAggregation.MEAN):
-            tensor = over_replicas(tensor, variable.aggregation is VariableAggregation.MEAN)
+            is_mean = variable.aggregation is VariableAggregation.MEAN
+            tensor = replica_context.over_replicas(tensor, is_mean)
         return make(op_type, {"ref": variable.handle, "value": tensor}, name=scope)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 
 LISTEN_SECS = 10.0
 """How long a taken address is tried: a process that was killed has not always gone yet."""

@@ -28,7 +28,7 @@ from estimatorkit.data.sharded_dataset import Dealer, LocalShards, Order, Sharde
 from estimatorkit.data.tracing import trace_function
 from estimatorkit.data.transformations import check_dataset
 from estimatorkit.distribute.tasks.cluster_run import ClusterState
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 
 
 def dynamically_sharded(

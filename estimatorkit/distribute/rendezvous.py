@@ -32,7 +32,7 @@ from estimatorkit.distribute.addresses import (
 from estimatorkit.distribute.cluster_task import ClusterTask
 from estimatorkit.distribute.exit_codes import RETRY, Interrupted
 from estimatorkit.distribute.launch.cpu_budget import batch_scheduling
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 
 _T = TypeVar("_T")
 

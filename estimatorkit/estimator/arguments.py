@@ -15,7 +15,7 @@ import numpy as np
 
 from estimatorkit.core.errors import value_error
 from estimatorkit.estimator.run_config import RunConfig, default_session_config
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 
 _MODEL_FN_ARGUMENTS = {"features", "labels", "mode", "params", "config"}
 

@@ -37,7 +37,7 @@ from estimatorkit.estimator.evaluation.evaluated_training import (
 )
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
 from estimatorkit.estimator.training_cluster import LOST
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.runtime.resource_store import ResourceStore
 from estimatorkit.storage.atomic_files import write_durably
 from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook

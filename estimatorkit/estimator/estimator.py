@@ -38,7 +38,7 @@ from estimatorkit.estimator.warm_starting import (
     not_trained,
 )
 from estimatorkit.interop.events import MetricsWriter
-from estimatorkit.log import ensure_visible, logger
+from estimatorkit.logger import ensure_visible, logger
 from estimatorkit.runtime.session import Session
 from estimatorkit.storage.checkpoint import (
     checkpoint_exists,

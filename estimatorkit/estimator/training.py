@@ -24,7 +24,7 @@ from estimatorkit.estimator.run_config import RunConfig, is_not_chief
 from estimatorkit.estimator.spec import EstimatorSpec
 from estimatorkit.estimator.training_cluster import LOST, TrainingCluster
 from estimatorkit.estimator.warm_starting import WarmStartSettings
-from estimatorkit.log import logger, terminal
+from estimatorkit.logger import logger, terminal
 from estimatorkit.runtime.session import Session
 from estimatorkit.storage.checkpoint import latest_checkpoint, read_checkpoint
 from estimatorkit.train.global_steps import get_global_step

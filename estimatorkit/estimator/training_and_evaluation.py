@@ -13,7 +13,7 @@ from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.evaluation.early_stopping import EarlyStopping
 from estimatorkit.estimator.evaluation.evaluated_training import EvaluatedRun, Results
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec, check_names
-from estimatorkit.log import ensure_visible
+from estimatorkit.logger import ensure_visible
 
 
 def train_and_evaluate(

@@ -35,7 +35,7 @@ from estimatorkit.distribute.tasks.task_cluster import TaskCluster, names_of, se
 from estimatorkit.distribute.tasks.task_placement import HERE, task_name
 from estimatorkit.estimator.evaluation.completion import completion_time, read_completion
 from estimatorkit.layers.feature_column import column_texts
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.runtime.resource_store import ResourceStore
 from estimatorkit.runtime.targets import Target
 

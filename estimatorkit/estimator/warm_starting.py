@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.ops.variables.variable_collections import global_variables
 from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.saving.initializing import starts_from_checkpoint, warm_start

@@ -25,7 +25,7 @@ from estimatorkit.estimator.serving.predictor import (
     load_predictor,
     versions_of,
 )
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.train.saving import saved_model_constants as constants
 
 PORT = 8501

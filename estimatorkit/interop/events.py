@@ -15,7 +15,7 @@ import numpy as np
 
 from estimatorkit.core.nest import map_structure
 from estimatorkit.interop.summary_writer import FileWriter
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 
 
 class MetricsWriter:

@@ -23,7 +23,7 @@ from estimatorkit.layers.feature_column import (
     SequenceFeatures,
     concatenate_context_input,
 )
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.ops.array import array
 from estimatorkit.ops.array.rearrange import sequence_mask
 from estimatorkit.premade.classification_heads import classification_head

@@ -18,7 +18,7 @@ from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.tensor import Operation
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 
 _TYPES = {"cuda": "GPU", "rocm": "GPU"}
 

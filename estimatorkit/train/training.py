@@ -20,7 +20,7 @@ from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.data.iterator_ops import cursor_of
 from estimatorkit.data.sharded_dataset import has_more, report_trained, shared_iterators
 from estimatorkit.distribute.replicas.replicas import INTERRUPTED, PeerStopped
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.runtime.loop import StepLoop, Steps, StepSpec
 from estimatorkit.runtime.session import Session
 from estimatorkit.train.checks import StepCheck, step_checks

@@ -35,9 +35,12 @@ HEADS = [
     *("BinaryClassHead", "LogisticRegressionHead", "MultiClassHead", "MultiHead"),
     *("MultiLabelHead", "PoissonRegressionHead", "RegressionHead"),
 ]
+VERSION_1 = {
+    name: value for name, value in vars(version_1).items() if getattr(value, "_version", 0) == 1
+}
 CLASSES: dict[str, dict[str, Any]] = {
-    "v2": {name: getattr(estimatorkit.estimator, name) for name in [*version_1.__all__, *HEADS]},
-    "v1": {name: getattr(version_1, name) for name in version_1.__all__},
+    "v2": {name: getattr(estimatorkit.estimator, name) for name in [*VERSION_1, *HEADS]},
+    "v1": VERSION_1,
 }
 COLUMNS = [numeric_column("x")]
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit import log
+from estimatorkit import logger as log
 from estimatorkit.estimator.spec import EstimatorSpec
 from estimatorkit.runtime.session import Session
 from estimatorkit.storage.checkpoint import latest_checkpoint, load_variable

@@ -16,7 +16,7 @@ from estimatorkit.compat.contrib.training import (
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.errors import OutOfRangeError, value_error
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.ops.math import elementwise
 from estimatorkit.runtime.protos import RunMetadata, RunOptions
 from estimatorkit.runtime.timeline import Timeline

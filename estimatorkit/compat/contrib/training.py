@@ -15,7 +15,7 @@ from estimatorkit.core.graph import control_dependencies, get_collection, get_de
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.interop.summary_writer import FileWriterCache
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.ops.debug.debug import check_numerics as checked_numerics
 from estimatorkit.ops.files import summary
 from estimatorkit.ops.variables.initializers import Zeros

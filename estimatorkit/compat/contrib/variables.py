@@ -19,7 +19,7 @@ from estimatorkit.core.graph import get_collection, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.variables import Variable
 from estimatorkit.lazy import listing
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.ops.variables.variable_scope import get_variable
 from estimatorkit.storage.checkpoint import list_variables, read_checkpoint
 from estimatorkit.train.global_steps import assert_global_step, get_global_step

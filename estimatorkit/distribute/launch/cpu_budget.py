@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from estimatorkit.distribute.cluster_spec import ClusterSpec
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 
 VARIABLE = "NPROC"
 """XLA's: how many threads its CPU client makes. It is read when JAX starts."""

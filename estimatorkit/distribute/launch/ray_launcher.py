@@ -21,7 +21,7 @@ from typing import Any
 from estimatorkit.core.errors import DeadlineExceededError
 from estimatorkit.distribute.launch.launchers import Cluster, LocalProcess, Process
 from estimatorkit.distribute.tasks.token import VARIABLE, cluster_token
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 
 _STORE_BYTES = 80 << 20
 """Of Ray's object store, close to the least it takes: arrays do not go by Ray."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.errors import InvalidArgumentError
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.storage.atomic_files import write_durably
 from estimatorkit.storage.checkpoint_state import check_name
 

@@ -19,7 +19,7 @@ from estimatorkit.core.registry import Role, role_of
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.plan import INFINITE
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.train.hooks.checkpoint_hooks import CheckpointSaverListener
 from estimatorkit.train.hooks.hooks import SessionRunHook
 

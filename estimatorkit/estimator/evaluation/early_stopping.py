@@ -23,7 +23,7 @@ from estimatorkit.estimator.evaluation.continuous_evaluation import (
     FinishedEvaluation,
 )
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor, Mode
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.storage.atomic_files import (
     os_errors,
     remove_durably,

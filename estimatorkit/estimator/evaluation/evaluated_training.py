@@ -29,7 +29,7 @@ from estimatorkit.estimator.evaluation.continuous_evaluation import (
 )
 from estimatorkit.estimator.evaluation.early_stopping import go_back_to
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.storage.checkpoint import load_variable
 from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook
 

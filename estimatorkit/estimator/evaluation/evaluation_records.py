@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from estimatorkit.interop.summary_writer import summary_iterator
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 
 EVENT_FILES = "*.tfevents.*"
 LINES = "metrics.jsonl"

@@ -20,7 +20,7 @@ from estimatorkit.estimator.evaluation.continuous_evaluation import (
 )
 from estimatorkit.estimator.evaluation.evaluation_records import EvaluationRecords
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.storage.checkpoint import latest_checkpoint, load_variable
 from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook, StopAtStepHook
 from estimatorkit.train.hooks.summary_hooks import SecondOrStepTimer

@@ -21,7 +21,7 @@ import numpy as np
 from estimatorkit.core.errors import NotFoundError, value_error
 from estimatorkit.estimator.evaluation.evaluation_records import events
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor, Mode
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.storage.atomic_files import remove_durably, write_durably
 
 CompareFn = Callable[..., bool]

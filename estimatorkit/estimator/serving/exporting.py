@@ -41,7 +41,7 @@ from estimatorkit.estimator.serving.serving_signatures import export_outputs, ma
 from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.estimator.warm_starting import not_trained
 from estimatorkit.layers.engine.call_record import set_learning_phase
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.ops.variables.variable_collections import global_variables_initializer
 from estimatorkit.runtime.session import Session
 from estimatorkit.storage.atomic_files import os_errors, sync_file, temporary_beside

@@ -32,7 +32,7 @@ from estimatorkit.estimator.serving.example_requests import sample_inputs
 from estimatorkit.estimator.serving.exporting import ServedModel
 from estimatorkit.estimator.serving.symbolic_shapes import polymorphic_function
 from estimatorkit.estimator.spec import ModeKeys
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.runtime.plan import Segment, make_plan
 from estimatorkit.storage.atomic_files import write_durably
 from estimatorkit.train.saving.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY

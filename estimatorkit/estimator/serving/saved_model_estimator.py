@@ -18,7 +18,7 @@ from estimatorkit.estimator.serving.export_outputs import EvalOutput, TrainOutpu
 from estimatorkit.estimator.serving.exporting import TAGS
 from estimatorkit.estimator.serving.serving_inputs import FEATURE, LABEL, checked_tensors
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.storage.checkpoint import checkpoint_exists
 from estimatorkit.storage.gfile import local_path
 from estimatorkit.storage.tensor_proto import dtype_of, shape_value

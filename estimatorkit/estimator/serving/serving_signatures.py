@@ -13,7 +13,7 @@ from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.estimator.serving.export_outputs import EvalOutput, ExportOutput, TrainOutput
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.runtime.plan import make_plan
 from estimatorkit.train.saving import saved_model_constants as constants
 from estimatorkit.train.saving.signatures import get_tensor_from_tensor_info, is_valid_signature

@@ -6,7 +6,7 @@ from typing import Any
 
 from estimatorkit.core.nest import flatten
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.ops.math import elementwise, reduce
 from estimatorkit.train.checks import offer_step_check
 

@@ -34,7 +34,7 @@ from estimatorkit.keras.engine.not_a_number import DataNaNWarning
 from estimatorkit.keras.optimizers.optimizer import Optimizer
 from estimatorkit.layers.engine.call_record import call_scope
 from estimatorkit.layers.engine.sessions import session_of
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.ops.array import array, indexing
 from estimatorkit.ops.math import elementwise
 from estimatorkit.runtime.loop import Steps

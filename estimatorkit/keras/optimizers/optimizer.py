@@ -28,7 +28,7 @@ from estimatorkit.keras.optimizers.schedules import LearningRateSchedule
 from estimatorkit.keras.optimizers.schedules import deserialize as deserialize_schedule
 from estimatorkit.layers import initializers
 from estimatorkit.layers.engine.sessions import set_values, values_of
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.ops.math import elementwise
 from estimatorkit.ops.variables.initializers import Zeros
 from estimatorkit.train.optimizers import optimizer as train_optimizer

@@ -24,7 +24,7 @@ from estimatorkit.layers.seq2seq.decoder import Decoder, check_output_layer, lay
 from estimatorkit.layers.seq2seq.helper import embedding_function
 from estimatorkit.layers.seq2seq.inference_helper import start_and_end
 from estimatorkit.lazy import listing
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.ops.array import array, filling, indexing, joining
 from estimatorkit.ops.control.decoded_steps import gather_tree
 from estimatorkit.ops.control.tensor_array import TensorArray

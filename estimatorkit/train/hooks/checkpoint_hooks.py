@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook
 from estimatorkit.train.saving.saver import Saver

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.train.global_steps import get_global_step
 
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks.hooks import (
     SessionRunArgs,

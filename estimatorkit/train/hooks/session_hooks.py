@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from estimatorkit.core.errors import OutOfRangeError
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks.hooks import SessionRunArgs, SessionRunContext, SessionRunHook
 

@@ -11,7 +11,7 @@ from typing import Any
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.variables import Variable
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks.hooks import (
     FinishedSteps,

@@ -21,7 +21,7 @@ from estimatorkit.core.errors import (
     FailedPreconditionError,
     UnavailableError,
 )
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.runtime.session import Session
 from estimatorkit.train.hooks.hooks import SessionRunArgs, SessionRunContext, SessionRunHook
 from estimatorkit.train.queues.queue_runner import QueueRunner

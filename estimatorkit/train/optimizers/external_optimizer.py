@@ -19,7 +19,7 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.ops.array import array
 from estimatorkit.ops.array.filling import zeros_like
 from estimatorkit.ops.array.joining import concat

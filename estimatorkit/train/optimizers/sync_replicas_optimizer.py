@@ -26,7 +26,7 @@ from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.registry import apply, no_outputs, register
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.ops.array.filling import fill
 from estimatorkit.ops.queues.accumulators import (
     ConditionalAccumulator,

@@ -24,7 +24,7 @@ from estimatorkit.core.errors import (
 from estimatorkit.core.graph import add_to_collection, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.lazy import listing
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.ops.queues.queues import QueueBase
 from estimatorkit.train.sessions.coordinator import Coordinator
 

@@ -17,7 +17,7 @@ from estimatorkit.core.conversion import make
 from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.variables import Variable
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.ops.files.checkpoint_ops import RESTORE, restore_v2
 from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable
 from estimatorkit.ops.variables.variable_collections import global_variables, trainable_variables

@@ -20,7 +20,7 @@ from estimatorkit.core.variables import Variable
 from estimatorkit.interop.graph_util import read_proto, write_proto
 from estimatorkit.interop.graphdef import graph_def_of, import_graph_def, is_from_tensorflow
 from estimatorkit.interop.graphdef_tensorflow import known_part
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.train.queues.queue_runner import QueueRunner
 
 _VARIABLES = (

@@ -30,7 +30,7 @@ from estimatorkit.interop.graphdef_export import export_graph
 from estimatorkit.interop.graphdef_tensorflow import known_part
 from estimatorkit.interop.graphdef_writer import Exported, attr_value
 from estimatorkit.lazy import listing
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable
 from estimatorkit.storage.atomic_files import os_errors, sync_file, temporary_beside
 from estimatorkit.storage.gfile import local_path

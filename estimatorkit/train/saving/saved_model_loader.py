@@ -16,7 +16,7 @@ from estimatorkit.core.errors import DataLossError, NotFoundError, explain
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.variables import Variable
 from estimatorkit.lazy import listing
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.storage.checkpoint import read_checkpoint, read_contents
 from estimatorkit.storage.gfile import local_path
 from estimatorkit.storage.saveable import Saveable

@@ -31,7 +31,7 @@ from estimatorkit.layers.feature_column.vocabulary import (
     check_vocabulary_fingerprints,
     vocabulary_fingerprints,
 )
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable
 from estimatorkit.ops.variables.variable_collections import global_variables
 from estimatorkit.storage.checkpoint import (

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from estimatorkit.core.errors import OutOfRangeError, explain, value_error
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 
 _LOOK_AGAIN = 0.1
 """Seconds after which `join` looks whether a stop was requested while threads run."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from estimatorkit.core.errors import AbortedError, OutOfRangeError, UnavailableError
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.log import ensure_visible, logger
+from estimatorkit.logger import ensure_visible, logger
 from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook, check_hooks
 from estimatorkit.train.queues.queue_runner import start_queue_runners

@@ -14,7 +14,7 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import add_to_collection, get_collection, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Operation
-from estimatorkit.log import logger
+from estimatorkit.logger import logger
 from estimatorkit.ops.files.summary import merge_all
 from estimatorkit.ops.variables.variable_collections import (
     global_variables,

@@ -20,7 +20,7 @@ from estimatorkit.core.errors import AbortedError, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.interop.graph_util import write_graph
-from estimatorkit.log import ensure_visible, logger
+from estimatorkit.logger import ensure_visible, logger
 from estimatorkit.ops.files.summary import merge_all
 from estimatorkit.ops.variables.variable_collections import (
     global_variables_initializer,
