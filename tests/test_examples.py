@@ -13,6 +13,7 @@ import pytest
 
 import estimatorkit as tf
 from tests.slides.data import data_dir
+from tests.sweep import sweep
 
 ROOT = Path(__file__).parent.parent
 
@@ -27,8 +28,7 @@ def load_example(name: str) -> ModuleType:
     return module
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
+@sweep("seed", [1, 2, 3, 4, 5], quick=2)
 def test_iris_learns_with_each_seed(
     seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

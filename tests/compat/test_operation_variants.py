@@ -16,6 +16,7 @@ from estimatorkit.compat.v1.python.ops import (
 )
 
 import estimatorkit.compat.v1 as tf
+from tests.sweep import sweep
 
 X = np.random.RandomState(3).randn(1, 4, 4, 2).astype(np.float32)
 POOL: Any = ([1, 2, 2, 1], [1, 2, 2, 1], "SAME")
@@ -111,7 +112,7 @@ def test_sampled_losses_in_version_2_s_order() -> None:
     np.testing.assert_array_equal(old, new)
 
 
-@pytest.mark.parametrize(
+@sweep(
     "change",
     [
         lambda image, seed: tf.image.stateless_random_flip_left_right(image, seed),
@@ -122,6 +123,7 @@ def test_sampled_losses_in_version_2_s_order() -> None:
         lambda image, seed: tf.image.stateless_random_saturation(image, 0.1, 0.9, seed),
         lambda image, seed: tf.image.stateless_random_crop(image, [2, 2, 3], seed),
     ],
+    quick=4,
 )
 def test_images_changed_by_a_seed_alone(change: Any) -> None:
     image = tf.constant(np.random.RandomState(1).rand(5, 4, 3).astype(np.float32))

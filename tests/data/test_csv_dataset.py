@@ -33,6 +33,7 @@ from estimatorkit.data.spec import flatten
 from tests.golden.golden_files import FOLDER
 from tests.golden.golden_values import plain
 from tests.golden.snippets_csv import CASES, FILES
+from tests.sweep import sweep
 
 GOLDEN = json.loads((FOLDER / "csv_datasets.json").read_text(encoding="utf-8"))["cases"]
 
@@ -106,9 +107,8 @@ def _small_chunks(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(csv_files.CsvFormat.__init__, "__defaults__", (False, False, size))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("chunk", [1, 40, None])
-@pytest.mark.parametrize("compression", [None, "GZIP"])
+@sweep("compression", [None, "GZIP"], quick=1)
 def test_every_position_is_exact(
     folder: Path, chunk: int | None, compression: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ from estimatorkit.data import TensorSpec
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.execution.block_iterator import BlockIterator
 from estimatorkit.data.readers.parquet import ArrowDataset, ParquetDataset
+from tests.sweep import sweep
 
 TABLE = pa.table(
     {
@@ -88,9 +89,8 @@ def test_rows_are_dicts(write: Write, make: Make, tmp_path: Path) -> None:
     assert batch["z"].tolist() == list(range(10))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("batch_rows", [1, 3, 100])
-@pytest.mark.parametrize(("write", "make"), KINDS)
+@sweep(("write", "make"), KINDS, quick=1)
 def test_every_position_is_exact(write: Write, make: Make, batch_rows: int, tmp_path: Path) -> None:
     names = [write(TABLE, tmp_path / "a"), write(TABLE.slice(0, 0), tmp_path / "b")]
     names.append(write(TABLE.slice(0, 5), tmp_path / "c"))

@@ -51,6 +51,7 @@ from tests.data.pipeline_steps import (
     zip_with_itself,
     zip_with_numbers,
 )
+from tests.sweep import sweep
 
 LIMIT = 45  # rows compared, of pipelines that may be endless
 
@@ -164,8 +165,7 @@ CHAINS: list[tuple[Pair, list[Step]]] = [
 ]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("source", "chain"), CHAINS, ids=range(len(CHAINS)))
+@sweep(("source", "chain"), CHAINS, ids=range(len(CHAINS)), quick=5)
 def test_one_of_each_kind_at_every_position(source: Pair, chain: list[Step]) -> None:
     for step in chain:
         source = step(source)
@@ -227,6 +227,7 @@ def test_every_position_can_be_saved_and_restored(pair: Pair, sizes: list[int]) 
     assert done == len(expected)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=400)
 @given(pipelines(), st.lists(st.tuples(st.integers(0, 6), st.integers(1, 4)), max_size=8))
 def test_skipping_passes_over_the_rows_that_would_have_come(

@@ -191,6 +191,7 @@ def test_a_generator_is_closed_with_its_iterator() -> None:
         assert len(ended) >= count, way
 
 
+@pytest.mark.slow
 def test_arrays_are_not_kept_by_iterators_that_were_dropped(threads: StartedThreads) -> None:
     rows = np.zeros([10, 2])
     dataset = Dataset.from_tensor_slices(rows).batch(2).prefetch(1)

@@ -25,6 +25,7 @@ from estimatorkit.data.execution.block_iterator import BlockIterator
 from estimatorkit.data.readers.csv_dataset import CsvDataset
 from estimatorkit.data.readers.list_files import list_files
 from estimatorkit.data.readers.text_lines import TextLineDataset
+from tests.sweep import sweep
 
 TEXT = b"one\r\n\r\n\ntwo\rlines\nlast \xff"
 LINES = [b"one", b"", b"", b"twolines", b"last \xff"]
@@ -45,9 +46,8 @@ def open_files(folder: Path) -> int:
     return sum(each.path.startswith(str(folder)) for each in psutil.Process().open_files())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("compression", [None, "GZIP", "ZLIB"])
-@pytest.mark.parametrize("buffer_size", [1, 7, None])
+@sweep("buffer_size", [1, 7, None], quick=1)
 def test_lines(tmp_path: Path, compression: str | None, buffer_size: int | None) -> None:
     compress = COMPRESS[compression]
     for name, content in (("a", TEXT), ("b", b""), ("c", TEXT + b"\n"), ("d", b"\r")):
@@ -59,9 +59,8 @@ def test_lines(tmp_path: Path, compression: str | None, buffer_size: int | None)
     assert open_files(tmp_path) == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("compression", [None, "GZIP"])
-@pytest.mark.parametrize("buffer_size", [1, 9, None])
+@sweep("buffer_size", [1, 9, None], quick=1)
 def test_every_position_is_exact(
     tmp_path: Path, compression: str | None, buffer_size: int | None
 ) -> None:

@@ -14,6 +14,8 @@ from tests.slides.data import data_dir
 
 PROGRAM = "from tests.distribute.programs.mirrored import main; import sys; main(sys.argv[1:])"
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
@@ -33,7 +35,6 @@ def found(started: Processes) -> dict[str, Any]:
 # -- updates are those of one process with the doubled batch
 
 
-@pytest.mark.slow
 def test_every_optimizer(found: dict[str, Any]) -> None:
     assert set(found["optimizers"]) == {"sgd", "momentum", "adam", "ftrl", "averaged", "scaled"}
     assert max(found["optimizers"].values()) < 1e-4
@@ -58,8 +59,6 @@ def test_steps_with_convolutions_are_calls_of_their_own(found: dict[str, Any]) -
     assert found["convolutions"] < 1e-5
 
 
-@pytest.mark.slow
-@pytest.mark.slow
 def test_mnist(started: Processes) -> None:
     folder = {"ESTIMATORKIT_DATA_DIR": str(data_dir("mnist").parent)}
     answer = started.program("mnist", PROGRAM, "mnist", **folder).answer()["mnist"]
@@ -168,7 +167,6 @@ def test_labels_of_every_replica_are_checked(found: dict[str, Any]) -> None:
     )
 
 
-@pytest.mark.slow
 def test_one_device_is_one_replica(started: Processes) -> None:
     source = """
         import estimatorkit as tf

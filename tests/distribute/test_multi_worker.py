@@ -170,7 +170,6 @@ def test_a_chief_and_a_worker_and_an_evaluator(processes: Processes, tmp_path: P
     assert [process.answer()["losses"] for process in again] == [[], [], []]
 
 
-@pytest.mark.slow
 def test_kubeflows_variables(processes: Processes, tmp_path: Path) -> None:
     (address,) = free_cluster(worker=1)["worker"].values()
     found = [

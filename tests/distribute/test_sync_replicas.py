@@ -22,7 +22,7 @@ from tests.distribute.processes import Cluster, Process, Processes, free_cluster
 from tests.distribute.programs import synchronous
 from tests.distribute.trainings import END_SECS, PROGRAMS, Training, all_end
 
-pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]
+pytestmark = pytest.mark.multiprocess
 
 
 AND_ONE_MORE = (0, 1)
@@ -191,7 +191,6 @@ def check_trained_with_backups(training: Training, steps: int) -> None:
     assert weights == [-step, -2 * step]
 
 
-@pytest.mark.slow
 def test_estimators_train_together(processes: Processes, tmp_path: Path) -> None:
     jobs = {"ps": 1, "chief": 1, "worker": 1}
     training = training_of(processes, tmp_path, jobs, max_steps=150, aggregate=2, total=2)

@@ -37,6 +37,7 @@ from tests.estimator.exported import (
     shared_export,
     shared_model,
 )
+from tests.sweep import sweep
 
 
 @pytest.fixture(scope="module")
@@ -400,9 +401,8 @@ def _summed(features: Any, labels: Any, mode: str, params: Any) -> Any:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 2, 5])
-@pytest.mark.parametrize("mixes", [False, True])
+@sweep("mixes", [False, True], quick=1)
 def test_example_inputs_may_have_any_number_of_rows(rows: int, mixes: bool, tmp_path: Path) -> None:
     estimator = _estimator(tmp_path / "model", functools.partial(_summed, params={"mixes": mixes}))
     given = {key: np.arange(2.0 * rows).reshape(rows, 2) for key in ("x", "more")}

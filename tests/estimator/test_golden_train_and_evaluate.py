@@ -12,6 +12,7 @@ import pytest
 import estimatorkit.compat.v1 as tf
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_train_and_evaluate import ERRORS, SNIPPETS
+from tests.sweep import sweep
 
 FILE = Path(__file__).parents[1] / "golden" / "train_and_evaluate.json"
 GOLDEN = json.loads(FILE.read_text("utf-8"))
@@ -46,8 +47,7 @@ def test_the_arguments_are_the_same(name: str) -> None:
     assert found == [(each, default and default.rstrip(">")) for each, default in theirs]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("snippet", SNIPPETS, ids=lambda snippet: snippet.__name__)
+@sweep("snippet", SNIPPETS, ids=lambda snippet: snippet.__name__, quick=4)
 def test_the_story_is_the_same(snippet: Any, tmp_path: Path) -> None:
     ours = snippet(tf, str(tmp_path))
     theirs = dict(GOLDEN["snippets"][snippet.__name__])

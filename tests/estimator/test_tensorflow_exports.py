@@ -24,6 +24,7 @@ from tests.estimator.graph_checks import problems
 from tests.golden.golden_values import plain
 from tests.golden.snippets_exports import CASES, VOCABULARY, answer, receiver_of, request_of
 from tests.golden.write_exports import export_of, trained
+from tests.sweep import sweep
 
 VALUES = json.loads((Path(__file__).parents[1] / "golden" / "exports.json").read_text("utf-8"))
 EVERY = [(name, receiver) for name, case in CASES.items() for receiver in case.receivers]
@@ -41,7 +42,7 @@ def test_every_case_has_been_loaded_by_tensorflow() -> None:
     assert set(VALUES) == {f"{name}-{receiver}" for name, receiver in EVERY}
 
 
-@pytest.mark.parametrize(("name", "receiver"), EVERY)
+@sweep(("name", "receiver"), EVERY, quick=20)
 def test_all_nodes_are_tensorflows(name: str, receiver: str, tmp_path: Path) -> None:
     case = CASES[name]
     estimator = case.build(tf, str(tmp_path / "model"))

@@ -41,6 +41,7 @@ from estimatorkit.train.hooks.checkpoint_hooks import CheckpointSaverListener
 from estimatorkit.train.hooks.hooks import SessionRunHook
 from estimatorkit.train.hooks.summary_hooks import SecondOrStepTimer
 from tests.estimator import models, scripted
+from tests.sweep import sweep
 from tests.train import toy
 
 SCORES = [9.0, 5.0, 3.0, 4.0, 6.0, 7.0]
@@ -337,7 +338,7 @@ def _while_keeping_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(early_stopping.BestCheckpoint, "_write_state", killed)
 
 
-@pytest.mark.parametrize(
+@sweep(
     "crash",
     [
         pytest.param(_at_evaluation(2), id="second evaluation"),
@@ -348,6 +349,7 @@ def _while_keeping_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param(_while_going_back, id="while going back"),
         pytest.param(_at_record(4, after=False), id="before the last record"),
     ],
+    quick=4,
 )
 def test_the_results_survive_a_crash(
     crash: Callable[[pytest.MonkeyPatch], None],

@@ -15,6 +15,7 @@ import pytest
 from estimatorkit.experiment import runner
 from estimatorkit.experiment.load import load_experiment
 from tests.experiment.commands import invoke, succeed
+from tests.sweep import sweep
 
 ROOT = Path(__file__).parent.parent.parent
 IRIS = str(ROOT / "configs" / "iris_dnn.yaml")
@@ -54,7 +55,6 @@ def write_flowers() -> None:
                 writer.writerow([f"{length:.3f}", width, "long" if length > 0 else "short"])
 
 
-@pytest.mark.slow
 def test_run_trains_evaluates_predicts_and_says_what_is_next() -> None:
     output = succeed("run", IRIS, "--set", "train.steps=400")
     accuracy = re.search(r"^  accuracy +(\d\.\d{4})$", output, re.MULTILINE)
@@ -107,8 +107,7 @@ def test_the_other_configs_run(config: str) -> None:
         assert len(re.findall(r"^Prediction is -?[\d.]+, expected \d\.\d{4}$", output, re.M)) == 3
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
+@sweep(
     "estimator",
     [
         "{type: DNNClassifier, hidden_units: [4], label_vocabulary: [short, long], dropout: 0.1}",
@@ -118,14 +117,14 @@ def test_the_other_configs_run(config: str) -> None:
         "{type: LinearClassifier, label_vocabulary: [short, long], optimizer: SGD}",
         "{type: BaselineClassifier, label_vocabulary: [short, long], loss_reduction: sum}",
     ],
+    quick=1,
 )
 def test_every_classifier_trains(estimator: str) -> None:
     write_flowers()
     assert train("flowers.yaml", f"estimator={estimator}")["accuracy"] > 0.4
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
+@sweep(
     "estimator",
     [
         "{type: DNNRegressor, hidden_units: [4], optimizer: {type: RMSProp, learning_rate: 0.01}}",
@@ -133,6 +132,7 @@ def test_every_classifier_trains(estimator: str) -> None:
         "{type: LinearRegressor, weight_column: SepalWidth, loss_reduction: sum}",
         "{type: BaselineRegressor, label_dimension: 1}",
     ],
+    quick=1,
 )
 def test_every_regressor_trains(estimator: str) -> None:
     path = str(ROOT / "configs" / "iris_petal_width.yaml")

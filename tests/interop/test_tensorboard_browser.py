@@ -149,6 +149,7 @@ def test_time_series_say_the_last_value(board: Board) -> None:
     board.picture("timeseries")
 
 
+@pytest.mark.slow
 def test_histograms(board: Board) -> None:
     page = board.open("histograms")
     layers = page.locator("vz-histogram-timeseries g.histogram")

@@ -30,6 +30,7 @@ from tests.golden.snippets_keras_callbacks import (
     model_of,
     run,
 )
+from tests.sweep import sweep
 
 GOLDEN = json.loads(
     (Path(__file__).parents[1] / "golden" / "keras_callbacks.json").read_text("utf-8")
@@ -79,8 +80,7 @@ def close(found: Any, expected: Any, where: str, rtol: float = 1e-5) -> None:
         assert found == expected, where
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(CASES))
+@sweep("name", sorted(CASES), quick=4)
 def test_a_training_is_tensorflows(name: str, tmp_path: Path) -> None:
     found, golden = run(keras, name, str(tmp_path)), dict(GOLDEN["cases"][name])
     rows, expected = found.pop("rows"), golden.pop("rows")

@@ -25,6 +25,7 @@ from estimatorkit.keras.engine import hdf5, model_config, saving
 from estimatorkit.layers.serialization import register_keras_serializable
 from estimatorkit.storage.checkpoint import latest_checkpoint, read_checkpoint, write_checkpoint
 from tests.golden.snippets_keras_files import MODELS, SUMMARIES, summary_of
+from tests.sweep import sweep
 
 FOLDER = Path(__file__).parents[1] / "golden"
 GOLDEN = json.loads((FOLDER / "keras_files.json").read_text("utf-8"))
@@ -60,8 +61,7 @@ def same(one: Any, other: Any) -> None:
 # -- what Keras wrote
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(MODELS))
+@sweep("name", sorted(MODELS), quick=1)
 def test_what_keras_wrote_is_read(name: str, tmp_path: Path) -> None:
     golden = GOLDEN["models"][name]
     make, inputs = MODELS[name]

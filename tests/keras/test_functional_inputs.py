@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
+from tests.sweep import sweep
 
 
 def _model() -> Any:
@@ -23,7 +24,7 @@ def _model() -> Any:
 
 
 @pytest.mark.parametrize("shape", [(4,), (4, 1), (4, 1, 1)])
-@pytest.mark.parametrize("by_name", [True, False])
+@sweep("by_name", [True, False], quick=1)
 def test_a_column_has_a_last_dimension_or_not(by_name: bool, shape: tuple[int, ...]) -> None:
     with tf.Graph().as_default():
         model = _model()

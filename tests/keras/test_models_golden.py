@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 import estimatorkit as tf
 from tests.golden.snippets_keras_models import SNIPPETS
+from tests.sweep import sweep
 
 FILE = Path(__file__).parent.parent / "golden" / "keras_models.json"
 GOLDEN = json.loads(FILE.read_text())["results"]
@@ -33,8 +33,7 @@ def same(ours: Any, theirs: Any, where: str) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-6, err_msg=where)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SNIPPETS)
+@sweep("name", SNIPPETS, quick=2)
 def test_snippet(name: str) -> None:
     with tf.Graph().as_default():
         same(SNIPPETS[name](tf, tf.keras), GOLDEN[name], name)

@@ -20,6 +20,7 @@ from tests.golden.snippets_distributions import (
     facts,
     functions,
 )
+from tests.sweep import sweep
 
 GOLDEN = json.loads(
     (Path(__file__).parents[1] / "golden" / "distributions.json").read_text("utf-8")
@@ -77,8 +78,7 @@ def test_what_tensorflow_refuses_is_refused(case: str) -> None:
     assert error["class"] == GOLDEN["refusals"][case]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", [case for case in DISTRIBUTIONS if case != "student"])
+@sweep("case", [case for case in DISTRIBUTIONS if case != "student"], quick=1)
 def test_draws_have_the_mean_and_the_spread(case: str) -> None:
     made = DISTRIBUTIONS[case](d)[0]
     count = 20_000

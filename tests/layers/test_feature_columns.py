@@ -24,6 +24,7 @@ from estimatorkit.interop.graphdef import import_graph_def
 from estimatorkit.layers import feature_column as fc
 from estimatorkit.ops.tables.feature_ids import ABSENT, KnownHashes, laid_out
 from estimatorkit.ops.text import farmhash
+from tests.sweep import sweep
 
 
 @pytest.fixture(autouse=True)
@@ -51,8 +52,7 @@ def ids_of(column: Any, raw: Any) -> Any:
 # -- rows that no example used
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
+@sweep(
     ("optimizer", "parts"),
     [
         (lambda: tf.train.AdagradOptimizer(0.5), 1),
@@ -60,6 +60,7 @@ def ids_of(column: Any, raw: Any) -> Any:
         (lambda: tf.train.FtrlOptimizer(0.5), 3),
         (lambda: tf.train.AdamOptimizer(0.5), 3),
     ],
+    quick=1,
 )
 def test_a_step_changes_the_rows_of_used_ids_only(optimizer: Any, parts: int) -> None:
     column = fc.categorical_column_with_identity("x", 9)

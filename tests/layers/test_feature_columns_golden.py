@@ -16,6 +16,7 @@ import estimatorkit.compat.v1 as tf
 from estimatorkit.core.graph import Graph
 from estimatorkit.layers import feature_column as fc
 from estimatorkit.runtime.session import Session
+from tests.sweep import sweep
 
 FOLDER = Path(__file__).parents[1] / "golden"
 sys.path.insert(0, str(FOLDER))
@@ -44,8 +45,7 @@ def compare(ours: Any, theirs: Any, where: str) -> None:
         np.testing.assert_allclose(array, expected, 1e-5, 1e-6, err_msg=where)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", snippets.CASES)
+@sweep("name", snippets.CASES, quick=9)
 def test_values_variables_and_gradients(name: str, words_file: str) -> None:
     case, golden = snippets.CASES[name], GOLDEN["cases"][name]
     with Graph().as_default():

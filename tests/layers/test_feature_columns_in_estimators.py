@@ -172,6 +172,7 @@ def test_a_wide_model_of_the_census_is_as_accurate_as_tensorflows(tmp_path: Path
         assert metrics[name] == pytest.approx(expected, abs=1e-3), name
 
 
+@pytest.mark.slow
 def test_a_vocabulary_file_that_changed_since_training_is_noticed(tmp_path: Path) -> None:
     """Also by a program that starts later: the checkpoint remembers the file's checksum."""
     words = tmp_path / "words.txt"

@@ -27,6 +27,7 @@ from tests.golden.golden_layers import (
     observe,
     weight_value,
 )
+from tests.sweep import sweep
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 FACTS = json.loads((GOLDEN / "layers.json").read_text(encoding="utf-8"))
@@ -54,8 +55,7 @@ def golden() -> dict[str, Any]:
         return dict(file)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("family", CASES)
+@sweep("family", CASES, quick=1)
 def test_layers_give_tensorflows_numbers(family: str, golden: dict[str, Any]) -> None:
     facts, arrays = observe(tf, Rebuilt(), CASES[family])
     for name in CASES[family]:

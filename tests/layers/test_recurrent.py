@@ -59,6 +59,7 @@ def test_outputs_and_gradients(name: str, results: dict[str, dict[str, Any]]) ->
             np.testing.assert_allclose(value, expected, 1e-5, 1e-5, err_msg=f"{what} {at}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_variables_shapes_and_configs(name: str, results: dict[str, dict[str, Any]]) -> None:
     found, golden = results[name], GOLDEN[name]

@@ -15,6 +15,7 @@ import pytest
 import estimatorkit.compat.v1 as tf
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_rnn import LENGTHS, RNN, RNN_ERRORS, VALUES_ONLY, numbers, run
+from tests.sweep import sweep
 
 FOLDER = Path(__file__).parents[1] / "golden"
 GOLDEN = json.loads((FOLDER / "rnn.json").read_text("utf-8"))
@@ -45,8 +46,7 @@ WORDS = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(RNN))
+@sweep("name", sorted(RNN), quick=3)
 def test_networks(name: str) -> None:
     found, facts = run(tf, RNN[name], name not in VALUES_ONLY), GOLDEN["rnn"][name]
     assert found["variables"] == facts["variables"]

@@ -14,6 +14,7 @@ import estimatorkit.compat.v1 as tf
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_rnn import run
 from tests.golden.snippets_seq2seq import SEQ2SEQ, SEQ2SEQ_ERRORS, VALUES_ONLY
+from tests.sweep import sweep
 
 FOLDER = Path(__file__).parents[1] / "golden"
 GOLDEN = json.loads((FOLDER / "seq2seq.json").read_text("utf-8"))
@@ -31,8 +32,7 @@ OTHER_WORDS = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(SEQ2SEQ))
+@sweep("name", sorted(SEQ2SEQ), quick=3)
 def test_models(name: str) -> None:
     found, facts = run(tf, SEQ2SEQ[name], name not in VALUES_ONLY), GOLDEN["seq2seq"][name]
     assert found["variables"] == facts["variables"]

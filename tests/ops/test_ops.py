@@ -6,6 +6,7 @@ case is red. Inputs are fed through placeholders, so that XLA computes and nothi
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
 import zlib
@@ -33,6 +34,7 @@ from estimatorkit.ops.math.elementwise import add_n
 from estimatorkit.ops.math.reduce import reduce_sum
 from estimatorkit.ops.math.special import conj, imag, real
 from estimatorkit.runtime.session import Session
+from tests.sweep import sweep
 
 TESTS = Path(__file__).parents[1]
 
@@ -111,10 +113,15 @@ def rows() -> list[OpDef]:
     return [registry.lookup(type_) for type_ in registry.registered_types()]
 
 
+@functools.cache
+def cases(row: OpDef) -> Sequence[Case]:
+    return row.cases()
+
+
 def examples(*, state: bool = False, random: bool = False) -> Iterator[Any]:
     for row in rows():
         if bool(row.updates) == state and row.random == random and row.type not in ELSEWHERE:
-            for index, case in enumerate(row.cases()):
+            for index, case in enumerate(cases(row)):
                 yield pytest.param(Example(row, case), id=f"{row.type}-{index}")
 
 
@@ -167,10 +174,10 @@ def test_every_row_has_a_case(type_: str) -> None:
     if type_ in ELSEWHERE:
         assert any(type_ in file.read_text("utf-8") for file in TESTS.rglob(ELSEWHERE[type_]))
     else:
-        assert registry.lookup(type_).cases()
+        assert cases(registry.lookup(type_))
 
 
-@pytest.mark.parametrize("example", list(examples()))
+@sweep("example", list(examples()), quick=120)
 def test_value(example: Example) -> None:
     arrays = example.arrays
     with Graph().as_default() as graph, Session() as session:
@@ -198,7 +205,7 @@ def test_value(example: Example) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16", "int64", "bool"])
-@pytest.mark.parametrize("type_", sorted({row.type for row in rows() if row.where != "host"}))
+@sweep("type_", sorted({row.type for row in rows() if row.where != "host"}), quick=100)
 def test_kernel_gives_the_inferred_dtype(type_: str, dtype: str) -> None:
     """Within a segment nothing converts: a kernel that promotes would change what follows.
 
@@ -328,8 +335,7 @@ def gradient_examples() -> Iterator[Any]:
             yield parameter
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("example", list(gradient_examples()))
+@sweep("example", list(gradient_examples()), quick=45)
 def test_gradient(example: Example) -> None:
     """Against central differences in a random direction, first and second order."""
     rng = example.rng
@@ -406,8 +412,7 @@ def along(found: Sequence[Any], direction: dict[int, NDArray[Any]], wanted: list
     return add_n(parts) if parts else constant(0.0, float64)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("example", list(examples(state=True)))
+@sweep("example", list(examples(state=True)), quick=8)
 def test_state_op(example: Example) -> None:
     """The variables and the outputs hold the new values, and runs add up."""
     at = example.row.updated_positions(example.attrs)
@@ -453,8 +458,7 @@ def np_or_jax(array: NDArray[Any]) -> Any:
     return jnp.asarray(array)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("example", list(examples(random=True)))
+@sweep("example", list(examples(random=True)), quick=2)
 def test_random_op(example: Example) -> None:
     """One sequence a seed: other numbers in each run, the same in each session."""
     with Graph().as_default() as graph:

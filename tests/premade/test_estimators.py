@@ -77,7 +77,6 @@ def input_of(labels: Any, **features: Any) -> Callable[[], Dataset]:
     return input_fn
 
 
-@pytest.mark.slow
 def test_a_classifier_trains_evaluates_and_predicts(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     x = random.normal(size=200).astype(np.float32)

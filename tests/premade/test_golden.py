@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 import estimatorkit as tf
 import estimatorkit.compat.v1 as tf_v1
@@ -26,6 +25,7 @@ from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.layers.feature_column import NumericColumn, numeric_column
 from estimatorkit.train.optimizers.optimizers_by_name import get_optimizer_by_name
 from tests.premade import model_graphs as graphs
+from tests.sweep import sweep
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 FACTS = json.loads((GOLDEN / "estimators.json").read_text())
@@ -128,7 +128,7 @@ def as_here(name: str) -> str | None:
     return "/".join([*rest[:-1], SLOTS[optimizer, rest[-1]]])
 
 
-@pytest.mark.parametrize("name", CASES)
+@sweep("name", CASES, quick=4)
 def test_training_evaluation_and_prediction_agree_with_tensorflow(
     name: str, tmp_path: Path
 ) -> None:

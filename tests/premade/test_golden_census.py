@@ -15,13 +15,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pytest
 
 import estimatorkit as tf
 import estimatorkit.compat.v1 as tf_v1
 from estimatorkit.keras import optimizers as keras_optimizers
 from tests.golden import snippets_premade as snippets
 from tests.premade import model_graphs as graphs
+from tests.sweep import sweep
 
 FACTS = json.loads((Path(__file__).parents[1] / "golden" / "premade.json").read_text())
 ROWS = FACTS["rows"]
@@ -72,8 +72,7 @@ def taken(values: Any, rows: Any) -> Any:
     return values[rows]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", snippets.CASES)
+@sweep("name", snippets.CASES, quick=1)
 def test_trainings_agree_with_tensorflow(name: str, tmp_path: Path) -> None:
     case, facts = snippets.CASES[name], FACTS["cases"][name]
     estimator = case.build(TF, tmp_path)

@@ -29,6 +29,7 @@ from estimatorkit.runtime.session import Session
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.optimizers.optimizers import AdamOptimizer
 from tests.premade import model_graphs as graphs
+from tests.sweep import sweep
 
 fc = tf.feature_column
 estimator = tf.estimator
@@ -224,8 +225,7 @@ def test_28_two_optimizers_are_saved_and_resumed_to_the_bit(tmp_path: Path) -> N
 # -- 29: labels out of range
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("family", ["DNN", "Linear", "Combined", "Baseline"])
+@sweep("family", ["DNN", "Linear", "Combined", "Baseline"], quick=2)
 def test_29_labels_from_1_are_named_with_their_range(family: str, tmp_path: Path) -> None:
     number = [fc.numeric_column("number")]
     model = (
@@ -242,8 +242,7 @@ def test_29_labels_from_1_are_named_with_their_range(family: str, tmp_path: Path
 # -- 30: columns that have changed since
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
+@sweep(
     ("family", "then", "now", "said"),
     [
         ("DNN", ["number"], ["number", "pair"], "feature columns of 'dnn' changed: added ['pair']"),
@@ -255,6 +254,7 @@ def test_29_labels_from_1_are_named_with_their_range(family: str, tmp_path: Path
         ),
         ("Combined", ["number", "id"], ["number"], "columns of 'dnn' changed: removed ['id']"),
     ],
+    quick=1,
 )
 def test_30_a_checkpoint_of_other_columns_says_which_changed(
     family: str, then: list[str], now: list[str], said: str, tmp_path: Path

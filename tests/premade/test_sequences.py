@@ -19,6 +19,7 @@ from estimatorkit.premade.rnn import RNNClassifier, RNNEstimator
 from estimatorkit.premade.sequential_head import SequentialHeadWrapper
 from estimatorkit.runtime.session import Session
 from estimatorkit.train.checks import step_checks
+from tests.sweep import sweep
 
 RANDOM = np.random.default_rng(4)
 MASK = np.array([[1, 1, 1], [1, 0, 0], [1, 1, 0], [0, 0, 0]], bool)
@@ -57,8 +58,7 @@ KINDS: dict[str, tuple[Any, Any]] = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("reduction", ["sum_over_batch_size", "sum", "mean"])
+@sweep("reduction", ["sum_over_batch_size", "sum", "mean"], quick=1)
 def test_padding_is_as_if_it_were_not_there(reduction: str) -> None:
     fetches: dict[str, Any] = {}
     for kind, (make, labels) in KINDS.items():

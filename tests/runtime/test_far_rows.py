@@ -13,6 +13,7 @@ from estimatorkit.core.registry import lookup
 from estimatorkit.core.x64 import x64
 from estimatorkit.runtime import host_tuning
 from estimatorkit.runtime.host_tuning import LEAST_BYTES
+from tests.sweep import sweep
 
 ROWS = LEAST_BYTES // 256
 
@@ -26,7 +27,7 @@ def table(dtype: Any = np.float32, rows: int = ROWS) -> Any:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, jnp.bfloat16, np.float16])
-@pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
+@sweep("index_dtype", [np.int32, np.int64], quick=1)
 def test_indices_stay_as_they_are(dtype: Any, index_dtype: Any) -> None:
     fetch = jax.jit(host_tuning.prefetch_rows)
     one, other = table(dtype), table(dtype)

@@ -139,6 +139,7 @@ def test_random_graphs_op_by_op(steps: list[tuple[str, int, int]]) -> None:
                 np.testing.assert_allclose(value, values[tensor], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @given(STEPS)
 @settings(
     max_examples=6,

@@ -42,6 +42,7 @@ def chain(length: int) -> Callable[[], Any]:
     return lambda: session.run(y, feeds)
 
 
+@pytest.mark.slow
 def test_a_second_run_does_nothing_in_python_for_each_operation() -> None:
     assert python_calls(chain(1000)) <= python_calls(chain(3)) + 3  # a wait may spin
 

@@ -35,6 +35,7 @@ def test_new_shapes_are_named_once(caplog: pytest.LogCaptureFixture) -> None:
     assert "drop_remainder" in text
 
 
+@pytest.mark.slow
 def test_values_that_decide_shapes_too(caplog: pytest.LogCaptureFixture) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         count = tf.placeholder(tf.int32, [], name="count")

@@ -12,6 +12,7 @@ import textwrap
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 PROGRAM = """
     import json
@@ -47,6 +48,7 @@ PROGRAM = """
 """
 
 
+@pytest.mark.slow
 def test_losses_of_workers_are_averaged_on_the_master() -> None:
     """Sub-graph replication with one synchronized step: the weights reach their closed form."""
     done = subprocess.run(

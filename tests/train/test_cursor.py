@@ -20,6 +20,7 @@ from estimatorkit.data.execution import cursor as cursors
 from estimatorkit.data.execution.cursor import Cursor
 from estimatorkit.data.execution.iterators import BatchIterator
 from estimatorkit.runtime.indexed_columns import materialize
+from tests.sweep import sweep
 from tests.threads import StartedThreads
 from tests.train import toy
 
@@ -74,9 +75,8 @@ PIPELINES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("block", [1, 4, 1024])
-@pytest.mark.parametrize("name", PIPELINES)
+@sweep("name", PIPELINES, quick=1)
 def test_a_saved_position_is_exact_at_every_point(
     name: str, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,10 +212,7 @@ def test_blocks_are_as_large_as_bytes_and_elements_allow(monkeypatch: pytest.Mon
     assert Cursor(Dataset.from_tensor_slices(rows), SEED).block(as_it_is).count == 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("size", "elements"), [(1, 1024), (1024, 1024), (1 << 18, 4), (1 << 22, 1)]
-)
+@sweep(("size", "elements"), [(1, 1024), (1024, 1024), (1 << 18, 4), (1 << 22, 1)], quick=1)
 def test_numbers_of_rows_that_are_read_first_are_few(
     size: int, elements: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,9 +280,8 @@ def test_a_generator_is_started_once() -> None:
 # -- threads
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["slices", "prefetched", "generator"])
-@pytest.mark.parametrize("end", ["closed", "dropped", "read out"])
+@sweep("end", ["closed", "dropped", "read out"], quick=1)
 def test_threads_end(
     name: str, end: str, threads: StartedThreads, monkeypatch: pytest.MonkeyPatch
 ) -> None:

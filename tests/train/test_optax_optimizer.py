@@ -21,6 +21,7 @@ from estimatorkit.runtime.session import Session
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.optimizers.optax_optimizer import OptaxOptimizer
 from estimatorkit.train.saving.saver import Saver
+from tests.sweep import sweep
 
 X = np.array([[1.0, 2.0], [-0.5, 3.0]], np.float32)
 START = {"dense/kernel": np.array([[1.0], [-2.0]], np.float32), "bias": np.zeros(1, np.float32)}
@@ -53,8 +54,7 @@ def loss_in_jax(params: dict[str, Any]) -> Any:
     return ((X @ params["dense/kernel"] + params["bias"] - 1.0) ** 2).sum()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", TRANSFORMATIONS)
+@sweep("name", TRANSFORMATIONS, quick=1)
 def test_steps_are_those_of_optax(name: str, tmp_path: Path) -> None:
     tx = TRANSFORMATIONS[name]
     params: Any = dict(START)

@@ -24,6 +24,7 @@ from estimatorkit.train.optimizers.optimizers import (
 )
 from estimatorkit.train.optimizers.optimizers_by_name import get_optimizer_by_name
 from tests.golden.golden_files import FOLDER
+from tests.sweep import sweep
 
 ERRORS = json.loads((FOLDER / "estimator_errors.json").read_text())
 
@@ -57,7 +58,7 @@ EXPECTED: dict[tuple[int, str, bool], list[float]] = {
 }
 
 
-@pytest.mark.parametrize(("version", "name", "sparse"), EXPECTED)
+@sweep(("version", "name", "sparse"), EXPECTED, quick=10)
 def test_names_mean_tensorflows_optimizers(version: Any, name: str, sparse: bool) -> None:
     with Graph().as_default():
         w = Variable(np.array([[1.0], [-2.0], [0.5]], np.float32), name="w")

@@ -15,6 +15,7 @@ from estimatorkit.data.iterator_ops import cursor_of
 from estimatorkit.runtime.columns import RaggedColumn
 from estimatorkit.runtime.loop import LocalStepLoop, StepSpec
 from estimatorkit.runtime.partial_batch import in_partial_batches
+from tests.sweep import sweep
 from tests.train import toy
 
 STEPS = 36  # six epochs of 42 rows in batches of 8
@@ -68,8 +69,7 @@ def reference(request: pytest.FixtureRequest) -> Any:
     return singly(request.node.callspec.params["training"])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("parts", [[STEPS], [5, 1, 6, 12, 12], [1] * 8 + [28], [7, 29]])
+@sweep("parts", [[STEPS], [5, 1, 6, 12, 12], [1] * 8 + [28], [7, 29]], quick=1)
 def test_the_same_as_one_step_a_run(training: Training, reference: Any, parts: Any) -> None:
     losses: list[Any] = []
     for part in parts:

@@ -11,6 +11,7 @@ import pytest
 import estimatorkit.compat.v1 as tf
 from estimatorkit.storage.checkpoint import read_checkpoint
 from estimatorkit.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
+from tests.sweep import sweep
 
 TABLE = np.arange(28.0, dtype=np.float32).reshape(7, 4)
 
@@ -49,9 +50,8 @@ def trained(parts: int | None, axis: int, path: Path, steps: int, restore: bool 
         )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize(("before", "after"), [(2, 3), (3, 1), (1, 2), (4, None), (None, 3)])
+@sweep(("before", "after"), [(2, 3), (3, 1), (1, 2), (4, None), (None, 3)], quick=1)
 def test_training_goes_on_in_other_parts(
     before: int | None, after: int | None, axis: int, tmp_path: Path
 ) -> None:

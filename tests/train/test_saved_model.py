@@ -28,6 +28,7 @@ from estimatorkit.train.saving.saved_model_files import read_saved_model, saved_
 from tests.estimator.graph_checks import problems
 from tests.golden.golden_values import plain
 from tests.golden.snippets_saved_model import MODELS, OURS, VOCABULARY, export, predict
+from tests.sweep import sweep
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 VALUES = json.loads((GOLDEN / "saved_model.json").read_text("utf-8"))
@@ -62,13 +63,13 @@ def assert_equal(found: Any, expected: Any) -> None:
 # -- TensorFlow and back
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
+@sweep(
     ("writer", "name"),
     [
         *(("tensorflow", name) for name in MODELS),
         *(("estimatorkit", name) for name in (*MODELS, *OURS)),
     ],
+    quick=2,
 )
 def test_loaded_models_compute_what_tensorflow_does(writer: str, name: str) -> None:
     found = predict(tf, name, str(FOLDERS / f"{writer}_{name}"))
@@ -82,8 +83,7 @@ def test_operations_of_loaded_models_have_names_without_gaps(name: str) -> None:
     assert not [op.name for op in graph.get_operations() if "//" in op.name]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [*MODELS, *OURS])
+@sweep("name", [*MODELS, *OURS], quick=1)
 def test_what_tensorflow_loaded_is_what_is_written(name: str, tmp_path: Path) -> None:
     Path(VOCABULARY[0]).write_bytes(VOCABULARY[1])
     found = export(tf, name, str(tmp_path / "model"))

@@ -12,6 +12,7 @@ import pytest
 import estimatorkit as tf
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_schedules import ERRORS, PIECES, SCHEDULES, STEP_DTYPES, look_at
+from tests.sweep import sweep
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "schedules.json").read_text("utf-8"))
 CASES = [
@@ -20,7 +21,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "schedule", "dtype"), CASES)
+@sweep(("name", "schedule", "dtype"), CASES, quick=8)
 def test_rates_are_tensorflows(name: str, schedule: Any, dtype: str) -> None:
     expected = GOLDEN["schedules"][name][dtype]
     found = look_at(tf, schedule, dtype)

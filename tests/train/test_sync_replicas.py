@@ -19,6 +19,7 @@ import estimatorkit.compat.v1 as tf
 from estimatorkit.core.errors import FailedPreconditionError, InvalidArgumentError
 from tests.golden import snippets_sync_replicas as snippets
 from tests.golden.golden_files import error_of
+from tests.sweep import sweep
 from tests.threads import StartedThreads
 
 GOLDEN = json.loads(
@@ -41,8 +42,7 @@ def no_threads_are_left(threads: StartedThreads) -> Iterator[None]:
 # -- as TensorFlow
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", GOLDEN["trained"])
+@sweep("case", GOLDEN["trained"], quick=2)
 def test_trained_as_in_tensorflow(case: str) -> None:
     golden = GOLDEN["trained"][case]
     optimizer, aggregated = ("sgd", 2) if case == "averaged" else case.split()

@@ -7,10 +7,10 @@ from typing import Any
 
 import jax
 import numpy as np
-import pytest
 
 from estimatorkit.core import registry
 from estimatorkit.ops.control.collectives import AXIS, _messages
+from tests.sweep import sweep
 
 MEGABYTE = 1 << 18
 """Numbers of four bytes."""
@@ -21,8 +21,7 @@ def reduced(*values: Any) -> list[Any]:
     return list(kernel(*values, mean=False))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
+@sweep(
     ("lengths", "dtypes", "messages"),
     [
         ([3, 5, 1], "fff", [[0, 1, 2]]),
@@ -34,6 +33,7 @@ def reduced(*values: Any) -> list[Any]:
         ([], "", []),
     ],
     ids=["small ones", "of two types", "large ones alone", "full", "halves", "empty", "none"],
+    quick=3,
 )
 def test_arrays_travel_together(
     lengths: Sequence[int], dtypes: str, messages: list[list[int]]

@@ -13,6 +13,7 @@ import estimatorkit.compat.v1 as tf
 from tests.golden.golden_files import error_of
 from tests.golden.golden_values import plain
 from tests.golden.snippets_control_flow import ARRAYS, FUNCTIONS, GRAPHS, REFUSALS, STATE
+from tests.sweep import sweep
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "control_flow.json").read_text("utf-8"))
 
@@ -52,7 +53,7 @@ def assert_same(found: Any, wanted: Any) -> None:
         assert found == wanted
 
 
-@pytest.mark.parametrize("name", STATE)
+@sweep("name", STATE, quick=4)
 def test_state_in_bodies(name: str) -> None:
     assert_same(run(STATE[name]), GOLDEN["state"][name])
 

@@ -16,6 +16,7 @@ import estimatorkit as tf
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_images import FILES, IMAGE_ERRORS, IMAGES, pixels
 from tests.golden.snippets_sparse import run_arrays
+from tests.sweep import sweep
 
 FOLDER = Path(__file__).parents[2] / "golden"
 GOLDEN = json.loads((FOLDER / "images.json").read_text("utf-8"))
@@ -46,7 +47,7 @@ def check(name: str, values: list[Any], shapes: list[Any]) -> None:
             assert all(b in (None, a) for a, b in zip(shape, known, strict=True)), (at, shape)
 
 
-@pytest.mark.parametrize("name", sorted(IMAGES))
+@sweep("name", sorted(IMAGES), quick=18)
 def test_results(name: str) -> None:
     check(name, *run_arrays(tf, IMAGES[name]))
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
+from tests.sweep import sweep
 
 X = np.arange(1, 13).reshape(3, 4)
 D = np.arange(1, 9).reshape(2, 4)
@@ -21,8 +22,7 @@ PARTS = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("align", PARTS)
+@sweep("align", PARTS, quick=2)
 def test_diagonals_are_taken_and_put_back(align: str) -> None:
     ks: list[Any] = [(-1, 2), (-2, 0), (1, 3), 2, -1]
     stack = tf.placeholder(tf.int32, [None, 3, 4])

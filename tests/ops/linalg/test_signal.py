@@ -17,13 +17,14 @@ import estimatorkit as tf
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_signal import SIGNAL_ERRORS, SIGNALS, wave
 from tests.golden.snippets_sparse import as_numbers, run_arrays
+from tests.sweep import sweep
 
 FOLDER = Path(__file__).parents[2] / "golden"
 GOLDEN = json.loads((FOLDER / "signal.json").read_text("utf-8"))
 ARRAYS = dict(np.load(FOLDER / "signal.npz"))
 
 
-@pytest.mark.parametrize("name", sorted(SIGNALS))
+@sweep("name", sorted(SIGNALS), quick=12)
 def test_results(name: str) -> None:
     values, shapes = run_arrays(tf, SIGNALS[name])
     wanted = GOLDEN["shapes"][name]

@@ -18,6 +18,7 @@ from estimatorkit.ops.math import random
 from estimatorkit.ops.nn import nn
 from estimatorkit.ops.variables.variable_scope import get_variable
 from estimatorkit.runtime.session import Session
+from tests.sweep import sweep
 
 LARGE = [20000]
 DRAWS: dict[str, Callable[..., Tensor]] = {
@@ -137,8 +138,7 @@ def test_moments_and_bounds() -> None:
     assert set(found["integers"].tolist()) == {-2, -1, 0, 1, 2}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
+@sweep("name", ["float16", "bfloat16", "float32", "float64"], quick=2)
 def test_floating_dtypes(name: str) -> None:
     tensors = [
         random.random_uniform([5], dtype=name),

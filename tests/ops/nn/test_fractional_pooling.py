@@ -10,11 +10,13 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.core import registry
+from tests.sweep import sweep
 
 ARRAYS = dict(np.load(Path(__file__).parents[2] / "golden" / "fractional_pooling.npz"))
 LENGTHS, RATIOS = (23, 10), (2.3, 1.4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("overlapping", [False, True])
 @pytest.mark.parametrize("kind", ["max", "avg"])
 def test_is_tensorflows_between_its_bounds(kind: str, overlapping: bool) -> None:
@@ -43,9 +45,8 @@ def _drawn(runs: int, **options: Any) -> list[list[Any]]:
         return [each for _ in range(runs) for each in session.run(wanted)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("overlapping", [False, True])
-@pytest.mark.parametrize("pseudo_random", [False, True])
+@sweep("pseudo_random", [False, True], quick=1)
 def test_bounds_and_what_is_between(pseudo_random: bool, overlapping: bool) -> None:
     runs = _drawn(6, pseudo_random=pseudo_random, overlapping=overlapping)
     seen = set()

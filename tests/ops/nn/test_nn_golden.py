@@ -21,6 +21,7 @@ from estimatorkit.ops.nn import candidates
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_nn import NN, NN_ERRORS, numbers
 from tests.golden.snippets_sparse import run_arrays
+from tests.sweep import sweep
 
 FOLDER = Path(__file__).parents[2] / "golden"
 GOLDEN = json.loads((FOLDER / "nn.json").read_text("utf-8"))
@@ -84,8 +85,7 @@ WORDS = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(NN))
+@sweep("name", sorted(NN), quick=10)
 def test_results(name: str) -> None:
     values, shapes = run_arrays(tf, NN[name])
     wanted = GOLDEN["shapes"][name]
