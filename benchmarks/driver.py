@@ -36,6 +36,7 @@ class Entrant:
         variable: the environment variable that gives its interpreter; none: this interpreter.
         packages: what that interpreter's environment must hold.
         environment: variables set for it.
+        folder: the checkout that it runs in.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Entrant:
     variable: str | None = None
     packages: str = ""
     environment: dict[str, str] = field(default_factory=dict)
+    folder: Path = ROOT
 
     def python(self) -> str | None:
         """Returns the interpreter, or None when it is not given."""
@@ -68,7 +70,7 @@ class Entrant:
             environment.pop("PYTHONPATH", None)  # it may name packages of this interpreter's Python
         done = subprocess.run(  # noqa: S603 - an interpreter that the user named
             [str(self.python()), "-m", self.module, *arguments],
-            cwd=ROOT,
+            cwd=self.folder,
             env=environment | self.environment,
             capture_output=True,
             text=True,
@@ -81,6 +83,8 @@ class Entrant:
 
 
 _TORCH = ("benchmarks.participants.pytorch", "ESTIMATORKIT_BENCH_TORCH", "torch==2.13.0 numpy")
+_OURS = "benchmarks.participants.estimatorkit_estimator"
+BASELINE = "estimatorkit of --baseline"
 ENTRANTS = (
     Entrant(
         "tensorflow",
@@ -96,7 +100,7 @@ ENTRANTS = (
     ),
     Entrant("pytorch", *_TORCH),
     Entrant("pytorch compiled", *_TORCH, {"ESTIMATORKIT_BENCH_TORCH_COMPILE": "1"}),
-    Entrant("estimatorkit", "benchmarks.participants.estimatorkit_estimator"),
+    Entrant("estimatorkit", _OURS),
 )
 
 
@@ -148,7 +152,7 @@ def compare(
     failures: list[str] = []
     for number in range(rounds + 1):
         for entrant in entrants:
-            if entrant.name not in workload.participants or (
+            if entrant.name not in (*workload.participants, BASELINE) or (
                 number and entrant.name not in records
             ):
                 continue
@@ -190,13 +194,22 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=4.0, help="time measured a round (4)")
     parser.add_argument("--quick", action="store_true", help="2 rounds of 1 second: does it work?")
     parser.add_argument("--write", action="store_true", help="keep the table in RESULTS.md")
+    parser.add_argument(
+        "--baseline",
+        type=Path,
+        metavar="FOLDER",
+        help="compare with another checkout of estimatorkit only, in place of the peers",
+    )
     options = parser.parse_args(arguments)
     if options.quick and options.write:
         parser.error("--quick figures are too rough to keep: leave out one of --quick and --write")
     rounds, seconds = (2, 1.0) if options.quick else (options.rounds, options.seconds)
 
-    entrants = [entrant for entrant in ENTRANTS if entrant.python()]
-    absent = {entrant.variable: entrant for entrant in reversed(ENTRANTS) if not entrant.python()}
+    candidates = list(ENTRANTS)
+    if options.baseline:
+        candidates = [ENTRANTS[-1], Entrant(BASELINE, _OURS, folder=options.baseline)]
+    entrants = [entrant for entrant in candidates if entrant.python()]
+    absent = {entrant.variable: entrant for entrant in reversed(candidates) if not entrant.python()}
     for entrant in absent.values():
         print(entrant.how_to_get(), file=sys.stderr)
 
