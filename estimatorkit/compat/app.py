@@ -13,15 +13,15 @@ from absl import app, flags
 def run(
     main: Callable[[Sequence[str]], Any] | None = None, argv: Sequence[str] | None = None
 ) -> None:
-    """Runs the program with the command line's flags parsed; ends the process.
+    """Parses the command line's flags, runs `main`, and exits.
 
-    Flags that are not defined are left to the program (`argparse` often reads them), as in
-    TensorFlow; absl refuses them.
+    Undefined flags are passed on to the program, which may parse them with `argparse`, as in
+    TensorFlow; absl rejects them.
 
     Args:
-        main: the function, called with the arguments that no flag has taken, the program's name
-            first; the calling program's `main` by default.
-        argv: the command line; that of the process by default.
+        main: called with the remaining arguments, the program's name first; by default `main` of
+            the calling program.
+        argv: the command line; `sys.argv` by default.
     """
     engine = logging.getLogger("jax")
     if engine.level == logging.NOTSET:  # absl shows INFO of all: which accelerators are not there

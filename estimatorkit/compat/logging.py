@@ -26,7 +26,7 @@ warn = warning
 
 
 def set_verbosity(v: int | str) -> None:
-    """Sets from which level on messages are shown."""
+    """Sets the least severe level of messages to show."""
     absl_logging.set_verbosity(v)
     absl_logging.use_absl_handler()
 

@@ -38,11 +38,11 @@ register(
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
-    """A tensor whose value every run must be fed.
+    """A tensor that must be fed a value in every run that depends on it.
 
     Args:
-        dtype: the dtype of what will be fed.
-        shape: its shape; None for any, None in a place for any length there.
+        dtype: the dtype of the values to feed.
+        shape: their shape; None if unknown, with None for each dimension of unknown size.
         name: the operation's name.
     """
     attrs = {"dtype": as_dtype(dtype), "shape": as_shape(shape)}
@@ -107,7 +107,7 @@ def no_op(name: str | None = None) -> Any:
 
 
 def group(*inputs: Any, name: str | None = None) -> Any:
-    """An operation that is done when all of `inputs` (operations, tensors, variables) are."""
+    """An operation that completes once all `inputs` (operations, tensors, variables) have."""
     with get_default_graph().control_dependencies(nest.flatten(list(inputs))):
         return no_op(name or "group_deps")
 

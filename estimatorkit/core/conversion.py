@@ -278,19 +278,19 @@ def constant(
     name: str = "Const",
     verify_shape: bool = False,
 ) -> Tensor:
-    """A tensor that always has the same value.
+    """Creates a constant tensor.
 
     Args:
-        value: numbers, strings or bools, nested in lists as wished, or an array.
+        value: an array, or arbitrarily nested lists of numbers, strings or bools.
         dtype: the dtype; see `as_array` for the default.
-        shape: the shape; a value with fewer elements is filled up with its last one, as in
+        shape: the shape; if it has more elements than `value`, the last element is repeated, as in
             TensorFlow 1.
         name: the operation's name.
-        verify_shape: refuse a value that does not have `shape` already.
+        verify_shape: raise an error if `value` does not already have `shape`.
 
     Raises:
-        TypeError: the value cannot have that dtype.
-            Or it has another shape with `verify_shape`.
+        TypeError: the value cannot be converted to `dtype`, or does not have `shape` although
+            `verify_shape` is set.
         ValueError: it has more elements than `shape`.
     """
     array = as_array(value, None if dtype is None else as_dtype(dtype))

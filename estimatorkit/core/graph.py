@@ -48,9 +48,9 @@ class _Scopes(threading.local):
 
 
 class Graph:
-    """A dataflow graph: operations in the order of their making.
+    """A dataflow graph: operations in order of creation.
 
-    `with graph.as_default():` makes it the graph that new operations join. `print(graph)` lists it.
+    Inside `with graph.as_default():` new operations are added to it. `print(graph)` lists them.
     """
 
     def __init__(self) -> None:
@@ -192,7 +192,7 @@ class Graph:
 
     @contextmanager
     def as_default(self) -> Iterator[Graph]:
-        """Makes this the default graph inside the `with` block."""
+        """A context manager that makes this the default graph."""
         _defaults.graphs.append(self)
         try:
             yield self

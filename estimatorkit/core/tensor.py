@@ -215,7 +215,7 @@ class Tensor(Operators):
         return [op for op in self.graph.get_operations() if any(t is self for t in op.inputs)]
 
     def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
-        """Runs the tensor in `session` or in the default session."""
+        """Evaluates the tensor in `session` or the default session."""
         return session_for(self.graph, session).run(self, feed_dict)
 
     def __repr__(self) -> str:

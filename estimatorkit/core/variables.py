@@ -58,32 +58,33 @@ def _changes_slices(kind: str, what: str) -> Callable[..., Tensor]:
 
 
 class Variable(Operators, metaclass=CreatedByScopes):
-    """State that lives in a session and survives its runs.
+    """A mutable tensor whose value lives in a session and persists across runs.
 
     Args:
-        initial_value: its first value: a tensor, an array, a number, or a function without
-            arguments giving one.
-        trainable: whether optimizers change it by default; True, but for `synchronization` ON_READ.
-        collections: where it is listed; GLOBAL_VARIABLES by default (and TRAINABLE_VARIABLES if
-            trainable).
-        validate_shape: whether the shape is that of `initial_value`, which then must be known;
-            otherwise it may change.
+        initial_value: a tensor, an array, a number, or a function without arguments that returns
+            one.
+        trainable: whether optimizers update it by default; True unless `synchronization` is
+            ON_READ.
+        collections: the collections to add it to; GLOBAL_VARIABLES by default (and
+            TRAINABLE_VARIABLES if trainable).
+        validate_shape: whether the shape is fixed to that of `initial_value`, which must then be
+            known; otherwise assignments may change it.
         caching_device: accepted for TensorFlow's signature.
         name: its name; 'Variable' by default.
-        variable_def: a `VariableDef` in place of all else: the variable whose operations are in
-            the graph already (see `from_proto`).
+        variable_def: a `VariableDef`, instead of all other arguments, for a variable whose
+            operations are already in the graph (see `from_proto`).
         dtype: its dtype; that of `initial_value` by default.
-        expected_shape: a shape that `initial_value` must have.
-        import_scope: put before the names in `variable_def`.
+        expected_shape: the shape that `initial_value` must have.
+        import_scope: a prefix for the names in `variable_def`.
         constraint: a function that optimizers apply to the value after each update.
         use_resource: accepted for TensorFlow's signature; every variable is a resource variable.
         synchronization: a `VariableSynchronization`.
-        aggregation: a `VariableAggregation`: what becomes of values that replicas assign.
-        shape: the static shape, where it is to be less known than that of `initial_value`.
+        aggregation: a `VariableAggregation`: how values assigned by several replicas are combined.
+        shape: the static shape, if it should be less specific than that of `initial_value`.
 
     Raises:
-        ValueError: the initial value has another shape or an unknown one, is computed in a
-            condition or loop, or is not given; or another argument is not what it should be.
+        ValueError: the initial value is missing, has the wrong or an unknown shape, or is computed
+            inside a conditional or loop; or another argument is invalid.
     """
 
     aggregation: VariableAggregation = VariableAggregation.NONE

@@ -70,17 +70,17 @@ class Dataset(Transformable):
     def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
         """A dataset of the rows of arrays.
 
-        Arrays are referred to, not copied, where they are C-contiguous; do not change them while
-        they are read.
+        C-contiguous arrays are referenced, not copied; do not modify them while the dataset is in
+        use.
 
         Args:
-            tensors: nested arrays, Series or lists, equal in their first dimension; a DataFrame
-                counts as the dict of its columns (TensorFlow: as one matrix). Lists become int32 or
-                float32, arrays keep their dtype.
+            tensors: a nested structure of arrays, Series or lists with equal first dimensions; a
+                DataFrame is treated as a dict of its columns (in TensorFlow, as a matrix). Lists
+                become int32 or float32; arrays keep their dtype.
 
         Raises:
-            ValueError: empty structure, scalar leaf, first dimensions differ, ragged or missing
-                values.
+            ValueError: the structure is empty, a leaf is a scalar, ragged or has missing values,
+                or first dimensions differ.
             TypeError: a leaf holds dates or Python objects.
         """
         spec, columns = columns_of_slices(tensors)

@@ -84,7 +84,7 @@ class Transformable:
         return self._made(plans.Shuffle(self._plan, size, given, reshuffle))
 
     def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
-        """The elements `count` times; None or a negative number: for ever."""
+        """Repeats the dataset `count` times; indefinitely if None or negative."""
         times = None if count is None else integer("repeat(): count", count)
         times = then(times, lambda found: None if found is None or found < 0 else found)
         return self._made(plans.Repeat(self._plan, times))
@@ -141,8 +141,8 @@ class Transformable:
         """Applies a function to each element.
 
         Args:
-            map_func: takes the element (a tuple is unpacked) as tensors, returns a nest of tensors.
-                It is traced once.
+            map_func: takes an element as tensors (a tuple as several arguments) and returns a
+                nested structure of tensors; it is traced once.
             num_parallel_calls, deterministic: have no effect: the function runs on whole blocks,
                 in order.
             name: has no effect.

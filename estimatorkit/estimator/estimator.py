@@ -57,23 +57,24 @@ class Estimator:
     """Trains, evaluates and predicts with a model.
 
     Args:
-        model_fn: `model_fn(features, labels, mode, params, config)`, of which only `features` is
-            needed; it builds the model in the default graph and returns an `EstimatorSpec`.
-        model_dir: where checkpoints and logs go; by default that of `config`, then a temporary
-            directory. A model that is there is gone on with.
+        model_fn: `model_fn(features, labels, mode, params, config)`, where all arguments but
+            `features` are optional; it builds the model in the default graph and returns an
+            `EstimatorSpec`.
+        model_dir: where checkpoints and logs go; by default that of `config`, or else a temporary
+            directory. Training resumes from the latest checkpoint in it.
         config: a `RunConfig`.
-        params: what `model_fn` and `input_fn` get as `params`, usually a dict; copied deeply.
-        warm_start_from: a checkpoint, a model folder or an exported model, or `WarmStartSettings`:
-            where variables get their first values where there is no model in `model_dir` yet.
+        params: passed to `model_fn` and `input_fn` as `params`, usually a dict; deep-copied.
+        warm_start_from: a checkpoint, a model folder, an exported model or `WarmStartSettings` to
+            initialize variables from if `model_dir` has no checkpoint yet.
 
-    A model is built and compiled once for each structure of input, and kept: calling `train`,
-    `evaluate` or `predict` again costs neither (TensorFlow builds the graph and reads the
-    checkpoint each time). So a `model_fn` that depends on more than its arguments should not change
-    its mind; `forget_models` makes it be called anew. Hooks whose `begin` adds to the graph, and
-    inputs that are more than a dataset, get a model of their own, as in TensorFlow.
+    A model is built and compiled once for each input structure and then cached, so calling
+    `train`, `evaluate` or `predict` again costs neither (TensorFlow rebuilds the graph and reads
+    the checkpoint each time). A `model_fn` whose result depends on more than its arguments is
+    therefore not called again; `forget_models` clears the cache. Hooks whose `begin` adds to the
+    graph, and inputs that are more than a dataset, get a model of their own, as in TensorFlow.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
 
     def __init__(

@@ -58,31 +58,30 @@ _BOUNDS = {
 
 
 class RunConfig:
-    """How an estimator runs. Its properties cannot be set: `replace` makes a changed copy.
+    """The configuration of an `Estimator`: immutable; `replace` returns a modified copy.
 
-    Subclasses may override properties, and attributes of one's own may be added; both are kept in
-    the copy that an estimator has.
+    Subclasses may override properties and instances may have further attributes; the copy that an
+    estimator holds keeps both.
 
     Args:
         model_dir: where checkpoints and logs go.
-        tf_random_seed: the graph's seed. With a seed, two runs give the same numbers to the bit.
+        tf_random_seed: the graph's seed. Runs with the same seed are identical, bit for bit.
         save_summary_steps: steps between summaries; None for none.
         save_checkpoints_steps: steps between checkpoints; 0 for none.
         save_checkpoints_secs: seconds between checkpoints; 600 by default. Not together with steps.
             Both None: no checkpoints.
-        session_config: the `ConfigProto` of sessions; by default that of a cluster's task has
-            `device_filters`, and an estimator takes `default_session_config()`.
-        keep_checkpoint_max: how many checkpoints stay; 0 or None for all.
-        keep_checkpoint_every_n_hours: of those that go, one stays for so many hours.
+        session_config: the `ConfigProto` of sessions; in a cluster, its default sets
+            `device_filters`.
+        keep_checkpoint_max: how many recent checkpoints to keep; 0 or None keeps all.
+        keep_checkpoint_every_n_hours: additionally keep one checkpoint per this many hours.
         log_step_count_steps: steps between log lines; None for none.
-        train_distribute, eval_distribute: a `distribute.Strategy`: over which replicas to train,
-            to evaluate.
-        session_creation_timeout_secs: how long processes of a cluster wait for each other.
+        train_distribute, eval_distribute: a `distribute.Strategy` for training, for evaluation.
+        session_creation_timeout_secs: how long the processes of a cluster wait for each other.
         experimental_distribute: a `contrib.distribute.DistributeConfig`, which has the two as well.
         device_fn, protocol, experimental_max_worker_delay_secs: for clusters.
-        checkpoint_save_graph_def: whether the graph is written beside each checkpoint.
-        max_steps_ahead: how many steps a worker of an asynchronous training may be ahead of the
-            slowest one, where it then waits; None for any number, 0 for none. Not in TensorFlow.
+        checkpoint_save_graph_def: whether to write the graph beside each checkpoint.
+        max_steps_ahead: the staleness bound of asynchronous training: a worker this many steps
+            ahead of the slowest one waits for it; None for no bound. Not in TensorFlow.
         stuck_secs: after so many seconds without a step, and 20 times the longest wait so far, a
             process of a cluster ends with exit code 138: another is there and stuck. Not in
             TensorFlow.

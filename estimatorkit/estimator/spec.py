@@ -50,17 +50,17 @@ class EstimatorSpec(_Spec):
         eval_metric_ops: by name, (value, update) pairs, or metric objects with `result()` and
             `updates`. A value is a tensor or a nested structure of tensors, an update an operation
             or a tensor.
-        export_outputs: what an exported model returns, an `ExportOutput` by signature name. In
-            PREDICT, one of several must be named 'serving_default', a single one gets that name as
-            well, and the default is a `PredictOutput` of all predictions.
-        training_chief_hooks, training_hooks, evaluation_hooks, prediction_hooks: hooks to run with.
+        export_outputs: the outputs of an exported model, an `ExportOutput` by signature name; by
+            default a `PredictOutput` of all predictions. If there are several, one must be named
+            'serving_default'; a single one is exported under that name as well.
+        training_chief_hooks, training_hooks, evaluation_hooks, prediction_hooks: `SessionRunHook`s.
         scaffold: initializes, restores and saves; a new `Scaffold` by default.
 
     Raises:
-        ValueError: a part that the mode needs is missing, belongs to another graph, or has the
-            wrong shape; a metric object was never updated; several `export_outputs` without a
+        ValueError: an argument that the mode needs is missing, belongs to another graph or has the
+            wrong shape; a metric object was never updated; or several `export_outputs` lack a
             default.
-        TypeError: a part is of the wrong kind.
+        TypeError: an argument has the wrong type.
     """
 
     __slots__ = ()

@@ -23,16 +23,16 @@ from estimatorkit.interop.graphdef import graph_def_of
 class FileWriter:
     """Writes summaries, graphs and other events of a run to a file in a folder.
 
-    Each writer has a file of its own, so that several may write to one folder. It is a context
-    manager that closes itself.
+    Each writer has its own file, so several may write to one folder. A writer is a context manager
+    that closes itself on exit.
 
     Args:
-        logdir: the folder, made where it is not there.
+        logdir: the folder; created if missing.
         graph: a graph (or a `GraphDef`), shown on TensorBoard's graph page.
-        max_queue: how many events may wait to be written.
-        flush_secs: seconds after which what waits is written to the disk.
+        max_queue: the number of pending events that triggers a flush.
+        flush_secs: the longest time between flushes, in seconds.
         graph_def: an older name of `graph`.
-        filename_suffix: put behind the file's name.
+        filename_suffix: appended to the file name.
         session: accepted for TensorFlow's signature; must be None.
 
     Raises:

@@ -67,16 +67,16 @@ class Session:
     """Runs operations of a graph and holds the values of its variables.
 
     Args:
-        target: '' for a session by itself, or the target of a `train.Server`, whose sessions share
+        target: '' for a local session, or the target of a `train.Server`, whose sessions share
             variables, tables and queues.
         graph: the graph; the default graph by default.
-        config: a `ConfigProto` (see `session_config` for the fields that mean something here).
+        config: a `ConfigProto`; `session_config` lists the fields that have an effect.
 
-    As a context manager it is the default session (and its graph the default graph) inside the
-    block, and is closed at its end.
+    Used as a context manager, it is the default session, and its graph the default graph, inside
+    the block; it is closed on exit.
 
     Raises:
-        TypeError: an argument is of another type.
+        TypeError: an argument has the wrong type.
     """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
@@ -141,16 +141,16 @@ class Session:
         options: Any = None,
         run_metadata: Any = None,
     ) -> Any:
-        """Runs what `fetches` needs, and nothing else.
+        """Runs the operations that `fetches` depends on and returns their values.
 
         Args:
-            fetches: a tensor, an operation, a variable, a name of one, or lists, tuples and dicts
-                of these, nested as wished.
-            feed_dict: values that stand in for tensors, by tensor or name.
+            fetches: a tensor, operation, variable or the name of one, or an arbitrarily nested
+                structure of lists, tuples and dicts of these.
+            feed_dict: values to substitute for tensors, by tensor or name.
             options: `RunOptions`: `timeout_in_ms`, `trace_level` to measure the segments, and
                 `output_partition_graphs` for the part of the graph that the fetches need.
-            run_metadata: a `RunMetadata` that gets the times of a measured run (`Timeline`), and
-                that graph.
+            run_metadata: a `RunMetadata` that receives the timings of a traced run (`Timeline`)
+                and that graph.
 
         Returns:
             Values in the structure of `fetches`: arrays, scalars for 0-d tensors, None for
@@ -160,8 +160,8 @@ class Session:
             InvalidArgumentError: a placeholder is not fed, or an operation refuses its inputs.
             FailedPreconditionError: a variable has no value yet.
             RuntimeError: the session is closed.
-            TypeError, ValueError, KeyError: a fetch or a feed is none, or is not in the graph; or
-                `feed_dict` is no mapping.
+            TypeError, ValueError, KeyError: a fetch or feed is invalid or not in the graph, or
+                `feed_dict` is not a mapping.
         """
         if feed_dict is not None and not isinstance(feed_dict, Mapping):
             raise TypeError(

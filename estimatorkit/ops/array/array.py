@@ -147,11 +147,11 @@ register(
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The elements of `tensor` in another shape.
+    """Reshapes a tensor; the order of its elements stays the same.
 
     Args:
         tensor: a tensor.
-        shape: the shape, ints or a tensor; one dimension may be -1: what is left.
+        shape: ints or an integer tensor; one dimension may be -1, and is then inferred.
         name: the operation's name.
 
     Raises:
@@ -259,13 +259,13 @@ register(
 
 
 def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool = False) -> Tensor:
-    """`a` with its dimensions in another order; reversed by default.
+    """Permutes the dimensions of `a`; reverses them by default.
 
     Args:
         a: a tensor.
-        perm: the order, ints or a tensor; what is computed compiles once for each of its values.
+        perm: the order, ints or a tensor; if computed, each new value is a compilation.
         name: the operation's name.
-        conjugate: whether complex numbers are conjugated, too.
+        conjugate: whether to conjugate complex numbers as well.
     """
     if conjugate and (given := convert_to_tensor(a)).dtype.is_complex:
         a = make("Conj", {"x": given})

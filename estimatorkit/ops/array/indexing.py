@@ -486,7 +486,7 @@ def one_hot(
     """`on_value` at each index along a new axis of length `depth`, `off_value` elsewhere.
 
     Args:
-        indices: integers; those outside [0, depth) give `off_value` throughout.
+        indices: integers; for those outside [0, depth) all elements are `off_value`.
         depth: the length of the new axis, an int or an int scalar tensor.
         on_value, off_value: 1 and 0 by default.
         axis: where the new axis goes; last by default.

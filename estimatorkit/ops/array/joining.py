@@ -90,16 +90,16 @@ register(
 
 
 def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
-    """The tensors one after the other along an axis.
+    """Concatenates tensors along an axis.
 
     Args:
-        values: tensors of one dtype, equal in all dimensions but `axis`.
+        values: tensors of one dtype, whose shapes are equal except along `axis`.
         axis: the axis.
         name: the operation's name.
 
     Raises:
-        TypeError: the axis comes first, as it did before TensorFlow 1.0.
-        ValueError: the shapes do not fit.
+        TypeError: the axis is given first, as before TensorFlow 1.0.
+        ValueError: the shapes are incompatible.
     """
     if isinstance(axis, (list, tuple)):
         raise type_error(
@@ -159,7 +159,7 @@ register(
 
 
 def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
-    """The tensors, all of one shape, along a new axis.
+    """Stacks tensors of one shape along a new axis.
 
     Raises:
         ValueError: the shapes differ, or the axis is out of range.

@@ -157,13 +157,13 @@ def scalar(
     collections: Sequence[str] | None = None,
     family: str | None = None,
 ) -> Tensor:
-    """A `Summary` of one number.
+    """A serialized `Summary` of a scalar.
 
     Args:
         name: the tag, under the current name scope; made unique.
         tensor: a real number, shape ().
-        collections: the collections that list it; SUMMARIES by default.
-        family: put before the tag; TensorBoard shows charts of one family together.
+        collections: the collections to add it to; SUMMARIES by default.
+        family: a prefix for the tag; TensorBoard groups the charts of a family.
 
     Returns:
         A string scalar, the serialized proto.
@@ -177,11 +177,11 @@ def histogram(
     collections: Sequence[str] | None = None,
     family: str | None = None,
 ) -> Tensor:
-    """A `Summary` of how values are distributed, in TensorFlow's buckets (each 10% wider).
+    """A serialized `Summary` with a histogram in TensorFlow's exponential buckets.
 
     Args:
         name: the tag, under the current name scope.
-        values: real numbers of any shape. A run fails where one is NaN or infinite.
+        values: real numbers, of any shape. The run fails if one is NaN or infinite.
         collections, family: see `scalar`.
     """
     return _make("HistogramSummary", name, family, values, collections, {}, "values")
@@ -326,18 +326,18 @@ def merge(
 def merge_all(
     key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None
 ) -> Tensor | None:
-    """All summaries of the default graph as one.
+    """Merges all summaries of the default graph.
 
-    Those made in the body of a `cond`, a loop or a function are left out, with a warning in the
-    log: their values stay in there.
+    Summaries made in the body of a conditional, a loop or a function cannot be fetched; they are
+    omitted with a warning.
 
     Args:
-        key: the collection that lists them.
-        scope: only those whose names start with this (a regular expression).
+        key: their collection.
+        scope: a regular expression; only summaries whose names it matches at the start.
         name: the name scope.
 
     Returns:
-        The merged summary, or None where the collection is empty.
+        The merged summary, or None if there are none.
     """
     graph = get_default_graph()
     found = graph.get_collection(key, scope)

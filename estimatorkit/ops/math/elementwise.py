@@ -421,12 +421,12 @@ CAST = register(
 
 @on_values(SparseTensor, IndexedSlices)
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """x with its values converted to another dtype.
+    """Converts a tensor to another dtype.
 
     Args:
         x: a numeric or bool tensor, a sparse one or an `IndexedSlices`.
-        dtype: the dtype wanted; floats are cut towards zero for integers, and of complex numbers
-            real dtypes get the real part.
+        dtype: the target dtype; floats are truncated towards zero when cast to integers, and
+            complex numbers lose their imaginary part when cast to real dtypes.
         name: the operation's name.
 
     Raises:

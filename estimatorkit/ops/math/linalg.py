@@ -120,18 +120,18 @@ def matmul(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The matrix product of a and b, or of each pair of matrices in their last two dimensions.
+    """The matrix product of a and b, batched over all but the last two dimensions.
 
     Args:
         a: `(..., rows, inner)`.
         b: `(..., inner, columns)`, of the same dtype.
-        transpose_a, transpose_b: take the matrix transposed.
-        adjoint_a, adjoint_b: take it transposed and conjugated.
+        transpose_a, transpose_b: transpose the matrix first.
+        adjoint_a, adjoint_b: take its conjugate transpose first.
         a_is_sparse, b_is_sparse: accepted for TensorFlow's signature; without effect.
         name: the operation's name.
 
     Raises:
-        ValueError: the inner dimensions differ, or a matrix is to be both transposed and adjoint.
+        ValueError: the inner dimensions differ, or both transpose and adjoint are set.
     """
     for which, transposed, adjoint in (
         ("a", transpose_a, adjoint_a),

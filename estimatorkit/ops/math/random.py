@@ -144,17 +144,17 @@ def random_uniform(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Numbers drawn evenly from [minval, maxval).
+    """Draws from the uniform distribution on [minval, maxval).
 
     Args:
         shape: the shape, ints or a tensor.
-        minval, maxval: the bounds; 0 and 1 by default (integers need a maxval).
+        minval, maxval: the bounds; 0 and 1 by default (integers require maxval).
         dtype: floating, int32 or int64.
         seed: see `set_random_seed`.
         name: the operation's name.
 
     Raises:
-        ValueError: an integer dtype without maxval, or a dtype that is none of these.
+        ValueError: an integer dtype without maxval, or an unsupported dtype.
     """
     wanted = as_dtype(dtype)
     accepted = members("fx")
@@ -212,7 +212,7 @@ def random_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Numbers drawn from a normal distribution; arguments as for `random_uniform`."""
+    """Draws from a normal distribution; arguments as for `random_uniform`."""
     return _scaled(
         "RandomStandardNormal", shape, mean, stddev, dtype, seed, name or "random_normal"
     )

@@ -83,14 +83,14 @@ def conv2d(
 
     Args:
         input: `(batch, height, width, channels)`, or `(batch, channels, height, width)`; there may
-            be several dimensions of batches.
-        filter: `(height, width, channels, outputs)`; `filters` is its newer name. With
-            channels / n channels, the input's are n groups, and each makes its share of outputs.
+            be several batch dimensions.
+        filter: `(height, width, channels, outputs)`; `filters` is its newer name. A filter with
+            channels / n channels is a grouped convolution of n groups.
         strides: a number, two, or four with 1 for batch and channels.
         padding: 'SAME', 'VALID', or a pair of numbers for each dimension.
         use_cudnn_on_gpu: accepted for TensorFlow's signature.
         data_format: 'NHWC' or 'NCHW'.
-        dilations: the distance between the filter's elements, as `strides`.
+        dilations: the dilation rates, in the form of `strides`.
         name: the operation's name.
 
     Returns:

@@ -27,23 +27,23 @@ def embedding_lookup(
     validate_indices: bool = True,
     max_norm: float | None = None,
 ) -> Tensor:
-    """The rows of a table (or of the parts of one) at some ids.
+    """Looks up rows of an embedding table, which may be partitioned.
 
     Args:
-        params: a tensor or variable `(rows, ...)`; or a list of them (a partitioned variable),
-            among which the ids are divided.
+        params: a tensor or variable `(rows, ...)`, or its partitions: a list of them, or a
+            partitioned variable.
         ids: int32 or int64, of any shape.
-        partition_strategy: how ids are divided: 'mod' (id modulo the number of parts) or 'div'
-            (the first ids in the first part, ...).
+        partition_strategy: how ids map to partitions: 'mod' (id modulo their number) or 'div'
+            (contiguous ranges).
         name: the name scope.
         validate_indices: accepted for TensorFlow's signature.
-        max_norm: scale rows down to this Euclidean length.
+        max_norm: clip rows to this L2 norm.
 
     Returns:
-        `(ids' shape, ...)`.
+        `(*ids.shape, ...)`.
 
     Raises:
-        ValueError: params is empty, or partition_strategy is none of its values.
+        ValueError: params is empty, or partition_strategy is invalid.
     """
     if params is None:
         raise ValueError("params must be specified")

@@ -546,20 +546,20 @@ def dropout(
     name: str | None = None,
     rate: Any = None,
 ) -> Tensor:
-    """x with elements set to 0 at random, the others scaled up so that the expected sum stays.
+    """Sets random elements of x to 0 and scales up the rest, so that the expected sum is unchanged.
 
     Args:
         x: a floating tensor.
         keep_prob: the probability that an element is kept (1 - rate); a number or a scalar tensor.
-        noise_shape: a shape that broadcasts with x's; elements that share a draw are dropped
-            together. None in it stands for x's dimension.
+        noise_shape: the shape of the random mask, which broadcasts to x's, so that elements can be
+            dropped together; None in it means x's dimension.
         seed: see `set_random_seed`.
         name: the scope's name.
         rate: the probability that an element is dropped.
 
     Raises:
-        ValueError: the probability is not in [0, 1), is no scalar or has another dtype than x, or
-            both or neither are given; or x is not floating.
+        ValueError: the probability is not in [0, 1), not a scalar or not of x's dtype; both or
+            neither are given; or x is not floating.
     """
     if keep_prob is not None and rate is not None:
         raise ValueError("Cannot specify both 'keep_prob' and 'rate'.")

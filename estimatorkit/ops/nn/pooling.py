@@ -282,7 +282,7 @@ def max_pool(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
-    """The greatest value of each window.
+    """Max pooling: the greatest value in each window.
 
     Args:
         value: `(batch, height, width, channels)`, or with 'NCHW' the channels second; `input` is

@@ -204,27 +204,26 @@ def variable_scope(
     constraint: Any = None,
     auxiliary_name_scope: bool = True,
 ) -> Iterator[VariableScope]:
-    """Puts variables made by `get_variable` inside under a prefix, and operations under a name
-    scope.
+    """A context manager that prefixes the names of variables that `get_variable` creates, and opens
+    a name scope for operations.
 
     Args:
-        name_or_scope: a name, a `VariableScope` to enter again, or None to use `default_name`.
-        default_name: made unique, and used where `name_or_scope` is None.
+        name_or_scope: a name, a `VariableScope` to re-enter, or None to use `default_name`.
+        default_name: the name to use, made unique, if `name_or_scope` is None.
         values: accepted for TensorFlow's signature.
         initializer, regularizer, partitioner, dtype: defaults for `get_variable` inside.
-        constraint: a default for `get_variable` inside, but not in scopes further inside.
+        constraint: a default for `get_variable` inside, not inherited by nested scopes.
         caching_device, use_resource: accepted for TensorFlow's signature.
-        custom_getter: a function `(getter, name, **arguments)` called instead of the getter, which
-            looks the variable up or makes it. One inside another is called first. Operations that
-            it makes are at the top of the name scopes.
+        custom_getter: a function `(getter, name, **arguments)` called in place of `getter`, which
+            looks up or creates the variable. The innermost one is called first. Operations that it
+            creates are outside all name scopes.
         reuse: None or False (as outside), True or AUTO_REUSE.
         auxiliary_name_scope: whether to open the name scope.
 
     Raises:
-        TypeError: neither a name nor a default name; or a scope or `auxiliary_name_scope` of
-            another type.
-        ValueError: `reuse` is none of these, or True with a default name.
-        RuntimeError: the blocks do not end in the order opposite to that of their beginning.
+        TypeError: neither a name nor a default name is given, or an argument has the wrong type.
+        ValueError: `reuse` is invalid, or True with a default name.
+        RuntimeError: nested scopes are not exited in reverse order.
 
     Source: `tf.compat.v1.variable_scope`.
     """
@@ -328,35 +327,34 @@ def get_variable(
     synchronization: Any = None,
     aggregation: Any = None,
 ) -> Variable:
-    """The variable of this name under the current variable scope: made, or shared if the scope says
-    so.
+    """Gets the variable of this name in the current variable scope, or creates it.
 
     Args:
         name: the name within the scope.
-        shape: its shape; not needed where `initializer` is a value.
+        shape: its shape; not needed if `initializer` is a value.
         dtype: float32 by default.
         initializer: an `Initializer`, a function of (shape, dtype), a function without arguments
             where no shape is given, or a value; by default the scope's, then `GlorotUniform` for
             floats and zeros for the rest.
-        regularizer: a function of the variable giving a loss, which is put into
+        regularizer: a function from the variable to a loss, which is added to
             REGULARIZATION_LOSSES.
-        trainable: True by default, but for `synchronization` ON_READ.
+        trainable: True by default, unless `synchronization` is ON_READ.
         collections: see `Variable`.
-        partitioner: makes a `PartitionedVariable`: a function of (shape, dtype) giving the number
-            of slices for each axis.
+        partitioner: a function from (shape, dtype) to the number of slices along each axis; the
+            result is then a `PartitionedVariable`.
         validate_shape, constraint, aggregation: see `Variable`.
         custom_getter: see `variable_scope`; used instead of the scope's.
         synchronization: a `VariableSynchronization`; ON_READ makes `trainable` False by default.
         caching_device, use_resource: accepted for TensorFlow's signature.
 
     Returns:
-        A `Variable`; with a partitioner a `PartitionedVariable`; with a custom getter what that
-        returns.
+        A `Variable`, a `PartitionedVariable`, or what the custom getter returns.
 
     Raises:
-        ValueError: it is there and may not be shared, or is there with another shape, dtype or
-            number of parts, or is to be shared and is not there; no shape is known; a value of
-            another dtype than `dtype` or with a shape beside it; or an argument of another kind.
+        ValueError: the variable exists but `reuse` is off, or exists with another shape, dtype or
+            number of parts; it does not exist but `reuse` is True; its shape is unknown; a shape
+            is given beside an initial value, whose dtype must be `dtype`; or an argument is
+            invalid.
     """
     store = _store()
     scope = store.scope

@@ -68,24 +68,25 @@ class Saver:
     """Saves and restores variables.
 
     Args:
-        var_list: what to save: a list of variables and `Saveable`s, or a dict from the names they
-            have in checkpoints; by default all global variables of the default graph, and its
+        var_list: what to save: a list of variables and `Saveable`s, or a dict of them by their
+            names in checkpoints; by default all global variables of the default graph and its
             collection SAVEABLE_OBJECTS.
-        reshape: whether a variable may be restored from a tensor of another shape with as many
-            elements.
-        max_to_keep: how many checkpoints stay; 0 or None for all.
-        keep_checkpoint_every_n_hours: of those that go, one stays for so many hours of training.
-        saver_def: a `SaverDef`, whose settings are taken.
-        defer_build: whether `var_list` is looked at only when `build` is called.
+        reshape: whether a variable may be restored from a tensor of another shape with the same
+            number of elements.
+        max_to_keep: how many recent checkpoints to keep; 0 or None keeps all.
+        keep_checkpoint_every_n_hours: additionally keep one checkpoint per this many hours.
+        saver_def: a `SaverDef` to take the settings from.
+        defer_build: whether to look at `var_list` only when `build` is called.
         allow_empty: whether there may be nothing to save.
-        pad_step_number: whether the step in a name has eight digits, so that names sort.
+        pad_step_number: whether to pad the step in file names to eight digits, so that they
+            sort.
         sharded, name, restore_sequentially, builder, write_version, save_relative_paths, filename:
             accepted for TensorFlow's signature. Checkpoints are always in the package's format,
             split by size, and paths in the pointer are always relative.
 
     Raises:
-        ValueError: there is nothing to save, or two things have one name.
-        TypeError: an item is no variable and no `Saveable`.
+        ValueError: there is nothing to save, or two items have the same name.
+        TypeError: an item is neither a variable nor a `Saveable`.
     """
 
     def __init__(
