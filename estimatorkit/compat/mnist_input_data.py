@@ -97,18 +97,18 @@ def read_data_sets(
     seed: int | None = None,
     source_url: str = "",
 ) -> Datasets:
-    """MNIST from a folder.
+    """Loads MNIST from a folder.
 
     Args:
-        train_dir: the folder with the four gzipped IDX files; those that are not there are looked
-            for, and fetched, as `datasets.mnist` does it.
+        train_dir: the folder with the four gzipped IDX files; missing ones are looked up or
+            downloaded as in `datasets.mnist`.
         fake_data, source_url: accepted for TensorFlow's signature.
-        one_hot: labels as rows of ten numbers.
+        one_hot: whether labels are one-hot rows.
         dtype, reshape, seed: see `DataSet`.
-        validation_size: how many of the training images are kept apart.
+        validation_size: how many training images to set aside for validation.
 
     Raises:
-        UnavailableError: the files are nowhere here, and cannot be fetched.
+        UnavailableError: the files are not found and cannot be downloaded.
         ValueError: validation_size is out of range.
     """
     arrays = {name: read_idx(_find(train_dir, file)) for name, file in _FILES.items()}

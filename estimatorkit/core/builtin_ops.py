@@ -89,7 +89,7 @@ register(
 
 
 def identity(input: Any, name: str | None = None) -> Tensor:
-    """A tensor (or sparse tensor, or `IndexedSlices`) with the value of `input`."""
+    """Returns a tensor (or sparse tensor, or `IndexedSlices`) with the value of `input`."""
     if is_composite(input):
         whole: Tensor = with_components(input, [identity(x, name) for x in input._components()])
         return whole

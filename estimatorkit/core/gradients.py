@@ -39,25 +39,25 @@ def gradients(
     stop_gradients: Any = None,
     unconnected_gradients: str = "none",
 ) -> list[Any]:
-    """The derivatives of the sum of ys with respect to each of xs.
+    """Adds operations that compute the gradients of the sum of ys with respect to each of xs.
 
     Args:
         ys: a tensor or a list of them.
         xs: a tensor, a variable, or a list of these.
-        grad_ys: what flows into each y; ones by default.
+        grad_ys: the initial gradient (cotangent) of each y; ones by default.
         name: the name scope of the backward operations.
-        colocate_gradients_with_ops: accepted for TensorFlow's signature; a backward operation is
-            always where its forward one is, if that asked for a device.
+        colocate_gradients_with_ops: accepted for TensorFlow's signature; backward operations are
+            always colocated with forward operations that requested a device.
         gate_gradients, aggregation_method: accepted for TensorFlow's signature.
-        stop_gradients: tensors through which nothing flows back.
-        unconnected_gradients: "none" or "zero": what stands for an x that no y depends on.
+        stop_gradients: tensors to treat as constants.
+        unconnected_gradients: "none" or "zero": the gradient of an x that no y depends on.
 
     Returns:
-        For each x a tensor, an `IndexedSlices` (where rows were gathered from it), or None.
+        For each x a tensor, an `IndexedSlices` (if rows were gathered from it), or None.
 
     Raises:
-        TypeError: a y is neither a number nor, without grad_ys, a bool.
-        ValueError: grad_ys or unconnected_gradients do not fit.
+        TypeError: a y is not numeric, nor a bool without grad_ys.
+        ValueError: grad_ys or unconnected_gradients are invalid.
     """
     ys, xs = _as_list(ys), _as_list(xs)
     graph = get_default_graph()

@@ -596,7 +596,7 @@ def is_within_as_default() -> bool:
 
 
 def get_default_graph() -> Graph:
-    """The graph that new operations join."""
+    """The graph that new operations are added to."""
     return _defaults.graphs[-1] if _defaults.graphs else _global_graph
 
 
@@ -619,13 +619,12 @@ def reset_default_graph() -> None:
 def name_scope(
     name: str | None, default_name: str | None = None, values: Sequence[Any] | None = None
 ) -> Iterator[str]:
-    """Puts the names made inside under `name`, or under `default_name` where `name` is None.
+    """A context manager that prefixes operation names with `name`, or `default_name` if None.
 
     Args:
         name: see `Graph.name_scope`.
-        default_name: used where `name` is None.
-        values: tensors the block works on; accepted for TensorFlow's signature (all are in the
-            default graph).
+        default_name: the prefix if `name` is None.
+        values: accepted for TensorFlow's signature.
 
     Yields:
         The scope's string, ending in '/'.

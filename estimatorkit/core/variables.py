@@ -393,7 +393,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
         name: str | None = None,
         read_value: bool = True,
     ) -> Tensor:
-        """An operation that sets the value; its output is the new value."""
+        """Creates an operation that assigns a value; its output is the new value."""
         return _assign("AssignVariableOp", self, value, name or "Assign")
 
     def assign_add(

@@ -62,16 +62,16 @@ class Transformable:
         reshuffle_each_iteration: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """The elements in random order.
+        """Shuffles the elements.
 
-        A buffer of `buffer_size` elements gives a random one, which the next element replaces; so a
-        buffer as large as the dataset makes each order equally probable. Over arrays in memory only
-        row numbers are shuffled.
+        Each element is drawn at random from a buffer of `buffer_size`, and replaced by the next
+        one; only a buffer as large as the dataset shuffles uniformly. For arrays in memory only
+        row indices are buffered.
 
         Args:
             buffer_size: elements in the buffer, >= 1.
-            seed: with it, or with a seed of the graph, the order is the same in each run.
-            reshuffle_each_iteration: whether each epoch has an order of its own; default True.
+            seed: makes the order reproducible, as does a seed of the graph.
+            reshuffle_each_iteration: whether each epoch has a different order; True by default.
         """
         size = integer(
             "shuffle(): buffer_size",
@@ -118,12 +118,11 @@ class Transformable:
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Batches of consecutive elements.
+        """Combines consecutive elements into batches.
 
         Args:
-            batch_size: elements a batch, >= 1.
-            drop_remainder: leave out a last batch of fewer elements; the first dimension is then
-                known.
+            batch_size: elements per batch, >= 1.
+            drop_remainder: drop a smaller last batch, so that the batch dimension is static.
             num_parallel_calls, deterministic, name: have no effect.
         """
         size = integer(
@@ -436,11 +435,11 @@ class Transformable:
         return self._made(FileCache(self._plan, path))
 
     def prefetch(self, buffer_size: Any = None, name: str | None = None) -> Dataset:
-        """Reads ahead on a thread.
+        """Prefetches elements on a background thread.
 
         Args:
-            buffer_size: elements to hold ready; None or AUTOTUNE leaves the number to the library;
-                0: no thread.
+            buffer_size: the most elements to prefetch; None or AUTOTUNE chooses automatically, 0
+                disables prefetching.
             name: has no effect.
         """
         size = AUTOTUNE if buffer_size is None else integer("prefetch(): buffer_size", buffer_size)

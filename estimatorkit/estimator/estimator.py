@@ -224,16 +224,16 @@ class Estimator:
         max_steps: int | None = None,
         saving_listeners: Sequence[CheckpointSaverListener] | None = None,
     ) -> Estimator:
-        """Trains until the steps are done, a hook stops it, or the input ends.
+        """Trains the model for a number of steps, until the input ends or a hook requests a stop.
 
         Args:
-            input_fn: gives a `Dataset` of (features, labels) or the tensors of a batch. May take
-                `mode`, `params`, `config` and `input_context`. Under a strategy it gives batches
+            input_fn: returns a `Dataset` of (features, labels), or the tensors of a batch. May take
+                `mode`, `params`, `config` and `input_context`. Under a strategy it returns batches
                 for single replicas, and is called once in each process.
-            hooks: called around the steps.
-            steps: how many more steps; a fraction (`examples / batch_size`) is rounded up.
-            max_steps: the global step to end at; nothing happens where it is reached already.
-            saving_listeners: called around the saving of checkpoints.
+            hooks: `SessionRunHook`s.
+            steps: how many steps to train; a fraction (`examples / batch_size`) is rounded up.
+            max_steps: the global step to stop at; no steps are run if it has been reached.
+            saving_listeners: `CheckpointSaverListener`s.
 
         Returns:
             The estimator.
@@ -302,16 +302,17 @@ class Estimator:
 
         Args:
             input_fn: as for `train`.
-            steps: how many batches; all by default.
-            hooks: called around the batches; one that takes part in single steps costs their speed.
-            checkpoint_path: the checkpoint; the newest by default.
-            name: names this evaluation, where there are several.
+            steps: the number of batches; all by default.
+            hooks: `SessionRunHook`s; one that needs every single step prevents running many steps
+                in one call.
+            checkpoint_path: the checkpoint; the latest by default.
+            name: a name for this evaluation, if there are several.
 
         Returns:
-            The metrics by name, with 'loss' (the mean of the batches' losses) and 'global_step'.
+            The metrics by name, including 'loss' (averaged over batches) and 'global_step'.
 
         Raises:
-            ValueError: there is no trained model, the input is empty, or `steps` is not positive.
+            ValueError: there is no checkpoint, the input is empty, or `steps` is not positive.
         """
         with closing(MetricsWriter(self.eval_dir(name))) as writer:
             return self._evaluate(input_fn, steps, hooks, checkpoint_path, writer)
@@ -369,18 +370,18 @@ class Estimator:
         """Yields predictions.
 
         Args:
-            input_fn: gives features, or (features, labels) of which labels are not used. It must
-                end.
-            predict_keys: which predictions; all by default.
-            hooks: called around the batches.
-            checkpoint_path: the checkpoint; the newest by default.
-            yield_single_examples: one example at a time, rather than a batch.
+            input_fn: returns features, or (features, labels), whose labels are ignored. The input
+                must be finite.
+            predict_keys: the keys of the predictions to compute; all by default.
+            hooks: `SessionRunHook`s.
+            checkpoint_path: the checkpoint; the latest by default.
+            yield_single_examples: whether to yield single examples rather than batches.
 
         Yields:
-            A dict of arrays by key (or an array, where the model gives one tensor).
+            A dict of arrays by key, or an array if the model's predictions are one tensor.
 
         Raises:
-            ValueError: there is no trained model, or no prediction is called so.
+            ValueError: there is no checkpoint, or no prediction of that key.
         """
         given_hooks = check_hooks(hooks)
         ensure_visible()

@@ -21,7 +21,7 @@ from estimatorkit.interop.graphdef import graph_def_of
 
 
 class FileWriter:
-    """Writes summaries, graphs and other events of a run to a file in a folder.
+    """Writes summaries, graphs and other events to an event file in `logdir`.
 
     Each writer has its own file, so several may write to one folder. A writer is a context manager
     that closes itself on exit.

@@ -237,24 +237,24 @@ def read_latest(
 
 
 def latest_checkpoint(checkpoint_dir: AnyPath, latest_filename: str | None = None) -> str | None:
-    """Finds the newest checkpoint of a folder that is whole (`tf.train.latest_checkpoint`).
+    """Finds the latest complete checkpoint in a folder (`tf.train.latest_checkpoint`).
 
-    The pointer comes first. Where it is missing or garbage, or names something outside the folder,
-    missing or damaged, the checkpoints of the folder are tried from the highest step down. Each one
-    that is passed over is logged as a warning, once. Differs from TensorFlow, which trusts the
-    pointer and gives None where it fails.
+    The pointer file is tried first. If it is missing or unreadable, or names a checkpoint that is
+    outside the folder, missing or damaged, the folder's checkpoints are tried from the highest step
+    down; a warning is logged once for each one skipped. TensorFlow trusts the pointer, and returns
+    None if it is wrong.
 
     Args:
         checkpoint_dir: the model folder.
-        latest_filename: name of the pointer file; None is `checkpoint`.
+        latest_filename: the name of the pointer file; `checkpoint` by default.
 
     Returns:
-        `checkpoint_dir/model.ckpt-100`, or None where there is no valid checkpoint.
+        The path's prefix, such as `checkpoint_dir/model.ckpt-100`, or None if there is none.
 
     Raises:
-        FailedPreconditionError: a newer version of the package wrote the newest checkpoint. To go
-            on from an older one would undo the training since.
-        PermissionDeniedError: the newest checkpoint may not be read.
+        FailedPreconditionError: a newer version of the package wrote the latest checkpoint, and
+            resuming from an older one would lose the training since.
+        PermissionDeniedError: the latest checkpoint is not readable.
     """
     base = local_path(checkpoint_dir)
     pointer = get_checkpoint_state(base, latest_filename)

@@ -15,13 +15,13 @@ from estimatorkit.ops.variables.variable_scope import get_variable
 
 
 def get_global_step(graph: Graph | None = None) -> Variable | None:
-    """The graph's global step, or None where none was made.
+    """The graph's global step, or None if there is none.
 
-    It is what the collection GLOBAL_STEP holds, or a variable with the name 'global_step'.
+    Looked up in the collection GLOBAL_STEP, then by the name 'global_step'.
 
     Raises:
         RuntimeError: the graph has more than one.
-        TypeError: it does not hold a whole number.
+        TypeError: it is not an integer scalar.
     """
     graph = graph or get_default_graph()
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)

@@ -105,7 +105,7 @@ def accuracy(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """How often predictions equal labels; arguments as for `mean_squared_error`."""
+    """The fraction of predictions that equal labels; arguments as for `mean_squared_error`."""
 
     def sums() -> dict[str, Tensor]:
         truth, guesses = same_shapes(labels, predictions)

@@ -181,7 +181,7 @@ register(
 
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
-    """`input` with a dimension of length 1 put in at `axis` (`dim` is its older name)."""
+    """Inserts a dimension of length 1 at `axis` (`dim` is its older name)."""
     chosen = axis_of(dim if axis is None else axis, "expand_dims")
     return make("ExpandDims", {"input": input}, {"axis": chosen}, name)
 

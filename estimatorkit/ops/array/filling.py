@@ -111,7 +111,7 @@ for _like, _jnp_like, _np_like in (
 def zeros_like(
     tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
-    """Zeros in the shape of `tensor`, which may be sparse, of its dtype or `dtype`."""
+    """Zeros with the shape of `tensor` (which may be sparse) and its dtype, or `dtype`."""
     if isinstance(tensor, SparseTensor):
         return zeros(tensor.dense_shape, tensor.dtype if dtype is None else dtype, name)
     return _like_op("ZerosLike", tensor, dtype, name or "zeros_like")
@@ -120,10 +120,10 @@ def zeros_like(
 def ones_like(
     tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
-    """Ones in the shape of `tensor`, of its dtype or `dtype`.
+    """Ones with the shape of `tensor` and its dtype, or `dtype`.
 
     Raises:
-        TypeError: this is string.
+        TypeError: the dtype is string.
     """
     return _like_op("OnesLike", tensor, dtype, name or "ones_like")
 
@@ -193,11 +193,11 @@ def _of_dtype(value: Any, dtype: DType | None) -> Any:
 def range_(
     start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
 ) -> Tensor:
-    """The numbers from `start` (0 where one number is given) to before `limit` by `delta`.
+    """The numbers from `start` (0 if only one is given) up to but excluding `limit`, by `delta`.
 
     Args:
-        start, limit, delta: numbers or scalar tensors; all get the widest of their dtypes.
-        dtype: the dtype; by default that one.
+        start, limit, delta: numbers or scalar tensors; converted to the widest of their dtypes.
+        dtype: the dtype; that one by default.
         name: the operation's name.
     """
     if limit is None:

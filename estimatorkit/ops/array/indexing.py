@@ -411,16 +411,16 @@ def gather(
     axis: Any = None,
     batch_dims: int = 0,
 ) -> Tensor:
-    """The slices of `params` at `indices` along an axis.
+    """Gathers slices of `params` at `indices` along an axis.
 
     Args:
         params: a tensor.
-        indices: int32 or int64 of any shape, in [0, params.shape[axis]). Others are clamped to it
-            (on GPUs TensorFlow gives zeros; on CPUs it raises).
+        indices: int32 or int64 of any shape, in [0, params.shape[axis]). Out-of-range indices are
+            clamped (TensorFlow returns zeros on GPUs and raises on CPUs).
         validate_indices: accepted for TensorFlow's signature.
         name: the operation's name.
         axis: the axis; `batch_dims` by default.
-        batch_dims: how many first dimensions `params` and `indices` share, row by row.
+        batch_dims: the number of leading batch dimensions that `params` and `indices` share.
 
     Returns:
         A tensor of shape

@@ -35,20 +35,21 @@ def cond(
     fn1: Callable[[], Any] | None = None,
     fn2: Callable[[], Any] | None = None,
 ) -> Any:
-    """The result of `true_fn()` where `pred` is true, else that of `false_fn()`.
+    """Returns `true_fn()` if `pred` is true, else `false_fn()`.
 
-    Only what the chosen branch made is run; what was made outside runs in either case.
+    Only operations created inside the taken branch are conditional; those created outside run
+    either way.
 
     Args:
         pred: a bool scalar tensor.
         true_fn, false_fn: functions without arguments. Both must return the same nested structure
             of tensors, of the same dtypes.
-        strict: keep a list or tuple of one element, which is otherwise taken apart.
+        strict: keep lists and tuples of one element, which are otherwise unpacked.
         name: the name scope.
         fn1, fn2: older names of `true_fn` and `false_fn`.
 
     Raises:
-        TypeError: `pred` is a Python bool, or a branch is no function.
+        TypeError: `pred` is a Python bool, or a branch is not callable.
         ValueError: the branches return different structures or dtypes.
     """
     functions: list[Callable[[], Any]] = []

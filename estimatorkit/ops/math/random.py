@@ -226,7 +226,7 @@ def truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Numbers drawn from a normal distribution, none further than two deviations from its mean."""
+    """Draws from a normal distribution truncated at two standard deviations from the mean."""
     return _scaled("TruncatedNormal", shape, mean, stddev, dtype, seed, name or "truncated_normal")
 
 

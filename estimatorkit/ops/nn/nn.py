@@ -261,18 +261,18 @@ def softmax_cross_entropy_with_logits(
     name: str | None = None,
     axis: int | None = None,
 ) -> Tensor:
-    """The cross-entropy between class probabilities and a softmax of logits.
+    """Softmax cross-entropy between logits and class probabilities.
 
     Args:
-        labels: probabilities, `(..., classes)`; each row sums to 1. No gradient flows to them (use
-            `softmax_cross_entropy_with_logits_v2` where it should).
+        labels: probabilities, `(..., classes)`; each row sums to 1. No gradient flows to them,
+            unlike in `softmax_cross_entropy_with_logits_v2`.
         logits: `(..., classes)`, unscaled.
         dim: the axis of the classes.
         name: the operation's name.
         axis: the same as `dim`.
 
     Returns:
-        `(...)`: one loss an example.
+        `(...)`, one loss per example.
     """
     _keywords_only("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     chosen = dim if axis is None else axis
@@ -324,15 +324,15 @@ def _repeated(labels: Tensor, logits: Tensor) -> Tensor:
 def sparse_softmax_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
-    """The cross-entropy between class indices and a softmax of logits.
+    """Softmax cross-entropy between logits and class indices.
 
     Args:
-        labels: int32 or int64 `(...)`, in [0, classes). Others give NaN.
+        labels: int32 or int64 `(...)`, in [0, classes); the loss of others is NaN.
         logits: `(..., classes)`, unscaled.
         name: the operation's name.
 
     Returns:
-        `(...)`: one loss an example.
+        `(...)`, one loss per example.
     """
     _keywords_only("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     scores = convert_to_tensor(logits, name="logits")
@@ -445,7 +445,7 @@ register(
 def bias_add(
     value: Any, bias: Any, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
-    """`value + bias`, with `bias` of shape (channels,).
+    """Adds a bias per channel.
 
     Args:
         value: `(..., channels)`, or `(batch, channels, ...)` with data_format "NCHW".

@@ -152,7 +152,7 @@ class RandomNormal(Initializer):
 
 
 class TruncatedNormal(RandomNormal):
-    """Numbers drawn from a normal distribution, none further than two deviations from its mean."""
+    """Draws from a normal distribution truncated at two standard deviations from the mean."""
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         wanted = dtype or self.dtype

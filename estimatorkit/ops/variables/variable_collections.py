@@ -30,7 +30,7 @@ def local_variables(scope: str | None = None) -> list[Variable]:
 
 
 def trainable_variables(scope: str | None = None) -> list[Variable]:
-    """The variables that optimizers change by default."""
+    """The variables that optimizers update by default: the collection TRAINABLE_VARIABLES."""
     return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
