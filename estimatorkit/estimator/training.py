@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.data.sharded_dataset import begin_anew
 from estimatorkit.distribute.exit_codes import Interrupted
-from estimatorkit.distribute.replicas.replica_run import ReplicatedState
 from estimatorkit.distribute.replicas.strategies import Strategy, reported_loss
-from estimatorkit.distribute.tasks.cluster_run import ClusterState
 from estimatorkit.distribute.tasks.task_protocols import ENDED
 from estimatorkit.distribute.watchdog import Watchdog
 from estimatorkit.estimator.built_model import BuiltModel
@@ -227,8 +225,6 @@ class Training:
         cluster = self._cluster
         if self._replicas is not None:
             self._initialize(model, start if self._is_chief else None, saving)
-            if isinstance(model.session.state, ReplicatedState):
-                model.session.state.broadcast_from_chief()
         elif cluster is None:
             self._initialize(model, start, saving)
         elif not cluster.is_chief:
@@ -241,8 +237,7 @@ class Training:
         else:
             self._initialize(model, start, saving)
             cluster.say_ready(model.graph)
-        if isinstance(model.session.state, ClusterState):
-            model.session.state.began_anew()
+        model.session.state.variables_set()
         return True
 
     def _initialize(

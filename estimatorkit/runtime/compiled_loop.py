@@ -10,8 +10,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
 
 import jax
 import numpy as np
@@ -41,9 +41,18 @@ STEPS_WITHOUT_INPUT = 1024
 
 @dataclass(frozen=True)
 class ScannableStep:
-    """A plan that can run as one call: its parts."""
+    """A plan whose steps can run many in one call.
+
+    Attributes:
+        get_next: the operation that takes the step's element; None if it takes none.
+        host: the plan of the host work that follows from the element; its feeds are the element.
+        made: the element and what the host makes of it.
+        step: the device segment.
+        after: that of what is fetched after the last step, if it computes anything.
+    """
 
     get_next: Operation | None
+    host: Plan
     made: frozenset[Tensor]
     step: Segment
     after: Segment | None
@@ -55,16 +64,15 @@ class ScannableStep:
         if step is None or step.place != "device" or step.static_inputs:
             return None
         get_next = None
-        made: set[Tensor] = set()
+        ops = [op for segment in before for op in segment.ops]
+        made = frozenset(tensor for op in ops for tensor in op.outputs)
         if before:
-            ops = [op for segment in before for op in segment.ops]
             sources = [op for op in ops if role_of(op) is Role.ELEMENT]
             if any(segment.place != "host" for segment in before) or len(sources) != 1:
                 return None
             get_next = sources[0]
             if not all(op is get_next or _may_run_ahead(op) for op in ops):
                 return None
-            made = {tensor for op in ops for tensor in op.outputs}
             if any(tensor in made and tensor.dtype.on_host for tensor in plan.results):
                 return None
         if len(after.segments) > 1:
@@ -72,7 +80,15 @@ class ScannableStep:
         last = after.segments[0] if after.segments else None
         if last is not None and (last.place != "device" or last.inputs or changed_names(last)):
             return None
-        return ScannableStep(get_next, frozenset(made), step, last)
+        host = replace(
+            plan,
+            feeds=() if get_next is None else get_next.outputs,
+            segments=tuple(
+                replace(segment, ops=[op for op in segment.ops if op is not get_next])
+                for segment in before
+            ),
+        )
+        return ScannableStep(get_next, host, made, step, last)
 
 
 def _may_run_ahead(op: Operation) -> bool:
@@ -87,20 +103,70 @@ def _filled_up(runs: NDArray[np.int32], length: int) -> NDArray[np.int32]:
     return np.concatenate([runs, np.zeros((missing, 2, 2), np.int32)])
 
 
+Layout: TypeAlias = Literal["columns", "each", "same"]
+"""Of an argument or result: a block's columns, a value for each replica, or the same for all."""
+
+
+class SingleDevice:
+    """How a loop's functions are transformed before `jax.jit`, and its values laid out.
+
+    On a single device they stay as they are; `replica_loop.ReplicaMesh` maps them over a mesh.
+
+    Args:
+        state: the session's.
+
+    Attributes:
+        compiler_options: of the executable of many steps.
+    """
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.compiler_options = _IN_ORDER if jax.default_backend() == "cpu" else None
+
+    def segment(self, segment: Segment) -> Callable[..., Any]:
+        """The step's function of inputs and state (see `segment_function`)."""
+        return segment_function(segment, {})
+
+    def over(
+        self, function: Callable[..., Any], given: Sequence[Layout], made: Sequence[Layout]
+    ) -> Callable[..., Any]:
+        """The function over all replicas.
+
+        Args:
+            function: of one replica.
+            given: the layouts of its first arguments; those that follow are static.
+            made: the layouts of its results.
+        """
+        return function
+
+    def variables(self, names: Sequence[str]) -> list[Any]:
+        """The values of variables, for one who holds the state's lock."""
+        return self.state.take(names)
+
+    def same(self, value: Any) -> Any:
+        """A constant, laid out as 'same'."""
+        return value
+
+    def each(self, value: Any) -> Any:
+        """An array or scalar, laid out as 'each'."""
+        return value
+
+
 class CompiledLoop:
     """The executable of a loop: `jax.jit` adds one for each shape of block."""
 
     def __init__(
         self,
         shape: ScannableStep,
-        state: State,
+        devices: SingleDevice,
         every: Sequence[Tensor],
         after: Sequence[Tensor],
         name: str,
     ) -> None:
         self._step = shape.step
         self._after = shape.after
-        self._state = state
+        self._devices = devices
+        self._state = devices.state
         self._every = every
         self._after_tensors = after
         self._name = name
@@ -116,7 +182,7 @@ class CompiledLoop:
         wide = wide or any(tensor.dtype.is_wide for tensor in (*every, *after))
         self._context: Callable[[], AbstractContextManager[Any]] = x64 if wide else nullcontext
         with self._context():
-            self._constants = list(large_constants(self._step).values())
+            self._constants = [*map(devices.same, large_constants(self._step).values())]
         self._block: Any = None
         self._columns: list[Any] = []
         self._fetched: dict[Any, list[Any]] = {}
@@ -125,12 +191,22 @@ class CompiledLoop:
             registry.lookup(op.type).unroll_on_cpu for op in self._step.ops
         )
         self._many = jax.jit(
-            self._block_of_steps,
+            devices.over(
+                self._block_of_steps,
+                ("columns", "same", "each", "same", "same", "same", "same"),
+                ("each", "same", "same"),
+            ),
             static_argnums=(7,),
             donate_argnums=(5,),
-            compiler_options=_IN_ORDER if self._on_cpu else None,
+            compiler_options=devices.compiler_options,
         )
-        self._one = jax.jit(self._step_alone, static_argnums=(6,), donate_argnums=(4, 5))
+        step: tuple[Layout, ...] = ("columns", "same", "same", "each", "same")
+        self._one = jax.jit(
+            devices.over(self._step_alone, (*step, "each"), ("same", "each")),
+            static_argnums=(6,),
+            donate_argnums=(4, 5),
+        )
+        self._fetch = devices.over(self._run_step, step, ("same", "same"))
         self._last = jax.jit(self._run_after)
 
     def columns(self, block: Any) -> list[Any]:
@@ -162,7 +238,7 @@ class CompiledLoop:
             The values fetched at each step, in the rows of the block, and those after the last.
         """
         with self._state.lock, self._context():
-            kept = self._take(self._kept)
+            kept = self._devices.variables(self._kept)
             run = self._run_singly if self._singly else self._run_at_once
             compilations = self._state.compilations[self._name]
             done = run(columns, start, count, two_shapes, kept)
@@ -184,8 +260,8 @@ class CompiledLoop:
             pairs = two_shapes.runs
             runs = _filled_up(pairs, len(columns[0])), np.int32(len(pairs))
         every, after, changed = self._many(
-            *(columns, self._constants, np.int32(start), np.int32(count), kept),
-            *(self._state.held.to_donate(self._take(self._changed)), runs, shapes),
+            *(columns, self._constants, self._devices.each(np.int32(start)), np.int32(count)),
+            *(kept, self._to_donate(), runs, shapes),
         )
         self._state.values.update(zip(self._changed, changed, strict=True))
         return every, after
@@ -198,35 +274,32 @@ class CompiledLoop:
         two_shapes: PartialBatches | None,
         kept: Any,
     ) -> tuple[list[Any], list[Any]]:
-        changed = self._state.held.to_donate(self._take(self._changed))
+        changed = self._to_donate()
         given = columns, self._constants, kept
         every = self._buffers(given, changed, None if two_shapes is None else two_shapes.shapes[0])
         for index in range(start, start + count):
             sizes = None if two_shapes is None else two_shapes.of(index)
-            changed, every = self._one(*given, np.int32(index), changed, every, sizes)
+            row = self._devices.each(np.int32(index))
+            changed, every = self._one(*given, row, changed, every, sizes)
             # At every step: an interrupted loop leaves the variables as the last step made them.
             self._state.values.update(zip(self._changed, changed, strict=True))
         return every, self._last(self._with(kept, changed))
 
-    def _take(self, names: Sequence[str]) -> list[Any]:
-        """The values of variables, as the executable takes them."""
-        return self._state.take(names)
-
-    def _step_function(self) -> Callable[..., Any]:
-        """The step's segment as a function (see `segment_function`)."""
-        return segment_function(self._step, {})
+    def _to_donate(self) -> list[Any]:
+        return self._state.held.to_donate(self._devices.variables(self._changed))
 
     def _buffers(self, given: tuple[Any, ...], changed: Any, sizes: Any) -> list[Any]:
         """Zeros for what a block's steps fetch."""
         columns = given[0]
         key = tuple(column.shape for column in columns), sizes
         if key not in self._fetched:
-            row = jax.ShapeDtypeStruct((), np.dtype(np.int32))  # type: ignore[no-untyped-call]
-            step = functools.partial(self._run_step, sizes=sizes)
-            self._fetched[key] = jax.eval_shape(step, *given, row, changed)[0]
+            row = self._devices.each(np.int32(0))
+            self._fetched[key] = jax.eval_shape(
+                lambda *arguments: self._fetch(*arguments, sizes)[0], *given, row, changed
+            )
         length = len(columns[0]) if columns else STEPS_WITHOUT_INPUT
         return [
-            jax.device_put(np.zeros((length, *each.shape), each.dtype))
+            jax.device_put(self._devices.each(np.zeros((length, *each.shape), each.dtype)))
             for each in self._fetched[key]
         ]
 
@@ -250,7 +323,7 @@ class CompiledLoop:
             for tensor in self._step.inputs
         ]
         values = self._with(kept, current)
-        function = self._step_function()
+        function = self._devices.segment(self._step)
         given, new = function(inputs, [values[name] for name in state_names(self._step)])
         by_tensor.update(zip(self._step.outputs, given, strict=True))
         return [self._value(tensor, by_tensor) for tensor in self._every], new

@@ -121,6 +121,9 @@ class State:
         """Those of the variables that this process holds."""
         return list(names)
 
+    def variables_set(self) -> None:
+        """Called when a training has initialized or restored the variables, before its steps."""
+
     def cancel(self) -> None:
         """Ends what waits in runs: the session closes."""
         self.cancelled.set()

@@ -18,19 +18,18 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import OpError, OutOfRangeError
-from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import takes_element
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.runtime import compiled_loop
 from estimatorkit.runtime.batched_executor import BatchedExecutor
-from estimatorkit.runtime.compiled_loop import CompiledLoop, ScannableStep
+from estimatorkit.runtime.compiled_loop import CompiledLoop, ScannableStep, SingleDevice
 from estimatorkit.runtime.executor import PlanRunner, State
 from estimatorkit.runtime.indexed_columns import IndexedColumn, MemoizedRowTransform, materialize
 from estimatorkit.runtime.plan import make_plan
@@ -155,14 +154,12 @@ class LocalStepLoop(StepLoop):
         self.one_call = shape is not None
         if shape is not None:
             results = self.plan.results, self._after_plan.results
-            self._compiled = CompiledLoop(shape, state, *results, spec.name)
+            self._compiled = CompiledLoop(shape, SingleDevice(state), *results, spec.name)
             self._source = None if shape.get_next is None else spec.source
             self._get_next = shape.get_next
             if shape.get_next is not None:
                 elements = self._compiled.elements
-                self._prepare = HostPreprocessing(
-                    graph, shape.get_next, elements, state, may_differ
-                )
+                self._prepare = HostPreprocessing(shape, elements, state, may_differ)
         else:
             self._runner = PlanRunner(self.plan, state)
             self._after_runner = PlanRunner(self._after_plan, state)
@@ -261,8 +258,7 @@ class HostPreprocessing:
     """The host work of steps, on a block of elements: columns of elements to those that steps take.
 
     Args:
-        graph: the graph.
-        get_next: the operation that takes the next element.
+        shape: the step.
         wanted: tensors of the element, or that host work makes of it.
         state: the session's state.
         two_shapes: whether the loop takes elements of two shapes in one block.
@@ -273,19 +269,20 @@ class HostPreprocessing:
 
     def __init__(
         self,
-        graph: Graph,
-        get_next: Operation,
+        shape: ScannableStep,
         wanted: Sequence[Tensor],
         state: State,
         two_shapes: bool,
     ) -> None:
         self.two_shapes = two_shapes
         self.together = 1
-        self._places = [tensor.value_index if tensor.op is get_next else None for tensor in wanted]
-        made = [tensor for tensor in wanted if tensor.op is not get_next]
-        plan = make_plan(graph, made, [], get_next.outputs, state.placer)
-        taken = {tensor for segment in plan.segments for tensor in segment.inputs}
-        feeds = [tensor for tensor in get_next.outputs if tensor in taken]
+        element = shape.host.feeds
+        self._places = [tensor.value_index if tensor in element else None for tensor in wanted]
+        made = [tensor for tensor in wanted if tensor not in element]
+        plan = replace(shape.host, fetches=tuple(made))
+        resolve = plan.rewriting.resolve
+        taken = {resolve(each) for part in plan.segments for op in part.ops for each in op.inputs}
+        feeds = [tensor for tensor in element if tensor in taken]
         self._feeds = [tensor.value_index for tensor in feeds]
         self._work = BatchedExecutor(plan, feeds, {}, state, "") if made else None
         self._row_work = (

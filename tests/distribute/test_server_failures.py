@@ -367,7 +367,7 @@ def test_values_that_were_lost_count_as_lost_until_the_session_begins_anew(
         session.state.cluster.renew()
         with pytest.raises(tf.errors.AbortedError, match="values were lost"):
             session.run(never)
-        session.state.began_anew()
+        session.state.variables_set()
         with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value never"):
             session.run(never)
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.errors import OpError, OutOfRangeError
 from estimatorkit.core.registry import takes_element
-from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.tensor import Operation
 from estimatorkit.distribute.replicas.replica_run import (
     ReplicaRunner,
     ReplicatedState,
@@ -37,9 +37,15 @@ from estimatorkit.distribute.replicas.replicas import (
 )
 from estimatorkit.ops.control.collectives import AXIS
 from estimatorkit.runtime.columns import aligned_empty
-from estimatorkit.runtime.compiled_loop import STEPS_WITHOUT_INPUT, CompiledLoop, ScannableStep
+from estimatorkit.runtime.compiled_loop import (
+    STEPS_WITHOUT_INPUT,
+    CompiledLoop,
+    Layout,
+    ScannableStep,
+    SingleDevice,
+)
 from estimatorkit.runtime.loop import HostPreprocessing, StepLoop, Steps, StepSpec
-from estimatorkit.runtime.plan import make_plan
+from estimatorkit.runtime.plan import Segment, make_plan
 
 
 class ReplicaLoop(StepLoop):
@@ -65,11 +71,11 @@ class ReplicaLoop(StepLoop):
         self.one_call = shape is not None
         if shape is not None:
             results = plan.results, after_plan.results
-            self._compiled = _CallOfAll(shape, state, *results, spec.name)
+            self._compiled = CompiledLoop(shape, ReplicaMesh(state), *results, spec.name)
             self._blocks: _Blocks | None = None
             if shape.get_next is not None:
                 elements = self._compiled.elements
-                prepare = HostPreprocessing(state.graph, shape.get_next, elements, state, False)
+                prepare = HostPreprocessing(shape, elements, state, False)
                 self._blocks = _Blocks(shape.get_next, prepare, spec.source, state)
 
     def describe(self) -> str:
@@ -213,114 +219,71 @@ def _in_shares(column: NDArray[Any], base: int, share: int) -> NDArray[Any]:
     return out
 
 
-class _CallOfAll(CompiledLoop):
-    """The executables of steps as all replicas run them."""
+class ReplicaMesh(SingleDevice):
+    """Maps a loop's functions over the devices of all replicas by `jax.shard_map`."""
 
-    _state: ReplicatedState
-
-    def __init__(
-        self,
-        shape: ScannableStep,
-        state: ReplicatedState,
-        every: Sequence[Tensor],
-        after: Sequence[Tensor],
-        name: str,
-    ) -> None:
-        super().__init__(shape, state, every, after, name)
+    def __init__(self, state: ReplicatedState) -> None:
+        super().__init__(state)
         self._replicas = state.replicas
-        with self._context():
-            self._constants = [self._replicas.everywhere(each) for each in self._constants]
-        dealt, same, own = axes(None, AXIS), axes(), axes(AXIS)
-        self._spread_many = jax.jit(
-            self._spread(self._own_block, (dealt, same, own, same, same, same), (own, same, same)),
-            donate_argnums=(5,),
-        )
-        self._spread_one = jax.jit(
-            self._spread(self._own_step, (dealt, same, same, own, same, own), (same, own)),
-            donate_argnums=(4, 5),
-        )
-        self._many: Any = self._block_of_all
-        self._one: Any = self._step_of_all
+        self._state = state
+        self.compiler_options = None
 
-    def _spread(
-        self,
-        function: Callable[..., Any],
-        given: tuple[PartitionSpec, ...],
-        made: tuple[PartitionSpec, ...] | PartitionSpec,
+    def segment(self, segment: Segment) -> Callable[..., Any]:
+        """The step's function, whose random numbers are the replica's own."""
+        return of_replica(super().segment(segment), segment)
+
+    def over(
+        self, function: Callable[..., Any], given: Sequence[Layout], made: Sequence[Layout]
     ) -> Callable[..., Any]:
-        spread: Callable[..., Any] = jax.shard_map(
-            function, mesh=self._replicas.mesh, in_specs=given, out_specs=made, check_vma=False
-        )
-        return spread
+        """The function over all replicas (see `SingleDevice.over`)."""
 
-    def _take(self, names: Sequence[str]) -> list[Any]:
+        def of_all(*arguments: Any) -> Any:
+            static = arguments[len(given) :]
+
+            def of_one(*own: Any) -> tuple[Any, ...]:
+                taken = [_own(layout, value) for layout, value in zip(given, own, strict=True)]
+                found = function(*taken, *static)
+                return tuple(
+                    jax.tree.map(lambda leaf: leaf[None], value) if layout == "each" else value
+                    for layout, value in zip(made, found, strict=True)
+                )
+
+            mapped = jax.shard_map(
+                of_one,
+                mesh=self._replicas.mesh,
+                in_specs=tuple(_SPECS[layout] for layout in given),
+                out_specs=tuple(_SPECS[layout] for layout in made),
+                check_vma=False,
+            )
+            return mapped(*arguments[: len(given)])
+
+        return of_all
+
+    def variables(self, names: Sequence[str]) -> list[Any]:
+        """The values of variables, each on the devices of all replicas."""
         return self._state.take_everywhere(names)
 
-    def _step_function(self) -> Callable[..., Any]:
-        return of_replica(super()._step_function(), self._step)
+    def same(self, value: Any) -> Any:
+        """A constant on the devices of all replicas."""
+        return self._replicas.everywhere(value)
 
-    def _block_of_all(
-        self,
-        columns: Any,
-        constants: Any,
-        start: Any,
-        count: Any,
-        kept: Any,
-        changed: Any,
-        runs: Any,
-        shapes: Any,
-    ) -> Any:
-        first = self._replicas.for_each(start)
-        return self._spread_many(columns, constants, first, count, kept, changed)
-
-    def _own_block(
-        self, columns: Any, constants: Any, start: Any, count: Any, kept: Any, changed: Any
-    ) -> Any:
-        given = _own_columns(columns), constants, start[0], count, kept, changed
-        every, after, new = self._block_of_steps(*given, None, ())
-        return [each[None] for each in every], after, new
-
-    def _step_of_all(
-        self,
-        columns: Any,
-        constants: Any,
-        kept: Any,
-        index: Any,
-        changed: Any,
-        every: Any,
-        sizes: Any,
-    ) -> Any:
-        row = self._replicas.for_each(index)
-        return self._spread_one(columns, constants, kept, row, changed, every)
-
-    def _own_step(
-        self, columns: Any, constants: Any, kept: Any, index: Any, changed: Any, every: Any
-    ) -> Any:
-        given = _own_columns(columns), constants, kept, index[0], changed
-        new, filled = self._step_alone(*given, [each[0] for each in every], None)
-        return new, [each[None] for each in filled]
-
-    def _buffers(self, given: tuple[Any, ...], changed: Any, sizes: Any) -> list[Any]:
-        columns, constants, kept = given
-        key = tuple(column.shape for column in columns)
-        if key not in self._fetched:
-
-            def step(columns: Any, constants: Any, kept: Any, changed: Any) -> Any:
-                return self._run_step(_own_columns(columns), constants, kept, 0, changed)[0]
-
-            dealt, same = axes(None, AXIS), axes()
-            spread = self._spread(step, (dealt, same, same, same), same)
-            self._fetched[key] = jax.eval_shape(spread, columns, constants, kept, changed)
-        length = len(columns[0]) if columns else STEPS_WITHOUT_INPUT
-        return [
-            self._replicas.for_each(np.zeros((length, *each.shape), each.dtype))
-            for each in self._fetched[key]
-        ]
+    def each(self, value: Any) -> Any:
+        """An array for each replica of this process."""
+        return self._replicas.for_each(value)
 
 
-def _own_columns(columns: Sequence[Any]) -> list[Any]:
-    """A replica's part of columns that are dealt out."""
-    return [column.reshape(column.shape[0], *column.shape[2:]) for column in columns]
+_SPECS: dict[Layout, PartitionSpec] = {
+    "columns": axes(None, AXIS),
+    "each": axes(AXIS),
+    "same": axes(),
+}
 
 
-__all__ = ["ReplicaLoop"]
+def _own(layout: Layout, value: Any) -> Any:
+    """A replica's part of an argument, without the axis of replicas."""
+    if layout == "columns":
+        return [column.reshape(column.shape[0], *column.shape[2:]) for column in value]
+    return jax.tree.map(lambda leaf: leaf[0], value) if layout == "each" else value
+
+
+__all__ = ["ReplicaLoop", "ReplicaMesh"]

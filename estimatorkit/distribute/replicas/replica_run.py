@@ -75,7 +75,7 @@ class ReplicatedState(State):
         self.values.update(zip(names, found, strict=True))
         return found
 
-    def broadcast_from_chief(self) -> None:
+    def variables_set(self) -> None:
         """Takes over the chief's variables and the counters of its random operations, and goes on
         in the input by as many elements as the chief has.
 

@@ -63,8 +63,8 @@ class ClusterState(State):
         self._began_with = [cluster.generation]  # one with the states of functions' bodies
         self._in_use: set[Channel] = set()
 
-    def began_anew(self) -> None:
-        """All variables have values again, after other tasks had lost them."""
+    def variables_set(self) -> None:
+        """All variables have values again, those that other tasks had lost, too."""
         self._began_with[0] = self.cluster.generation
 
     def cancel(self) -> None:
