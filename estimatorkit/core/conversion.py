@@ -23,13 +23,13 @@ def as_array(value: Any, dtype: DType | None = None) -> NDArray[Any]:
     """`value` as an array with TensorFlow's default dtypes.
 
     Args:
-        value: numbers, strings or bools, nested in lists as wished, or an array.
-        dtype: the dtype wanted; by default float32 for Python floats, int32 for Python ints (int64
-            where they do not fit), and an array's own.
+        value: an array, or arbitrarily nested lists of numbers, strings or bools.
+        dtype: the dtype; by default that of an array, float32 for Python floats and int32 for
+            Python ints (int64 if they do not fit).
 
     Raises:
-        TypeError: the value cannot be of that dtype without loss (a float as an int, a number as a
-            string); arrays are cast, as NumPy casts them.
+        TypeError: the value cannot be converted to the dtype without loss (a float to an int, a
+            number to a string); arrays are cast as in NumPy.
         ValueError: the value is ragged or holds None.
     """
     if value is None:
@@ -123,7 +123,7 @@ def _default_dtype(array: NDArray[Any], value: Any) -> NDArray[Any]:
 
 
 def _holds_numpy_scalars(value: Any) -> bool:
-    """Lists of NumPy float64 and int64 keep their dtype; lists of Python numbers become 32-bit."""
+    """Whether a list holds NumPy scalars, which keep their dtype, unlike Python numbers."""
     while isinstance(value, (list, tuple)) and value:
         value = value[0]
     return isinstance(value, (np.generic, np.ndarray))
@@ -159,18 +159,18 @@ def convert_to_tensor(
     preferred_dtype: Any = None,
     dtype_hint: Any = None,
 ) -> Tensor:
-    """Makes a tensor of `value`.
+    """Converts a value to a tensor.
 
     Args:
-        value: a tensor (given back), a variable (its value), an array, a number, a string, or a
-            list of these; a list that holds tensors becomes a `stack` of them.
-        dtype: the dtype wanted.
-        name: the name of a constant that has to be made.
-        preferred_dtype: tried first where `dtype` is None; the same as `dtype_hint`.
+        value: a tensor (returned unchanged), a variable, an array, a number, a string, or nested
+            lists of these; lists that contain tensors are stacked.
+        dtype: the dtype.
+        name: the name of the constant, if one is created.
+        preferred_dtype: the dtype to try first if `dtype` is None; the same as `dtype_hint`.
 
     Raises:
-        TypeError: the value cannot have that dtype.
-        ValueError: the value is no tensor, or a tensor of another dtype.
+        TypeError: the value cannot be converted to `dtype`.
+        ValueError: the value cannot be converted to a tensor, or is one of another dtype.
     """
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(value, Tensor):
@@ -217,16 +217,16 @@ def register_tensor_conversion_function(
     conversion_func: Callable[..., Any],
     priority: int = 100,
 ) -> None:
-    """Tells how values of a class become tensors.
+    """Registers how instances of a class are converted to tensors.
 
     Args:
         base_type: the class or classes.
-        conversion_func: called with `(value, dtype=None, name=None, as_ref=False)`; gives a tensor,
-            or NotImplemented to leave the value to others.
-        priority: the lower, the earlier it is asked.
+        conversion_func: called with `(value, dtype=None, name=None, as_ref=False)`; returns a
+            tensor, or NotImplemented to defer to other functions.
+        priority: functions with lower numbers are tried first.
 
     Raises:
-        TypeError: an argument is no class, or cannot be called.
+        TypeError: `base_type` is not a class, or `conversion_func` not callable.
     """
     classes = base_type if isinstance(base_type, tuple) else (base_type,)
     if not all(isinstance(each, type) for each in classes):
@@ -349,22 +349,20 @@ def make(
     same_dtype: bool = False,
     dtypes: Mapping[str, Any] | None = None,
 ) -> Tensor:
-    """Makes an op with one output from values of any kind.
+    """Creates an operation with one output, converting its inputs to tensors.
 
-    Values that are no tensors become constants named after the input, under the op's name
-    (`Add/x`), as in TensorFlow.
+    Inputs that are not tensors become constants named after the input (`Add/x`), as in TensorFlow.
 
     Args:
         op_type: the type.
         inputs: the inputs by name, in order.
         attrs: attributes for the kernel.
-        name: the wished name; the type by default.
-        same_dtype: all inputs must have one dtype; that of the first tensor among them is taken for
-            the rest.
-        dtypes: the dtype wanted, for some inputs.
+        name: the requested name; the type by default.
+        same_dtype: all inputs must have the dtype of the first tensor among them.
+        dtypes: the dtypes of some inputs.
 
     Raises:
-        TypeError, ValueError: a value does not fit.
+        TypeError, ValueError: an input cannot be converted.
     """
     if all(isinstance(value, Tensor) for value in inputs.values()):
         tensors = list(inputs.values())
@@ -401,7 +399,7 @@ def make(
 
 
 def as_index_tensor(value: Any, name: str) -> Tensor:
-    """A shape, size or index argument: int32, or int64 where it is given so."""
+    """Converts a shape, size or index argument: int32, unless it is int64 already."""
     if isinstance(value, Tensor):
         return value
     if hasattr(value, "as_list"):

@@ -1,10 +1,10 @@
-"""Functions as graphs: `FunctionGraph` captures tensors of enclosing graphs, `GraphFunction` is a
-finished body with its inputs and outputs.
+"""Function bodies as graphs: `FunctionGraph` captures tensors of enclosing graphs; `GraphFunction`
+is a traced body with its inputs and outputs.
 
 `cond`, `while_loop`, `map_fn`, `Defun` and custom gradients trace Python functions into these.
-A body is a graph of its own; what it takes from outside becomes an input of the operation that
-holds it, so that gradients, placement and state need no special case. Variables made inside belong
-to the outermost graph, collections and seeds are shared with it.
+Tensors captured from outside become inputs of the operation that holds the function, so gradients,
+placement and state need no special cases. Variables created inside belong to the outermost graph,
+which also shares its collections and seed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class FunctionGraph(Graph):
         outer: the graph in which the function is used.
 
     Attributes:
-        captures: for each tensor of an outer graph that the body uses what stands for it inside.
+        captures: maps captured tensors of outer graphs to the body's inputs.
         outer_control: operations of outer graphs that must run before the body.
     """
 
@@ -52,7 +52,7 @@ class FunctionGraph(Graph):
 
     @property
     def variable_store(self) -> Any:
-        """The outermost graph's: variables are shared by name across functions."""
+        """The outermost graph's store: functions share variables by name."""
         return self.outer.variable_store
 
     @variable_store.setter
@@ -61,14 +61,14 @@ class FunctionGraph(Graph):
             self.outer.variable_store = store
 
     def reaches(self, graph: Graph) -> bool:
-        """Whether `graph` is this one or one around it."""
+        """Whether `graph` is this one or encloses it."""
         return graph is self or self.outer.reaches(graph)
 
     def capture(self, tensor: Tensor) -> Tensor:
-        """What stands in the body for a tensor of a graph around it.
+        """The body's input for a tensor of an enclosing graph.
 
         Raises:
-            ValueError: the tensor's graph is not around this one.
+            ValueError: the tensor's graph does not enclose this one.
         """
         found = self.captures.get(tensor)
         if found is None:
@@ -88,7 +88,7 @@ class FunctionGraph(Graph):
         return found
 
     def add_input(self, like: Tensor) -> Tensor:
-        """An input of the body for values like `like`: a variable's handle for a handle."""
+        """Adds an input with the dtype and shape of `like`, which may be a variable handle."""
         with self.as_default(), self.control_dependencies(None), self.name_scope(None):
             if like.dtype is resource:
                 attrs = {name: like.op.attrs[name] for name in ("dtype", "shape")}
@@ -98,12 +98,12 @@ class FunctionGraph(Graph):
             return placeholder(like.dtype, like.shape, f"{like.op.name}_{like.value_index}")
 
     def find_operation(self, name: str) -> Operation | None:
-        """The operation called `name`, of the body or of a graph around it; None if absent."""
+        """The operation called `name` in the body or an enclosing graph, or None."""
         return self._by_name.get(name) or self.outer.find_operation(name)
 
     @contextmanager
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
-        """As in a graph; operations of graphs around come before the whole body."""
+        """As for a graph; operations of enclosing graphs run before the whole body."""
         if control_inputs is not None:
             given = list(map(as_operation, control_inputs))
             self.outer_control.extend(op for op in given if op.graph is not self)
@@ -113,7 +113,7 @@ class FunctionGraph(Graph):
 
     @contextmanager
     def init_scope(self) -> Iterator[None]:
-        """Inside, operations join the outermost graph and get no control inputs."""
+        """A context manager whose operations are added to the outermost graph."""
         with self.outermost.init_scope():
             yield
 
@@ -122,10 +122,10 @@ class FunctionGraph(Graph):
 
 
 def take_value(handle: Tensor) -> None:
-    """Makes of a handle that a body captured an input for the variable's value.
+    """Replaces a captured variable handle by an input for the variable's value.
 
-    A body that only reads needs no handle: its values may be on other tasks, and gradients flow
-    through the reads around it.
+    A body that only reads needs no handle: the variable may then be on another task, and gradients
+    flow through the read outside the body.
     """
     for op in handle.consumers():
         if registry.role_of(op) is Role.READ:  # others are not run
@@ -135,7 +135,7 @@ def take_value(handle: Tensor) -> None:
 
 
 def operations_within(op: Operation) -> Iterator[Operation]:
-    """The operations of the functions that an operation holds, and of those that these hold."""
+    """All operations in the functions that an operation holds, recursively."""
     for function in functions_held(op.attrs):
         for each in function.graph.get_operations():
             yield each
@@ -143,7 +143,7 @@ def operations_within(op: Operation) -> Iterator[Operation]:
 
 
 def functions_held(value: Any) -> Iterator[GraphFunction]:
-    """The functions in an attribute, or in all of an operation's."""
+    """The functions in an attribute, or in all attributes of an operation."""
     if isinstance(value, GraphFunction):
         yield value
     elif isinstance(value, (tuple, list)):
@@ -155,13 +155,13 @@ def functions_held(value: Any) -> Iterator[GraphFunction]:
 
 
 def may_not_end(op: Operation) -> bool:
-    """Whether an operation is a `While`, differentiates one or holds one in its functions."""
+    """Whether an operation is a `While`, or contains or differentiates one."""
     every = (op, *operations_within(op))
     return any("While" in (each.type, each.attrs.get("forward_type")) for each in every)
 
 
 def _is_size(tensor: Tensor) -> bool:
-    """Whether this is a constant through which no gradient flows."""
+    """Whether this is an integer constant, such as a size."""
     return role_of(tensor.op) is Role.CONSTANT and not tensor.dtype.is_differentiable
 
 
@@ -170,13 +170,12 @@ class GraphFunction:
 
     Attributes:
         graph: its own graph.
-        arguments: the inputs that the caller gives.
-        captured: tensors of the graph in which it was traced that it also takes, in order.
-        inputs: `arguments`, then what stands inside for `captured` (handles of variables among
-            them).
-        outputs: the tensors it gives.
-        structure: what the Python function returned, tensors in place of leaves.
-        ops: the operations that its outputs need, in the order in which they run.
+        arguments: the inputs that the caller passes.
+        captured: the captured tensors of the enclosing graph, in order.
+        inputs: `arguments`, then the body's inputs for `captured`, which may be variable handles.
+        outputs: its output tensors.
+        structure: the structure that the Python function returned, with tensors as leaves.
+        ops: the operations that its outputs depend on, in execution order.
         traces: how often JAX traced it as a whole (`jitted`).
     """
 
@@ -204,7 +203,7 @@ class GraphFunction:
 
     @functools.cached_property
     def updated(self) -> tuple[int, ...]:
-        """The handles whose variables it changes."""
+        """The positions of inputs that are handles of variables it updates."""
         changed = {
             op.inputs[position]
             for op in self.ops
@@ -214,13 +213,13 @@ class GraphFunction:
 
     @property
     def assigned(self) -> list[Tensor]:
-        """Those of `captured` that are handles of variables that it changes."""
+        """The captured handles of variables it updates."""
         count = len(self.arguments)
         return [self.captured[at - count] for at in self.updated if at >= count]
 
     @functools.cached_property
     def static(self) -> tuple[int, ...]:
-        """The inputs whose values XLA must know to compile the body."""
+        """The inputs that must be compile-time constants for XLA."""
         needed: set[Tensor] = set()
         for op in self.ops:
             for position in registry.lookup(op.type).static_positions(op.attrs):
@@ -229,12 +228,12 @@ class GraphFunction:
 
     @functools.cached_property
     def is_random(self) -> bool:
-        """Whether it draws random numbers."""
+        """Whether it contains random operations."""
         return any(registry.lookup(op.type).random for op in self.ops)
 
     @functools.cached_property
     def on_host(self) -> bool:
-        """Whether something in it can only run on the host."""
+        """Whether it contains operations that only run on the host."""
         tensors = (*self.inputs, *self.outputs)
         return any(tensor.dtype.on_host for tensor in tensors) or any(
             registry.lookup(op.type).place(op.attrs) == "host"
@@ -244,7 +243,7 @@ class GraphFunction:
 
     @functools.cached_property
     def may_not_end(self) -> bool:
-        """Whether it has a loop whose end is not known."""
+        """Whether it contains a loop of unbounded length."""
         return any(map(may_not_end, self.ops))
 
     def jitted(self, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -260,7 +259,7 @@ class GraphFunction:
 
     @functools.cached_property
     def seed(self) -> tuple[int, int] | None:
-        """The seed of its first random operation that has one."""
+        """The first seed of its random operations."""
         seeds = [op.attrs.get("_seed") for op in self.ops if "_seed" in op.attrs]
         return next((seed for seed in seeds if seed is not None), None)
 
@@ -282,7 +281,7 @@ def _needed(outputs: Sequence[Tensor]) -> list[Operation]:
 
 
 def _add_sources(tensor: Tensor, found: set[Tensor]) -> None:
-    """The tensors without inputs from which a value that must be known follows."""
+    """Adds the sources that a compile-time constant depends on."""
     if tensor in found:
         return
     found.add(tensor)
@@ -301,15 +300,14 @@ def trace(
     """Runs a Python function once, on inputs of a new graph inside the default graph.
 
     Args:
-        function: what to run; it may use tensors and variables of the graphs around it.
-        arguments: tensors that tell dtype and shape of each input (of any graph).
-        rebuild: makes the function's positional arguments of the inputs.
-        convert: applied to what the function returned, inside the graph.
+        function: may use tensors and variables of enclosing graphs.
+        arguments: tensors (of any graph) with the dtype and shape of each input.
+        rebuild: maps the inputs to the function's positional arguments.
+        convert: applied to the function's result, inside the graph.
 
     Returns:
-        The function as a graph; its outputs are the leaves of what was returned, composite values
-        (sparse tensors, tensor arrays) as their parts. An operation that was returned becomes a
-        bool that is there when the operation has run.
+        The function as a graph. Its outputs are the leaves of the result; composite values (sparse
+        tensors, tensor arrays) are flattened, and an operation becomes a bool that depends on it.
     """
     outer = get_default_graph()
     graph = FunctionGraph(outer)
@@ -324,7 +322,7 @@ def trace(
 
 
 def as_output(graph: FunctionGraph, leaf: Any) -> Tensor:
-    """What a function returned as a tensor of its graph; an operation as a bool made after it."""
+    """A function's result as a tensor of its graph, or for an operation a bool that depends on it."""
     from estimatorkit.core.conversion import constant, convert_to_tensor
 
     if isinstance(leaf, Operation):

@@ -1,8 +1,8 @@
 """`Graph`: operations in creation order, with TensorFlow 1's scopes and collections.
 
-A graph is data: operations, each with its inputs, control inputs, attributes, device and the user's
-line that made it. It is only added to, never changed. The functions at the end work on the default
-graph: the innermost `with graph.as_default():` of the thread, or the global one.
+A graph is data: operations, each with its inputs, control inputs, attributes, device and the line
+of user code that created it. It is append-only. The functions at the end work on the default graph:
+the innermost `with graph.as_default():` of the thread, or else the global one.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 
 
 class _Scopes(threading.local):
-    """What the `with` blocks around the current line say, a stack each; one set a thread.
+    """The scopes opened by enclosing `with` blocks, per thread.
 
     Args:
-        control, devices, colocation: what every thread begins with.
+        control, devices, colocation: the initial values in every thread.
     """
 
     def __init__(
@@ -85,8 +85,8 @@ class Graph:
             inputs: tensors of this graph.
             outputs: dtype and static shape of each output.
             attrs: attributes for the kernel.
-            name: the wished name (default: the type); made unique within the graph and put under
-                the current name scope. A name that ends in '/' is taken as it is.
+            name: the requested name (default: the type), which is prefixed by the name scope and
+                made unique. A name that ends in '/' is used verbatim.
 
         Raises:
             RuntimeError: the graph is finalized.
@@ -138,10 +138,10 @@ class Graph:
             return op
 
     def capture(self, tensor: Tensor) -> Tensor:
-        """What stands in this graph for a tensor of another one (see `FunctionGraph`).
+        """The tensor of this graph that stands for one of another graph (see `FunctionGraph`).
 
         Raises:
-            ValueError: nothing can, as here.
+            ValueError: always, for graphs that are not function bodies.
         """
         raise value_error(
             f"{tensor} must be from the same graph as the other inputs",
@@ -150,12 +150,12 @@ class Graph:
         )
 
     def reaches(self, graph: Graph) -> bool:
-        """Whether operations of this graph can take tensors of `graph`."""
+        """Whether operations of this graph may have inputs in `graph`."""
         return graph is self
 
     @property
     def outermost(self) -> Graph:
-        """The graph that holds the variables: this one, but for the bodies of functions."""
+        """The graph that holds the variables: this one, unless it is a function's body."""
         return self
 
     def _control_inputs(self, inputs: Sequence[Tensor]) -> tuple[Operation, ...]:
@@ -166,9 +166,9 @@ class Graph:
         return tuple(op for op in current if op not in direct)
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """The name an operation called `name` would get: its scope and, if taken, `_1`, `_2`, ...
+        """A unique name for `name` in the current scope, with `_1`, `_2`, ... appended if taken.
 
-        Names that differ only in upper and lower case count as taken, as in TensorFlow.
+        Uniqueness ignores case, as in TensorFlow.
         """
         if self._scopes.name:
             name = f"{self._scopes.name}/{name}"
@@ -207,7 +207,7 @@ class Graph:
 
     @contextmanager
     def _scoped(self, **fields: Any) -> Iterator[None]:
-        """Inside, this thread's scopes have these values."""
+        """A context manager that sets scopes of this thread."""
         own = vars(self._scopes)
         outer = {name: own[name] for name in fields}
         own.update(fields)
@@ -218,11 +218,11 @@ class Graph:
 
     @contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
-        """Puts the names made inside under `name`.
+        """A context manager that prefixes the names of operations.
 
         Args:
-            name: a new scope (made unique); a scope's own string, ending in '/', to enter it again;
-                None or '' for the top.
+            name: a new scope (made unique), an existing scope's string ending in '/' to re-enter
+                it, or None or '' for the root.
 
         Yields:
             The scope's string, ending in '/'.
@@ -244,12 +244,12 @@ class Graph:
             yield inner + "/" if inner else ""
 
     def get_name_scope(self) -> str:
-        """The current name scope, without a '/' at its end."""
+        """The current name scope, without the trailing '/'."""
         return self._scopes.name
 
     @property
     def variable_creators(self) -> tuple[Callable[..., Any], ...]:
-        """What makes variables here, the outermost first; owned by `variable_creator_scope`."""
+        """The variable creators, outermost first; managed by `variable_creator_scope`."""
         return self._scopes.creators
 
     @variable_creators.setter
@@ -258,9 +258,9 @@ class Graph:
 
     @contextmanager
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
-        """Operations made inside run after `control_inputs` (operations, tensors or variables).
+        """A context manager whose operations run after `control_inputs`.
 
-        None clears the dependencies, and the name stays as it is.
+        These are operations, tensors or variables; None clears the dependencies.
         """
         outer = self._scopes.control[-1]
         if control_inputs is None:
@@ -275,28 +275,28 @@ class Graph:
 
     @property
     def has_control_dependencies(self) -> bool:
-        """Whether an operation made now would get control inputs."""
+        """Whether new operations get control inputs."""
         return bool(self._scopes.control[-1])
 
     @property
     def control_dependencies_in_force(self) -> tuple[Operation, ...]:
-        """What an operation made now would come after."""
+        """The control inputs of new operations."""
         return self._scopes.control[-1]
 
     @contextmanager
     def init_scope(self) -> Iterator[None]:
-        """Inside, operations join this graph and get no control inputs."""
+        """A context manager whose operations are added to this graph without control inputs."""
         with self.as_default(), self.control_dependencies(None):
             yield
 
     @contextmanager
     def device(self, device_name_or_function: devices.DeviceLike | None) -> Iterator[None]:
-        """Asks for a device for the operations made inside.
+        """A context manager that requests a device for operations.
 
         Args:
             device_name_or_function: a name such as '/job:ps/task:1' or '/gpu:0', a `DeviceSpec`, or
-                a function of an operation giving its name. A block inside another adds to it. None
-                asks for none.
+                a function from an operation to a device name. Nested blocks are merged. None
+                clears the request.
 
         Raises:
             ValueError: the name is malformed.
@@ -308,13 +308,13 @@ class Graph:
 
     @contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
-        """Asks for the device of another operation for those made inside.
+        """A context manager that colocates operations with `op`.
 
         Device functions are still called, as in TensorFlow: they may count operations.
 
         Args:
-            op: an operation, tensor or variable; None, for none, needs `ignore_existing`.
-            ignore_existing: forget the operations of the blocks around.
+            op: an operation, tensor or variable; None requires `ignore_existing`.
+            ignore_existing: discard the colocation of enclosing blocks.
 
         Raises:
             ValueError: `op` is None without `ignore_existing`.
@@ -334,13 +334,13 @@ class Graph:
 
     @contextmanager
     def container(self, container_name: str) -> Iterator[str]:
-        """Names a container for resources; without effect, as sessions here have one container."""
+        """Names a resource container; without effect, as a session has a single container."""
         with self._scoped(container=container_name):
             yield container_name
 
     def switch_to_thread_local(self) -> None:
-        """Threads that use the graph from now on begin with this thread's device, colocation and
-        control scopes. Unlike TensorFlow's, scopes are per thread before this call, too.
+        """Lets threads that use the graph later inherit this thread's device, colocation and
+        control scopes. Unlike in TensorFlow, scopes are per thread before this call as well.
         """
         own = self._scopes
         self._scopes = _Scopes(own.control[-1], own.devices, own.colocation)
@@ -348,14 +348,14 @@ class Graph:
 
     @contextmanager
     def gradient_override_map(self, op_type_map: Mapping[str, str]) -> Iterator[None]:
-        """Gives operations made inside other gradients, by their type.
+        """A context manager that overrides the gradients of operations by type.
 
         Args:
-            op_type_map: for each op type the name of a gradient (see `RegisterGradient`), or
-                another op type whose gradient is taken.
+            op_type_map: maps op types to the name of a gradient (see `RegisterGradient`) or another
+                op type.
 
         Raises:
-            TypeError: it is no dict of strings.
+            TypeError: it is not a dict of strings.
         """
         if not isinstance(op_type_map, Mapping) or not all(
             isinstance(each, str) for pair in op_type_map.items() for each in pair
@@ -367,16 +367,16 @@ class Graph:
     # -- looking things up
 
     def get_operations(self) -> list[Operation]:
-        """All operations in the order of their making."""
+        """All operations, in creation order."""
         return list(self._ops)
 
     @property
     def version(self) -> int:
-        """Grows with every operation."""
+        """The number of operations: a version that increases with each."""
         return len(self._ops)
 
     def find_operation(self, name: str) -> Operation | None:
-        """The operation called `name`; None where there is none."""
+        """The operation called `name`, or None."""
         return self._by_name.get(name)
 
     def get_operation_by_name(self, name: str) -> Operation:
@@ -445,10 +445,10 @@ class Graph:
     def as_graph_element(
         self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
     ) -> Tensor | Operation:
-        """The tensor or operation that `obj` means: itself, a variable's value, or a name.
+        """The tensor or operation that `obj` refers to: itself, a variable, or a name.
 
         Raises:
-            KeyError, TypeError, ValueError: it means none, or one of another graph.
+            KeyError, TypeError, ValueError: there is none, or it is in another graph.
         """
         if hasattr(obj, "_as_graph_element"):
             obj = obj._as_graph_element()
@@ -479,16 +479,16 @@ class Graph:
     # -- collections
 
     def add_to_collection(self, name: str, value: Any) -> None:
-        """Puts `value` at the end of the collection `name`."""
+        """Appends `value` to the collection `name`."""
         self._collections.setdefault(name, []).append(value)
 
     def add_to_collections(self, names: Iterable[str] | str, value: Any) -> None:
-        """Puts `value` into each of the collections."""
+        """Appends `value` to each of the collections."""
         for name in [names] if isinstance(names, str) else dict.fromkeys(names):
             self.add_to_collection(name, value)
 
     def get_collection(self, name: str, scope: str | None = None) -> list[Any]:
-        """A copy of the collection, or only what has a name that the regular expression matches."""
+        """A copy of the collection; with `scope`, only items whose names match that pattern."""
         items = self._collections.get(name, [])
         if scope is None:
             return list(items)
@@ -496,7 +496,7 @@ class Graph:
         return [item for item in items if hasattr(item, "name") and pattern.match(item.name)]
 
     def get_collection_ref(self, name: str) -> list[Any]:
-        """The collection itself: changes to the list are changes to the collection."""
+        """The collection itself, as a mutable list."""
         return self._collections.setdefault(name, [])
 
     def get_all_collection_keys(self) -> list[str]:
@@ -515,28 +515,28 @@ class Graph:
     # -- the rest
 
     def finalize(self) -> None:
-        """Lets no more operations join."""
+        """Makes the graph read-only."""
         self._finalized = True
 
     def unfinalize(self) -> None:
-        """Lets operations join again (sessions that finalize do so when they close)."""
+        """Makes the graph writable again."""
         self._finalized = False
 
     @property
     def finalized(self) -> bool:
-        """Whether no more operations may join."""
+        """Whether the graph is read-only."""
         return self._finalized
 
     def prevent_feeding(self, tensor: Tensor) -> None:
-        """Lets runs feed no value for the tensor."""
+        """Marks a tensor as not feedable."""
         self._not_fed.add(tensor)
 
     def is_feedable(self, tensor: Tensor) -> bool:
-        """Whether a value may be fed for the tensor."""
+        """Whether the tensor may be fed."""
         return tensor not in self._not_fed
 
     def prevent_fetching(self, op: Tensor | Operation) -> None:
-        """Lets runs fetch it no more; what needs it still runs it."""
+        """Marks a tensor or operation as not fetchable."""
         self._not_fetched.add(as_operation(op))
 
     def is_fetchable(self, tensor_or_op: Tensor | Operation) -> bool:
@@ -558,7 +558,7 @@ class Graph:
         return late_bound.graphdef.graph_def_of(self, from_version, add_shapes)
 
     def verify(self) -> None:
-        """Raises ValueError, listing the problems, unless the graph is well formed."""
+        """Raises ValueError listing the problems if the graph is malformed."""
         late_bound.verify.verify(self)
 
     def to_dot(self) -> str:
@@ -572,7 +572,7 @@ class Graph:
         return f"<Graph of {len(self._ops)} operations>"
 
     def _repr_html_(self) -> str:
-        """What notebooks show: how many operations there are of each type, the most first."""
+        """A table of operation counts by type, for notebooks."""
         from estimatorkit.html import html_table
 
         counts = Counter(op.type for op in self._ops).most_common()
@@ -580,7 +580,7 @@ class Graph:
 
 
 class _Defaults(threading.local):
-    """The stack of default graphs, one a thread."""
+    """The stack of default graphs, per thread."""
 
     def __init__(self) -> None:
         self.graphs: list[Graph] = []
@@ -663,8 +663,8 @@ def container(container_name: str) -> Iterator[str]:
 
 @contextmanager
 def init_scope() -> Iterator[None]:
-    """Inside, operations join the outermost graph (out of functions and loops), at the top of its
-    names and without control inputs.
+    """A context manager that lifts operations out of functions, loops, control dependencies and
+    name scopes into the outermost graph.
     """
     graph = get_default_graph().outermost
     with graph.init_scope(), graph.name_scope(None):
@@ -687,5 +687,5 @@ def get_collection_ref(key: str) -> list[Any]:
 
 
 def set_random_seed(seed: int | None) -> None:
-    """Sets the default graph's seed, from which every random operation derives its own."""
+    """Sets the default graph's seed, from which random operations derive theirs."""
     get_default_graph().seed = None if seed is None else int(seed)

@@ -26,13 +26,12 @@ class IndexedSlicesValue(NamedTuple):
 
 
 class IndexedSlices:
-    """Rows `values[i]` that stand at `indices[i]` of a tensor that is 0 elsewhere; equal indices
-    add up.
+    """A sparse tensor of rows: `values[i]` at `indices[i]`, zero elsewhere; duplicates add up.
 
     Args:
         values: `(n, ...)`.
         indices: int32 or int64 `(n,)`.
-        dense_shape: the shape of the whole, a vector of integers, or None.
+        dense_shape: the shape of the dense tensor, an integer vector, or None.
     """
 
     def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
@@ -67,15 +66,15 @@ class IndexedSlices:
 
     @property
     def shape(self) -> TensorShape:
-        """The static shape of the whole, as far as it is known."""
+        """The static dense shape."""
         return UNKNOWN if self.dense_shape is None else constant_value_as_shape(self.dense_shape)
 
     def with_values(self, new_values: Tensor) -> IndexedSlices:
-        """Other values of the same rows."""
+        """The same rows with other values."""
         return IndexedSlices(new_values, self.indices, self.dense_shape)
 
     def _as_tensor(self) -> Tensor:
-        """The whole tensor."""
+        """The dense tensor."""
         if self.dense_shape is None:
             raise ValueError("IndexedSlices without dense_shape cannot become a dense tensor.")
         inputs = {
@@ -86,19 +85,19 @@ class IndexedSlices:
         return make("IndexedSlicesToDense", inputs)
 
     def _components(self) -> tuple[Tensor, ...]:
-        """The tensors it is made of."""
+        """Its component tensors."""
         parts = (self.values, self.indices, self.dense_shape)
         return tuple(part for part in parts if part is not None)
 
     def _from_values(self, values: Sequence[Any]) -> IndexedSlicesValue:
-        """What a session gives where it is fetched."""
+        """The fetched value."""
         return IndexedSlicesValue(*values, *[None] * (3 - len(values)))
 
     def __neg__(self) -> IndexedSlices:
         return self.with_values(-self.values)
 
     def consumers(self) -> list[Operation]:
-        """The operations that take its tensors."""
+        """The operations that have its tensors as inputs."""
         return list(dict.fromkeys(op for part in self._components() for op in part.consumers()))
 
     def __repr__(self) -> str:
@@ -108,13 +107,13 @@ class IndexedSlices:
 
 @dataclass(frozen=True)
 class IndexedSlicesSpec:
-    """What is known of an `IndexedSlices` before the graph runs (`tf.IndexedSlicesSpec`).
+    """The type of an `IndexedSlices`: dtypes and static shapes (`tf.IndexedSlicesSpec`).
 
     Args:
         shape: the dense shape; unknown by default.
         dtype: of the values; default float32.
         indices_dtype: int32 or int64 (the default).
-        dense_shape_dtype: int32, int64, or None where there is no `dense_shape`.
+        dense_shape_dtype: int32, int64, or None if there is no `dense_shape`.
         indices_shape: `(n,)`, unknown by default.
     """
 
@@ -148,7 +147,7 @@ class IndexedSlicesSpec:
         return IndexedSlices
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Whether a spec or an `IndexedSlices` may stand for the same values."""
+        """Whether a spec or an `IndexedSlices` is compatible with this spec."""
         other = spec_or_value
         if isinstance(other, IndexedSlices):
             other = spec_of(other)
@@ -166,7 +165,7 @@ class IndexedSlicesSpec:
 
 
 def spec_of(slices: IndexedSlices) -> IndexedSlicesSpec:
-    """What is known of an `IndexedSlices`."""
+    """The spec of an `IndexedSlices`."""
     whole = slices.dense_shape
     shape = slices.values.shape[1:] if slices.values.shape.rank else UNKNOWN
     return IndexedSlicesSpec(

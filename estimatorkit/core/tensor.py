@@ -1,9 +1,8 @@
 """`Tensor` and `Operation`, the nodes and edges of graphs, and Python's operators on tensors.
 
-Operations and their tensors refer to each other, and both to their graph, which makes them
-(`Graph.create_op`); they are not changed afterwards, but for what is learned of a shape. What an
-operation computes is looked up in `registry` by its type; this module knows nothing of kernels,
-except that `Tensor`'s Python operators call the functions that `ops` put into `operators`.
+`Graph.create_op` creates operations with their output tensors. Both are immutable afterwards,
+except that static shapes may be refined. Kernels are looked up in `registry` by the operation's
+type. The Python operators of `Tensor` call functions that `ops` registers in `operators`.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ operators: dict[str, Callable[..., Any]] = {}
 
 
 class Operators:
-    """Python's operators for what stands for a tensor: they make operations in the graph."""
+    """Python operators that create operations, for tensors and variables."""
 
     __slots__ = ()
     __array_priority__ = 100  # `array + tensor` comes to __radd__ here instead of NumPy
@@ -123,7 +122,7 @@ class Operators:
 
 
 class Reference:
-    """A key that stands for a tensor or a variable in dicts and sets: what `ref()` gives."""
+    """A hashable reference to a tensor or variable: the result of `ref()`."""
 
     __slots__ = ("_referred",)
 
@@ -131,7 +130,7 @@ class Reference:
         self._referred = referred
 
     def deref(self) -> Any:
-        """What it stands for."""
+        """The tensor or variable."""
         return self._referred
 
     def __hash__(self) -> int:
@@ -145,14 +144,13 @@ class Reference:
 
 
 class Tensor(Operators):
-    """One output of an operation: what will flow along an edge when the graph runs.
+    """One output of an operation: a symbolic value, computed when the graph runs.
 
-    Tensors are compared and hashed by identity, as in TensorFlow 1; `a == b` is no op (use
-    `equal`).
+    Tensors compare and hash by identity, as in TensorFlow 1; use `equal` to compare values.
 
     Attributes:
-        assign: of a slice of a variable only: changes that slice (see `Variable`).
-        aliases: of an output that `contrib.layers` collected only: its names there.
+        assign: for slices of variables, assigns to the slice (see `Variable`).
+        aliases: for outputs collected by `contrib.layers`, their names there.
     """
 
     # Libraries leave notes on tensors (`outputs._uses_learning_phase = True`).
@@ -184,18 +182,18 @@ class Tensor(Operators):
 
     @property
     def device(self) -> str:
-        """The device that was asked for, or ''."""
+        """The requested device, or ''."""
         return self.op.device
 
     def get_shape(self) -> TensorShape:
-        """The static shape, whose dimensions all have TensorFlow 1's `.value`."""
+        """The static shape; its dimensions have TensorFlow 1's `.value`."""
         return ShapeOfDimensions(self._shape)
 
     def set_shape(self, shape: ShapeLike) -> None:
-        """Adds what is known of the shape (never removes any).
+        """Merges a shape into the static shape.
 
         Raises:
-            ValueError: it contradicts what is known.
+            ValueError: the shapes are incompatible.
         """
         self._shape = self._shape.merge_with(shape)
 
@@ -203,7 +201,7 @@ class Tensor(Operators):
         return self  # what a graph holds is not copied with what refers to it
 
     def ref(self) -> Reference:
-        """A key for dicts and sets; `deref()` gives the tensor again."""
+        """A hashable reference; `deref()` returns the tensor."""
         return Reference(self)
 
     def experimental_ref(self) -> Reference:
@@ -211,7 +209,7 @@ class Tensor(Operators):
         return Reference(self)
 
     def consumers(self) -> list[Operation]:
-        """The operations that take this tensor."""
+        """The operations that have this tensor as an input."""
         return [op for op in self.graph.get_operations() if any(t is self for t in op.inputs)]
 
     def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
@@ -273,17 +271,17 @@ def _operate(name: str, *operands: Any) -> Tensor:
 
 
 class Operation:
-    """A node of the graph. Made by `Graph.create_op`; not changed afterwards.
+    """A node of the graph; created by `Graph.create_op` and then immutable.
 
     Attributes:
         type: the key into the op registry.
         inputs: the tensors it takes, in order.
-        attrs: what else its kernel is given, by keyword; names with a leading `_` are notes, not
-            given.
-        device: the device that was asked for, or ''.
-        source: the user's line that made it.
-        outputs: the tensors it gives.
-        index: its place in the order of making.
+        attrs: keyword arguments of its kernel; names with a leading `_` are annotations, which the
+            kernel does not get.
+        device: the requested device, or ''.
+        source: the line of user code that created it.
+        outputs: its output tensors.
+        index: its position in creation order.
     """
 
     __slots__ = (
@@ -322,7 +320,7 @@ class Operation:
 
     @property
     def traceback(self) -> SourceLine:
-        """The user's line that made the operation."""
+        """The line of user code that created the operation."""
         return self.source
 
     @property
@@ -331,14 +329,12 @@ class Operation:
         return list(self._control_inputs)
 
     def colocation_groups(self) -> list[bytes]:
-        """The operations whose device it is to have (see `Graph.colocate_with`), as `loc:@name`;
-        itself where there are none.
-        """
+        """The operations it is colocated with, as `loc:@name`; by default only itself."""
         return [name.encode() for name in self.attrs.get("_class", (f"loc:@{self.name}",))]
 
     @property
     def kernel_attrs(self) -> dict[str, Any]:
-        """The attributes without the notes."""
+        """The attributes without annotations."""
         return {name: value for name, value in self.attrs.items() if name[0] != "_"}
 
     @property
@@ -363,7 +359,7 @@ class Operation:
         return self.colocation_groups() if name == "_class" else self.attrs[name]
 
     def values(self) -> tuple[Tensor, ...]:
-        """The tensors it gives."""
+        """The output tensors."""
         return tuple(self.outputs)
 
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
@@ -381,7 +377,7 @@ class Operation:
 
 
 def as_operation(value: Any) -> Operation:
-    """The operation behind an operation, a tensor or a variable."""
+    """The operation of an operation, tensor or variable."""
     if isinstance(value, Operation):
         return value
     if isinstance(value, Tensor):
@@ -397,7 +393,7 @@ def as_operation(value: Any) -> Operation:
 
 
 def holds_tensors(value: Any) -> bool:
-    """Whether there is a tensor or a variable in nested lists."""
+    """Whether nested lists contain a tensor or variable."""
     return any(
         isinstance(each, Tensor)
         or hasattr(each, "_as_tensor")
