@@ -17,7 +17,7 @@ from estimatorkit.core.tensor import Tensor
 
 
 def ints_of(value: Any, what: str) -> NDArray[Any]:
-    """Integers (axes, a permutation, a length) that must be known when the graph is built.
+    """Converts integers (axes, a permutation, a length) that must be known at graph construction.
 
     Args:
         value: an int, nested lists of ints, an array, or a constant tensor; lists may hold
@@ -25,8 +25,8 @@ def ints_of(value: Any, what: str) -> NDArray[Any]:
         what: who asks, for the error.
 
     Raises:
-        TypeError: these are not integers, or a tensor of another dtype than int32 and int64.
-        ValueError: it is a tensor whose value is not known yet.
+        TypeError: these are not integers, or a tensor of a dtype other than int32 and int64.
+        ValueError: it is a tensor that is not constant.
     """
     if isinstance(value, (list, tuple)):
         return np.asarray([ints_of(each, what) for each in value], None if value else np.int64)
@@ -48,7 +48,7 @@ def ints_of(value: Any, what: str) -> NDArray[Any]:
 
 
 def axis_of(axis: Any, what: str) -> int:
-    """An axis (or another int), or a list of one, that must be known when the graph is built.
+    """Converts an axis (or another int, or a list of one) that must be known at graph construction.
 
     Raises:
         TypeError, ValueError: see `ints_of`; or there are several.
@@ -62,7 +62,7 @@ def axis_of(axis: Any, what: str) -> int:
 
 
 def with_axes(kernel: Callable[..., Any], attr: str = "axis") -> Callable[..., Any]:
-    """A kernel whose attribute may be 'input': its value is then that of the second input."""
+    """Wraps a kernel so that the attribute 'input' means the value of its second input."""
 
     @functools.wraps(kernel)
     def call(x: Any, *computed: Any, **attrs: Any) -> Any:
@@ -74,13 +74,13 @@ def with_axes(kernel: Callable[..., Any], attr: str = "axis") -> Callable[..., A
 
 
 def known_axes(inputs: Sequence[Tensor], axes: Any) -> Any:
-    """The axes of an operation; 'input' where they are computed and not known yet."""
+    """The axes of an operation; 'input' if they are not constant."""
     value = constant_value(inputs[1]) if axes == "input" else None
     return axes if value is None else tuple(np.atleast_1d(value).tolist())
 
 
 def in_range(axis: int, rank: int, what: str) -> int:
-    """An axis counted from the front.
+    """Normalizes an axis to be non-negative.
 
     Raises:
         ValueError: it is not in [-rank, rank).

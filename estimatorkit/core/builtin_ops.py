@@ -1,4 +1,4 @@
-"""Ops that the core itself makes: placeholders, identity, no-op and control grouping."""
+"""Ops that the core itself creates: placeholders, identity, no-op and control grouping."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ register(
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """A tensor that has the value of `input` unless another is fed."""
+    """A placeholder whose value is `input` unless another is fed."""
     return make("PlaceholderWithDefault", {"input": input}, {"shape": as_shape(shape)}, name)
 
 
@@ -97,12 +97,12 @@ def identity(input: Any, name: str | None = None) -> Tensor:
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
-    """A tensor with the value of `input`, through which no gradient flows back."""
+    """Returns the value of `input`, as a constant for gradients."""
     return make("StopGradient", {"input": input}, name=name)
 
 
 def no_op(name: str | None = None) -> Any:
-    """An operation that does nothing (but has control inputs)."""
+    """An operation that does nothing but wait for its control inputs."""
     return registry.apply("NoOp", name=name)
 
 
@@ -115,15 +115,15 @@ def group(*inputs: Any, name: str | None = None) -> Any:
 def tuple_(
     tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None
 ) -> list[Any]:
-    """The tensors, each available only when all of them are.
+    """Returns the tensors, synchronized: each is available once all of them are.
 
     Args:
         tensors: tensors, sparse tensors or `IndexedSlices`; None stays None.
         name: the name scope.
-        control_inputs: what else must have run by then.
+        control_inputs: operations that must run first.
 
     Raises:
-        ValueError: there are none.
+        ValueError: there are no tensors.
     """
     with get_default_graph().name_scope(name or "tuple"):
         values = [

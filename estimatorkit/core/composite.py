@@ -1,8 +1,8 @@
 """Composite values: sparse tensors, `IndexedSlices` and tensor arrays as their component tensors.
 
-A class is composite if it has `_components()`, giving its tensors, and takes them in the same order
-when it is made (or has `_with_components(tensors)`). Control flow, functions and sessions know no
-more of it.
+A class is composite if `_components()` returns its tensors and its constructor takes them in the
+same order (or it has `_with_components(tensors)`). This is the whole interface that control flow,
+functions and sessions use.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def is_composite(value: Any) -> bool:
-    """Whether `value` stands for several tensors."""
+    """Whether `value` is a composite of tensors."""
     return hasattr(value, "_components")
 
 
 def with_components(value: Any, tensors: Sequence[Any]) -> Any:
-    """A value like `value` made of other tensors."""
+    """A composite like `value`, with other component tensors."""
     make = getattr(value, "_with_components", None)
     return type(value)(*tensors) if make is None else make(tensors)
 
 
 def on_values(*kinds: type) -> Callable[[Function], Function]:
-    """A decorator: a function of one tensor also takes composites of these kinds.
+    """A decorator that lets a function of one tensor also map the `values` of composites.
 
-    It then maps their `values`, and gives a composite (which its annotation does not say).
+    The result is then a composite, too, which the function's annotation does not say.
     """
 
     def decorate(function: Function) -> Function:

@@ -1,8 +1,7 @@
 """The default session: a stack per thread, pushed by `with session.as_default():`.
 
-It lies below `tensor` and `session`, so that `Tensor.eval` and `Operation.run` find the session
-they run in. What a session is, this module does not know: `session` says. The stack of default
-graphs is in `graph`.
+A module of its own, so that `Tensor.eval` and `Operation.run` find their session without importing
+it. The stack of default graphs is in `graph`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from estimatorkit.core.errors import value_error
 
 
 class _Stack(threading.local):
-    """The sessions made default in this thread, the innermost last."""
+    """The stack of this thread's default sessions."""
 
     def __init__(self) -> None:
         self.sessions: list[Any] = []
@@ -32,14 +31,14 @@ def get_default_session() -> Any:
 
 @contextmanager
 def default_session(session: Any, enforce_nesting: bool = True) -> Iterator[Any]:
-    """Makes `session` the default session inside the `with` block.
+    """A context manager that makes `session` the default session.
 
     Args:
         session: the session.
-        enforce_nesting: whether blocks must be left in the reverse order of their entering.
+        enforce_nesting: whether blocks must be exited in reverse order.
 
     Raises:
-        AssertionError: a block is left before one that was entered inside it.
+        AssertionError: they are not.
     """
     _stack.sessions.append(session)
     try:
@@ -57,15 +56,15 @@ def default_session(session: Any, enforce_nesting: bool = True) -> Iterator[Any]
 def session_for(
     graph: Any, session: Any = None, what: str = "evaluate tensor using `eval()`"
 ) -> Any:
-    """The session that runs parts of `graph`: `session`, or the default session.
+    """Returns `session`, or the default session.
 
     Args:
-        graph: the graph.
-        session: the session, None for the default one.
-        what: what it is for, in an error.
+        graph: the graph to run.
+        session: the session; None for the default one.
+        what: its purpose, for error messages.
 
     Raises:
-        ValueError: there is none, or it is the session of another graph.
+        ValueError: there is none, or its graph is another.
     """
     session = session or get_default_session()
     if session is None:

@@ -1,6 +1,6 @@
 """Device names: `DeviceSpec`, as in `tf.device("/job:ps/task:1/device:CPU:0")`, and merging them.
 
-A `with device(...)` block inside another adds to it: the inner block wins where both speak.
+Nested `with device(...)` blocks are merged; inner blocks take precedence.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from estimatorkit.core.errors import value_error
 
 @dataclass(unsafe_hash=True)
 class DeviceSpec:
-    """Where an operation is asked to run, known in part.
+    """A partial specification of a device.
 
     Attributes:
         job: the job's name in a cluster, for example 'ps'.
-        replica: the replica's number.
-        task: the task's number within the job.
+        replica: the replica's index.
+        task: the task's index within the job.
         device_type: 'CPU', 'GPU' or 'TPU'.
-        device_index: the number of the device within its task.
+        device_index: the device's index within its task.
     """
 
     job: str | None = None
@@ -34,10 +34,10 @@ class DeviceSpec:
     def from_string(cls, spec: str) -> DeviceSpec:
         """Reads '/job:<name>/replica:<id>/task:<id>/device:<type>:<id>', or parts of it.
 
-        '/cpu:0', '/gpu:1' and the like are short for '/device:CPU:0', '/device:GPU:1'.
+        '/cpu:0' and '/gpu:1' are short for '/device:CPU:0' and '/device:GPU:1'.
 
         Raises:
-            ValueError: a part is none of these, or there are two devices.
+            ValueError: a component is invalid or repeated.
         """
         found = cls()
         for part in filter(None, spec.split("/")):
@@ -48,16 +48,16 @@ class DeviceSpec:
         return found
 
     def parse_from_string(self, spec: str) -> DeviceSpec:
-        """Makes this what `from_string` reads, and returns it."""
+        """Overwrites this spec with what `from_string` reads, and returns it."""
         vars(self).update(vars(DeviceSpec.from_string(spec)))
         return self
 
     def merge_from(self, other: DeviceSpec) -> None:
-        """Takes over what `other` says."""
+        """Merges `other` into this spec; `other` takes precedence."""
         vars(self).update(vars(self.make_merged_spec(other)))
 
     def to_string(self) -> str:
-        """The form that `from_string` reads; '' where nothing is known."""
+        """The string form that `from_string` reads; '' if nothing is specified."""
         parts = [
             f"/{name}:{value}"
             for name, value in (("job", self.job), ("replica", self.replica), ("task", self.task))
@@ -69,7 +69,7 @@ class DeviceSpec:
         return "".join(parts)
 
     def make_merged_spec(self, inner: DeviceSpec) -> DeviceSpec:
-        """This, with what `inner` says in place of what this says."""
+        """This spec merged with `inner`, which takes precedence."""
         said = {name: value for name, value in vars(inner).items() if value is not None}
         return replace(self, **said)
 
@@ -99,7 +99,8 @@ DeviceLike: TypeAlias = str | DeviceSpec | Callable[[Any], str | None]
 
 
 def device_function(device: DeviceLike) -> Callable[[Any], str]:
-    """As a function of an operation, whose `device` says what inner blocks asked for.
+    """Converts a device argument to a function of an operation, whose `device` is that of inner
+    blocks.
 
     Raises:
         ValueError: the name is malformed.
@@ -115,6 +116,6 @@ def device_function(device: DeviceLike) -> Callable[[Any], str]:
 
 
 def place(op: Any, blocks: Sequence[Callable[[Any], str]]) -> None:
-    """Sets `op.device` from the blocks around it, outermost first in `blocks`, asked last."""
+    """Sets `op.device` from the enclosing blocks, which are listed outermost first."""
     for block in reversed(blocks):
         op.device = block(op)

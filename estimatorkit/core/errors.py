@@ -1,9 +1,8 @@
 """Error classes with TensorFlow's status codes, and `explain`, which words every message.
 
-Errors met while a graph runs are `OpError`s, one subclass a status code, as in `tf.errors`; errors
-met while a graph is built are `ValueError` and `TypeError`, as in TensorFlow. Every message has up
-to four parts, put together by `explain`: what went wrong, what was expected, what came, where it
-was made, what to try.
+Errors while running a graph are `OpError`s, one subclass per status code, as in `tf.errors`; errors
+while building a graph are `ValueError` and `TypeError`, as in TensorFlow. `explain` words every
+message: the problem, what was expected, what was received, where it was created, and a hint.
 
     Exception
     +-- OpError
@@ -29,13 +28,13 @@ def explain(
     made_at: object = None,
     hint: str | None = None,
 ) -> str:
-    """Words an error: the problem, then the parts that are given, one a line.
+    """Words an error message: the problem, then the given parts, one per line.
 
     Args:
-        problem: one sentence without a full stop, naming the thing (op, layer, key, file).
-        expected: what would have been right.
-        received: what came instead.
-        made_at: the user's line that made the thing, `file:line` (anything with a `str`).
+        problem: one sentence without a full stop that names the op, layer, key or file.
+        expected: what would have been valid.
+        received: what was given instead.
+        made_at: the line of user code that created it, `file:line` (anything with a `str`).
         hint: what to try.
     """
     parts = [problem.rstrip(".") + "."]
@@ -61,7 +60,7 @@ def type_error(problem: str, **parts: Any) -> TypeError:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
-    """Returns `did you mean 'x'?` for the nearest of `known`, or None where nothing is near."""
+    """Returns `did you mean 'x'?` for the closest of `known`, or None if nothing is close."""
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"did you mean {near[0]!r}?" if near else None
 
@@ -87,7 +86,7 @@ UNAUTHENTICATED = 16
 
 
 class OpError(Exception):
-    """Something failed while a graph ran.
+    """An error while running a graph.
 
     Args:
         node_def: the operation as a `NodeDef`; None for that of `op`.
@@ -108,7 +107,7 @@ class OpError(Exception):
 
     @classmethod
     def explained(cls, problem: str, *, op: Any = None, **parts: Any) -> _Self:
-        """An error of an operation, or of none; the other arguments are those of `explain`."""
+        """An error, of an operation if given; the other arguments are those of `explain`."""
         return cls(None, op, explain(problem, **parts))
 
     @property
@@ -137,37 +136,37 @@ class CancelledError(OpError):
 
 
 class UnknownError(OpError):
-    """An error without a class of its own."""
+    """An error with no more specific class."""
 
     error_code = UNKNOWN
 
 
 class InvalidArgumentError(OpError):
-    """A value has a shape, a dtype or content that the op cannot take."""
+    """An op's input has an invalid shape, dtype or value."""
 
     error_code = INVALID_ARGUMENT
 
 
 class DeadlineExceededError(OpError):
-    """The time allowed ran out."""
+    """The deadline expired."""
 
     error_code = DEADLINE_EXCEEDED
 
 
 class NotFoundError(OpError):
-    """A file, a checkpoint or a key is not there."""
+    """A file, checkpoint or key does not exist."""
 
     error_code = NOT_FOUND
 
 
 class AlreadyExistsError(OpError):
-    """Something that was to be made exists."""
+    """The thing to create exists already."""
 
     error_code = ALREADY_EXISTS
 
 
 class PermissionDeniedError(OpError):
-    """The process may not do this."""
+    """The process lacks the permission."""
 
     error_code = PERMISSION_DENIED
 
@@ -185,13 +184,13 @@ class ResourceExhaustedError(OpError):
 
 
 class FailedPreconditionError(OpError):
-    """The system is not in the state needed: above all, a variable without a value is read."""
+    """The system is not in the required state; usually a variable is not initialized."""
 
     error_code = FAILED_PRECONDITION
 
 
 class AbortedError(OpError):
-    """The call was given up, usually for a conflict with another."""
+    """The call was aborted, usually because of a conflict with another."""
 
     error_code = ABORTED
 
@@ -203,7 +202,7 @@ class OutOfRangeError(OpError):
 
 
 class UnimplementedError(OpError):
-    """The op exists, but not for these arguments."""
+    """The operation is not supported for these arguments."""
 
     error_code = UNIMPLEMENTED
 
@@ -215,7 +214,7 @@ class InternalError(OpError):
 
 
 class UnavailableError(OpError):
-    """A task or a service cannot be reached now; trying again may help."""
+    """A task or service is currently unreachable; retrying may help."""
 
     error_code = UNAVAILABLE
 
@@ -230,7 +229,7 @@ _CLASSES: dict[int, type[OpError]] = {each.error_code: each for each in OpError.
 
 
 def exception_type_from_error_code(error_code: int) -> type[OpError]:
-    """The class of the errors of a status code.
+    """The error class of a status code.
 
     Raises:
         KeyError: there is none.
@@ -239,7 +238,7 @@ def exception_type_from_error_code(error_code: int) -> type[OpError]:
 
 
 def error_code_from_exception_type(cls: type[OpError]) -> int:
-    """The status code of a class of errors."""
+    """The status code of an error class."""
     return cls.error_code
 
 

@@ -322,7 +322,7 @@ def trace(
 
 
 def as_output(graph: FunctionGraph, leaf: Any) -> Tensor:
-    """A function's result as a tensor of its graph, or for an operation a bool that depends on it."""
+    """A function's result as a tensor of its graph; for an operation, a bool that depends on it."""
     from estimatorkit.core.conversion import constant, convert_to_tensor
 
     if isinstance(leaf, Operation):

@@ -1,10 +1,10 @@
 """Reverse-mode differentiation on graphs: `gradients(ys, xs)` adds a backward operation for each
 forward one.
 
-A row of the registry says how: `jax.vjp` of the kernel ('auto'), a function that builds operations,
-or None. The backward operation of an 'auto' row is a `VectorJacobianProduct`; compiled in one
-segment with its forward operation, the two share one call of `jax.vjp`, so nothing is computed
-twice (`lower`).
+The registry's rows define the gradients: `jax.vjp` of the kernel ('auto'), a function that builds
+operations, or None. The backward operation of an 'auto' row is a `VectorJacobianProduct`; if it is
+compiled in the same segment as its forward operation, the two share one call of `jax.vjp` (see
+`lower`).
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _source(x: Any) -> Tensor:
-    """A variable's gradient is collected at its handle, whatever reads were made of it."""
+    """The tensor to differentiate by: a variable's handle, where the gradients of all its reads
+    meet.
+    """
     handle = getattr(x, "handle", None)
     return handle if isinstance(handle, Tensor) else convert_to_tensor(x)
 
@@ -153,9 +155,9 @@ def _flow_back(
     stopped: set[Tensor],
     flowing: dict[Tensor, list[Any]],
 ) -> None:
-    """Adds to `flowing` what flows into tensors between the sources and the targets.
+    """Accumulates in `flowing` the gradients of tensors between the sources and the targets.
 
-    In a function's body also into those of the graphs around it, by operations in the body.
+    In a function's body this includes tensors of enclosing graphs that the body captures.
     """
     around = captured_from(graph)
     reached = _reached_from(targets, around)
@@ -182,7 +184,7 @@ def _flow_back(
 
 
 def captured_from(graph: Any) -> dict[Tensor, Tensor]:
-    """In a function's body, for each tensor that it captured the one of the graph around it."""
+    """Maps the inputs of a function's body to the captured tensors of the enclosing graph."""
     around: dict[Tensor, Tensor] = {}
     while hasattr(graph, "captures"):
         around.update({inner: outer for outer, inner in graph.captures.items()})
@@ -191,14 +193,14 @@ def captured_from(graph: Any) -> dict[Tensor, Tensor]:
 
 
 def _inputs(op: Operation, around: Mapping[Tensor, Tensor]) -> Sequence[Tensor]:
-    """An operation's inputs; those of a captured tensor's are what was captured."""
+    """An operation's inputs; the input of a captured tensor is the tensor outside."""
     if around and not op.inputs and len(op.outputs) == 1 and op.outputs[0] in around:
         return [around[op.outputs[0]]]
     return op.inputs
 
 
 def _reached_from(targets: Sequence[Tensor], around: Mapping[Tensor, Tensor]) -> list[Operation]:
-    """The operations that the targets depend on, inputs before what uses them."""
+    """The operations that the targets depend on, in topological order."""
     seen: set[Operation] = set()
     pending = [target.op for target in targets]
     while pending:
@@ -220,7 +222,7 @@ def _carrying(
     sources: set[Tensor],
     stopped: set[Tensor],
 ) -> set[Tensor]:
-    """The tensors that depend on a source by way of differentiable ones."""
+    """The tensors that depend differentiably on a source."""
     carrying = {
         tensor for tensor in sources if tensor.dtype.is_differentiable or tensor.dtype is resource
     }
@@ -279,11 +281,11 @@ _registered: dict[str, Callable[..., Any] | None] = {}
 
 
 class RegisterGradient:
-    """Decorator that names a gradient function, for `Graph.gradient_override_map`.
+    """Decorator that registers a gradient function under a name (`tf.RegisterGradient`).
 
-    Also the gradient of the op type of that name, where the type has none of its own (as
-    `tf.RegisterGradient`). The function takes the operation and the gradient of each output, and
-    gives one (or None) for each input.
+    The name is an op type without a gradient, or one to use in `Graph.gradient_override_map`. The
+    function takes the operation and the gradient of each output, and returns one (or None) for each
+    input.
 
     Raises:
         KeyError: the name is taken.
@@ -295,13 +297,13 @@ class RegisterGradient:
         self._name = op_type
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Registers `function` and gives it back."""
+        """Registers `function` and returns it."""
         _register(self._name, function)
         return function
 
 
 def no_gradient(op_type: str) -> None:
-    """Says that an op type has no gradient (`tf.NotDifferentiable`, `tf.NoGradient`)."""
+    """Declares an op type not differentiable (`tf.NotDifferentiable`, `tf.NoGradient`)."""
     _register(op_type, None)
 
 
@@ -312,13 +314,13 @@ def _register(name: str, function: Callable[..., Any] | None) -> None:
 
 
 def gradient_rule(op: Operation) -> tuple[Any, str]:
-    """How gradients flow through an operation, and the op type whose kernel 'auto' means.
+    """The gradient of an operation, and the op type whose kernel 'auto' refers to.
 
-    In this order: a function of its own (`custom_gradient`, `Defun`), the name that
-    `gradient_override_map` gave it, a gradient registered for its type, the row's.
+    In order of precedence: its own function (`custom_gradient`, `Defun`), the name from
+    `gradient_override_map`, a gradient registered for its type, that of its registry row.
 
     Raises:
-        LookupError: the override names no gradient.
+        LookupError: the override does not name a gradient.
     """
     if "_gradient_function" in op.attrs:
         return op.attrs["_gradient_function"], op.type
@@ -339,7 +341,7 @@ def gradient_rule(op: Operation) -> tuple[Any, str]:
 
 
 def is_special(op: Operation) -> bool:
-    """Whether gradients flow otherwise than `jax.vjp` of the kernel says."""
+    """Whether its gradient is not `jax.vjp` of its kernel."""
     rule, forward_type = gradient_rule(op)
     if rule in ("auto", "same"):
         return rule == "auto" and forward_type != op.type
@@ -350,9 +352,9 @@ class Backward(NamedTuple):
     """The gradient of one operation as a function.
 
     Attributes:
-        function: takes the operation's inputs, its outputs and their gradients; it may capture
-            tensors of the operation's graph.
-        positions: the inputs of which it gives the gradients.
+        function: takes the operation's inputs, outputs and output gradients; it may capture tensors
+            of the operation's graph.
+        positions: the inputs whose gradients it returns.
     """
 
     function: GraphFunction
@@ -360,7 +362,7 @@ class Backward(NamedTuple):
 
 
 def backward_function(op: Operation) -> Backward | None:
-    """The gradient of a special operation as a function, traced once; None where nothing flows."""
+    """The gradient of a special operation as a function, traced once; None if it has none."""
     if gradient_rule(op)[0] is None:
         return None
     found = op.attrs.get("_backward")
@@ -400,12 +402,12 @@ def vjp(
     wanted: tuple[int, ...],
     forward_type: str | None = None,
 ) -> list[Tensor]:
-    """The backward operation of an operation whose kernel JAX can differentiate.
+    """Adds the backward operation of an operation whose kernel JAX can differentiate.
 
     Args:
         op: the forward operation.
         incoming: the gradient of each output, or None.
-        wanted: the positions of the inputs whose gradients are wanted.
+        wanted: the positions of the inputs to differentiate by.
         forward_type: the op type whose kernel is differentiated instead of the operation's.
     """
     given = tuple(
@@ -455,9 +457,9 @@ def pull_back(
     inputs: Sequence[Any],
     wanted: Sequence[int],
 ) -> tuple[tuple[Any, ...], Any]:
-    """Runs a forward kernel by `jax.vjp`: its outputs, and what maps their gradients to inputs'.
+    """`jax.vjp` of a forward kernel: its outputs and the function that maps cotangents to inputs'.
 
-    Complex gradients are TensorFlow's, the conjugates of JAX's: dy * conj(f'(x)) for y = f(x).
+    Complex gradients follow TensorFlow's convention, the conjugate of JAX's: dy * conj(f'(x)).
     """
     row = registry.lookup(forward_type)
 
@@ -473,7 +475,7 @@ def pull_back(
 
 
 def conjugated(gradients: Sequence[Any]) -> tuple[Any, ...]:
-    """The conjugates of complex gradients, all others as they are: TensorFlow's for JAX's."""
+    """Conjugates complex gradients, converting between TensorFlow's and JAX's convention."""
     return tuple(
         each if each is None or np.dtype(each.dtype).kind != "c" else jnp.conj(each)
         for each in gradients
@@ -483,7 +485,7 @@ def conjugated(gradients: Sequence[Any]) -> tuple[Any, ...]:
 def given_positions(
     forward_type: str, forward_attrs: Mapping[str, Any], given: Sequence[int]
 ) -> list[int]:
-    """Where outputs stand among what the kernel gives, after the new values of variables."""
+    """The positions of outputs among the kernel's results, after the new values of variables."""
     updates = len(registry.lookup(forward_type).updated_positions(forward_attrs))
     return [updates + position for position in given]
 
@@ -491,7 +493,7 @@ def given_positions(
 def output_gradients(
     outputs: Sequence[Any], given: Sequence[int], values: Sequence[Any]
 ) -> tuple[Any, ...]:
-    """What `jax.vjp` takes: a gradient for each output, zeros where none is given."""
+    """The cotangents for `jax.vjp`: one for each output, zeros if not given."""
     by_position = dict(zip(given, values, strict=True))
     return tuple(
         by_position[position].astype(output.dtype)

@@ -1,10 +1,10 @@
-"""The op registry: one row per op type, and `apply`, which makes an operation from a row.
+"""The op registry: one row per op type, and `apply`, which creates operations.
 
 A row says how the op computes (`kernel`), where (`device`: a pure JAX function; `host`: a
 NumPy/Python function), how shapes are inferred (from the kernel itself unless `infer` is given) and
-how gradients flow (from the kernel by `jax.vjp` unless `gradient` is given). To add an op is to
-write one function and register it, with a case or two that the tests run. Nothing else in the
-package switches on op types.
+its gradient (`jax.vjp` of the kernel unless `gradient` is given). To add an op, write one function
+and register it, with an example or two for the tests. Nothing else in the package switches on op
+types.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from estimatorkit.core.x64 import x64
 
 
 class Spec(NamedTuple):
-    """What is known of a tensor before the graph runs."""
+    """The static type of a tensor: dtype and shape."""
 
     dtype: DType
     shape: TensorShape
 
 
 class Case(NamedTuple):
-    """An example of an op, which the tests run: value, shapes, gradient.
+    """An example of an op, for the tests of values, shapes and gradients.
 
     Attributes:
         inputs: arrays, in the order of the op's inputs.
         attrs: attributes.
-        expected: what it gives (an array, or a tuple of them); None to compare with the op's
+        expected: the outputs (an array, or a tuple of arrays); None to compare with the op's
             `numpy_kernel`.
     """
 
@@ -55,7 +55,7 @@ Gradient: TypeAlias = Callable[..., Sequence[Any]]
 
 
 class Role(Enum):
-    """What an op is to those that plan and place operations without knowing their kernels."""
+    """The kind of an op, for planning and placement."""
 
     CONSTANT = "constant"  # a value that is known
     VARIABLE = "variable"  # the handle of a variable
@@ -80,38 +80,40 @@ class OpDef:
 
     Attributes:
         type: the op type.
-        kernel: `kernel(*inputs, **attrs)` gives an array or a tuple of arrays, one per output.
+        kernel: `kernel(*inputs, **attrs)` returns an array or a tuple of arrays, one per output.
         where: 'device' (pure JAX) or 'host' (NumPy and Python).
-        infer: `infer(inputs, attrs)` gives the outputs' specs; None to trace the kernel abstractly.
+        infer: `infer(inputs, attrs)` returns the outputs' specs; None evaluates the kernel
+            abstractly.
         gradient: 'auto' (`jax.vjp` of the kernel), 'same' (passed through unchanged, so that
-            `IndexedSlices` stay rows), None (not differentiable), or
-            `gradient(op, *output gradients)`, which gives a gradient or None for each input.
-        numpy_kernel: the same function in NumPy: the tests' reference, constant folding, strings.
-        static: positions of inputs whose values must be known when XLA compiles.
+            `IndexedSlices` stay sparse), None (not differentiable), or
+            `gradient(op, *output gradients)`, which returns a gradient or None for each input.
+        numpy_kernel: the same function in NumPy, for constant folding, strings and the tests.
+        static: positions of inputs that must be compile-time constants.
         known_from_shape: whether the outputs depend on the inputs' shapes alone.
-        updates: positions of variable handles whose new values the kernel gives before its outputs.
-        overwrites: those of `updates` whose old value the kernel does not take (it gets None).
-        random: whether the kernel takes `key`, a JAX random key that is new in each run.
+        updates: positions of variable handles whose new values the kernel returns before its
+            outputs.
+        overwrites: those of `updates` whose old value the kernel does not use (it gets None).
+        random: whether the kernel takes `key`, a JAX random key that differs in each run.
         context: whether a host kernel takes `context`, the session's resources.
         pure: whether equal inputs always give equal outputs, without side effects.
         accepts: allowed dtypes of the first input in the notation of `dtypes.members` ("fi":
             floating or integer), or a tuple for the first inputs; '' for any.
-        cases: examples; the tests demand at least one.
-        host_vjp: `host_vjp(attrs, inputs, output gradients, positions, context)` in place of
-            `jax.vjp` where an op that holds functions runs on the host.
-        elementwise: whether a host kernel maps elements of its first input independently, the other
-            inputs being scalars, so that it can run on many rows at once (`batched_executor`).
+        cases: examples; the tests require at least one.
+        host_vjp: `host_vjp(attrs, inputs, output gradients, positions, context)` replaces
+            `jax.vjp` for ops that hold functions and run on the host.
+        elementwise: whether a host kernel maps elements of its first input independently (other
+            inputs are scalars), so that it can run on many rows at once (`batched_executor`).
         rowwise: whether a host kernel maps rows independently, along any leading axes.
-        on_block: `on_block(inputs, attrs)` runs a host op on a column of rows and gives a column
-            per output, or None where it cannot.
-        unroll_on_cpu: whether XLA on a CPU is fast outside loops only (see `compiled_loop`).
-        holder: the attribute that names the handles a host kernel works on; it runs where they are.
-        colocate_with_input: whether it runs where its first input is, if that is a variable's
-            value, of which it takes a few rows.
-        client_only: whether it runs in the process that made the graph whatever device was asked
-            for, because what it works on cannot travel.
-        role: what it is to planning and placement, if anything special.
-        moves: whether it only moves or copies elements, so that NumPy and XLA agree to the bit.
+        on_block: `on_block(inputs, attrs)` runs a host op on a column of rows and returns a column
+            per output, or None if it cannot.
+        unroll_on_cpu: whether XLA on CPUs is only fast outside loops (see `compiled_loop`).
+        holder: the attribute that names the handles a host kernel uses; it is colocated with them.
+        colocate_with_input: whether to place it with its first input, if that is a variable's
+            value, of which it reads a few rows.
+        client_only: whether it always runs in the process that built the graph, because what it
+            works on cannot be serialized.
+        role: its kind, for planning and placement.
+        moves: whether it only moves or copies elements, so that NumPy and XLA agree bit for bit.
     """
 
     type: str
@@ -161,12 +163,12 @@ class OpDef:
         return self.rowwise(attrs) if callable(self.rowwise) else self.rowwise
 
     def accepted(self, position: int) -> tuple[DType, ...]:
-        """The dtypes that the input at `position` may have; empty where any will do."""
+        """The dtypes that the input at `position` may have; empty for any."""
         each = (self.accepts,) if isinstance(self.accepts, str) else self.accepts
         return members(each[position]) if position < len(each) else ()
 
     def lacks_inputs(self, count: int, attrs: Mapping[str, Any]) -> bool:
-        """Whether the kernel needs more than so many inputs beside these attributes."""
+        """Whether the kernel requires more than `count` inputs beside these attributes."""
         if hasattr(self.kernel, "nin"):  # a ufunc
             return int(self.kernel.nin) > count
         needed = [
@@ -179,7 +181,7 @@ class OpDef:
 
     @property
     def foldable(self) -> bool:
-        """Whether NumPy can stand in for XLA where the inputs are known."""
+        """Whether it can be constant-folded by NumPy."""
         return self.numpy_kernel is not None and self.pure and self.where == "device"
 
 
@@ -200,7 +202,7 @@ def register(op_type: str, kernel: Callable[..., Any], **rest: Any) -> OpDef:
 
 
 def lookup(op_type: str) -> OpDef:
-    """The row of `op_type`; all op modules are imported where it is not there yet.
+    """The row of `op_type`; imports all op modules if it is not registered yet.
 
     Raises:
         KeyError: there is none.
@@ -216,7 +218,7 @@ def role_of(op: Operation) -> Role | None:
 
 
 def never_runs(op: Operation) -> bool:
-    """Whether an operation is a value or a name, and so belongs to no segment."""
+    """Whether an operation is a constant or a handle, which belongs to no segment."""
     return role_of(op) in (Role.CONSTANT, Role.VARIABLE)
 
 
@@ -226,7 +228,7 @@ def takes_element(op: Operation | None) -> bool:
 
 
 def registered_types() -> list[str]:
-    """All op types of the core's ops, and of what else has been imported."""
+    """All registered op types."""
     late_bound.all_ops.load()
     return sorted(_REGISTRY)
 
@@ -243,10 +245,10 @@ def apply(
         op_type: the type.
         inputs: tensors (see `conversion.convert_to_tensor` for other values).
         attrs: attributes for the kernel.
-        name: the wished name; the type by default.
+        name: the requested name; the type by default.
 
     Raises:
-        ValueError, TypeError: shapes or dtypes do not fit.
+        ValueError, TypeError: shapes or dtypes are incompatible.
     """
     row = lookup(op_type)
     attrs = attrs or {}
@@ -265,11 +267,11 @@ def apply(
 def not_allowed(
     tensor: Tensor, allowed: Sequence[DType], what: str, parameter: int | str
 ) -> TypeError:
-    """The error of a value whose dtype is none of those allowed.
+    """The error for a value of an unsupported dtype.
 
     Args:
         tensor: the value.
-        allowed: the dtypes that it might have.
+        allowed: the supported dtypes.
         what: the operation or the function.
         parameter: the input's number or name.
     """
@@ -284,7 +286,7 @@ def not_allowed(
 
 
 def check_allowed(tensor: Tensor, spec: str, what: str, parameter: str) -> None:
-    """Raises TypeError unless a value's dtype is one of those that `dtypes.members` names."""
+    """Raises TypeError unless a value's dtype is one of `dtypes.members(allowed)`."""
     allowed = members(spec)
     if tensor.dtype not in allowed:
         raise not_allowed(tensor, allowed, what, parameter)
@@ -296,7 +298,7 @@ def output(
     attrs: dict[str, Any] | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`apply` for an op with one output, which it returns."""
+    """Adds an operation with one output, and returns that."""
     return apply(op_type, inputs, attrs, name).outputs[0]
 
 
@@ -308,14 +310,13 @@ def infer_from_kernel(
 ) -> Sequence[Spec]:
     """The outputs' specs by abstract evaluation of the kernel.
 
-    Unknown dimensions are filled in twice, with two different sizes: a dimension of the output that
-        comes out the
-    same both times is known. (`jax.export.symbolic_shape` would do it in one evaluation, but
-    refuses every comparison that it cannot decide, such as an unknown dimension meeting 3, where
-    TensorFlow says 3.)
+    The kernel is evaluated with two different sizes for unknown dimensions: output dimensions that
+    agree are static. (`jax.export.symbolic_shape` needs a single evaluation, but rejects
+    undecidable comparisons, such as of an unknown dimension with 3, which TensorFlow infers to be
+    3.)
 
     Raises:
-        ValueError: the kernel refuses the shapes, and none of them is unknown.
+        ValueError: the kernel rejects the shapes, all of which are known.
     """
     specs = tuple(Spec(tensor.dtype, tensor.shape) for tensor in inputs)
     static = row.static_positions(attrs)
@@ -406,7 +407,7 @@ def _abstract(dims: Sequence[int], dtype: DType) -> Any:
 def _infer_unknown_rank(
     row: OpDef, specs: tuple[Spec, ...], attrs: Mapping[str, Any]
 ) -> tuple[Spec, ...]:
-    """dtypes only: the first guess of ranks that the kernel accepts tells them."""
+    """Infers dtypes only, by trying ranks until the kernel accepts them."""
     import jax
 
     for rank in (2, 1, 0, 3, 4, 5):
@@ -428,7 +429,7 @@ def _infer_unknown_rank(
 
 
 class _Frozen(NamedTuple):
-    """An array as a hashable value."""
+    """A hashable array."""
 
     data: bytes
     dtype: str
@@ -436,7 +437,7 @@ class _Frozen(NamedTuple):
 
 
 def as_key(attrs: Mapping[str, Any]) -> Any:
-    """Attributes as a value that can be hashed, if what they hold can."""
+    """Attributes as a hashable value, if their values are hashable."""
     return _frozen(dict(attrs))
 
 
@@ -471,13 +472,13 @@ _FOLD_LIMIT = 4096
 def fold(
     row: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any], outputs: Sequence[Tensor]
 ) -> Any | None:
-    """The op's outputs where they can be had without XLA, else None.
+    """Constant folding: the op's outputs if computable without XLA, else None.
 
     Args:
         row: the op's row.
-        inputs: NumPy arrays where known and anything with a `shape` otherwise.
+        inputs: NumPy arrays if known, otherwise anything with a `shape`.
         attrs: the op's attributes.
-        outputs: the operation's tensors: large ones are left to XLA.
+        outputs: the operation's tensors; large ones are not folded.
     """
     if row.numpy_kernel is None or not row.foldable:
         return None
@@ -495,10 +496,9 @@ def fold(
 
 
 def constant_value(tensor: Tensor) -> Any | None:
-    """The value of `tensor` as an array where it follows from constants and static shapes, else
-    None.
+    """The value of `tensor` if it follows from constants and static shapes, else None.
 
-    As `tf.get_static_value`. What is no tensor is its own value.
+    Like `tf.get_static_value`. Anything but a tensor is returned as is.
     """
     if not isinstance(tensor, Tensor):
         return tensor
@@ -526,17 +526,17 @@ def constant_value(tensor: Tensor) -> Any | None:
 
 
 def _shape_enough_for(row: OpDef, shape: TensorShape) -> Any:
-    """The shape if a value follows from it (of `Rank`, unknown lengths do not matter)."""
+    """The input's shape if it determines the value (`Rank` needs no dimensions)."""
     if row.type == "Rank" and shape.dims is not None:
         return tuple(dim or 0 for dim in shape.dims)
     return tuple(shape) if shape.is_fully_defined() else None
 
 
 def constant_value_as_shape(tensor: Tensor) -> TensorShape:
-    """What is known of the shape that the 1-D integer tensor `tensor` holds (-1 counts as unknown).
+    """The static shape given by a 1-D integer tensor, in which -1 means unknown.
 
-    As TensorFlow's function of this name: looks through `Shape`, `Pack`, `ConcatV2`, slices and
-    casts of them.
+    Like TensorFlow's function of this name, it looks through `Shape`, `Pack`, `ConcatV2`, slices
+    and casts.
     """
     tensor.shape.with_rank_at_most(1)
     value = constant_value(tensor)
@@ -564,12 +564,12 @@ def constant_value_as_shape(tensor: Tensor) -> TensorShape:
 
 
 def packed(tensor: Tensor) -> Sequence[Tensor] | None:
-    """The parts of which `stack` made a tensor; None where it is no stack."""
+    """The inputs of the `Pack` that computes a tensor; None if it is not one."""
     return tensor.op.inputs if tensor.op.type == "Pack" else None
 
 
 def _uncast(tensor: Tensor) -> Tensor:
-    """What a tensor of int32 or int64 is before `identity` and casts between the two."""
+    """The source of an integer tensor before `Identity` and integer casts."""
     while tensor.op.type in ("Identity", "Cast"):
         before = tensor.op.inputs[0]
         if before.dtype.name not in ("int32", "int64"):
@@ -595,7 +595,7 @@ def _dimension_of(tensor: Tensor) -> int | None:
 
 
 def same_as_input(position: int = 0) -> Infer:
-    """One output, with the spec of an input."""
+    """Infers one output with the spec of an input."""
 
     def infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Sequence[Spec]:
         return [Spec(inputs[position].dtype, inputs[position].shape)]
@@ -604,7 +604,7 @@ def same_as_input(position: int = 0) -> Infer:
 
 
 def fixed(dtype: DType, shape: TensorShape = SCALAR) -> Infer:
-    """One output, always of this spec."""
+    """Infers one output of this spec."""
 
     def infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Sequence[Spec]:
         return [Spec(dtype, shape)]
@@ -613,21 +613,21 @@ def fixed(dtype: DType, shape: TensorShape = SCALAR) -> Infer:
 
 
 def from_attrs(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Sequence[Spec]:
-    """One output, whose spec the attributes `dtype` and `shape` give."""
+    """Infers one output with the attributes `dtype` and `shape`."""
     return [Spec(attrs["dtype"], attrs["shape"])]
 
 
 def no_outputs(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Sequence[Spec]:
-    """The inference of operations that give nothing."""
+    """Infers no outputs."""
     return []
 
 
 def register_handle(op_type: str, what: str) -> OpDef:
-    """Adds a row of handles: their names name what a session holds, and they are never run.
+    """Adds a row for handles, which name an object that the session holds and never run.
 
     Args:
         op_type: the op type.
-        what: what the name stands for, with its article.
+        what: the kind of object, with its article.
     """
 
     def never(**_: Any) -> Any:
@@ -638,10 +638,10 @@ def register_handle(op_type: str, what: str) -> OpDef:
 
 
 def broadcast(dtype: DType | None = None) -> Infer:
-    """Inputs of one dtype broadcast together; the output has that dtype, or `dtype`.
+    """Infers the broadcast shape of inputs of one dtype; the output has that dtype, or `dtype`.
 
     Raises:
-        TypeError: the dtypes differ (as in TensorFlow, nothing is promoted).
+        TypeError: the dtypes differ; as in TensorFlow, there is no type promotion.
         ValueError: the shapes cannot be broadcast.
     """
 
@@ -663,7 +663,7 @@ def broadcast(dtype: DType | None = None) -> Infer:
 
 
 def check_same_dtype(op_type: str, inputs: Sequence[Tensor], name: str | None = None) -> None:
-    """Raises TypeError where the inputs' dtypes differ."""
+    """Raises TypeError if the inputs' dtypes differ."""
     other = next((each for each in inputs[1:] if each.dtype is not inputs[0].dtype), None)
     if other is not None:
         raise type_error(
@@ -684,7 +684,7 @@ def broadcast_shapes(
 
     Args:
         one, two: the shapes.
-        refusal: what to raise for dimensions that are neither equal nor 1.
+        refusal: the error to raise for incompatible dimensions.
     """
     if one.dims is None or two.dims is None:
         return UNKNOWN
