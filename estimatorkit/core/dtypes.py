@@ -1,8 +1,8 @@
 """Element types: `DType` and its instances (`float32`, `int64`, `string`, ...), as `tf.dtypes`.
 
-A `DType` compares equal to its name, to a NumPy dtype and to a Python type that mean the same.
-Strings are held as NumPy object arrays of `bytes`, as TensorFlow gives them. `resource` marks
-handles (variables, iterators), `variant` holds any object (datasets that are elements of others).
+A `DType` compares equal to its name and to the equivalent NumPy and Python types. String tensors
+are NumPy object arrays of `bytes`, as in TensorFlow. `resource` is for handles (variables,
+iterators), `variant` for arbitrary objects (such as nested datasets).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from estimatorkit.core.errors import did_you_mean, type_error
 
 
 class DType:
-    """The type of a tensor's elements. Use the instances of this module; `as_dtype` finds them."""
+    """The type of a tensor's elements; see this module's instances and `as_dtype`."""
 
     __slots__ = ("_numpy", "name")
 
@@ -37,25 +37,25 @@ class DType:
 
     @property
     def base_dtype(self) -> DType:
-        """This dtype (TensorFlow's reference dtypes do not exist here)."""
+        """This dtype; there are no reference dtypes."""
         return self
 
     @property
     def real_dtype(self) -> DType:
-        """The type of the parts of complex values; this type if it is not complex."""
+        """The dtype of the real part of complex values; this dtype if it is not complex."""
         return as_dtype(np.zeros(0, self._numpy).real.dtype) if self.is_complex else self
 
     @property
     def is_quantized(self) -> bool:
-        """Whether values are integers with a scale: False, there are no such types here."""
+        """Always False: quantized dtypes are not supported."""
         return False
 
     @property
     def limits(self) -> tuple[Any, Any]:
-        """The least and the greatest intensity of an image of this type: 0 and 1 or the maximum.
+        """The intensity range of images of this dtype: 0 and 1, or 0 and the maximum.
 
         Raises:
-            ValueError: there are no images of this type.
+            ValueError: images cannot have this dtype.
         """
         if self.is_floating or self.is_bool:
             return 0, 1
@@ -64,7 +64,7 @@ class DType:
         raise ValueError(f"{self} does not have defined limits.")
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether `other`, of what `as_dtype` takes, is the same type."""
+        """Whether `other`, converted by `as_dtype`, is the same dtype."""
         return self is as_dtype(other)
 
     @property
@@ -106,17 +106,17 @@ class DType:
 
     @property
     def is_wide(self) -> bool:
-        """Whether JAX must run in 64-bit mode to hold values of this type."""
+        """Whether JAX needs 64-bit mode for values of this dtype."""
         return self.name in ("int64", "uint64", "float64", "complex128")
 
     @property
     def on_host(self) -> bool:
-        """Whether values of this type can live on the host only."""
+        """Whether values of this dtype can only be on the host."""
         return self.name in ("string", "variant")
 
     @property
     def size(self) -> int:
-        """Bytes an element; 0 for strings and handles, whose elements have none in common."""
+        """Bytes per element; 0 for strings and handles, whose size varies."""
         return 0 if self._numpy.hasobject else int(self._numpy.itemsize)
 
     @property
@@ -238,11 +238,11 @@ _CLASSES = {
 
 @functools.cache
 def members(spec: str) -> tuple[DType, ...]:
-    """The dtypes that `spec` stands for, in the order of `ALL`.
+    """Expands an abbreviated list of dtypes, in the order of `ALL`.
 
     Args:
-        spec: words; each is the name of a dtype, or letters for classes of them: `f` floating, `d`
-            float32 and float64, `i` integers, `n` signed integers, `x` int32 and int64, `c`
+        spec: words; each is the name of a dtype, or letters for classes of dtypes: `f` floating,
+            `d` float32 and float64, `i` integers, `n` signed integers, `x` int32 and int64, `c`
             complex, `b` bool, `s` string. For example `"xc uint8"`.
     """
     found: set[DType] = set()
@@ -252,14 +252,14 @@ def members(spec: str) -> tuple[DType, ...]:
 
 
 def as_dtype(value: Any) -> DType:
-    """Finds the `DType` that `value` names.
+    """Converts to a `DType`.
 
     Args:
         value: a DType, a name ("float32"), a NumPy dtype or scalar type, a Python type (`float`
             is float32 and `int` is int32), or the number of a dtype in GraphDef files.
 
     Raises:
-        TypeError: nothing is meant by it.
+        TypeError: there is no corresponding dtype.
     """
     if isinstance(value, DType):
         return value

@@ -1,10 +1,9 @@
 """Nested structures: dicts, named tuples, `attrs` classes, lists and tuples of leaves.
 
-`flatten` and `pack_sequence_as` are inverse to each other and visit dicts in the order of their
-sorted keys, as `tf.nest` does. Everything else (arrays, tensors, strings, None) is a leaf.
-`tf.data` differs from `Session.run` in one point: there a list is a value (it becomes an array), so
-`flatten(..., lists_are_leaves=True)`. With `expand_composites`, sparse tensors and the like (see
-`composite`) are structures of their tensors.
+`flatten` and `pack_sequence_as` are inverses and visit dicts in sorted key order, as in `tf.nest`.
+Everything else (arrays, tensors, strings, None) is a leaf. In `tf.data`, unlike in `Session.run`, a
+list is a leaf that becomes an array: `flatten(..., lists_are_leaves=True)`. With
+`expand_composites`, composite values such as sparse tensors are structures of their tensors.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ def _rebuild(structure: Any, children: Sequence[Any]) -> Any:
 def flatten(
     structure: Any, expand_composites: bool = False, *, lists_are_leaves: bool = False
 ) -> list[Any]:
-    """Returns the leaves of `structure` from left to right; a leaf by itself gives `[leaf]`."""
+    """Returns the leaves of `structure` in order; for a single leaf, `[leaf]`."""
     return list(_leaves(structure, lists_are_leaves, expand_composites))
 
 
@@ -94,10 +93,10 @@ def pack_sequence_as(
     *,
     lists_are_leaves: bool = False,
 ) -> Any:
-    """Puts the values of `flat_sequence` where the leaves of `structure` are.
+    """Builds a structure like `structure` with the leaves `flat_sequence`.
 
     Raises:
-        ValueError: there are more or fewer values than leaves.
+        ValueError: the number of leaves differs.
     """
     kinds = {"lists_are_leaves": lists_are_leaves, "expand_composites": expand_composites}
     count = len(flatten(structure, **kinds))
@@ -125,8 +124,7 @@ def map_structure(
     expand_composites: bool = False,
     lists_are_leaves: bool = False,
 ) -> Any:
-    """Applies `func` to the leaves of equally nested structures, keeping the structure of the
-    first.
+    """Applies `func` to corresponding leaves; the result has the structure of the first argument.
 
     Raises:
         ValueError: the structures have different nesting.
@@ -149,13 +147,13 @@ def assert_same_structure(
     *,
     lists_are_leaves: bool = False,
 ) -> None:
-    """Raises ValueError where the two structures differ in nesting or keys.
+    """Raises ValueError if two structures differ in nesting or keys.
 
     Args:
         nest1, nest2: the structures.
-        check_types: accepted without effect: lists and tuples are alike, dicts of all classes too.
-        expand_composites: composites are structures, too.
-        lists_are_leaves: lists are values.
+        check_types: without effect; lists and tuples, and all dict classes, are equivalent.
+        expand_composites: treat composites as structures.
+        lists_are_leaves: treat lists as leaves.
     """
     kinds = {"lists_are_leaves": lists_are_leaves, "expand_composites": expand_composites}
     nested = [is_nested(each, **kinds) for each in (nest1, nest2)]
@@ -179,10 +177,10 @@ def assert_same_structure(
 
 
 def flatten_up_to(shallow: Any, deep: Any) -> list[Any]:
-    """What stands in `deep` in place of the leaves of `shallow`, from left to right.
+    """Flattens `deep` down to the depth of `shallow`.
 
     Raises:
-        ValueError: `deep` has not the structure of `shallow`.
+        ValueError: `deep` does not have the structure of `shallow`.
     """
     if not is_nested(shallow):
         return [deep]
@@ -204,10 +202,10 @@ def flatten_up_to(shallow: Any, deep: Any) -> list[Any]:
 
 
 def expand(structure: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
-    """The leaves of a nested structure, composites as their parts.
+    """Flattens a structure including composites.
 
     Returns:
-        The leaves, and a function that makes the structure of other leaves.
+        The leaves, and a function that builds the structure from other leaves.
     """
 
     def rebuild(leaves: Sequence[Any]) -> Any:

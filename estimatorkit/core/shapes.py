@@ -1,8 +1,8 @@
-"""Static shapes: `TensorShape`, whose rank or single dimensions may be unknown.
+"""Static shapes: `TensorShape`, whose rank or dimensions may be unknown.
 
-A shape is immutable. Dimensions are ints, which also have TensorFlow 1's `.value`, or None (as in
-TensorFlow 2). For modules written against `compat.v1` unknown dimensions are `Dimension(None)`,
-which have `.value` too, as those of `get_shape()` (`ShapeOfDimensions`) always are.
+Shapes are immutable. Dimensions are ints that also have TensorFlow 1's `.value`, or None as in
+TensorFlow 2. To modules that import `compat.v1`, and in `get_shape()` (`ShapeOfDimensions`),
+unknown dimensions are `Dimension(None)`, which has `.value` as well.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ Dims: TypeAlias = tuple[int | None, ...]
 
 
 class _Mergeable:
-    """What a dimension says of another one."""
+    """Comparison and merging of dimensions."""
 
     __slots__ = ()
     value: Any
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether the two are equal, or one is unknown."""
+        """Whether both are equal or one is unknown."""
         one, two = self.value, _dimension(other)
         return one is None or two is None or one == two
 
     def assert_is_compatible_with(self, other: Any) -> None:
-        """Raises ValueError where the two are known and differ."""
+        """Raises ValueError if both are known and differ."""
         if not self.is_compatible_with(other):
             raise ValueError(f"Dimensions {self} and {other} are not compatible")
 
     def merge_with(self, other: Any) -> Any:
-        """The one of the two that is known.
+        """The known one of the two.
 
         Raises:
-            ValueError: both are, and they differ.
+            ValueError: both are known and differ.
         """
         self.assert_is_compatible_with(other)
         known = _dimension(other) if self.value is None else self
@@ -45,7 +45,7 @@ class _Mergeable:
 
 
 class Dimension(_Mergeable, int):
-    """A known dimension: an int with TensorFlow 1's `.value`, as are sums and products of it."""
+    """A known dimension: an int with TensorFlow 1's `.value`, closed under arithmetic."""
 
     __slots__ = ()
 
@@ -105,10 +105,10 @@ _VERSION_1 = "estimatorkit.compat.v1"
 
 
 def _asked_by_version_1() -> bool:
-    """Whether the code that asks a shape belongs to a module that has imported `compat.v1`.
+    """Whether the calling module has imported `compat.v1`.
 
-    TensorFlow has one switch for the process (`disable_v2_tensorshape`); here modules of both kinds
-    may share a process, and this package itself counts on None.
+    TensorFlow has a process-wide switch (`disable_v2_tensorshape`); here modules of both kinds can
+    share a process, and this package itself relies on None.
     """
     if _VERSION_1 not in sys.modules:
         return False
@@ -121,7 +121,7 @@ def _asked_by_version_1() -> bool:
 
 
 class TensorShape:
-    """A shape that may be known in part.
+    """A static shape, possibly partially known.
 
     Args:
         dims: None (unknown rank), an int (a vector), a sequence of ints and None (-1 also means
@@ -146,7 +146,7 @@ class TensorShape:
 
     @property
     def dims(self) -> Dims | None:
-        """The dimensions, or None where the rank is unknown."""
+        """The dimensions, or None if the rank is unknown."""
         if self._dims is not None and None in self._dims and _asked_by_version_1():
             return ShapeOfDimensions(self).dims  # type: ignore[no-any-return]
         return self._dims
@@ -185,7 +185,7 @@ class TensorShape:
         return self._dims is not None and None not in self._dims
 
     def num_elements(self) -> int | None:
-        """The product of the dimensions, or None where one is unknown."""
+        """The product of the dimensions, or None if one is unknown."""
         if self._dims is None:
             return None
         count = 1
@@ -196,7 +196,7 @@ class TensorShape:
         return count
 
     def is_compatible_with(self, other: ShapeLike) -> bool:
-        """Whether some concrete shape fits both."""
+        """Whether a fully defined shape exists that both describe."""
         dims = as_shape(other)._dims
         if self._dims is None or dims is None:
             return True
@@ -206,10 +206,10 @@ class TensorShape:
         )
 
     def merge_with(self, other: ShapeLike) -> TensorShape:
-        """The shape that holds what is known of either.
+        """The shape with the known dimensions of both.
 
         Raises:
-            ValueError: the two contradict each other.
+            ValueError: they are incompatible.
         """
         given = as_shape(other)
         if not self.is_compatible_with(given):
@@ -223,7 +223,7 @@ class TensorShape:
         )
 
     def most_specific_compatible_shape(self, other: ShapeLike) -> TensorShape:
-        """The shape with what this one and another have in common; the rest of it is unknown."""
+        """The most specific shape that is compatible with both."""
         dims = as_shape(other)._dims
         if self._dims is None or dims is None or len(self._dims) != len(dims):
             return TensorShape(None)
@@ -232,14 +232,14 @@ class TensorShape:
         )
 
     def concatenate(self, other: ShapeLike) -> TensorShape:
-        """This shape followed by another."""
+        """The concatenation of this shape and another."""
         dims = as_shape(other)._dims
         if self._dims is None or dims is None:
             return TensorShape(None)
         return TensorShape(self._dims + dims)
 
     def with_rank(self, rank: int) -> TensorShape:
-        """This shape, known to have `rank` dimensions.
+        """This shape with a known rank.
 
         Raises:
             ValueError: it has another rank.
@@ -268,23 +268,23 @@ class TensorShape:
         return self
 
     def assert_is_compatible_with(self, other: ShapeLike) -> None:
-        """Raises ValueError where the two contradict each other."""
+        """Raises ValueError if the shapes are incompatible."""
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {as_shape(other)} are incompatible.")
 
     def assert_has_rank(self, rank: int) -> None:
-        """Raises ValueError where the rank is known to differ."""
+        """Raises ValueError if the rank is known to differ."""
         if self.rank not in (None, rank):
             raise ValueError(f"Shape {self} must have rank {rank}.")
 
     def assert_same_rank(self, other: ShapeLike) -> None:
-        """Raises ValueError where the two are known to have different ranks."""
+        """Raises ValueError if the ranks are known to differ."""
         ranks = (self.rank, as_shape(other).rank)
         if None not in ranks and ranks[0] != ranks[1]:
             raise ValueError(f"Shapes {self} and {as_shape(other)} must have the same rank")
 
     def assert_is_fully_defined(self) -> None:
-        """Raises ValueError where a dimension is unknown."""
+        """Raises ValueError if a dimension is unknown."""
         if not self.is_fully_defined():
             raise ValueError(f"Shape {self} is not fully defined")
 
@@ -346,7 +346,7 @@ class ShapeOfDimensions(TensorShape):
 
     @property
     def dims(self) -> Any:
-        """The dimensions as a list, or None where the rank is unknown."""
+        """The dimensions as a list, or None if the rank is unknown."""
         return None if self._dims is None else list(self)
 
     def __iter__(self) -> Iterator[Any]:
@@ -380,7 +380,7 @@ def _dimension(value: Any) -> int | None:
 
 
 def _unknown_slice(key: slice) -> list[None] | None:
-    """The dimensions of a slice of a shape of unknown rank, where the slice tells their number."""
+    """The dimensions of a slice of a shape of unknown rank, if it determines their number."""
     start, stop = key.start or 0, key.stop
     if key.step is not None or stop is None or start < 0 or stop < 0:
         return None
@@ -388,7 +388,7 @@ def _unknown_slice(key: slice) -> list[None] | None:
 
 
 def as_shape(value: ShapeLike) -> TensorShape:
-    """Returns `value` as a `TensorShape` (see there for what it may be)."""
+    """Converts to a `TensorShape`, which lists the accepted values."""
     return value if type(value) is TensorShape else TensorShape(value)
 
 

@@ -1,8 +1,7 @@
 """`SparseTensor`: the indices, values and dense shape of a sparse tensor.
 
-A sparse tensor is three tensors kept together (a composite, see `core.composite`): sessions feed
-and fetch it as a `SparseTensorValue`. What computes with it is in `ops.sparse.sparse` and its
-neighbours.
+A sparse tensor is a composite of three tensors (see `core.composite`); sessions feed and fetch it
+as a `SparseTensorValue`. Its operations are in `ops.sparse`.
 """
 
 from __future__ import annotations
@@ -32,18 +31,18 @@ class SparseTensorValue(NamedTuple):
 
 
 class SparseTensor:
-    """A tensor that is 0 but for `values[i]` at `indices[i]`.
+    """A tensor with `values[i]` at `indices[i]` and zeros elsewhere.
 
-    Most operations expect the indices in row-major order, each once (`sparse_reorder` sorts them).
+    Most operations expect unique indices in row-major order (see `sparse_reorder`).
 
     Args:
         indices: int64 `(n, rank)`.
         values: `(n,)`, of any dtype.
-        dense_shape: int64 `(rank,)`, the shape of the whole.
+        dense_shape: int64 `(rank,)`.
 
     Raises:
-        ValueError: the three do not fit each other.
-        TypeError: the indices or the shape are no integers.
+        ValueError: the shapes of the three are inconsistent.
+        TypeError: the indices or the shape are not integers.
     """
 
     __array_priority__ = 200  # `array * sparse` comes to __rmul__ here instead of NumPy
@@ -74,7 +73,7 @@ class SparseTensor:
 
     @classmethod
     def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
-        """A sparse tensor with the value of a `SparseTensorValue` (or of a sparse tensor)."""
+        """Creates a sparse tensor from a `SparseTensorValue` or a sparse tensor."""
         if isinstance(sparse_tensor_value, cls):
             return sparse_tensor_value
         if not isinstance(sparse_tensor_value, SparseTensorValue):
@@ -92,18 +91,18 @@ class SparseTensor:
 
     @property
     def shape(self) -> TensorShape:
-        """The static shape of the whole."""
+        """The static dense shape."""
         return self._static_shape
 
     def get_shape(self) -> TensorShape:
-        """The static shape of the whole."""
+        """The static dense shape."""
         return self._static_shape
 
     def set_shape(self, shape: ShapeLike) -> None:
-        """Adds what is known of the whole's shape (never removes any).
+        """Merges a shape into the static dense shape.
 
         Raises:
-            ValueError: it contradicts what is known.
+            ValueError: the shapes are incompatible.
         """
         self._static_shape = self._static_shape.merge_with(shape)
 
@@ -123,25 +122,25 @@ class SparseTensor:
         return self.values.graph
 
     def consumers(self) -> list[Operation]:
-        """The operations that take any of the three tensors, each once."""
+        """The operations that have one of the three tensors as an input."""
         return list(dict.fromkeys(op for part in self._components() for op in part.consumers()))
 
     def with_values(self, new_values: Any) -> SparseTensor:
-        """Other values at the same places: `(n,)`, of any dtype."""
+        """The same indices with other values, `(n,)` of any dtype."""
         made = SparseTensor(self.indices, new_values, self.dense_shape)
         made.set_shape(self._static_shape)
         return made
 
     def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
-        """Runs the three tensors in `session` or in the default session."""
+        """Evaluates the sparse tensor in `session` or the default session."""
         return session_for(self.graph, session).run(self, feed_dict)
 
     def _components(self) -> tuple[Tensor, ...]:
-        """The tensors it is made of."""
+        """Its component tensors."""
         return self.indices, self.values, self.dense_shape
 
     def _from_values(self, values: Sequence[Any]) -> SparseTensorValue:
-        """What a session gives where it is fetched."""
+        """The fetched value."""
         return SparseTensorValue(*values)
 
     def __mul__(self, other: Any) -> SparseTensor:
@@ -168,15 +167,15 @@ def _operate(name: str, *operands: Any) -> SparseTensor:
 def convert_to_tensor_or_sparse_tensor(
     value: Any, dtype: Any = None, name: str | None = None
 ) -> Tensor | SparseTensor:
-    """A sparse value as a `SparseTensor`, any other as a tensor.
+    """Converts to a `SparseTensor` if sparse, else to a tensor.
 
     Args:
-        value: a `SparseTensor`, a `SparseTensorValue`, or what `convert_to_tensor` takes.
-        dtype: the dtype wanted.
-        name: the name of a constant that has to be made.
+        value: a `SparseTensor`, a `SparseTensorValue`, or any argument of `convert_to_tensor`.
+        dtype: the dtype.
+        name: the name of the constant, if one is created.
 
     Raises:
-        TypeError, ValueError: the value cannot have that dtype.
+        TypeError, ValueError: the value cannot be converted to the dtype.
     """
     if isinstance(value, SparseTensorValue):
         value = SparseTensor.from_value(value)

@@ -1,10 +1,9 @@
 """`Variable`: named state of a session, and the operations that assign it.
 
-A `Variable` is a handle in the graph; its value lives in a session. As TensorFlow's resource
-variables: reading gives the value at that point of the graph's order (data and control edges first,
-then the order of making), so a read made when the variable was made comes before every assignment.
-A read under `control_dependencies` is a new one, after them. `variable_scope` shares variables by
-name.
+A `Variable` is a handle in the graph; its value lives in a session. Semantics are those of
+TensorFlow's resource variables: reads and writes are ordered by data and control edges, then by
+creation order, so a read created together with the variable precedes every assignment. A read under
+`control_dependencies` is a new one, after them. `variable_scope` shares variables by name.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from estimatorkit.core.variable_options import SaveSliceInfo as SaveSliceInfo
 
 
 def _changes_rows(kind: str, what: str) -> Callable[..., Tensor]:
-    """A method `scatter_*` that changes rows."""
+    """A method `scatter_*` that updates rows."""
 
     def method(
         self: Variable, sparse_delta: Any, use_locking: bool = False, name: str | None = None
@@ -47,7 +46,7 @@ def _changes_rows(kind: str, what: str) -> Callable[..., Tensor]:
 
 
 def _changes_slices(kind: str, what: str) -> Callable[..., Tensor]:
-    """A method `scatter_nd_*` that changes slices."""
+    """A method `scatter_nd_*` that updates slices."""
 
     def method(self: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
         return variable_updates.scatter(f"Nd{kind}", self, indices, updates, name)
@@ -171,7 +170,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
         graph.add_to_collections(names, self)
 
     def _take_proto(self, proto: Any, graph: Graph, scope: str | None) -> None:
-        """Makes this the variable whose operations are in `graph`, as a `VariableDef` says."""
+        """Makes this the variable of a `VariableDef`, whose operations are in `graph`."""
         prefix = f"{scope.removesuffix('/')}/" if scope else ""
         self._handle = graph.get_tensor_by_name(prefix + proto.variable_name)
         self.initializer = graph.get_operation_by_name(prefix + proto.initializer_name)
@@ -194,25 +193,25 @@ class Variable(Operators, metaclass=CreatedByScopes):
 
     @staticmethod
     def from_proto(variable_def: Any, import_scope: str | None = None) -> Variable:
-        """The variable whose operations are in the default graph, as a `VariableDef` says.
+        """The variable of a `VariableDef`, whose operations are in the default graph.
 
         Args:
-            variable_def: what `to_proto` gave.
-            import_scope: put before the names in it.
+            variable_def: the result of `to_proto`.
+            import_scope: a prefix for the names in it.
 
         Raises:
-            KeyError: the graph does not have them.
+            KeyError: the operations are not in the graph.
         """
         return Variable(variable_def=variable_def, import_scope=import_scope)
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """A `VariableDef` with the names of its operations; its value is not in it.
+        """A `VariableDef` with the names of its operations, without its value.
 
         Args:
-            export_scope: left out of the names.
+            export_scope: a prefix to strip from the names.
 
         Returns:
-            None where the variable is not below `export_scope`.
+            None if the variable is not in `export_scope`.
         """
         from tensorboard.compat.proto.variable_pb2 import SaveSliceInfoDef, VariableDef
 
@@ -242,16 +241,16 @@ class Variable(Operators, metaclass=CreatedByScopes):
         return make("ReadVariableOp", {"resource": self._handle}, name=name)
 
     def _get_save_slice_info(self) -> SaveSliceInfo | None:
-        """Which part of a tensor in checkpoints it is, by the name that TensorFlow has."""
+        """Its slice of a partitioned tensor in checkpoints, under TensorFlow's name."""
         return self.save_slice_info
 
     def _set_save_slice_info(self, save_slice_info: SaveSliceInfo) -> None:
-        """Says which part of a tensor in checkpoints it is, by the name that TensorFlow has."""
+        """Sets its slice of a partitioned tensor in checkpoints, under TensorFlow's name."""
         self.save_slice_info = save_slice_info
 
     def save_beside(self, primary: Variable) -> None:
-        """Says that checkpoints take this variable as they take another, whose slot it is: where
-        that is a part of a tensor, this is a part of one that is called after it.
+        """Saves this variable like another whose slot it is: as the same slice of a partitioned
+        tensor, if that is one.
         """
         info = primary.save_slice_info
         before, found, after = self.op.name.rpartition(primary.op.name)
@@ -267,12 +266,12 @@ class Variable(Operators, metaclass=CreatedByScopes):
 
     @property
     def op(self) -> Operation:
-        """The operation that stands for it."""
+        """The operation of its handle."""
         return self._handle.op
 
     @property
     def handle(self) -> Tensor:
-        """The handle that state ops take."""
+        """The handle: the input of operations that read or update it."""
         return self._handle
 
     @property
@@ -282,7 +281,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
 
     @property
     def device(self) -> str:
-        """The device that was asked for, or ''."""
+        """The requested device, or ''."""
         return self._handle.device
 
     @property
@@ -291,7 +290,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
         return self._shape
 
     def get_shape(self) -> TensorShape:
-        """Its static shape, whose dimensions all have TensorFlow 1's `.value`."""
+        """Its static shape; the dimensions have TensorFlow 1's `.value`."""
         return ShapeOfDimensions(self._shape)
 
     def __repr__(self) -> str:
@@ -320,7 +319,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
         )
 
     def ref(self) -> Reference:
-        """A key for dicts and sets; `deref()` gives the variable again."""
+        """A hashable reference; `deref()` returns the variable."""
         return Reference(self)
 
     def experimental_ref(self) -> Reference:
@@ -347,13 +346,13 @@ class Variable(Operators, metaclass=CreatedByScopes):
         return self._as_tensor()
 
     def read_value(self) -> Tensor:
-        """A new read, after the control dependencies in force."""
+        """A new read of the value, after the current control dependencies."""
         return self._read("read")
 
     def initialized_value(self) -> Tensor:
-        """The value in the session, or the initial value where it has none yet.
+        """The value in the session, or the initial value if it has none yet.
 
-        For initializing another variable from this one.
+        To initialize another variable from this one.
         """
         attrs = {"variable": self.op.name}
         return make("InitializedValue", {"initial_value": self.initial_value}, attrs)
@@ -367,11 +366,11 @@ class Variable(Operators, metaclass=CreatedByScopes):
         return late_bound.gather_nd.gather_nd(self._as_tensor(), indices, name=name)
 
     def eval(self, session: Any = None) -> Any:
-        """The value in `session` or in the default session."""
+        """Reads the value in `session` or the default session."""
         return self._snapshot.eval(session=session)
 
     def load(self, value: Any, session: Any = None) -> None:
-        """Puts `value` into a session, without an operation in the graph.
+        """Sets the value in a session, without adding an operation to the graph.
 
         Raises:
             ValueError: there is no session, or the shape differs.
@@ -443,10 +442,10 @@ class Variable(Operators, metaclass=CreatedByScopes):
 
 
 def _as_initial_value(value: Any, dtype: DType | None, graph: Graph, scope: str) -> Tensor:
-    """`value` as a tensor of `graph`.
+    """Converts to a tensor of `graph`.
 
     Raises:
-        ValueError: it is computed in a function, a condition or a loop.
+        ValueError: it is computed in a function, conditional or loop.
     """
     if isinstance(value, Tensor) and value.graph is not graph and value.graph.outermost is graph:
         raise value_error(

@@ -1,8 +1,8 @@
 """`CompiledLoop`: a block of training steps as one XLA executable, or step by step.
 
-On a CPU XLA (jax 0.10) does a convolution by its fast kernels and on all cores only outside loops:
-the training step of a network of two convolutions took three times as long in a loop. Steps with
-operations whose rows say `unroll_on_cpu` are therefore calls of their own there.
+On CPUs, XLA (jax 0.10) only uses its fast, multithreaded convolution kernels outside loops: inside,
+the training step of a network with two convolutions took three times as long. Steps with operations
+whose rows say `unroll_on_cpu` therefore run as separate calls there.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ STEPS_WITHOUT_INPUT = 1024
 
 @dataclass(frozen=True)
 class ScannableStep:
-    """A plan whose steps can run many in one call.
+    """A plan of which many steps can run in one call.
 
     Attributes:
         get_next: the operation that takes the step's element; None if it takes none.
-        host: the plan of the host work that follows from the element; its feeds are the element.
-        made: the element and what the host makes of it.
+        host: the plan of the host preprocessing; its feeds are the element.
+        made: the tensors of the element, and those that the host computes from it.
         step: the device segment.
-        after: that of what is fetched after the last step, if it computes anything.
+        after: the device segment of what is fetched after the last step, if any.
     """
 
     get_next: Operation | None
@@ -59,7 +59,9 @@ class ScannableStep:
 
     @staticmethod
     def of(plan: Plan, after: Plan) -> ScannableStep | None:
-        """The parts of a step's plan and the one after it; None where one call cannot hold them."""
+        """Analyses a step's plan and the plan after the last step; None if not possible in one
+        call.
+        """
         *before, step = plan.segments or (None,)
         if step is None or step.place != "device" or step.static_inputs:
             return None
@@ -92,13 +94,13 @@ class ScannableStep:
 
 
 def _may_run_ahead(op: Operation) -> bool:
-    """Whether host work may be done when elements are read, for many steps at once."""
+    """Whether an operation may run when elements are read, for many steps at once."""
     row = registry.lookup(op.type)
     return (row.pure and not row.random and not row.context) or row.role is Role.LOOKUP
 
 
 def _filled_up(runs: NDArray[np.int32], length: int) -> NDArray[np.int32]:
-    """The runs of a block, with empty ones as many as a block of this length may have."""
+    """Pads a block's runs with empty ones to the most that a block of this length can have."""
     missing = length // 2 + 1 - len(runs)
     return np.concatenate([runs, np.zeros((missing, 2, 2), np.int32)])
 
@@ -108,15 +110,15 @@ Layout: TypeAlias = Literal["columns", "each", "same"]
 
 
 class SingleDevice:
-    """How a loop's functions are transformed before `jax.jit`, and its values laid out.
+    """How a loop's functions are transformed before `jax.jit`, and how its values are laid out.
 
-    On a single device they stay as they are; `replica_loop.ReplicaMesh` maps them over a mesh.
+    This is the identity transformation; `replica_loop.ReplicaMesh` maps functions over a mesh.
 
     Args:
-        state: the session's.
+        state: the session's state.
 
     Attributes:
-        compiler_options: of the executable of many steps.
+        compiler_options: XLA options for the executable of many steps.
     """
 
     def __init__(self, state: State) -> None:
@@ -124,31 +126,31 @@ class SingleDevice:
         self.compiler_options = _IN_ORDER if jax.default_backend() == "cpu" else None
 
     def segment(self, segment: Segment) -> Callable[..., Any]:
-        """The step's function of inputs and state (see `segment_function`)."""
+        """The step as a function of inputs and state (see `segment_function`)."""
         return segment_function(segment, {})
 
     def over(
         self, function: Callable[..., Any], given: Sequence[Layout], made: Sequence[Layout]
     ) -> Callable[..., Any]:
-        """The function over all replicas.
+        """Maps a function over all replicas.
 
         Args:
-            function: of one replica.
-            given: the layouts of its first arguments; those that follow are static.
+            function: the function of one replica.
+            given: the layouts of its first arguments; further arguments are static.
             made: the layouts of its results.
         """
         return function
 
     def variables(self, names: Sequence[str]) -> list[Any]:
-        """The values of variables, for one who holds the state's lock."""
+        """The values of variables; the caller holds the state's lock."""
         return self.state.take(names)
 
     def same(self, value: Any) -> Any:
-        """A constant, laid out as 'same'."""
+        """Lays out a constant as 'same'."""
         return value
 
     def each(self, value: Any) -> Any:
-        """An array or scalar, laid out as 'each'."""
+        """Lays out an array or scalar as 'each'."""
         return value
 
 
@@ -210,7 +212,7 @@ class CompiledLoop:
         self._last = jax.jit(self._run_after)
 
     def columns(self, block: Any) -> list[Any]:
-        """The columns of a block that the step takes, on the device; put there once a block."""
+        """The columns of a block on the device; transferred once per block."""
         if block is not self._block:
             with self._context():
                 # The block is not written to any more, so that a device that is the CPU may use its
@@ -230,12 +232,12 @@ class CompiledLoop:
         """Runs steps `start` to `start + count` of a block.
 
         Args:
-            columns: the block's, on the device.
-            start, count: which steps.
-            two_shapes: which rows are how large, where they are of two shapes.
+            columns: the block's columns, on the device.
+            start, count: the range of steps.
+            two_shapes: the shapes of rows, if the block has rows of two shapes.
 
         Returns:
-            The values fetched at each step, in the rows of the block, and those after the last.
+            The values fetched at every step, by row of the block, and those after the last.
         """
         with self._state.lock, self._context():
             kept = self._devices.variables(self._kept)
@@ -289,7 +291,7 @@ class CompiledLoop:
         return self._state.held.to_donate(self._devices.variables(self._changed))
 
     def _buffers(self, given: tuple[Any, ...], changed: Any, sizes: Any) -> list[Any]:
-        """Zeros for what a block's steps fetch."""
+        """Zero-filled buffers for the values that a block's steps fetch."""
         columns = given[0]
         key = tuple(column.shape for column in columns), sizes
         if key not in self._fetched:
@@ -310,7 +312,7 @@ class CompiledLoop:
     def _run_step(
         self, columns: Any, constants: Any, kept: Any, index: Any, current: Any, sizes: Any = None
     ) -> tuple[list[Any], list[Any]]:
-        """One step: what it fetches, and the variables that it changes."""
+        """One step: the fetched values, and the new values of the variables that it updates."""
         by_tensor = {
             tensor: lax.dynamic_index_in_dim(column, index, 0, False)
             for tensor, column in zip(self.elements, columns, strict=True)
@@ -397,7 +399,7 @@ class CompiledLoop:
 
 
 def _with_row(every: Sequence[Any], given: Sequence[Any], index: Any) -> list[Any]:
-    """Buffers with a step's values in its row."""
+    """Writes a step's values into its row of the buffers."""
     return [
         lax.dynamic_update_index_in_dim(buffer, value, index, 0)
         for buffer, value in zip(every, given, strict=True)

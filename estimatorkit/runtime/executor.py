@@ -130,13 +130,13 @@ class State:
 
     @property
     def time_left(self) -> float | None:
-        """Seconds that the run of this thread still has; None for any time."""
+        """Seconds until the deadline of this thread's run; None without one."""
         deadline = getattr(self._run, "deadline", None)
         return None if deadline is None else max(deadline - time.monotonic(), 0.0)
 
     @contextmanager
     def deadline(self, seconds: float) -> Iterator[None]:
-        """Inside, what blocks in this thread ends after so many seconds (0: never)."""
+        """A context manager that sets a deadline for this thread's run, in seconds; 0 for none."""
         outer = getattr(self._run, "deadline", None)
         self._run.deadline = time.monotonic() + seconds if seconds else outer
         try:
@@ -146,7 +146,7 @@ class State:
 
     @contextmanager
     def watched(self, watch: Callable[[], None]) -> Iterator[None]:
-        """Inside, what blocks in this thread ends by what `watch` raises."""
+        """A context manager in which cancellation checks also call `watch`, which may raise."""
         self._run.watch = watch
         try:
             yield
@@ -154,16 +154,16 @@ class State:
             del self._run.watch
 
     def raise_if_cancelled(self) -> None:
-        """What an operation that waits calls every now and then.
+        """Cancellation check, for operations that block.
 
         Raises:
             CancelledError: the session was closed.
-            DeadlineExceededError: the run's time is over.
+            DeadlineExceededError: the run's deadline has passed.
         """
         self.cancellation_check()()
 
     def cancellation_check(self) -> Callable[[], None]:
-        """`raise_if_cancelled` of the run of this thread, for other threads, too."""
+        """`raise_if_cancelled` for this thread's run, callable from any thread."""
         deadline = getattr(self._run, "deadline", None)
         watch = getattr(self._run, "watch", None)
 
@@ -178,10 +178,10 @@ class State:
         return check
 
     def resource(self, name: Any, make: Callable[[], Any]) -> Any:
-        """The host object called `name` (or that of a function), made by `make` on first use.
+        """The host object `name`, created by `make` on first use.
 
         Raises:
-            CancelledError: the session was closed, and has forgotten its objects.
+            CancelledError: the session was closed, which discards its objects.
         """
         with self._making:
             if name not in self.resources:
@@ -191,11 +191,11 @@ class State:
 
     @property
     def variables(self) -> State:
-        """The part that host kernels ask for variables (see `uninitialized`)."""
+        """The state that holds the variables, for host kernels (see `uninitialized`)."""
         return self._asked or self
 
     def uninitialized(self, names: Sequence[str]) -> list[str]:
-        """Those of the variables that have no value."""
+        """The variables among `names` that have no value."""
         return [name for name in names if name not in self.values]
 
     def is_initialized(self, name: str) -> bool:
@@ -203,7 +203,7 @@ class State:
         return not self.uninitialized([name])
 
     def take(self, names: Sequence[str]) -> list[Any]:
-        """The values of these names, for one who holds the lock: the next run may donate them.
+        """The values of `names`; the caller holds the lock, as the next run may donate them.
 
         Raises:
             FailedPreconditionError: a variable has none.
@@ -215,7 +215,7 @@ class State:
             return [self._value_or_counter(name) for name in names]
 
     def read(self, names: Sequence[str]) -> list[Any]:
-        """A consistent snapshot of the named values, which no later run changes.
+        """A consistent snapshot of the values of `names`, which later runs do not modify.
 
         Raises:
             FailedPreconditionError: a variable has none.
@@ -223,41 +223,41 @@ class State:
         return self.held.read(lambda: self.take(names))
 
     def put(self, name: str, value: Any) -> None:
-        """Gives a variable a value."""
+        """Sets the value of a variable."""
         with self.lock:
             self.values[name] = value
 
     def to_save(self, names: Sequence[str]) -> list[Any]:
-        """What a checkpoint takes for these variables: their values."""
+        """The values of variables, for a checkpoint."""
         return self.read(names)
 
     def restore(self, path: str, parts: Mapping[str, TensorSlice]) -> set[str]:
-        """Lets others that hold variables read them from a checkpoint.
+        """Lets other tasks restore the variables that they hold.
 
         Args:
-            path: the checkpoint's.
-            parts: what of its tensors the variables are, by their names.
+            path: the checkpoint.
+            parts: by variable, the slice of a tensor in the checkpoint.
 
         Returns:
-            The names of those that are restored.
+            The names of the variables restored.
         """
         return set()
 
     def random_counters(self) -> dict[str, Any]:
-        """The counters of random operations that have run, by the operations' names."""
+        """The counters of random operations that have run, by operation."""
         own = {op.name: op.type for op in self.graph.get_operations()}
         with self.lock:
             found = [name for name in self.values if own.get(name, "VarHandleOp") != "VarHandleOp"]
         return dict(zip(found, self.read(found), strict=True))
 
     def restart_random(self) -> None:
-        """Lets random operations begin anew, as in a new session of the graph."""
+        """Resets random operations, as in a new session."""
         with self.lock:
             for name in self.random_counters():
                 del self.values[name]
 
     def put_on_device(self) -> None:
-        """Moves values that were loaded as arrays to the device, rather than in every run."""
+        """Transfers values that are NumPy arrays to the device, once."""
         with self.lock, x64():
             for name, value in self.values.items():
                 if isinstance(value, np.ndarray) and value.dtype.kind not in "OSU":
@@ -271,7 +271,7 @@ class State:
         optimize: bool = True,
         elsewhere: Collection[Operation] = frozenset(),
     ) -> Runner:
-        """Plans a run (see `make_plan`) and makes what runs it."""
+        """Plans a run (see `make_plan`) and returns its runner."""
         placer = self.placer
         plan = make_plan(self.graph, fetches, targets, feeds, placer, optimize, elsewhere)
         placer.report(op for segment in plan.segments for op in segment.ops)
@@ -333,12 +333,12 @@ class CompiledSegment:
         state.several_devices = state.several_devices or segment.device != DEFAULT
 
     def __call__(self, values: dict[Any, Any]) -> None:
-        """Runs the segment: takes its inputs from `values`, puts its outputs there."""
+        """Runs the segment: reads its inputs from `values` and adds its outputs."""
         with self._state.lock:
             self.run(values)
 
     def run(self, values: dict[Any, Any]) -> None:
-        """Runs the segment for one who holds the state's lock."""
+        """Runs the segment; the caller holds the state's lock."""
         inputs = [
             values[tensor] if tensor in values else self._constants[tensor]  # a feed wins
             for tensor in self._traced
@@ -363,9 +363,9 @@ class CompiledSegment:
         values[self] = (*outputs, *changed)[-1:]
 
     def _watched(self, executable: Callable[..., Any], *arguments: Any) -> Any:
-        """A call whose loops a deadline, the session's end or a signal can end.
+        """A call whose loops can be interrupted by a deadline, the session's end or a signal.
 
-        Variables then have the values of the last iteration.
+        Variables then keep the values of the last iteration.
         """
         watch = LoopWatch(self._state.cancellation_check())
         with watch.running():
@@ -376,7 +376,7 @@ class CompiledSegment:
         return outputs, changed
 
     def wait(self, values: dict[Any, Any]) -> None:
-        """Returns when the call for `values` has finished, and with it the use of fed arrays."""
+        """Blocks until the call for `values` has finished, and no longer uses fed arrays."""
         for result in values[self]:
             while isinstance(result, jax.Array):
                 try:
@@ -463,7 +463,7 @@ class HostSegment:
             self._last_use[op] = list(dict.fromkeys(fresh))
 
     def __call__(self, values: dict[Tensor, Any]) -> None:
-        """Runs the segment: takes its inputs from `values`, puts its outputs there."""
+        """Runs the segment: reads its inputs from `values` and adds its outputs."""
         local = {tensor: np.asarray(values[tensor]) for tensor in self._segment.inputs}
         state = self._state
         names = state.own(self._segment.reads)
@@ -535,11 +535,12 @@ class PlanRunner:
         trace: Trace | None = None,
         waits: list[Callable[[], None]] | None = None,
     ) -> list[Any]:
-        """As `run`, but arrays of devices stay there.
+        """Like `run`, but device arrays are not transferred.
 
         Args:
             feeds, trace: see `run`.
-            waits: gets what waits until the feeds are used, instead of waiting here.
+            waits: receives functions that block until the feeds are no longer in use; by default
+                this function blocks.
         """
         if self._next is not None:
             return self._next.compute(feeds, trace, waits)
@@ -574,7 +575,7 @@ class PlanRunner:
     def _run_together(
         self, steps: Sequence[CompiledSegment | HostSegment], values: dict[Tensor, Any]
     ) -> None:
-        """Runs segments that do not depend on each other: those of devices at the same time."""
+        """Runs independent segments, those on devices concurrently."""
         compiled = [step for step in steps if isinstance(step, CompiledSegment)]
         with self._state.lock, ThreadPoolExecutor(len(compiled)) as pool:
             for done in [pool.submit(step.run, values) for step in compiled]:

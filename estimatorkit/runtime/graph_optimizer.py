@@ -1,7 +1,7 @@
 """Constant folding and common-subexpression elimination.
 
-XLA would do both, but only within a segment, after Python has traced every operation, and out of
-sight; `Plan.describe` shows what was done here.
+XLA does both, but only within a segment, after Python has traced every operation, and invisibly;
+`Plan.describe` shows what was done here.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from estimatorkit.core.tensor import Operation, Tensor
 
 @dataclass(eq=False)
 class Rewriting:
-    """What stands in for operations that do not run.
+    """Replacements of operations that do not run.
 
     Attributes:
-        known: values of tensors that follow from constants.
-        same: for each tensor of an operation that equals an earlier one the tensor of that one.
-        same_name: the names of these operations.
+        known: the values of folded tensors.
+        same: maps tensors of eliminated operations to those of the equal earlier operation.
+        same_name: the same, by operation name.
     """
 
     known: dict[Tensor, Any] = field(default_factory=dict)
@@ -32,11 +32,11 @@ class Rewriting:
     same_name: dict[str, str] = field(default_factory=dict)
 
     def resolve(self, tensor: Tensor) -> Tensor:
-        """The tensor that is computed in place of `tensor`."""
+        """The tensor computed in place of `tensor`."""
         return self.same.get(tensor, tensor)
 
     def value(self, tensor: Tensor) -> Any | None:
-        """The value of `tensor` where it is known, else None."""
+        """The value of `tensor` if folded, else None."""
         tensor = self.resolve(tensor)
         return (
             tensor.op.attrs["value"]
@@ -46,12 +46,12 @@ class Rewriting:
 
 
 def rewrite(ops: Sequence[Operation], fed: set[Tensor], fetched: set[Tensor]) -> Rewriting:
-    """Finds what need not run.
+    """Folds constants and finds common subexpressions.
 
     Args:
-        ops: the operations that are needed, in order.
-        fed: tensors whose values are given.
-        fetched: tensors whose values are asked for.
+        ops: the needed operations, in order.
+        fed: the fed tensors.
+        fetched: the fetched tensors.
     """
     result = Rewriting()
     seen: dict[Any, Operation] = {}
@@ -79,7 +79,7 @@ def _fold(
     fed: set[Tensor],
     result: Rewriting,
 ) -> bool:
-    """Computes an operation of constants, if it is one."""
+    """Folds an operation if its inputs are constant."""
     if not inputs or not row.foldable or row.known_from_shape or any(t in fed for t in inputs):
         return False
     values = [result.value(tensor) for tensor in inputs]
@@ -95,7 +95,7 @@ def _fold(
 
 
 def _attributes(op: Operation) -> Any:
-    """The attributes as a key; functions and gradients of the user's own count as different."""
+    """The attributes as a key; functions and custom gradients compare by identity."""
     held = {name: value for name, value in op.attrs.items() if name != "_forward"}
     key = registry.as_key(held)
     try:

@@ -1,16 +1,16 @@
 """`StepLoop`: runs many steps of a graph; `LocalStepLoop` runs those of one process in one XLA
 call.
 
-A step is a set of operations and fetches without feeds: in training, the update and the loss. Where
-its plan takes the next elements of one source, does host work that depends on them alone (ids of
-words, crosses), and then is one device segment, the steps of a whole block of elements run inside
-one executable, a loop over the block; the host work is done for the whole block when it is read.
-The executable takes the range of steps, so that it is the same one however many steps are asked
-for, and results are equal to the bit for every way of asking (`compiled_loop`). Any other plan
-(`py_func`, queues) runs one step a call, by the session.
+A step is a set of operations and fetches without feeds: in training, the update and the loss. If
+its plan reads one source of elements, preprocesses them on the host (ids of words, crosses), and is
+otherwise a single device segment, then the steps of a whole block of elements run in one
+executable, a loop over the block (`compiled_loop`); the host preprocessing runs on the whole block
+when it is read. The range of steps is an argument of the executable, so there is a single one, and
+results are bitwise identical however the steps are divided into calls. Any other plan (`py_func`,
+queues) runs one step per call.
 
-The source of elements is anything with `block(prepare)` and a `lock` (see
-`data.execution.cursor.Cursor`): this module does not know datasets.
+A source of elements has `block(prepare)` and a `lock`, as `data.execution.cursor.Cursor`; this
+module does not depend on datasets.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from estimatorkit.runtime.plan import make_plan
 
 @dataclass(frozen=True)
 class Steps:
-    """What a call of `StepLoop.run` did.
+    """The result of `StepLoop.run`.
 
     Attributes:
         count: how many steps ran.
-        every: for each tensor fetched at every step its values, `(count, ...)`.
+        every: the values of the tensors fetched at every step, each `(count, ...)`.
         after: the values of the tensors fetched after the last step.
         ended: whether the input has ended.
-        elements: where the elements are that the steps took: columns, the row of the first, and how
-            many; none where steps ran one by one.
+        elements: the elements that the steps consumed: columns, first row and number of rows; empty
+            if steps ran one by one.
     """
 
     count: int
@@ -55,7 +55,7 @@ class Steps:
     elements: tuple[tuple[Sequence[Any], int, int], ...] = ()
 
     def element(self, number: int) -> list[Any] | None:
-        """The tensors of the element that a step took, by its number; None where not known."""
+        """The tensors of the element consumed by step `number`, or None if unknown."""
         for columns, start, count in self.elements:
             if number < count:
                 return [column[start + number] for column in columns]
@@ -65,18 +65,17 @@ class Steps:
 
 @dataclass(frozen=True)
 class StepSpec:
-    """What the steps of a loop are.
+    """The specification of a loop's steps.
 
     Attributes:
         every: tensors fetched at every step.
         targets: operations run at every step.
         after: tensors fetched once after the last step of a call; they may depend on variables
             only. The first of them counts the steps of all processes.
-        source: gives the object with `block(prepare)` and `lock` for an operation that takes the
-            next element.
-        name: what the executable is called where compilations are counted.
-        of_each: those of `every` that are wanted of each replica of this process, as if these had
-            taken one step after the other; of the others, the first replica's.
+        source: maps an operation that takes the next element to its source of elements.
+        name: the executable's name in `State.compilations`.
+        of_each: those of `every` to return for each replica of this process, concatenated; of the
+            others, the first replica's value is returned.
     """
 
     every: Sequence[Tensor]
@@ -88,11 +87,11 @@ class StepSpec:
 
 
 class StepLoop(ABC):
-    """Runs the steps of a `StepSpec`; a session's state makes its kind (`State.step_loop`).
+    """Runs the steps of a `StepSpec`; created by `State.step_loop`.
 
     Attributes:
         operations: those of a step.
-        input_failed: whether the input has raised an error: the steps before it were whole.
+        input_failed: whether the input has raised an error; the steps before it were complete.
     """
 
     operations: Sequence[Operation]
@@ -101,29 +100,29 @@ class StepLoop(ABC):
 
     @abstractmethod
     def run(self, steps: int, until: float = math.inf) -> Steps:
-        """Runs up to `steps` steps, fewer where the input ends.
+        """Runs up to `steps` steps, fewer if the input ends.
 
-        Where the input fails, the steps before are run, and the next call raises its error.
+        If the input raises an error, the steps before it are run, and the next call raises it.
 
         Args:
-            steps: how many at most.
-            until: the value of the first of `after` at which there is enough, where other processes
-                move it, too.
+            steps: the maximum.
+            until: stop when the first of `after`, which other processes may also increment, reaches
+                this value.
 
         Raises:
-            OutOfRangeError: the input has ended before the first of them.
-            OpError: an operation refuses its inputs, or another task cannot be reached.
+            OutOfRangeError: the input ended before the first step.
+            OpError: an operation failed, or another task is unreachable.
         """
 
     @abstractmethod
     def describe(self) -> str:
-        """How the steps run, as text: the plan of one, and how many are one call."""
+        """A description: the plan of a step, and how many steps run in one call."""
 
     def leave(self, interrupted: bool = False) -> None:  # noqa: B027 (most have nobody to tell)
-        """Says, where other processes run the same steps, that this one takes no further step.
+        """Tells other processes that run the same steps that this one stops.
 
         Args:
-            interrupted: whether it is to end before the steps are done.
+            interrupted: whether it stops before the training is complete.
         """
 
     def _raise_input_error(self) -> NoReturn:
@@ -133,7 +132,7 @@ class StepLoop(ABC):
 
 
 class LocalStepLoop(StepLoop):
-    """Steps of this process alone, many in one call where the plan allows it.
+    """Steps of a single process, many in one call if the plan allows it.
 
     Attributes:
         one_call: whether it does.
@@ -165,7 +164,7 @@ class LocalStepLoop(StepLoop):
             self._after_runner = PlanRunner(self._after_plan, state)
 
     def describe(self) -> str:
-        """How the steps run, as text."""
+        """A description (see `StepLoop.describe`)."""
         calls = (
             "the steps of a block of elements run in one XLA call; the host prepares whole blocks"
             if self.one_call
@@ -255,16 +254,16 @@ class LocalStepLoop(StepLoop):
 
 
 class HostPreprocessing:
-    """The host work of steps, on a block of elements: columns of elements to those that steps take.
+    """Maps a block of elements to the columns that the step's device segment takes.
 
     Args:
         shape: the step.
-        wanted: tensors of the element, or that host work makes of it.
+        wanted: tensors of the element, or computed from it on the host.
         state: the session's state.
-        two_shapes: whether the loop takes elements of two shapes in one block.
+        two_shapes: whether the loop supports elements of two shapes in one block.
 
     Attributes:
-        together: how many elements each step takes, one after the other.
+        together: the number of consecutive elements that each step takes.
     """
 
     def __init__(
@@ -290,10 +289,10 @@ class HostPreprocessing:
         )
 
     def __call__(self, columns: Sequence[Any], count: int) -> list[Any]:
-        """The columns that steps take.
+        """The columns for the device segment.
 
         Args:
-            columns: those of all tensors of `count` elements.
+            columns: the columns of all tensors of `count` elements.
             count: the number of elements.
         """
         made = iter(self._made([columns[place] for place in self._feeds], count))
@@ -302,7 +301,7 @@ class HostPreprocessing:
         ]
 
     def _made(self, columns: Sequence[Any], count: int) -> Sequence[Any]:
-        """The columns that host work makes."""
+        """The columns computed on the host."""
         if self._work is None:
             return ()
         if self._row_work is not None and all(

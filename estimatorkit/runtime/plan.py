@@ -1,12 +1,12 @@
-"""Planning a run: prune, optimize, place, order, cut into segments. `print(plan.describe())` shows
-the result.
+"""Planning a run: prune, optimize, place, order and cut into segments. `print(plan.describe())`
+shows the result.
 
-A *segment* is a group of operations of one place (a device, or the host) that run as one: a device
-segment becomes one XLA call. Every operation gets a level such that an edge between places always
-leads to a higher level; operations of one place and level form a segment, so there is never a cycle
-between segments, and those of one level can run at the same time. With one device, levels are
-pushed as late as possible, so that a training step is one host segment (the input) and one device
-segment; with several, nothing is put off, so that no device waits longer than it must.
+A *segment* is a group of operations in one place (a device, or the host) that run as a unit: a
+device segment becomes one XLA call. Every operation gets a level such that edges between places
+lead to higher levels; operations of one place and level form a segment. So segments have no cycles,
+and those of one level can run concurrently. With one device, operations get the latest possible
+level, so that a training step is one host segment (the input) and one device segment; with several,
+the earliest, so that no device waits needlessly.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ LARGE_CONSTANT = 16384
 
 @dataclass(eq=False)
 class Segment:
-    """Operations that run as one.
+    """Operations that run as a unit.
 
     Attributes:
         place: 'device' or 'host'.
-        ops: in the order in which they run.
-        inputs: tensors that come from feeds or earlier segments, and large constants.
-        static_inputs: those of `inputs` whose values XLA must know to compile.
-        outputs: tensors that later segments or the caller take.
-        reads: variables whose value is needed at the start.
-        writes: variables that get a new value.
-        random: operations whose random counters move on.
-        device: the device's name, '' for the default one (and on the host).
-        level: segments of one level do not depend on each other.
-        rewriting: what stands in for operations that do not run.
+        ops: in execution order.
+        inputs: tensors from feeds and earlier segments, and large constants.
+        static_inputs: those of `inputs` that must be compile-time constants.
+        outputs: tensors that later segments or the caller use.
+        reads: variables whose value is an input.
+        writes: variables that it updates.
+        random: operations whose random counters advance.
+        device: the device's name; '' for the default one, and on the host.
+        level: segments of the same level are independent.
+        rewriting: replacements of operations that do not run.
     """
 
     place: Place
@@ -66,12 +66,12 @@ class Segment:
 
     @property
     def wide(self) -> bool:
-        """Whether 64-bit values occur."""
+        """Whether it has 64-bit values."""
         return any(map(_is_wide, self.ops)) or any(tensor.dtype.is_wide for tensor in self.inputs)
 
 
 def _is_wide(op: Operation) -> bool:
-    """Whether 64-bit values occur in an operation, or in the functions that it holds."""
+    """Whether an operation, or a function that it holds, has 64-bit values."""
     attrs = op.attrs.get("forward_attrs", op.attrs)  # of a gradient: those of its operation
     held = (inner for function in attrs.get("functions", ()) for inner in function.ops)
     return any(tensor.dtype.is_wide for tensor in (*op.inputs, *op.outputs)) or any(
@@ -81,15 +81,15 @@ def _is_wide(op: Operation) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a run does: segments in order.
+    """The segments of a run.
 
     Attributes:
-        fetches: the tensors asked for.
-        feeds: the tensors given.
-        segments: in an order that respects all edges.
-        pruned: how many operations of the graph do not run.
-        rewriting: what stands in for operations that are needed and do not run.
-        with_on_host: gives a plan of the same run in which these operations run on the host, too.
+        fetches: the fetched tensors.
+        feeds: the fed tensors.
+        segments: in topological order.
+        pruned: the number of operations of the graph that are not needed.
+        rewriting: replacements of needed operations that do not run.
+        with_on_host: plans the same run with further operations on the host.
     """
 
     fetches: tuple[Tensor, ...]
@@ -101,15 +101,15 @@ class Plan:
 
     @property
     def results(self) -> list[Tensor]:
-        """What is computed for each fetch: itself, or the tensor that stands in for it."""
+        """The tensor computed for each fetch: itself or its replacement."""
         return [
             tensor if tensor in self.feeds else self.rewriting.resolve(tensor)
             for tensor in self.fetches
         ]
 
     def describe(self) -> str:
-        """The plan as text: what is left out and why, then each segment with its operations, what
-        it receives, sends and changes.
+        """The plan as text: what was optimized away, then each segment with its operations, inputs,
+        outputs and variables.
         """
         running = sum(len(segment.ops) for segment in self.segments)
         folded = list(dict.fromkeys(tensor.op for tensor in self.rewriting.known))
@@ -166,16 +166,16 @@ def make_plan(
 
     Args:
         graph: the graph.
-        fetches: tensors whose values are wanted.
-        targets: operations that are to run.
+        fetches: tensors to evaluate.
+        targets: operations to run.
         feeds: tensors whose values are given.
-        placer: gives the name of each operation's device, '' for the default one.
-        optimize: fold operations of constants, and run equal ones once.
-        elsewhere: operations that others run: what is needed of them is fed.
-        on_host: operations that run on the host, although a device could.
+        placer: maps operations to device names, '' for the default device.
+        optimize: fold constants and eliminate common subexpressions.
+        elsewhere: operations that run elsewhere; their outputs are fed.
+        on_host: operations to run on the host, although a device could.
 
     Raises:
-        InvalidArgumentError: a placeholder that is needed is not fed.
+        InvalidArgumentError: a required placeholder is not fed.
     """
     if verify_graphs:
         verify(graph, graph.verified)
@@ -220,10 +220,10 @@ def needed_operations(
     elsewhere: Collection[Operation] = frozenset(),
     must_feed: bool = True,
 ) -> list[Operation]:
-    """The operations that must run, in the order of their making (see `make_plan`).
+    """The operations that must run, in creation order (see `make_plan`).
 
     Raises:
-        InvalidArgumentError: `must_feed`, and a placeholder among them is not fed.
+        InvalidArgumentError: `must_feed` is set, and a placeholder among them is not fed.
     """
     rewriting = rewriting or Rewriting()
     needed: set[Operation] = set()
@@ -259,7 +259,7 @@ def needed_operations(
 
 
 def is_on_host(op: Operation) -> bool:
-    """Whether no device can run an operation: its row says so, or it is on strings."""
+    """Whether an operation must run on the host: by its row, or because of strings."""
     by_row = registry.lookup(op.type).place(op.attrs) == "host"
     return by_row or any(tensor.dtype.on_host for tensor in (*op.inputs, *op.outputs))
 
@@ -269,7 +269,7 @@ def _location(op: Operation, placer: Callable[[Operation], str], on_host: bool) 
 
 
 class _StaticValues:
-    """Which values can be known when XLA compiles, and from which segment inputs they follow."""
+    """The compile-time constants, and the segment inputs that they depend on."""
 
     def __init__(
         self, fed: set[Tensor], places: dict[Operation, Location], rewriting: Rewriting
@@ -282,7 +282,7 @@ class _StaticValues:
         self._computed: set[Operation] = set()
 
     def resolve(self, tensor: Tensor) -> bool:
-        """Whether the value follows at compile time; notes the tensors that it follows from."""
+        """Whether a value is a compile-time constant; records the segment inputs it depends on."""
         tensor = self._rewriting.resolve(tensor)
         follows = tensor in self._rewriting.known or self._follows(tensor)
         if follows:  # where an earlier segment computes it, it arrives as a value
@@ -305,10 +305,9 @@ class _StaticValues:
         return follows
 
     def reductions(self) -> set[Operation]:
-        """Operations that make a scalar of a vector from outside, and those between.
+        """Operations that reduce a vector from outside to a scalar, to run on the host.
 
-        On the host, a new vector of lengths is a new compilation only if, say, their maximum is
-        another.
+        A new vector of lengths is then a new compilation only if, say, its maximum changes.
         """
         found: set[Operation] = set()
         for op in self._computed:
@@ -329,7 +328,7 @@ class _StaticValues:
         return found
 
     def _from_outside(self, tensor: Tensor) -> bool:
-        """Whether a value follows from feeds or the host's, rather than from shapes alone."""
+        """Whether a value depends on feeds or host values, rather than on shapes alone."""
         tensor = self._rewriting.resolve(tensor)
         if tensor in self._fed or self._places.get(tensor.op) == ("host", ""):
             return True
@@ -337,8 +336,8 @@ class _StaticValues:
 
 
 def order_of(ops: Sequence[Operation], fed: set[Tensor]) -> dict[Operation, list[Operation]]:
-    """For each operation those of `ops` that come before it: its inputs' makers, its control
-    inputs, and the readers and writers of its variables that were made before it.
+    """The predecessors of each operation: producers of its inputs, its control inputs, and earlier
+    readers and writers of its variables.
     """
     edges = _edges(ops, fed, _StaticValues(fed, {}, _AS_WRITTEN), _AS_WRITTEN)
     return {op: [earlier for earlier, _ in before] for op, before in edges.items()}
@@ -425,7 +424,7 @@ def _connect(
     static: _StaticValues,
     rewriting: Rewriting,
 ) -> None:
-    """Fills in what each segment takes, gives, reads and writes."""
+    """Fills in the inputs, outputs, reads and writes of each segment."""
     home = {op: segment for segment in segments for op in segment.ops}
     wanted: dict[Segment, dict[Tensor, None]] = {segment: {} for segment in segments}
     for segment in segments:
