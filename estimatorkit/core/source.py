@@ -1,4 +1,4 @@
-"""`SourceLine`: the user's line that created an object, the first frame outside this package."""
+"""`SourceLine`: the line of user code that created an object, the first outside this package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PASSED_OVER = (
 
 
 class SourceLine(NamedTuple):
-    """A place in the user's program."""
+    """A line of user code."""
 
     file: str
     line: int
@@ -25,7 +25,7 @@ class SourceLine(NamedTuple):
 
 
 def user_line() -> SourceLine:
-    """Returns the innermost line on the stack that is not in this package (2 us, no file read)."""
+    """Returns the innermost line on the stack outside this package, without reading files."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PASSED_OVER):
         frame = frame.f_back

@@ -1,9 +1,8 @@
-"""Options of variables: synchronization, aggregation, `SaveSliceInfo`, and
-creator scopes.
+"""Options of variables: synchronization, aggregation, `SaveSliceInfo`, and creator scopes.
 
 `validated` checks synchronization, aggregation and trainability, which depend on each other.
-`CreatedByScopes` is the class of the class `Variable`: it hands the arguments of `Variable(...)`
-through the creators in force before the variable is made.
+`CreatedByScopes` is the metaclass of `Variable`: it passes the arguments of `Variable(...)` through
+the active creators.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ Creator = Callable[..., Any]
 
 
 class VariableSynchronization(Enum):
-    """When copies of a variable are brought together; there is one copy, so that only ON_READ has
-    an effect: such a variable is not trainable by default.
+    """When copies of a variable are synchronized. There is a single copy, so only ON_READ has an
+    effect: such variables are not trainable by default.
     """
 
     AUTO = 0
@@ -31,8 +30,8 @@ class VariableSynchronization(Enum):
 
 
 class VariableAggregation(Enum):
-    """What a variable is assigned where several replicas assign it: the sum or the mean of what
-    they give. By default all must give the same.
+    """How values assigned by several replicas are combined: by their sum or mean. By default they
+    must be equal.
     """
 
     NONE = 0
@@ -44,13 +43,13 @@ class VariableAggregation(Enum):
 
 @dataclass(frozen=True)
 class SaveSliceInfo:
-    """Which part of a tensor in checkpoints a variable is (`tf.Variable.SaveSliceInfo`).
+    """The slice of a partitioned tensor that a variable is (`tf.Variable.SaveSliceInfo`).
 
     Attributes:
         full_name: the tensor's name.
         full_shape: its shape.
-        var_offset: where the part begins, for each dimension.
-        var_shape: the part's shape.
+        var_offset: the slice's offset in each dimension.
+        var_shape: the slice's shape.
     """
 
     full_name: str
@@ -60,7 +59,7 @@ class SaveSliceInfo:
 
     @property
     def spec(self) -> str:
-        """As checkpoints write it: the full shape, then for each dimension `offset,length`."""
+        """The form in checkpoints: the full shape, then `offset,length` for each dimension."""
         shape = " ".join(map(str, self.full_shape))
         parts = zip(self.var_offset, self.var_shape, strict=True)
         return f"{shape} " + ":".join(f"{offset},{length}" for offset, length in parts)
@@ -69,10 +68,10 @@ class SaveSliceInfo:
 def validated(
     synchronization: Any, aggregation: Any, trainable: bool | None, name: str | None
 ) -> tuple[VariableSynchronization, VariableAggregation, bool]:
-    """The three options, with defaults in place of None.
+    """Returns the three options, with None replaced by defaults.
 
     Raises:
-        ValueError: `synchronization` or `aggregation` is no member of its enumeration.
+        ValueError: `synchronization` or `aggregation` is not a member of its enumeration.
     """
     sync = VariableSynchronization.AUTO if synchronization is None else synchronization
     how = VariableAggregation.NONE if aggregation is None else aggregation
@@ -91,7 +90,7 @@ def validated(
 
 
 class CreatedByScopes(type):
-    """The class of the class `Variable`; creators do not see classes derived from that."""
+    """The metaclass of `Variable`; creators do not apply to its subclasses."""
 
     _ARGUMENTS = (
         *("initial_value", "trainable", "collections", "validate_shape", "caching_device", "name"),

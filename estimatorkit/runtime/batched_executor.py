@@ -1,10 +1,9 @@
 """`BatchedExecutor` and `BlockRunner`: element functions of datasets, run on blocks of elements.
 
-`trace` runs a Python function once and gives a `GraphFunction`; a `BlockRunner` runs that on whole
-columns. A device segment is vectorised by `jax.vmap` and is one XLA call a block. On the host each
-operation runs on all rows at once where its row of the registry says how, and row by row where not.
-Random operations draw from (seed, epoch, number of the element): what an element gets does not
-depend on the blocks in which elements are read.
+`trace` traces a Python function to a `GraphFunction`, which a `BlockRunner` runs on whole columns.
+Device segments are vectorized by `jax.vmap`: one XLA call per block. On the host, each operation
+runs on all rows at once if the registry says how, and otherwise row by row. Random operations draw
+by (seed, epoch, element number), so their results do not depend on the block size.
 """
 
 from __future__ import annotations
@@ -41,15 +40,15 @@ def trace(
     arguments: Sequence[Spec],
     convert: Callable[[Any], Any],
 ) -> GraphFunction:
-    """Runs a Python function once, on inputs of a new graph inside the default graph.
+    """Traces a Python function to a new graph inside the default graph.
 
     Args:
-        function: takes the inputs, and may use tensors of the graphs around it.
-        arguments: dtype and shape of each input.
-        convert: makes tensors and composites of what the function returned, inside the graph.
+        function: takes the inputs; may use tensors of enclosing graphs.
+        arguments: the dtype and shape of each input.
+        convert: converts the function's result to tensors and composites, inside the graph.
 
     Raises:
-        ValueError: the function changes a variable.
+        ValueError: the function assigns a variable.
     """
     graph = FunctionGraph(get_default_graph())
     with graph.as_default():
@@ -71,14 +70,14 @@ def trace(
 
 
 class BatchedExecutor:
-    """A plan ready to run on blocks, the values of some feeds being columns.
+    """Runs a plan on blocks, in which the values of some feeds are columns.
 
     Args:
         plan: the plan.
-        by_row: the feeds whose values differ from row to row.
-        shared: the values of the others.
+        by_row: the feeds whose values are columns.
+        shared: the values of the other feeds.
         state: holds variables, tables and compilations.
-        key: hexadecimal digits from which random operations without a seed draw.
+        key: hexadecimal digits that seed random operations without a seed.
     """
 
     def __init__(
@@ -113,11 +112,11 @@ class BatchedExecutor:
         Args:
             columns: the columns of `by_row`.
             count: the number of rows.
-            first: the number of the first of them within the pass.
-            epoch: the number of the pass.
+            first: the index of the first row within the epoch.
+            epoch: the epoch.
 
         Returns:
-            For each fetch a column.
+            A column for each fetch.
         """
         rows = _Rows(count, first, epoch)
         values: dict[Tensor, Any] = dict(self._shared)
@@ -132,7 +131,7 @@ class BatchedExecutor:
 
 
 def _is_by_row(plan: Plan, feeds: Sequence[Tensor]) -> bool:
-    """Whether all that a plan does is operations on the host that treat rows by themselves."""
+    """Whether a plan consists of host operations that map rows independently."""
     spread = set(feeds)
     for segment in plan.segments:
         if segment.place == "device" or segment.reads:
@@ -149,13 +148,13 @@ def _is_by_row(plan: Plan, feeds: Sequence[Tensor]) -> bool:
 
 
 class BlockRunner:
-    """A function ready to run on blocks.
+    """Runs a traced function on blocks.
 
     Args:
         function: the function.
         captured: the values of `function.captured`.
         state: the session's state, whose tables it shares; None without a session.
-        key: hexadecimal digits from which random operations without a seed draw.
+        key: hexadecimal digits that seed random operations without a seed.
     """
 
     def __init__(
@@ -185,7 +184,7 @@ class BlockRunner:
 
 
 class _Rows:
-    """Which elements a call is for."""
+    """The range of elements of a call."""
 
     def __init__(self, count: int, first: int, epoch: int) -> None:
         self.count = count
@@ -199,13 +198,13 @@ def _repeated(value: Any, tensor: Tensor, count: int) -> NDArray[Any]:
 
 
 def _round_up(count: int) -> int:
-    """One of few sizes, at most an eighth larger: XLA compiles a function for each of them."""
+    """Rounds up to one of few sizes, by at most an eighth, to bound the number of compilations."""
     unit = 1 << max(0, (count - 1).bit_length() - 3)
     return -(-count // unit) * unit
 
 
 class _DeviceStep:
-    """A device segment over a block: one XLA call for all rows of equal shapes."""
+    """A device segment on a block: one XLA call for all rows of equal shapes."""
 
     def __init__(self, segment: Segment, state: State, key: str) -> None:
         self._segment = segment
@@ -244,7 +243,7 @@ class _DeviceStep:
     def _groups(
         self, values: Mapping[Tensor, Any], varying: Sequence[Tensor], count: int
     ) -> list[NDArray[np.int64]]:
-        """The numbers of rows that can run in one call: of equal shapes and static values."""
+        """Groups rows that can run in one call: of equal shapes and static values."""
         keys: list[Any] = []
         for tensor in varying:
             column = values[tensor]
@@ -266,7 +265,7 @@ class _DeviceStep:
         group: NDArray[np.int64],
         rows: _Rows,
     ) -> list[NDArray[Any]]:
-        """The outputs for a group of rows, whose columns `values` holds."""
+        """The outputs for a group of rows."""
         segment = self._segment
         count = len(group)
         size = _round_up(count)
@@ -315,7 +314,7 @@ class _DeviceStep:
     def _by_numpy(
         self, values: Mapping[Tensor, Any], varying: Sequence[Tensor], rows: _Rows
     ) -> list[Column]:
-        """The outputs by NumPy, without compiling for each shape that comes along."""
+        """The outputs computed in NumPy, which avoids a compilation per shape."""
         segment = self._segment
         fixed = {each: values[each] for each in segment.inputs if each not in varying}
 
@@ -333,7 +332,7 @@ def _row_by_row(
     rows: _Rows,
     outputs: Sequence[Tensor],
 ) -> list[Column]:
-    """A column for each output of what `run` adds to the values of each row."""
+    """Calls `run` for each row, and collects the outputs in columns."""
     made: list[list[Any]] = [[] for _ in outputs]
     for number in range(rows.count):
         local = {**fixed, **{tensor: column[number] for tensor, column in columns.items()}}
@@ -379,14 +378,14 @@ def _put_together(
 
 
 def _are_alike(columns: Sequence[Any]) -> bool:
-    """Whether an elementwise operation can take all rows of these columns at once."""
+    """Whether an elementwise operation can process all rows of these columns at once."""
     return all(
         isinstance(column, np.ndarray) and column.shape == columns[0].shape for column in columns
     )
 
 
 class _HostStep:
-    """A host segment over a block: operations one after the other, each on all rows."""
+    """A host segment on a block: operations in order, each on all rows."""
 
     def __init__(self, segment: Segment, state: State) -> None:
         self._segment = segment
@@ -436,7 +435,7 @@ class _HostStep:
         values: dict[Tensor, Any],
         variables: dict[str, Any],
     ) -> Sequence[Any] | None:
-        """The outputs where all rows can be done in one call, else None."""
+        """The outputs, if one call can process all rows, else None."""
         column = values.get(inputs[0]) if inputs else None
         given = [values[tensor] for tensor in varying]
         plain = all(isinstance(each, np.ndarray) for each in given)

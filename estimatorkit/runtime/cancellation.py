@@ -1,8 +1,8 @@
-"""Ending runs: cancellation of loops, deadlines, and the end of the program.
+"""Cancellation of loops, deadlines, and shutdown.
 
-Python ends a daemon thread when it next asks for the interpreter's lock. A thread that returns from
-XLA does so inside C++ frames that cannot be unwound, and the process aborts. So at exit, daemon
-threads that begin a run are parked, and runs in flight are waited for.
+At exit, Python ends a daemon thread when it next acquires the GIL. A thread returning from XLA does
+so inside C++ frames that cannot be unwound, and the process aborts. Therefore daemon threads that
+begin a run at exit are parked, and runs in flight are awaited.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _left = threading.Event()
 
 
 def watch(session: Any) -> None:
-    """Has `session.stop_daemons()` called when the program ends."""
+    """Registers a session, whose `stop_daemons()` is called at exit."""
     _sessions.add(session)
     # Last registered, first called: servers of this process, which wait for the runs that they work
     # on, are ended by what was registered when they were made.
@@ -46,7 +46,7 @@ def watch(session: Any) -> None:
 
 
 def park_daemon_threads() -> None:
-    """Does not return to a daemon thread once the program has come to its end."""
+    """Blocks daemon threads for ever once the program is exiting."""
     if _left.is_set() and threading.current_thread().daemon:
         threading.Event().wait()
 
@@ -65,7 +65,7 @@ def _leave() -> None:
 
 
 def _is_running(frame: FrameType | None) -> bool:
-    """Whether a thread computes in a run of a session; one that waits for a queue does not."""
+    """Whether a thread is computing in a run, rather than waiting for a queue."""
     if frame is None or frame.f_code.co_filename == threading.__file__:
         return False
     while frame is not None:
@@ -90,13 +90,13 @@ _number: ContextVar[Any] = ContextVar("number", default=None)
 
 
 class LoopWatch:
-    """One call of an executable whose loops may be endless.
+    """A call of an executable with potentially endless loops.
 
     Args:
-        check: called from any thread; raises where the call is to end.
+        check: called from any thread; raises to cancel the call.
 
     Attributes:
-        number: what the executable takes.
+        number: the argument of the executable that identifies the call.
     """
 
     def __init__(self, check: Callable[[], None]) -> None:
@@ -107,10 +107,10 @@ class LoopWatch:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Around the call and the wait for its results; raises what ended its loops.
+        """A context manager for the call and the wait for its results; raises what cancelled it.
 
-        A signal that raises in the main thread (Ctrl-C) ends the loops first: the exception would
-        otherwise surface within the callback, and the variables given to the call would be lost.
+        A signal that raises in the main thread (Ctrl-C) stops the loops first: the exception would
+        otherwise surface inside the callback, and the variables donated to the call would be lost.
         """
         _running[int(self.number)] = self
         handler = signal.getsignal(signal.SIGINT)
@@ -134,13 +134,13 @@ class LoopWatch:
             raise self._error
 
     def wait(self, array: Any) -> None:
-        """Returns when an array is there; signals are handled meanwhile."""
+        """Blocks until an array is ready, while handling signals."""
         started = time.perf_counter()
         while not array.is_ready():
             time.sleep(max(5e-5, (time.perf_counter() - started) / 50))  # at most 2% late
 
     def iterations(self, done: int) -> int:
-        """How many iterations come until the next question, after so many; 0 to stop."""
+        """The number of iterations to run before the next check; 0 to stop."""
         try:
             self._check()
         except OpError as error:
@@ -154,10 +154,10 @@ class LoopWatch:
 
 @contextmanager
 def cancellable(number: Any) -> Iterator[None]:
-    """While it is open, loops are traced so that the call with this number can end them.
+    """A context manager that traces loops so that the call with this number is cancellable.
 
     Args:
-        number: an int32 scalar, traced by JAX; None: loops run to their end.
+        number: an int32 scalar, traced by JAX; None makes loops not cancellable.
     """
     token = _number.set(number)
     try:
@@ -167,12 +167,12 @@ def cancellable(number: Any) -> Iterator[None]:
 
 
 def call_number() -> Any:
-    """The number that loops traced now are to ask with; None where they run to their end."""
+    """The call number for loops being traced; None if they are not cancellable."""
     return _number.get()
 
 
 def iterations_until_next(number: Any, done: Any, is_over: Any) -> Any:
-    """The length of a loop's next stretch, in JAX: 0 where the loop is over or is to stop."""
+    """The number of iterations until the next check, in JAX; 0 to stop."""
 
     def ask() -> Any:
         shape = jax.ShapeDtypeStruct((), jnp.int32)  # type: ignore[no-untyped-call]

@@ -1,10 +1,9 @@
 """Columns: one leaf of many elements, contiguous in memory; plain, ragged or sparse.
 
-A column has a leading axis, the rows; a row is one element's value. Rows of one shape are a plain
-array `(rows, ...)`. Rows whose shapes differ are a `RaggedColumn`, rows that are sparse tensors a
-`SparseColumn`: flat arrays with the places where rows begin, so that slicing, picking and joining
-rows are array operations whatever the rows look like. What these functions allocate begins on a
-64-byte boundary, so that XLA on CPU takes the memory as it is instead of copying it.
+The leading axis of a column is rows; a row is one element's value. Rows of one shape are a plain
+array `(rows, ...)`, rows of different shapes a `RaggedColumn`, sparse rows a `SparseColumn`: flat
+arrays with row offsets, so that slicing, gathering and joining rows are array operations. Arrays
+are allocated with 64-byte alignment, so that XLA on CPU can use their memory without a copy.
 """
 
 from __future__ import annotations
@@ -27,12 +26,11 @@ Ints: TypeAlias = NDArray[np.int64]
 
 
 def aligned_empty(shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
-    """Returns an uninitialised C-ordered array whose data begin on a 64-byte boundary.
+    """Returns an uninitialized C-contiguous array with 64-byte alignment.
 
     Args:
         shape: the dimensions.
-        dtype: any NumPy dtype; arrays of Python objects (strings) are plain ones, XLA never sees
-            them.
+        dtype: any NumPy dtype; object arrays (strings), which XLA never sees, are not aligned.
     """
     dtype = np.dtype(dtype)
     if dtype.hasobject:
@@ -44,18 +42,18 @@ def aligned_empty(shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
 
 
 def is_aligned(array: NDArray[Any]) -> bool:
-    """Whether XLA on CPU takes the array's memory as it is."""
+    """Whether XLA on CPU can use the array's memory without a copy."""
     start: int = array.__array_interface__["data"][0]
     return start % ALIGNMENT == 0 and array.flags.c_contiguous
 
 
 class _FlatColumn(ABC):
-    """Rows whose values stand one after the other, from `starts[i]` to `starts[i + 1]`.
+    """Rows with concatenated values: row i from `starts[i]` to `starts[i + 1]`.
 
     Attributes:
         shapes: the shape of each row: int64 `(rows, ...)`.
-        starts: where each row begins, and where the last ends: int64 `(rows + 1,)`. The first need
-            not be 0: a slice shares the values.
+        starts: the row offsets, and the end: int64 `(rows + 1,)`. The first need not be 0, as
+            slices share the values.
     """
 
     shapes: Ints
@@ -80,22 +78,22 @@ class _FlatColumn(ABC):
 
     @abstractmethod
     def _part(self, shapes: Ints, starts: Ints) -> Any:
-        """A column of some consecutive rows, which shares the values."""
+        """A slice of rows, which shares the values."""
 
     @abstractmethod
     def take(self, rows: Ints) -> Any:
-        """The rows of these numbers."""
+        """The rows at these indices."""
 
 
 class RaggedColumn(_FlatColumn):
     """Rows of one dtype whose shapes differ.
 
     Args:
-        values: the values of all rows, row after row: one axis.
-        shapes: the shape of each row, int64 `(rows, most dimensions)`; NO_DIM fills up rows of
-            fewer dimensions on the right.
-        starts: where each row begins in `values`, and where the last ends: int64 `(rows + 1,)`.
-            The first need not be 0: a slice shares the values.
+        values: the concatenated values of all rows, one axis.
+        shapes: the shape of each row, int64 `(rows, largest rank)`; shapes of smaller rank are
+            padded with NO_DIM.
+        starts: the row offsets in `values`, and the end: int64 `(rows + 1,)`. The first need not be
+            0, as slices share the values.
     """
 
     def __init__(self, values: NDArray[Any], shapes: Ints, starts: Ints | None = None) -> None:
@@ -115,7 +113,7 @@ class RaggedColumn(_FlatColumn):
 
     @property
     def flat(self) -> NDArray[Any]:
-        """The values of the rows, one axis, without what a slice leaves out."""
+        """The values of these rows, one axis."""
         return self.values[self.starts[0] : self.starts[-1]]
 
     def row_shape(self, row: int) -> tuple[int, ...]:
@@ -130,12 +128,12 @@ class RaggedColumn(_FlatColumn):
         return RaggedColumn(self.values, shapes, starts)
 
     def take(self, rows: Ints) -> RaggedColumn:
-        """The rows of these numbers."""
+        """The rows at these indices."""
         places, starts = _places(self.starts, rows)
         return RaggedColumn(self.values[places], self.shapes[rows], starts)
 
     def with_values(self, values: NDArray[Any]) -> RaggedColumn:
-        """Other values, as many as `flat` has, in rows of the same shapes."""
+        """A column of the same row shapes, with other values in place of `flat`."""
         return RaggedColumn(values, self.shapes, self.starts - self.starts[0])
 
     def first_axis(self) -> Ints:
@@ -147,10 +145,10 @@ class SparseColumn(_FlatColumn):
     """Rows that are sparse tensors of one rank and dtype.
 
     Args:
-        indices: the places of all values, row after row: int64 `(values, rank)`.
+        indices: the concatenated indices of all rows: int64 `(values, rank)`.
         values: `(values,)`.
         shapes: the dense shape of each row: int64 `(rows, rank)`.
-        starts: as of `RaggedColumn`.
+        starts: as for `RaggedColumn`.
     """
 
     def __init__(self, indices: Ints, values: NDArray[Any], shapes: Ints, starts: Ints) -> None:
@@ -161,7 +159,7 @@ class SparseColumn(_FlatColumn):
 
     @staticmethod
     def of_parts(indices: Column, values: Column, shapes: Column) -> SparseColumn:
-        """Made of a column of each part of a sparse tensor."""
+        """Builds a sparse column from those of the three components."""
         places, given = (
             each if isinstance(each, RaggedColumn) else as_ragged(np.asarray(each))
             for each in (indices, values)
@@ -197,7 +195,7 @@ class SparseColumn(_FlatColumn):
         return SparseColumn(self.indices, self.values, shapes, starts)
 
     def take(self, rows: Ints) -> SparseColumn:
-        """The rows of these numbers."""
+        """The rows at these indices."""
         places, starts = _places(self.starts, rows)
         return SparseColumn(self.indices[places], self.values[places], self.shapes[rows], starts)
 
@@ -218,7 +216,7 @@ Columns: TypeAlias = list[Any]
 
 
 def parts_of(columns: Sequence[Column]) -> Columns:
-    """A column for each tensor: those of sparse tensors taken apart, see `SparseColumn.parts`."""
+    """A column for each tensor, with sparse columns split by `SparseColumn.parts`."""
     parts: Columns = []
     for column in columns:
         parts.extend(column.parts() if isinstance(column, SparseColumn) else [column])
@@ -226,7 +224,7 @@ def parts_of(columns: Sequence[Column]) -> Columns:
 
 
 def _sizes(shapes: Ints) -> Ints:
-    """How many values rows of these shapes have."""
+    """The numbers of elements of these shapes."""
     sizes: Ints = np.where(shapes == NO_DIM, 1, shapes).prod(axis=1, dtype=np.int64)
     return sizes
 
@@ -238,7 +236,7 @@ def _starts(sizes: Ints) -> Ints:
 
 
 def _places(starts: Ints, rows: Ints) -> tuple[Ints, Ints]:
-    """Where the values of some rows are, row after row, and where these rows begin among them."""
+    """The positions of the values of some rows, and the rows' offsets among them."""
     counts = starts[rows + 1] - starts[rows]
     fresh = _starts(counts)
     places: Ints = np.repeat(starts[rows] - fresh[:-1], counts) + np.arange(fresh[-1])
@@ -246,14 +244,14 @@ def _places(starts: Ints, rows: Ints) -> tuple[Ints, Ints]:
 
 
 def as_ragged(column: NDArray[Any]) -> RaggedColumn:
-    """A plain column in the form of one whose rows may differ; the values are shared."""
+    """Converts a plain column to a ragged one, which shares the values."""
     shape = column.shape[1:]
     shapes = np.broadcast_to(np.array(shape, np.int64), (len(column), len(shape)))
     return RaggedColumn(column.reshape(-1), shapes)
 
 
 def as_plain(column: Column) -> Column:
-    """A ragged column whose rows have one shape as a plain array; any other as it is."""
+    """Converts a ragged column of rows of one shape to a plain array; returns others unchanged."""
     if not isinstance(column, RaggedColumn) or not len(column):
         return column
     if not (column.shapes == column.shapes[0]).all():
@@ -262,7 +260,7 @@ def as_plain(column: Column) -> Column:
 
 
 def count_equal_shapes(column: Column) -> int:
-    """How many rows from the first on have its shape."""
+    """The number of leading rows that have the shape of the first."""
     if not isinstance(column, RaggedColumn):
         return len(column)
     differing = np.flatnonzero((column.shapes != column.shapes[0]).any(axis=1))
@@ -270,13 +268,13 @@ def count_equal_shapes(column: Column) -> int:
 
 
 def take_rows(column: Column, rows: Ints) -> Column:
-    """Picks rows: one copy, whatever their number.
+    """Gathers rows, with a single copy.
 
     Args:
         column: the source; a plain array must be C-contiguous (otherwise NumPy would copy all of
             it each time).
-        rows: int64 `(rows,)`, each within range: not checked, as NumPy's check would buffer the
-            result twice.
+        rows: int64 `(rows,)`, in range; not checked, as NumPy's check would buffer the result
+            twice.
     """
     if not isinstance(column, np.ndarray):
         return column.take(rows)
@@ -285,7 +283,7 @@ def take_rows(column: Column, rows: Ints) -> Column:
 
 
 def join(parts: Sequence[Column]) -> Column:
-    """The rows of several columns of one leaf, one after the other: a copy, even of one."""
+    """Concatenates columns of one leaf; always a copy."""
     if any(isinstance(part, SparseColumn) for part in parts):
         return _join_sparse(parts)  # type: ignore[arg-type]
     shapes = {part.shape[1:] if isinstance(part, np.ndarray) else None for part in parts}
@@ -326,7 +324,7 @@ def _join_sparse(parts: Sequence[SparseColumn]) -> SparseColumn:
 
 
 def stack(rows: Sequence[Any], dtype: np.dtype[Any]) -> Column:
-    """A column of single rows: arrays, scalars, or `SparseTensorValue`s.
+    """Stacks rows (arrays, scalars or `SparseTensorValue`s) into a column.
 
     Args:
         rows: at least one.

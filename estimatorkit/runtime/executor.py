@@ -1,8 +1,7 @@
 """The executor: `State` (what a session holds), compiled and host segments, and `PlanRunner`.
 
-A device segment is one call of a `jax.jit` function; variables are its inputs and outputs, and the
-buffers of those it changes are donated. `State.compilations` counts what XLA compiled, by name, so
-that tests can assert it.
+A device segment is a single call of a `jax.jit` function, with variables as inputs and outputs; the
+buffers of updated variables are donated. `State.compilations` counts compilations by name.
 """
 
 from __future__ import annotations
@@ -44,18 +43,18 @@ if TYPE_CHECKING:
 
 
 class RunPlan(Protocol):
-    """What a run does."""
+    """The plan of a run."""
 
     @property
     def segments(self) -> Sequence[Segment]:
-        """Those that this process runs."""
+        """The segments that this process runs."""
 
     def describe(self) -> str:
         """The plan as text."""
 
 
 class Runner(Protocol):
-    """A run that is planned."""
+    """A planned run."""
 
     @property
     def plan(self) -> RunPlan:
@@ -66,21 +65,21 @@ class Runner(Protocol):
 
 
 class State:
-    """What a session holds between runs, in part shared with others (see `targets`).
+    """The state of a session between runs, partly shared with others (see `targets`).
 
     Attributes:
         values: variables by name, and the counters of random operations (three uint32 words: seed,
             seed, count).
         resources: host objects by name (iterators, ...).
-        compilations: how often XLA compiled, by what.
+        compilations: the number of XLA compilations, by name.
         lock: held while state changes.
-        held: all that other sessions may share.
-        placer: gives operations their devices.
-        several_devices: whether values may be on another device than the default one.
-        cancelled: set when the session closes; what blocks looks at it.
-        functions: what runs the bodies of functions on the host, by function.
-        step_loop: makes of this state and a `StepSpec` what runs many steps; set by who opens the
-            session.
+        held: the part that other sessions may share.
+        placer: maps operations to devices.
+        several_devices: whether values may be on other devices than the default one.
+        cancelled: set when the session closes; blocking operations poll it.
+        functions: runners of function bodies on the host, by function.
+        step_loop: creates a `StepLoop` from this state and a `StepSpec`; set by the function that
+            opens the session.
     """
 
     step_loop: Callable[..., Any]
@@ -104,7 +103,7 @@ class State:
         self._asked: State | None = None
 
     def for_function(self, graph: Graph) -> State:
-        """The state of a function's body: variables of its own, the same host objects."""
+        """The state for a function's body: its own variables, shared host objects."""
         held = ResourceStore(resources=self.resources, making=self._making)
         inner = State(graph, self.placer, held)
         inner.compilations = self.compilations
@@ -114,18 +113,18 @@ class State:
         return inner
 
     def body_of(self, function: Any) -> Any:
-        """What runs the body of a function that works on what others hold; None for any other."""
+        """The runner of a function's body that uses variables of other tasks; else None."""
         return None
 
     def own(self, names: Sequence[str]) -> list[str]:
-        """Those of the variables that this process holds."""
+        """The variables among `names` that this process holds."""
         return list(names)
 
     def variables_set(self) -> None:
-        """Called when a training has initialized or restored the variables, before its steps."""
+        """Called when training has initialized or restored the variables, before its steps."""
 
     def cancel(self) -> None:
-        """Ends what waits in runs: the session closes."""
+        """Cancels blocked runs, as the session closes."""
         self.cancelled.set()
 
     @property
@@ -292,7 +291,7 @@ class State:
 
 
 def uninitialized(handle: Operation) -> FailedPreconditionError:
-    """The error of a variable without a value."""
+    """The error for a variable that is not initialized."""
     name = handle.name
     return FailedPreconditionError.explained(
         f"Attempting to use uninitialized value {name}",
@@ -304,10 +303,7 @@ def uninitialized(handle: Operation) -> FailedPreconditionError:
 
 
 class CompiledSegment:
-    """A device segment with its executables.
-
-    There is one for each set of static values; `jax.jit` adds one for each shape.
-    """
+    """A device segment with its executables: one for each set of static values and shapes."""
 
     def __init__(self, segment: Segment, state: State, name: str) -> None:
         self.segment = segment
@@ -414,12 +410,12 @@ class CompiledSegment:
 
 
 def _wait(array: Any, is_quick: bool) -> float:
-    """Waits for an array; returns the seconds that it took.
+    """Blocks until an array is ready; returns the seconds it took.
 
     Args:
-        array: what is waited for.
-        is_quick: whether it will be there soon: then the processor is not given away at first.
-            Waking a sleeping thread takes about 40 us here, more than many a step.
+        array: the array.
+        is_quick: whether it is expected soon: then spin first, because waking a sleeping thread
+            takes about 40 us, longer than many steps.
     """
     started = time.perf_counter()
     for _ in range(_SPINS if is_quick else 1):
@@ -438,7 +434,7 @@ _QUICK_SECS = 2e-4
 
 
 def large_constants(segment: Segment) -> dict[Tensor, Any]:
-    """The constants that are arguments of a segment's executable, on the device, in order."""
+    """The constants that are arguments of a segment's executable, on the device."""
     return {
         tensor: jax.device_put(tensor.op.attrs["value"])
         for tensor in segment.inputs
@@ -447,7 +443,7 @@ def large_constants(segment: Segment) -> dict[Tensor, Any]:
 
 
 class HostSegment:
-    """A host segment: operations run one after the other, values forgotten after their last use."""
+    """A host segment: runs operations in order, and releases values after their last use."""
 
     def __init__(self, segment: Segment, state: State) -> None:
         self._segment = segment
@@ -487,7 +483,7 @@ class HostSegment:
 
 
 class PlanRunner:
-    """Runs a plan on values of its feeds."""
+    """Runs a plan."""
 
     def __init__(self, plan: Plan, state: State) -> None:
         self.plan = plan
@@ -586,11 +582,11 @@ class PlanRunner:
 
 
 def to_numpy(value: Any, tensor: Tensor) -> Any:
-    """A tensor's value as the caller's own NumPy array, or as a scalar if it has no dimensions."""
+    """Copies a tensor's value to a NumPy array, or a scalar if it is 0-d."""
     array = np.array(value, tensor.dtype.numpy_dtype)
     return array if array.ndim else array[()]
 
 
 def segment_name(segment: Segment) -> str:
-    """What a segment is called where compilations are counted: its last operation."""
+    """The name of a segment in `State.compilations`: that of its last operation."""
     return segment.ops[-1].name

@@ -20,7 +20,7 @@ from jax import lax
 
 @functools.cache
 def enabled() -> bool:
-    """Whether the environment leaves the tuning on."""
+    """Whether tuning is not disabled by the environment."""
     return os.environ.get("ESTIMATORKIT_HOST_TUNING", "1") != "0"
 
 
@@ -35,13 +35,13 @@ _WISHED, _NOW = 14, 25
 
 
 def use_huge_pages(arrays: Iterable[Any]) -> int:
-    """Asks Linux to move large arrays to huge pages, where each row costs fewer TLB misses.
+    """Asks Linux to move large arrays to huge pages, which reduces TLB misses.
 
     Args:
-        arrays: of these, JAX arrays in the memory of this process of at least `LEAST_BYTES`.
+        arrays: JAX arrays in host memory of at least `LEAST_BYTES`; others are ignored.
 
     Returns:
-        How many bytes are in huge pages now; 0 where the system does not support it.
+        The number of bytes in huge pages now; 0 if the system does not support them.
     """
     if not (enabled() and sys.platform.startswith("linux")):
         return 0
@@ -74,10 +74,10 @@ _GIGABYTE, _NEVER = 2**30, 2**31 - 1
 
 @functools.cache
 def keep_freed_memory() -> bool:
-    """Tells glibc to keep freed blocks, so that steps do not fault in fresh pages; whether it did.
+    """Tells glibc not to return freed memory, so that steps avoid page faults; returns success.
 
-    XLA's CPU client allocates a step's temporaries anew in each call. The process stays as large as
-    its largest step. Left alone with another C library, or where `MALLOC_MMAP_THRESHOLD_`,
+    XLA's CPU client allocates a step's temporaries in each call. The process stays as large as its
+    largest step. No effect with other C libraries, or if `MALLOC_MMAP_THRESHOLD_`,
     `MALLOC_TRIM_THRESHOLD_` or `GLIBC_TUNABLES` is set.
     """
     chosen = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES")
@@ -106,14 +106,14 @@ _INTEGERS = {2: jnp.int16, 4: jnp.int32, 8: jnp.int64}
 
 
 def prefetch_rows(indices: Any, *tables: Any) -> Any:
-    """The indices, after the rows that they name have been brought into the caches.
+    """Returns the indices, after prefetching their rows into the CPU caches.
 
-    One element per cache line of every row is read in a short loop, so that the misses overlap; the
-    loops that work on the rows would wait for a few at a time.
+    A short loop reads one element per cache line of every row, so that cache misses overlap; the
+    loops that use the rows would wait for a few at a time.
 
     Args:
-        indices: integers, of any shape; those outside the tables are clamped.
-        tables: floating arrays of the same number of rows. Small tables are left alone, as are
+        indices: integers of any shape; out-of-range ones are clamped.
+        tables: floating arrays with the same number of rows. No effect for small tables, and on
             devices other than CPUs.
     """
     if not enabled():
@@ -145,7 +145,7 @@ def _fetched(indices: Any, *tables: Any) -> Any:
 
 
 def _sum_of_lines(table: Any, indices: Any) -> Any:
-    """The sum of one number, as an integer of its bits, of each line of the rows."""
+    """Sums the bits of one number from each cache line of the rows."""
     size = table.dtype.itemsize
     rows = jnp.take(table, indices.reshape(-1), axis=0, mode="clip").reshape(indices.size, -1)
     bits = lax.bitcast_convert_type(rows[:, :: _LINE // size], _INTEGERS[size])

@@ -1,8 +1,8 @@
-"""`IndexedColumn`: rows of an array by their indices, gathered when they are needed.
+"""`IndexedColumn`: rows of an array by index, gathered lazily.
 
-Training takes rows of in-memory arrays again and again, in many orders and batches; what a step
-does not use is not copied. Host work that treats rows independently (vocabulary lookups, crosses)
-is memoized per row of the array by `MemoizedRowTransform`.
+Training reads rows of in-memory arrays repeatedly, in different orders and batches; columns that a
+step does not use are never copied. Host preprocessing that maps rows independently (vocabulary
+lookups, crosses) is memoized per row of the array by `MemoizedRowTransform`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Numbers = NDArray[np.int64] | RaggedColumn
 
 
 class IndexedColumn:
-    """A column whose elements are rows of an array, or batches of them.
+    """A column whose elements are rows of an array, or batches of rows.
 
     Args:
         values: the array, C-contiguous.
-        numbers: of the rows.
+        numbers: the row indices.
     """
 
     def __init__(self, values: NDArray[Any], numbers: Numbers) -> None:
@@ -53,12 +53,12 @@ class IndexedColumn:
         return _flat(self.numbers).size * math.prod(self.values.shape[1:]) * self.values.itemsize
 
     def picked(self) -> Column:
-        """The column itself: a copy."""
+        """The gathered column."""
         return picked(self.values, self.numbers)
 
 
 def picked(values: NDArray[Any], numbers: Numbers) -> NDArray[Any] | RaggedColumn:
-    """Rows of an array, in elements as their numbers are."""
+    """Gathers rows of an array, in the shape of the indices."""
     rows: Any = take_rows(values, _flat(numbers))
     trailing = values.shape[1:]
     if not isinstance(numbers, RaggedColumn):
@@ -70,7 +70,7 @@ def picked(values: NDArray[Any], numbers: Numbers) -> NDArray[Any] | RaggedColum
 
 
 def materialize(column: Column | IndexedColumn) -> Column:
-    """The column with its values in it."""
+    """Gathers an indexed column; returns others unchanged."""
     return column.picked() if isinstance(column, IndexedColumn) else column
 
 
@@ -79,12 +79,12 @@ def _flat(numbers: Numbers) -> Ints:
 
 
 def _batch_axes(numbers: Numbers) -> int:
-    """How many axes of an element are batches."""
+    """The number of batch axes of an element."""
     return numbers.shapes.shape[1] if isinstance(numbers, RaggedColumn) else numbers.ndim - 1
 
 
 class MemoizedRowTransform:
-    """A plan run on rows of arrays: once on each, however often it is met.
+    """A plan on rows of arrays that runs only once per row.
 
     Args:
         plan: of which each row of a batch gets results of its own (see
@@ -100,10 +100,10 @@ class MemoizedRowTransform:
         self._too_large = False
 
     def __call__(self, columns: Sequence[IndexedColumn]) -> list[Column] | None:
-        """The plan's results for the elements, or None where they are too large to be kept.
+        """The plan's results for the elements, or None if they are too large to cache.
 
         Args:
-            columns: of the plan's feeds, all of the same numbers.
+            columns: those of the plan's feeds, all with the same indices.
         """
         numbers = columns[0].numbers
         with self._lock:
@@ -125,7 +125,7 @@ class MemoizedRowTransform:
             self._too_large = False
 
     def _work_on(self, rows: Ints, batch_axes: int) -> None:
-        """Puts what the plan makes of some rows, each in a batch of its own, into the results."""
+        """Runs the plan on some rows, and stores their results."""
         count, ones = len(rows), (1,) * batch_axes
         given = [np.asarray(take_rows(array, rows)) for array in self._arrays]
         made = self._plan([each.reshape((count, *ones, *each.shape[1:])) for each in given], count)

@@ -1,10 +1,10 @@
-"""Lowering: a segment's operations as a function that JAX traces; the same interpreter runs on the
-host.
+"""Lowering: an interpreter of operations, which JAX traces for device segments and which runs host
+segments directly.
 
-`interpret` runs operations in order on values and on state. Traced by `jax.jit` it gives the
+`interpret` runs operations in order on values and state. Traced by `jax.jit`, it yields the
 executable of a device segment. Values that follow from constants and shapes stay NumPy arrays while
-tracing, so that a computed shape is known where XLA needs it. A forward operation whose
-`VectorJacobianProduct` is in the same segment runs once, by `jax.vjp`.
+tracing, so that computed shapes are static where XLA requires it. A forward operation with its
+`VectorJacobianProduct` in the same segment runs once, by `jax.vjp`.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ def interpret(
 
     Args:
         ops: the operations.
-        values: what is known of tensors; their outputs are added.
-        state: variables and random counters by name; changed in place.
-        host: run host kernels and NumPy twins rather than JAX.
-        context: the session's resources, for host kernels that ask for them.
-        last_use: tensors to forget after an operation.
-        differentiable: JAX may differentiate the whole (the body of a function): gradients that are
-            not those of the kernels must be part of it.
-        rewriting: what stands in for operations that do not run.
-        instead: functions of the inputs that give operations' outputs in the kernels' place.
+        values: the values of tensors; outputs are added.
+        state: variables and random counters by name; updated in place.
+        host: run host and NumPy kernels rather than JAX.
+        context: the session's state, for host kernels that request it.
+        last_use: tensors to release after an operation.
+        differentiable: whether JAX may differentiate the result (the body of a function), which
+            must then include custom gradients.
+        rewriting: replacements of operations that do not run.
+        instead: functions that replace the kernels of operations.
 
     Raises:
-        InvalidArgumentError: a kernel refused its inputs.
+        InvalidArgumentError: a kernel rejected its inputs.
     """
     shared = {} if host else _shared_pulls(ops, rewriting)
     pulls: dict[str, tuple[Sequence[Any], Any, tuple[int, ...]]] = {}
@@ -154,7 +154,7 @@ def _run_kernel(
 def _run_with_own_gradient(
     op: Operation, inputs: list[Any], values: Mapping[Tensor, Any], state: dict[str, Any]
 ) -> Sequence[Any]:
-    """Runs an operation whose gradient is not that of its kernel, so that JAX uses its own."""
+    """Runs an operation with a custom gradient, as a `jax.custom_vjp`."""
     row = registry.lookup(op.type)
     backward = gradients.backward_function(op)
 
@@ -210,8 +210,8 @@ def _run_with_own_gradient(
 
 @jax.custom_jvp
 def _read_as(old: Any, new: Any) -> Any:
-    """The value of a variable after an assignment. Reads after it count for the variable's
-    gradient like those before; nothing flows into what was assigned.
+    """The value of a variable after an assignment. Later reads contribute to the variable's
+    gradient like earlier ones; the assigned value gets none.
     """
     return new
 
@@ -231,14 +231,13 @@ def call_function(
 
     Args:
         function: the function.
-        inputs: the values of its inputs, those of variables for handles. What is given as a NumPy
-            array is known inside.
-        key: two random words (see `split_key`), where it draws random numbers or holds a function
-            that does.
+        inputs: the values of its inputs; for handles, the variables' values. NumPy arrays are
+            compile-time constants inside.
+        key: two random words (see `split_key`), if it contains random operations.
         instead: see `interpret`.
 
     Returns:
-        The new values of the variables that it changes, and its outputs.
+        The new values of the variables that it updates, and its outputs.
     """
     values: dict[Tensor, Any] = {}
     state: dict[str, Any] = {}
@@ -262,13 +261,13 @@ def _kept_known(values: Mapping[Tensor, Any], tensor: Tensor) -> Any:
 
 
 def _forward_of(op: Operation, rewriting: Rewriting) -> str:
-    """The name of the operation that runs as the forward one of a backward operation."""
+    """The name of the forward operation of a backward operation."""
     name: str = op.attrs["_forward"]
     return rewriting.same_name.get(name, name)
 
 
 def _shared_pulls(ops: Sequence[Operation], rewriting: Rewriting) -> dict[str, tuple[int, ...]]:
-    """The inputs by which operations of the segment are differentiated within it, by name."""
+    """The inputs that operations are differentiated by within the segment, by operation name."""
     here = {op.name for op in ops}
     wanted: dict[str, set[int]] = {}
     for op in ops:
@@ -291,7 +290,7 @@ def _pull(
 
 
 def attribute(op: Operation, error: OpError) -> None:
-    """Says which operation an error came from, and the user's line, where the kernel did not."""
+    """Adds the operation and the line of user code to an error, if missing."""
     if error.op is None:
         error.op = op
         if "made at:" not in error.message:
@@ -321,11 +320,11 @@ def segment_function(
     Args:
         segment: the segment.
         static_values: the values of its static inputs.
-        watch: called with the traced values of all tensors, once a compilation.
+        watch: called with the traced values of all tensors, once per compilation.
 
     Returns:
-        `function(inputs, state) -> (outputs, new state)`; `inputs` are the traced ones in order,
-        `state` the values of `state_names(segment)`, the new state those of
+        `function(inputs, state) -> (outputs, new state)`, where `inputs` are the traced inputs in
+        order, `state` the values of `state_names(segment)`, and the new state those of
         `changed_names(segment)`.
     """
     traced_inputs = [tensor for tensor in segment.inputs if tensor not in static_values]
@@ -347,15 +346,15 @@ def segment_function(
 
 
 def trace_segment(segment: Segment, unknown: int = 1) -> jax.stages.Traced:
-    """What JAX makes of a device segment: `.jaxpr`, `.lower().as_text()` (StableHLO) and
-    `.lower().compile().as_text()` (what runs).
+    """Traces a device segment: see `.jaxpr`, `.lower().as_text()` (StableHLO) and
+    `.lower().compile().as_text()` (optimized HLO).
 
     Args:
         segment: the segment.
         unknown: the length to trace for dimensions that are unknown before a run.
 
     Raises:
-        ValueError: it is on the host, or is compiled for the value of a feed.
+        ValueError: it is on the host, or has static inputs that are fed.
     """
     if segment.place != "device":
         raise ValueError(f"a host segment is not compiled: {segment.ops[-1].name}")
@@ -384,10 +383,10 @@ def _as_declared(value: Any, tensor: Tensor) -> Any:
 
 
 def state_names(segment: Segment) -> list[str]:
-    """The state that a segment takes: variables it reads, counters of its random operations."""
+    """The state that a segment reads: variables, and counters of its random operations."""
     return [*segment.reads, *segment.random]
 
 
 def changed_names(segment: Segment) -> list[str]:
-    """The state that a segment gives back."""
+    """The state that a segment updates."""
     return [*segment.writes, *segment.random]

@@ -1,7 +1,7 @@
 """Columns whose rows have two shapes: full batches, and the partial batch at the end of each epoch.
 
-A compiled loop takes them as padded arrays with the runs of rows of either shape, so that one
-executable holds a step for each.
+A compiled loop takes them as padded arrays and runs of rows of either shape, so that one executable
+contains a step for each.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from estimatorkit.runtime.columns import NO_DIM, Column, RaggedColumn, SparseCol
 
 @dataclass(frozen=True)
 class PartialBatches:
-    """Which rows of columns have which of two shapes: batches of a size, and last ones of epochs.
+    """Which rows of columns have which of two shapes: full batches, and last batches of epochs.
 
     Attributes:
-        shapes: for each of the two the shape of a row of every column.
-        runs: rows in a row of the first shape, then of the second, and so on: int32
-            `(pairs, 2 shapes, 2)`, where each run begins and ends.
+        shapes: for each of the two, the row shape of every column.
+        runs: the begin and end of alternating runs of rows of the first and second shape: int32
+            `(pairs, 2 shapes, 2)`.
     """
 
     shapes: tuple[tuple[tuple[int, ...], ...], ...]
@@ -39,15 +39,15 @@ class PartialBatches:
 def in_partial_batches(
     columns: Sequence[Column], capacity: int
 ) -> tuple[list[NDArray[Any]], PartialBatches] | None:
-    """Columns whose rows have two shapes that differ in their first dimension, as plain arrays.
+    """Converts columns of rows of two shapes, which differ in the first dimension, to plain arrays.
 
     Args:
-        columns: at least one row each, and as many of all.
-        capacity: rows of the arrays, at least as many.
+        columns: of equal length, at least one row.
+        capacity: the number of rows to allocate.
 
     Returns:
-        Arrays of the larger first dimension, rows filled up with zeros, and which rows are how
-        large; None where the rows have other shapes.
+        Arrays zero-padded to the larger first dimension, and the rows' shapes; None if there are
+        not two such shapes.
     """
     ragged = [column for column in columns if isinstance(column, RaggedColumn)]
     if not ragged or any(
@@ -82,12 +82,12 @@ def in_partial_batches(
 
 
 def _rest_of(column: Column) -> tuple[int, ...]:
-    """The shape of a row of a plain column."""
+    """The row shape of a plain column."""
     return column.shape[1:] if isinstance(column, np.ndarray) else ()
 
 
 def _filled(column: Column, capacity: int) -> NDArray[Any]:
-    """The rows in one array, shorter ones filled up with zeros, and rows of anything after them."""
+    """The rows in one zero-padded array; rows beyond the column's are uninitialized."""
     count = len(column)
     if isinstance(column, RaggedColumn):
         lengths = column.first_axis()

@@ -1,7 +1,7 @@
 """`Session.partial_run`: a run in several stages, each with further feeds.
 
-What a part has computed for later ones is kept and stands in for its operations there, so that
-nothing runs twice.
+Values that later stages need are kept and replace their operations there, so that nothing runs
+twice.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from estimatorkit.runtime.plan import needed_operations
 
 
 class PartialRun:
-    """The state of a run in parts.
+    """The state of a partial run.
 
     Args:
         fetches: all tensors that will be fetched.
         targets: all operations that will be run.
         feeds: all tensors that will be fed.
-        state: the session's.
+        state: the session's state.
 
     Raises:
         InvalidArgumentError: nothing will be fetched or run.
@@ -55,8 +55,7 @@ class PartialRun:
         """Runs the next part.
 
         Raises:
-            InvalidArgumentError: something is fetched or fed that was not announced, or a second
-                time.
+            InvalidArgumentError: a fetch or feed was not declared, or is repeated.
         """
         self._check("fetch", [*fetches, *targets], {*self._fetches, *self._targets}, self._given)
         self._check("feed", list(feeds), self._feeds, self._known)
@@ -88,7 +87,7 @@ class PartialRun:
         announced: Collection[Tensor | Operation],
         done: Collection[Tensor | Operation],
     ) -> None:
-        """Refuses what was not announced, and what has come before."""
+        """Rejects fetches and feeds that were not declared, or are repeated."""
         for each in asked:
             if each not in announced:
                 raise _refused(f"The {what} {each.name} was not specified in partial_run_setup.")

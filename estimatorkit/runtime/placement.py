@@ -1,8 +1,8 @@
-"""Device placement: from the device an operation asks for to one of this process.
+"""Device placement: maps requested devices to devices of this process.
 
-JAX's devices are named as TensorFlow's: '/device:CPU:0', '/device:GPU:1'. An operation that asks
-for none runs on the default device (the first GPU or TPU, else the CPU), one that takes a variable
-where the variable lives. With soft placement, a device that is not there is the default one.
+JAX's devices are named as in TensorFlow: '/device:CPU:0', '/device:GPU:1'. Operations without a
+request run on the default device (the first GPU or TPU, else the CPU), or with the variable that
+they use. With soft placement, missing devices are replaced by the default one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _cpu_names = 1
 def available() -> dict[str, Any]:
     """The devices of this process by name, the default one first.
 
-    JAX starts here: the number of CPU devices cannot change afterwards.
+    Initializes JAX, so the number of CPU devices is fixed afterwards.
     """
     named = {
         f"/device:{_TYPES.get(device.platform, device.platform.upper())}:{number}": device
@@ -47,20 +47,20 @@ def available() -> dict[str, Any]:
 
 
 def default_name() -> str:
-    """The default device's own name."""
+    """The name of the default device."""
     return next(iter(available()))
 
 
 def device_named(name: str) -> Any:
-    """JAX's device for a plan's name."""
+    """The JAX device of a name in a plan."""
     return next(iter(available().values())) if name == DEFAULT else available()[name]
 
 
 def set_cpu_devices(count: int) -> None:
-    """Asks for several CPU devices; they share the cores.
+    """Requests several virtual CPU devices, which share the cores.
 
-    Once JAX has started it cannot make more: the names of those that are missing then stand for the
-    ones that are there, with a warning in the log.
+    Once JAX is initialized it cannot add devices: the names of missing ones then map to existing
+    ones, with a warning.
     """
     global _cpu_names
     try:
@@ -79,11 +79,11 @@ def set_cpu_devices(count: int) -> None:
 
 
 class Placer:
-    """Gives each operation its device.
+    """Maps operations to devices.
 
     Args:
-        soft: take the default device where one that is asked for is not there.
-        log: print where each operation goes, to standard error.
+        soft: replace missing devices by the default one.
+        log: print placements to stderr.
     """
 
     def __init__(self, soft: bool = True, log: bool = False) -> None:
@@ -94,12 +94,12 @@ class Placer:
     def report(
         self, ops: Iterable[Operation], task_of: Callable[[Operation], str] | None = None
     ) -> None:
-        """Prints where operations go, as TensorFlow's `log_device_placement` does.
+        """Prints placements, like TensorFlow's `log_device_placement`.
 
         Args:
             ops: the operations.
-            task_of: gives an operation's task; this process alone by default. Which processors
-                others have is not known here: shown is what was asked for.
+            task_of: maps an operation to its task; by default this process. For other tasks the
+                requested device is printed, as theirs are not known here.
         """
         for op in ops if self.log else ():
             if op not in self._reported:
@@ -114,7 +114,7 @@ class Placer:
         """The device's name, `DEFAULT` for the default one.
 
         Raises:
-            InvalidArgumentError: the device is not there, and placement is not soft.
+            InvalidArgumentError: the device does not exist, and placement is not soft.
         """
         asked = _asked(op)
         if not asked:

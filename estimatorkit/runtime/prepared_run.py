@@ -40,13 +40,13 @@ def register_session_run_conversion_functions(
     feed_function: FeedFunction | None = None,
     feed_function_for_partial_run: Callable[[Any], Sequence[Any]] | None = None,
 ) -> None:
-    """Lets sessions fetch and feed objects of a type
+    """Registers how sessions fetch and feed objects of a type
     (`tensorflow.python.client.session.register_session_run_conversion_functions`).
 
     Args:
         tensor_type: the type; its subclasses are converted as well.
-        fetch_function: takes such an object; returns the tensors to fetch, and a function that
-            makes the result of the list of their values.
+        fetch_function: takes such an object; returns the tensors to fetch, and a function from the
+            list of their values to the result.
         feed_function: takes such an object and its value in `feed_dict`; returns pairs of a tensor
             and its value.
         feed_function_for_partial_run: takes such an object; returns the tensors that it feeds.
@@ -73,13 +73,13 @@ class ConvertedFetch:
 
 
 def converted_fetch(fetched: Any) -> Any:
-    """What is fetched; a `ConvertedFetch` where its type is registered."""
+    """The fetch; a `ConvertedFetch` if its type is registered."""
     conversion = _conversion(fetched)
     return fetched if conversion is None else ConvertedFetch(fetched, conversion.fetch)
 
 
 def converted_feeds(feed_dict: Mapping[Any, Any] | None) -> Mapping[Any, Any] | None:
-    """The feeds, with tensors and their values in place of objects of registered types."""
+    """The feeds, with objects of registered types replaced by tensors and their values."""
     if not _conversions or not feed_dict:
         return feed_dict
     made: dict[Any, Any] = {}
@@ -93,7 +93,7 @@ def converted_feeds(feed_dict: Mapping[Any, Any] | None) -> Mapping[Any, Any] | 
 
 
 def converted_feed_keys(feeds: Sequence[Any]) -> list[Any]:
-    """The keys of feeds, with tensors in place of objects of registered types."""
+    """The keys of feeds, with objects of registered types replaced by tensors."""
     made: list[Any] = []
     for key in feeds:
         conversion = _conversion(key)
@@ -112,9 +112,9 @@ def _conversion(value: Any) -> _Conversion | None:
 
 
 class Fetches:
-    """What is asked for: the tensors and operations in a nested structure.
+    """The tensors and operations in a nested structure of fetches.
 
-    Composite values (sparse tensors, `IndexedSlices`) stand for their tensors.
+    Composite values (sparse tensors, `IndexedSlices`) are replaced by their tensors.
 
     Attributes:
         tensors: the tensors, each once.
@@ -146,11 +146,11 @@ class Fetches:
 
     @property
     def operations(self) -> list[Operation]:
-        """The operations that make the tensors, and the targets."""
+        """The producers of the tensors, and the targets."""
         return [*(tensor.op for tensor in self.tensors), *self.targets]
 
     def pack(self, results: Sequence[Any]) -> Any:
-        """The values of `tensors` in the structure that was asked for; None for operations."""
+        """Packs the values of `tensors` into the structure of the fetches; None for operations."""
         if self._single:
             return results[0]
         if self._flat_list:
@@ -163,14 +163,14 @@ class Fetches:
 
 
 class Feeds:
-    """What is given: the tensors that the keys of a `feed_dict` stand for."""
+    """The tensors that the keys of a `feed_dict` refer to."""
 
     def __init__(self, graph: Graph, keys: Sequence[Any]) -> None:
         self._keys = [_FeedKey(graph, key) for key in keys]
         self.tensors = [tensor for key in self._keys for tensor in key.tensors]
 
     def convert(self, values: Sequence[Any]) -> list[Any]:
-        """The arrays for `tensors`, of one value for each key."""
+        """Converts one value per key to arrays for `tensors`."""
         converted: list[Any] = []
         for key, value in zip(self._keys, values, strict=True):
             key.convert_into(converted, value)
@@ -178,7 +178,7 @@ class Feeds:
 
 
 class PreparedRun:
-    """A run whose plan is made: converts feeds, runs the plan, packs the results."""
+    """A planned run: converts feeds, runs the plan, packs the results."""
 
     def __init__(
         self,
@@ -203,7 +203,7 @@ class PreparedRun:
         )
 
     def __call__(self, feed_dict: Mapping[Any, Any] | None, trace: Trace | None = None) -> Any:
-        """The results, for the values of a `feed_dict` with the keys it was prepared for."""
+        """Runs with the values of a `feed_dict` that has the prepared keys."""
         values = self.feeds.convert(list(feed_dict.values())) if feed_dict else []
         results = self.runner.run(values, trace)
         if self._checks:
@@ -252,7 +252,7 @@ class _FeedKey:
 
 
 class _FeedConverter:
-    """Makes an array of a fed value and checks its shape, unless it is that of the value before."""
+    """Converts a fed value to an array, and checks its shape if that has changed."""
 
     def __init__(self, tensor: Tensor) -> None:
         self._tensor = tensor
@@ -320,12 +320,12 @@ def _fetch(graph: Graph, leaf: Any) -> Tensor | Operation:
 
 
 def _text(error: Exception) -> str:
-    """An error's message; the text of a KeyError is the repr of it, with its lines in one."""
+    """An error's message; the text of a KeyError would be its repr."""
     return str(error.args[0]) if isinstance(error, KeyError) else str(error)
 
 
 def _in_brackets(error: Exception) -> str:
-    """The first line of an error in brackets, then the lines that explain it."""
+    """An error message with its first line in brackets."""
     first, line_end, rest = _text(error).partition("\n")
     return f"({first}){line_end}{rest}"
 
@@ -341,14 +341,14 @@ def _feed(graph: Graph, key: Any) -> Tensor:
 
 
 def value_of(element: Tensor | Operation) -> Tensor | Operation:
-    """The element, or, for a variable's handle ('w:0'), the variable's value ('w/read:0')."""
+    """The element; for a variable's handle ('w:0'), its value ('w/read:0')."""
     if isinstance(element, Tensor) and element.dtype is resource:
         return element.graph.get_tensor_by_name(f"{element.op.name}/read:0")
     return element
 
 
 def structure_key(fetches: Any) -> Any:
-    """A hashable stand-in for a nested structure of fetches."""
+    """A hashable key for a nested structure of fetches."""
     if isinstance(fetches, Mapping):
         return (type(fetches), *((key, structure_key(value)) for key, value in fetches.items()))
     if isinstance(fetches, (list, tuple)):

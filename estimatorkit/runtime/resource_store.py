@@ -13,13 +13,13 @@ import numpy as np
 
 @dataclass(eq=False)
 class ResourceStore:
-    """What sessions hold between runs.
+    """The state that sessions keep between runs.
 
     Attributes:
         values: variables by name, and the counters of random operations.
         resources: host objects by name (queues, tables, ...).
         lock: held while values change.
-        making: held while a resource is made.
+        making: held while a resource is created.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class ResourceStore:
     _being_read: Counter[int] = field(default_factory=Counter)
 
     def clear(self) -> None:
-        """Forgets all and closes what can be closed."""
+        """Discards everything, and closes resources that can be closed."""
         with self.lock:
             self.values.clear()
         for resource in list(self.resources.values()):
@@ -39,13 +39,13 @@ class ResourceStore:
         self.resources.clear()
 
     def read(self, take: Callable[[], Sequence[Any]]) -> list[Any]:
-        """Values of variables as NumPy arrays that later runs leave as they are.
+        """A snapshot of variables as NumPy arrays, which later runs do not modify.
 
-        The lock is held while they are taken, so that they are of one moment, but not while they
-        are computed and copied: runs go on meanwhile.
+        The lock is held while the values are taken, so that they are consistent, but not while they
+        are computed and copied.
 
         Args:
-            take: gives the values; called under the lock.
+            take: returns the values; called under the lock.
         """
         with self.lock:
             values = take()
@@ -61,7 +61,7 @@ class ResourceStore:
                 self._being_read = +self._being_read
 
     def to_donate(self, values: Sequence[Any]) -> list[Any]:
-        """The values of variables that a run may give away: copies of those that others read.
+        """Values of variables to donate to a run: copies of those being read.
 
         The caller holds the lock.
         """

@@ -1,6 +1,6 @@
 """`Session`: runs parts of a graph and holds the values of its variables.
 
-A run looks up its plan by (fetches, feeds); the first run of such a pair makes it, later ones only
+Plans are cached by (fetches, feeds): the first run of a pair makes the plan, later ones only
 convert the feeds, call the segments and convert the results.
 """
 
@@ -54,7 +54,7 @@ class SessionDevice:
 
     @property
     def memory_limit_bytes(self) -> int:
-        """How much memory it has for arrays; 0 where it does not say."""
+        """Bytes of memory for arrays; 0 if unknown."""
         return int((self.device.memory_stats() or {}).get("bytes_limit", 0))
 
     @property
@@ -111,19 +111,19 @@ class Session:
 
     @property
     def graph_def(self) -> Any:
-        """The graph as it is now, as a `GraphDef`; with shapes where the configuration says
+        """The current graph as a `GraphDef`, with shapes if the configuration sets
         `graph_options.infer_shapes`.
         """
         return self.graph.as_graph_def(add_shapes=self._options.infer_shapes)
 
     @staticmethod
     def reset(target: str, containers: Sequence[str] | None = None, config: Any = None) -> None:
-        """Forgets what the sessions of a target share.
+        """Clears the resources that the sessions of a target share.
 
         Args:
-            target: of a `train.Server`.
-            containers: accepted without effect: a target has one.
-            config: accepted without effect.
+            target: the target of a `train.Server`.
+            containers: without effect, as a target has a single container.
+            config: without effect.
 
         Raises:
             NotFoundError: there is no such target.
@@ -204,7 +204,7 @@ class Session:
     def _traced(
         self, run: PreparedRun, feed_dict: Mapping[Any, Any] | None, options: Any, metadata: Any
     ) -> Any:
-        """A run with a deadline, with its segments measured, or with its part of the graph."""
+        """A run with a deadline, a trace, or its partition graph."""
         timeout = getattr(options, "timeout_in_ms", 0) / 1000
         trace = Trace() if getattr(options, "trace_level", 0) and metadata is not None else None
         with self.state.deadline(timeout or self._options.timeout):
@@ -227,13 +227,13 @@ class Session:
         return PreparedRun(self.graph, self.state, fetches, feed_keys, self._options.optimize)
 
     def plan(self, fetches: Any, feeds: Sequence[Any] = ()) -> RunPlan:
-        """What a run of `fetches` with these feeds would do; print its `describe()`."""
+        """The plan of a run; print its `describe()`."""
         return self._prepare(fetches, tuple(feeds)).runner.plan
 
     def traced(
         self, fetches: Any, feeds: Sequence[Any] = (), unknown: int = 1
     ) -> list[jax.stages.Traced]:
-        """The XLA calls of a run, as JAX has traced them; nothing is run.
+        """Traces the XLA calls of a run without executing them.
 
         Args:
             fetches, feeds: as for `plan`.
@@ -252,7 +252,7 @@ class Session:
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
     ) -> Callable[..., Any]:
-        """A function of the values of `feed_list` that runs `fetches` without `run`'s look-up.
+        """Returns a function from the values of `feed_list` to those of `fetches`, without lookups.
 
         Args:
             fetches: as for `run`.
@@ -260,7 +260,7 @@ class Session:
             accept_options: whether the function takes `options` and `run_metadata` by keyword.
 
         Raises:
-            TypeError: `feed_list` is no list or tuple.
+            TypeError: `feed_list` is not a list or tuple.
         """
         if not isinstance(feed_list, (list, tuple, type(None))):
             raise TypeError(
@@ -278,9 +278,10 @@ class Session:
         return call
 
     def _make_callable_from_options(self, callable_options: Any) -> Callable[..., list[Any]]:
-        """A function of the values of `callable_options.feed`, in that order, that returns the
-        values of `fetch` and runs `target`: TensorFlow's form of `make_callable` with a
-        `CallableOptions`. The function takes `run_metadata` by keyword.
+        """`make_callable` with a `CallableOptions`.
+
+        The function takes the values of `callable_options.feed`, in order, and `run_metadata` by
+        keyword; it runs `target` and returns the values of `fetch`.
         """
         given = callable_options
         fetches = [list(given.fetch), list(given.target)]
@@ -297,11 +298,11 @@ class Session:
         """Begins a run in parts.
 
         Args:
-            fetches: all that the parts will fetch.
+            fetches: everything that the parts will fetch.
             feeds: all tensors that they will feed.
 
         Returns:
-            The handle that `partial_run` takes.
+            The handle for `partial_run`.
 
         Raises:
             InvalidArgumentError: there is nothing to fetch or to run.
@@ -320,11 +321,11 @@ class Session:
     def partial_run(
         self, handle: PartialRun, fetches: Any, feed_dict: Mapping[Any, Any] | None = None
     ) -> Any:
-        """Runs the next part of a run begun by `partial_run_setup`: nothing runs twice.
+        """Runs the next part of a run set up by `partial_run_setup`; no operation runs twice.
 
         Raises:
-            InvalidArgumentError: a fetch or a feed was not announced, or comes a second time; or
-                the handle is none.
+            InvalidArgumentError: a fetch or feed was not declared or is repeated, or the handle is
+                invalid.
         """
         if self._stopped:
             self._check_open()
@@ -350,7 +351,7 @@ class Session:
         ]
 
     def load_variable(self, variable: Any, value: Any) -> None:
-        """Puts a value into a variable.
+        """Sets the value of a variable.
 
         Args:
             variable: a `Variable` of the graph.
@@ -373,9 +374,9 @@ class Session:
     # -- life
 
     def close(self) -> None:
-        """Ends the session and gives its memory back, save what its target's others share.
+        """Closes the session and frees its memory, except resources that its target shares.
 
-        Closing twice is no error.
+        Closing again has no effect.
         """
         if not self._closed:
             self._closed = self._stopped = True
@@ -384,8 +385,8 @@ class Session:
             self._opened.leave()
 
     def stop_daemons(self) -> None:
-        """Called at the end of the program: daemon threads begin no run any more, and no task goes
-        on with one; servers of this process would wait for it.
+        """Called at exit: parks daemon threads, and cancels runs on other tasks, for which servers
+        in this process would wait.
         """
         self._stopped = True
         if self._opened.cluster is not None:
@@ -397,7 +398,7 @@ class Session:
             raise RuntimeError("Attempted to use a closed Session.")
 
     def as_default(self) -> Any:
-        """A context manager that makes this the default session, without closing it at the end."""
+        """A context manager that makes this the default session, without closing it on exit."""
         return default_session(self)
 
     def __enter__(self) -> Session:
@@ -424,7 +425,7 @@ class Session:
 
 
 class InteractiveSession(Session):
-    """The default session from its making to its closing, for shells and notebooks."""
+    """A session that is the default session until it is closed, for shells and notebooks."""
 
     _open: ClassVar[int] = 0  # sessions that are not closed
 
@@ -445,7 +446,7 @@ class InteractiveSession(Session):
             self._graph_context.__enter__()
 
     def close(self) -> None:
-        """Ends the session; it is no longer the default."""
+        """Closes the session; it is no longer the default."""
         if not self._closed:
             if self._graph_context is not None:
                 self._graph_context.__exit__(None, None, None)

@@ -1,9 +1,8 @@
 """The fields of a `ConfigProto` that sessions honor.
 
-Fields that mean something here:
-`allow_soft_placement`, `log_device_placement`, `device_count["CPU"]`, `operation_timeout_in_ms` and
-`graph_options.optimizer_options.opt_level` (L0: nothing is folded or shared) and
-`graph_options.infer_shapes`. Other fields are accepted and have no effect, which is logged once.
+These are `allow_soft_placement`, `log_device_placement`, `device_count["CPU"]`,
+`operation_timeout_in_ms`, `graph_options.optimizer_options.opt_level` (L0 disables the graph
+optimizer) and `graph_options.infer_shapes`. Other fields have no effect, which is logged once.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ _told: set[str] = set()
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """What a session does as its configuration says.
+    """The options of a session.
 
     Attributes:
-        placer: gives operations their devices.
-        timeout: seconds after which a blocked run ends with DeadlineExceededError; 0 for never.
-        optimize: whether plans fold constants and share equal operations.
-        infer_shapes: whether the session's `graph_def` tells the shapes of tensors.
+        placer: maps operations to devices.
+        timeout: the deadline of runs in seconds; 0 for none.
+        optimize: whether to fold constants and eliminate common subexpressions.
+        infer_shapes: whether the session's `graph_def` includes the shapes of tensors.
     """
 
     placer: Placer
@@ -43,10 +42,10 @@ class SessionOptions:
 
 
 def read_config(config: Any) -> SessionOptions:
-    """The options of a `ConfigProto`; without one placement is soft.
+    """Reads the options of a `ConfigProto`; None means soft placement.
 
     Raises:
-        TypeError: it is no `ConfigProto`.
+        TypeError: it is not a `ConfigProto`.
     """
     if config is None:
         return SessionOptions(Placer())

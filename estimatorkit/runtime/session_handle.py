@@ -1,4 +1,4 @@
-"""`TensorHandle`: names a tensor that stays in a session between runs."""
+"""`TensorHandle`: a reference to a tensor that a session keeps between runs."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class SessionStore:
 
     @staticmethod
     def of(state: Any) -> SessionStore:
-        """That of a session's `State`."""
+        """The store of a session's `State`."""
         store: SessionStore = state.resource(_STORE, SessionStore)
         return store
 
     def keep(self, name: str, value: Any) -> str:
-        """Keeps a value, and gives its handle: 'name;number;device'."""
+        """Keeps a value, and returns its handle, 'name;number;device'."""
         handle = f"{name};{next(self._numbers)};/device:CPU:0"
         self._values[handle] = value
         return handle
@@ -33,7 +33,7 @@ class SessionStore:
         """The value.
 
         Raises:
-            InvalidArgumentError: it is not kept, or no longer.
+            InvalidArgumentError: it is not kept (any more).
         """
         if handle not in self._values:
             words = f"The tensor with handle '{handle}' is not in the session store."
@@ -41,19 +41,19 @@ class SessionStore:
         return self._values[handle]
 
     def forget(self, handle: str) -> None:
-        """Forgets the value, if it is kept."""
+        """Discards the value, if kept."""
         self._values.pop(handle, None)
 
 
 class TensorHandle:
-    """What a run gives for a fetched `get_session_handle`.
+    """The value of a fetched `get_session_handle`.
 
-    The tensor is kept until the handle is deleted or collected. A handle can be fed for any tensor
-    of its dtype and shape.
+    The tensor is kept until the handle is deleted or garbage-collected. A handle can be fed for any
+    tensor of its dtype and shape.
 
     Args:
-        store: what keeps the tensor.
-        handle: its text.
+        store: the store that keeps the tensor.
+        handle: its string form.
     """
 
     def __init__(self, store: SessionStore, handle: str) -> None:
@@ -63,7 +63,7 @@ class TensorHandle:
 
     @property
     def handle(self) -> str:
-        """The text that is fed to the placeholder of `get_session_tensor`."""
+        """The string to feed to the placeholder of `get_session_tensor`."""
         return self._handle
 
     def _check(self) -> None:
@@ -80,7 +80,7 @@ class TensorHandle:
         return self._store.value(self._handle)
 
     def delete(self) -> None:
-        """Lets the session forget the tensor.
+        """Deletes the tensor.
 
         Raises:
             TypeError: it was deleted, or `get_raw_handle` has been called.
@@ -90,7 +90,7 @@ class TensorHandle:
         self._store.forget(self._handle)
 
     def get_raw_handle(self) -> str:
-        """The text; from now on the tensor is kept until `delete_session_tensor` deletes it."""
+        """The string form; the tensor is then kept until `delete_session_tensor` deletes it."""
         self._owns = False
         return self._handle
 

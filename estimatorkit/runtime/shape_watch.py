@@ -1,10 +1,9 @@
-"""Recompilations: a warning about many, and the operations that the host should run instead.
+"""Recompilations: warns about many, and moves operations of varying shapes to the host.
 
-XLA compiles a segment for each set of shapes. `ShapeWatch` warns once a segment has been compiled
-many times. `VaryingShapes` finds operations on the input whose shapes, or the values that their
-shapes follow from, differ from run to run (images of any size that `resize_images` brings to one):
-NumPy runs these, and what follows them is compiled once. Operations that depend on variables stay
-on the device.
+XLA compiles a segment for each set of shapes. `ShapeWatch` warns when a segment has been compiled
+many times. `VaryingShapes` finds operations on the input whose shapes, or the values that determine
+them, differ between runs (such as images of any size before `resize_images`): NumPy runs these, so
+that the rest is compiled once. Operations that depend on variables stay on the device.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ WARN_LIMIT = 20
 
 
 class ShapeWatch:
-    """The compilations of a segment; warns once, when there are `WARN_LIMIT`.
+    """Counts the compilations of a segment, and warns once at `WARN_LIMIT`.
 
     Args:
-        inputs: tensors whose shapes decide what is compiled.
-        static: tensors whose values do.
+        inputs: tensors whose shapes are compiled in.
+        static: tensors whose values are compiled in.
     """
 
     def __init__(self, inputs: Sequence[Tensor], static: Sequence[Tensor]) -> None:
@@ -41,7 +40,7 @@ class ShapeWatch:
         self._seen: list[list[Any]] = []
 
     def add(self, inputs: Sequence[Any], static: Sequence[NDArray[Any]]) -> None:
-        """Notes one more compilation, for these inputs."""
+        """Records a compilation for these inputs."""
         if len(self._seen) < WARN_LIMIT:
             shapes = [str(list(np.shape(value))) for value in inputs]
             self._seen.append([*shapes, *(str(value.tolist()) for value in static)])
@@ -73,7 +72,7 @@ HOST_LIMIT = 4
 
 
 class VaryingShapes:
-    """What the compilations of a segment tell of shapes that differ."""
+    """Finds varying shapes from the compilations of a segment."""
 
     def __init__(self, segment: Segment) -> None:
         self._segment = segment
@@ -84,7 +83,7 @@ class VaryingShapes:
         self._static = set(segment.static_inputs)
 
     def add(self, values: Mapping[Tensor, Any]) -> None:
-        """Notes the shapes of one more compilation, and the values that are compiled in."""
+        """Records the shapes of a compilation, and the values compiled in."""
         self._compilations += 1
         for tensor, value in values.items():
             seen = value.tolist() if tensor in self._static else np.shape(value)
@@ -92,7 +91,7 @@ class VaryingShapes:
                 self._varying.add(tensor)
 
     def for_host(self) -> set[Operation]:
-        """The operations that the host should run from now on; mostly none."""
+        """The operations to move to the host; usually none."""
         if self._compilations <= self._judged:
             return set()
         self._judged = self._compilations
@@ -100,7 +99,7 @@ class VaryingShapes:
         return found if all(map(_has_twin, found)) else set()
 
     def _operations(self) -> set[Operation]:
-        """Those that what varies goes into; empty where one of them depends on variables."""
+        """The operations that depend on varying values; empty if one depends on variables."""
         found: set[Operation] = set()
         values: set[Tensor] = self._static & self._varying
         of_variables: set[Operation] = set()

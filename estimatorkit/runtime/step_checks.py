@@ -1,9 +1,9 @@
-"""Step checks: conditions on values of a step, tested on the host after each call of the loop.
+"""Step checks: assertions on values of a step, tested on the host after each call of the loop.
 
-XLA cannot raise. A check names small tensors of the step (a minimum, a count); the loop fetches
-them for every step and gives them to a function that raises. Until it has, results are not used and
-no checkpoint is written. A plain run of a session does the same for the checks of what it computes
-with.
+XLA cannot raise errors. A check consists of small tensors of the step (a minimum, a count), which
+the loop fetches for every step, and a function of their values that raises. It is called before
+results are used and checkpoints are written. A plain run of a session does the same for the checks
+on what it computes.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ STEP_CHECKS = "step_checks"
 
 @dataclass(frozen=True)
 class StepCheck:
-    """A condition on a step.
+    """An assertion on a step.
 
     Attributes:
         tensors: small device tensors of the step.
-        check: called with their values, each with a leading axis of steps; raises where the
-            condition fails.
-        of: what is checked: a plain run that computes with it looks at the check. None: only loops
+        check: called with their values, each with a leading axis of steps; raises if the assertion
+            fails.
+        of: the checked tensor: plain runs that consume it test the check, too. If None, only loops
             do.
     """
 
@@ -49,12 +49,12 @@ def checks_of_run(
     targets: Sequence[Operation],
     feeds: Sequence[Tensor],
 ) -> list[StepCheck]:
-    """The checks of what a plain run computes with.
+    """The checks that a plain run tests.
 
     Args:
         graph: the graph.
-        fetches, targets: what the run is asked for. Checks that it fetches itself are the caller's.
-        feeds: what it is given.
+        fetches, targets: those of the run. Checks whose tensors are fetched are left to the caller.
+        feeds: those of the run.
     """
     given = [each for each in step_checks(graph) if each.of is not None]
     if not given:

@@ -1,9 +1,8 @@
 """Session targets: the resources that sessions opened on one target share.
 
-A session of target '' has its variables, tables and queues for itself. The sessions of another
-target, also of other graphs, share them by name, and they outlive the sessions. A target 'local://'
-lives in this process; others are opened by what registered their scheme (`register_scheme`), and
-may be tasks of a cluster.
+The variables, tables and queues of a session with target '' are its own. Sessions of another
+target, even of other graphs, share them by name, and they outlive the sessions. Targets 'local://'
+live in this process; other schemes are registered by `register_scheme`, such as tasks of a cluster.
 """
 
 from __future__ import annotations
@@ -22,26 +21,26 @@ from estimatorkit.runtime.resource_store import ResourceStore
 
 
 class Cluster(Protocol):
-    """The tasks that a session works with."""
+    """The tasks of a session's cluster."""
 
     def open_state(self, graph: Graph, placer: Placer, held: ResourceStore) -> State:
-        """The state of a session whose runs these tasks take part in."""
+        """The state of a new session on these tasks."""
 
     def clear(self) -> None:
-        """Lets the other tasks forget what sessions share."""
+        """Clears the shared resources of the other tasks."""
 
     def close(self) -> None:
-        """Lets go of the tasks."""
+        """Closes the connections."""
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What a session works with.
+    """The target of a session.
 
     Attributes:
-        held: what this process holds for it.
-        cluster: the other tasks; None where there are none.
-        shared: whether other sessions of this process have it, too.
+        held: its resources in this process.
+        cluster: the other tasks, or None.
+        shared: whether other sessions of this process use it, too.
     """
 
     held: ResourceStore
@@ -64,7 +63,7 @@ class Target:
                 self.cluster.close()
 
     def clear(self) -> None:
-        """Forgets what the sessions share, also with the other tasks."""
+        """Clears the shared resources, including those of the other tasks."""
         self.held.clear()
         if self.cluster is not None:
             self.cluster.clear()
@@ -76,29 +75,30 @@ _schemes: dict[str, Callable[[str, float], Target]] = {}
 
 
 def register_scheme(scheme: str, opener: Callable[[str, float], Target]) -> None:
-    """Says who opens the targets of a scheme ('grpc'), given also how many seconds to wait for one
-    that is not there; 0 for as long as is usual.
+    """Registers the function that opens targets of a scheme ('grpc').
+
+    It takes the target and the seconds to wait for it (0 for the default).
     """
     _schemes[scheme] = opener
 
 
 def open_target() -> str:
-    """A new target that holds nothing."""
+    """A new, empty target."""
     name = f"local://{next(_numbers)}"
     _targets[name] = Target(ResourceStore())
     return name
 
 
 def target_of(name: str, wait_secs: float = 0.0) -> Target:
-    """What the sessions of a target share; something of its own for each session of ''.
+    """Returns the target of a name; a new one each time for ''.
 
     Args:
         name: the target.
-        wait_secs: how long to wait for one that is not there; 0 for as long as is usual.
+        wait_secs: how long to wait until it is reachable; 0 for the default.
 
     Raises:
         NotFoundError: there is no such target.
-        DeadlineExceededError: it cannot be reached.
+        DeadlineExceededError: it is not reachable.
     """
     if not name:
         return Target(ResourceStore(), shared=False)

@@ -1,6 +1,6 @@
 """Profiles of runs: `Trace` collects spans, `Timeline` writes them as a Chrome trace.
 
-The unit is the segment: XLA runs its operations as one.
+Spans are segments, as XLA runs their operations as a unit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Span:
     Attributes:
         name: the segment's last operation.
         device: where it ran.
-        label: the segment's operations in short.
+        label: a summary of the segment's operations.
         start, end: microseconds since the epoch.
     """
 
@@ -41,7 +41,7 @@ class Trace:
 
     @contextmanager
     def span(self, name: str, device: str, label: str, values: dict[Any, Any]) -> Iterator[None]:
-        """Measures a segment; `values` get its outputs, which are waited for."""
+        """A context manager that times a segment, and waits for its outputs in `values`."""
         before = set(values)
         start = time.time_ns()
         yield
@@ -50,8 +50,8 @@ class Trace:
         self.add(name, device, label, start)
 
     def add(self, name: str, device: str, label: str, start: int) -> None:
-        """Adds what began at `start`, nanoseconds since 1970, and has ended now. For what other
-        tasks do, that is with the way to them and back.
+        """Adds a span from `start`, in nanoseconds since the epoch, until now. For other tasks this
+        includes the round trip.
         """
         self.spans.append(Span(name, device, label, start // 1000, time.time_ns() // 1000))
 
