@@ -1,4 +1,4 @@
-"""Addresses `host:port`: parsing, and waiting until one can be bound or answers."""
+"""Addresses `host:port`: parsing, and waiting until they can be bound or reached."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _T = TypeVar("_T")
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """The two parts; an IPv6 host without its brackets."""
+    """Splits an address; IPv6 hosts lose their brackets."""
     host, _, port = address.rpartition(":")
     return host.strip("[]"), int(port)
 
 
 def warn_if_public(address: str, who: str) -> None:
-    """Says so where anybody may reach an address.
+    """Warns if an address is reachable from other hosts.
 
     Args:
-        address: of this process.
-        who: what it is, for the message.
+        address: an address of this process.
+        who: its name, for the message.
     """
     try:
         found = ipaddress.ip_address(host_and_port(address)[0])
@@ -46,22 +46,22 @@ def warn_if_public(address: str, who: str) -> None:
 
 
 def check_free(address: str) -> None:
-    """Listens for an instant, since what listens in earnest would not say why it cannot.
+    """Checks that an address can be bound, for an error with the reason.
 
     Raises:
-        OSError: it cannot be listened at.
+        OSError: it cannot be bound.
     """
     _listen(address).close()
 
 
 def claim(address: str) -> socket.socket | None:
-    """Listens, so that nobody else can, and answers nobody.
+    """Reserves an address by listening without accepting.
 
     Returns:
-        What listens, until it is closed; None where the address is not this host's.
+        The socket; None if the address is not this host's.
 
     Raises:
-        OSError: another listens there.
+        OSError: the address is in use.
     """
     try:
         return _listen(address)
@@ -80,10 +80,10 @@ def _listen(address: str) -> socket.socket:
 
 
 def check_answered(address: str) -> None:
-    """Connects, and hangs up.
+    """Checks that an address accepts connections.
 
     Raises:
-        OSError: nobody listens there.
+        OSError: it does not.
     """
     socket.create_connection(host_and_port(address), timeout=_TELL_SECS).close()
 
@@ -91,15 +91,18 @@ def check_answered(address: str) -> None:
 def keep_trying(
     act: Callable[[], _T], seconds: float, tell: Callable[[OSError], None] | None = None
 ) -> _T:
-    """What `act` returns, once it does not fail.
+    """Retries a function until it succeeds.
 
     Args:
-        act: called again where it raises an `OSError`.
-        seconds: for how long.
-        tell: called with the newest error every 30 seconds.
+        act: called again while it raises `OSError`.
+        seconds: the timeout.
+        tell: called with the latest error every 30 seconds.
+
+    Returns:
+        Its result.
 
     Raises:
-        OSError: the last one, where the time is over.
+        OSError: the last error, after the timeout.
     """
     started = told = time.monotonic()
     while True:

@@ -12,8 +12,8 @@ class ClusterSpec:
     """The tasks of a cluster, by job (`tf.train.ClusterSpec`).
 
     Args:
-        cluster: for each job its tasks' addresses `host:port`: a list, or a dict by the tasks'
-            numbers where not all are known; or another `ClusterSpec`, or a `ClusterDef`.
+        cluster: by job, the tasks' addresses `host:port`: a list, or a dict by task index if not
+            all are known; or another `ClusterSpec`, or a `ClusterDef`.
 
     Raises:
         TypeError: it is none of these.
@@ -36,7 +36,7 @@ class ClusterSpec:
         self._jobs = {_name(job): _tasks(job, tasks) for job, tasks in jobs.items()}
 
     def as_dict(self) -> dict[str, list[str] | dict[int, str]]:
-        """For each job its addresses: a list, or a dict where numbers are left out."""
+        """The addresses by job: a list, or a dict if indices are missing."""
         return {
             job: list(tasks.values()) if list(tasks) == list(range(len(tasks))) else dict(tasks)
             for job, tasks in self._jobs.items()
@@ -58,7 +58,7 @@ class ClusterSpec:
         return list(self._jobs)
 
     def num_tasks(self, job_name: str) -> int:
-        """How many tasks a job has.
+        """The number of tasks of a job.
 
         Raises:
             ValueError: there is no such job.
@@ -66,7 +66,7 @@ class ClusterSpec:
         return len(self._job(job_name))
 
     def task_indices(self, job_name: str) -> list[int]:
-        """The numbers of a job's tasks, in order.
+        """The indices of a job's tasks, in order.
 
         Raises:
             ValueError: there is no such job.
@@ -85,7 +85,7 @@ class ClusterSpec:
         return tasks[task_index]
 
     def job_tasks(self, job_name: str) -> list[str | None]:
-        """The addresses of a job's tasks, each at its number; None where a number is left out.
+        """The addresses of a job's tasks by index; None for missing indices.
 
         Raises:
             ValueError: there is no such job.

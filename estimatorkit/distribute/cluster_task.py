@@ -1,13 +1,13 @@
 """`ClusterTask`: this process's cluster and role, read from `TF_CONFIG`.
 
-`TF_CONFIG` is JSON: `cluster` has the addresses of each job's tasks, `task` says which of them this
-process is. All forms in use are read: with a chief or a master; a chief that is listed among the
-workers, too, and is the same process; workers without a chief, the first of which is it; an
-evaluator inside the cluster or beside it. Without `TF_CONFIG`, what Kubeflow's Trainer sets for JAX
-counts (`JAX_COORDINATOR_ADDRESS`, `JAX_NUM_PROCESSES`, `JAX_PROCESS_ID`); without both, this
-process is alone.
+`TF_CONFIG` is JSON: `cluster` lists the addresses of each job's tasks, `task` identifies this
+process. All common forms are supported: with a chief or a master; with the chief also listed as a
+worker; without a chief, whose role the first worker takes; with an evaluator inside or outside the
+cluster. Without `TF_CONFIG`, Kubeflow Trainer's variables for JAX are used
+(`JAX_COORDINATOR_ADDRESS`, `JAX_NUM_PROCESSES`, `JAX_PROCESS_ID`); without either, this is a
+single-process cluster.
 
-An error names the place in the JSON: `cluster.worker[1]`.
+Errors name the location in the JSON: `cluster.worker[1]`.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ _EXAMPLE = (
 
 @dataclass(frozen=True)
 class ClusterTask:
-    """This process among those of a cluster.
+    """This process's role in its cluster.
 
     Attributes:
-        cluster: the tasks that train together; none where this process is alone or evaluates, and
-            where only the coordinator's address is known.
+        cluster: the tasks that train together; empty for single processes and evaluators, and if
+            only the coordinator's address is known.
         type: its role: 'chief', 'master', 'worker', 'ps' or 'evaluator'.
-        index: its number within its job.
-        chief: the job and the number of the chief.
-        processes: how many processes train, parameter servers included.
-        coordinator: where the processes of synchronous training meet, `host:port`, if given.
-        session_master: a session's target that is given in place of this task's own.
+        index: its index within its job.
+        chief: the job and index of the chief.
+        processes: the number of training processes, including parameter servers.
+        coordinator: the rendezvous address of synchronous training, `host:port`, if given.
+        session_master: the session target, if given; by default that of this task.
         evaluation_master: the same for evaluations.
-        model_dir: where the model goes, if the environment says so.
-        service: what it says of a service, as it is.
+        model_dir: the model's folder, if the environment sets it.
+        service: the value of `service`, unchanged.
     """
 
     cluster: ClusterSpec = field(default_factory=lambda: ClusterSpec({}))
@@ -67,23 +67,23 @@ class ClusterTask:
 
     @property
     def is_alone(self) -> bool:
-        """Whether no other process trains with this one."""
+        """Whether this is the only training process."""
         return self.processes == 1
 
     @property
     def num_ps_replicas(self) -> int:
-        """How many processes hold parameters for others."""
+        """The number of parameter servers."""
         return self.cluster.num_tasks(PS) if PS in self.cluster.jobs else 0
 
     @property
     def num_worker_replicas(self) -> int:
-        """How many processes compute, the chief among them; 0 for an evaluator."""
+        """The number of workers, including the chief; 0 for an evaluator."""
         return 0 if self.type == EVALUATOR else self.processes - self.num_ps_replicas
 
     @property
     def global_id_in_cluster(self) -> int | None:
-        """This process's number among all: the chief's job first, then the others by name, those
-        that hold parameters last; numbers that a job leaves out count. None for an evaluator.
+        """This process's index in the cluster: the chief first, then other jobs by name, parameter
+        servers last, including missing indices. None for an evaluator.
         """
         if self.type == EVALUATOR:
             return None
@@ -93,27 +93,27 @@ class ClusterTask:
 
     @property
     def address(self) -> str | None:
-        """This task's own, `host:port`; None where it has none."""
+        """This task's address, `host:port`, or None."""
         if self.type not in self.cluster.jobs:
             return None
         return self.cluster.task_address(self.type, self.index)
 
     @property
     def master(self) -> str:
-        """The session target for training: '' where this process is alone."""
+        """The session target for training; '' for a single process."""
         if self.session_master is not None:
             return self.session_master
         return "" if self.is_alone or self.address is None else f"grpc://{self.address}"
 
     @staticmethod
     def of_environment(environment: Mapping[str, str] | None = None) -> ClusterTask:
-        """What the environment says.
+        """Reads the environment.
 
         Args:
             environment: variables by name; those of this process by default.
 
         Raises:
-            ValueError: `TF_CONFIG` or one of JAX's variables cannot be right.
+            ValueError: `TF_CONFIG` or one of JAX's variables is invalid.
         """
         variables = os.environ if environment is None else environment
         text = variables.get("TF_CONFIG")
@@ -313,7 +313,7 @@ def _index(given: Any) -> int:
 
 
 def _check_addresses(cluster: Mapping[str, Mapping[int, str]], chief: tuple[str, int]) -> None:
-    """No two tasks at one address, but for a chief that is listed among the workers."""
+    """Checks that addresses are unique, except for a chief that is also listed as a worker."""
     seen: dict[str, str] = {}
     for job, tasks in sorted(cluster.items(), key=lambda item: item[0] != chief[0]):
         for number, address in tasks.items():

@@ -1,7 +1,7 @@
 """`replica_device_setter`: variables on parameter servers, everything else on a worker.
 
-Each process of a cluster builds the same graph under `tf.device(replica_device_setter(...))`: the
-servers get the same variables in each, because they are dealt out in the order of their making.
+Each process of a cluster builds the same graph under `tf.device(replica_device_setter(...))`.
+Placement is consistent because variables are assigned to servers in creation order.
 """
 
 from __future__ import annotations
@@ -41,31 +41,30 @@ def replica_device_setter(
     ps_ops: Sequence[str] | None = None,
     ps_strategy: Strategy | None = None,
 ) -> Callable[[Any], str] | None:
-    """A function for `tf.device` that says where operations of a replicated training run.
+    """Returns a device function for between-graph replication.
 
-    Variables go to the tasks of the job `ps` in turn, everything else to the worker. What a block
-    inside asks for counts more. Slots and other variables of variables are where these are, and
-    are not counted in turn.
+    Variables are placed on the tasks of the job `ps` round-robin, everything else on the worker.
+    Inner device blocks take precedence. Slot variables are colocated with their variable, and do
+    not count.
 
     Source: `tf.compat.v1.train.replica_device_setter`.
 
     Args:
-        ps_tasks: how many parameter servers there are; without effect where there is a `cluster`.
-        ps_device: the device of variables, but for the task's number; '' to leave them with the
-            worker.
+        ps_tasks: the number of parameter servers; ignored if `cluster` is given.
+        ps_device: the device of variables, without the task; '' for the worker's.
         worker_device: the device of everything else, for example '/job:worker/task:1'.
-        merge_devices: whether an operation that already asks for something gets the rest from
-            here; without, it is left as it is.
-        cluster: what `ClusterSpec` takes; says how many tasks the job of `ps_device` has.
-        ps_ops: the op types that go to parameter servers; `STANDARD_PS_OPS` by default.
-        ps_strategy: gives an operation the number of its parameter server; in turn by default.
+        merge_devices: whether to merge with an operation's requested device, rather than leave the
+            operation alone.
+        cluster: an argument of `ClusterSpec`, which gives the number of tasks of `ps_device`.
+        ps_ops: the op types to place on parameter servers; `STANDARD_PS_OPS` by default.
+        ps_strategy: maps an operation to the index of its parameter server; round-robin by default.
 
     Returns:
-        The function; None where there are no parameter servers.
+        The function, or None if there are no parameter servers.
 
     Raises:
-        TypeError: `cluster` is none, or `ps_strategy` is no function.
-        ValueError: a device's name is malformed.
+        TypeError: `cluster` is invalid, or `ps_strategy` not callable.
+        ValueError: a device name is malformed.
     """
     if cluster is not None:
         spec, job = ClusterSpec(cluster), DeviceSpec.from_string(ps_device).job
@@ -104,10 +103,10 @@ def replica_device_setter(
 
 
 class InTurn:
-    """The tasks in turn: the strategy of `replica_device_setter` by default.
+    """Round-robin: the default strategy of `replica_device_setter`.
 
     Args:
-        num_tasks: how many there are.
+        num_tasks: the number of tasks.
     """
 
     def __init__(self, num_tasks: int) -> None:
@@ -115,18 +114,18 @@ class InTurn:
         self._next = 0
 
     def __call__(self, op: Any) -> int:
-        """The next task's number."""
+        """The index of the next task."""
         task = self._next
         self._next = (task + 1) % self._num_tasks
         return task
 
 
 class GreedyLoadBalancingStrategy:
-    """The task with the least load so far (`tf.contrib.training.GreedyLoadBalancingStrategy`).
+    """Chooses the least loaded task (`tf.contrib.training.GreedyLoadBalancingStrategy`).
 
     Args:
-        num_tasks: how many parameter servers there are.
-        load_fn: gives the load that an operation is, for example `byte_size_load_fn`.
+        num_tasks: the number of parameter servers.
+        load_fn: maps an operation to its load, for example `byte_size_load_fn`.
     """
 
     def __init__(self, num_tasks: int, load_fn: Callable[[Any], float]) -> None:
@@ -134,18 +133,18 @@ class GreedyLoadBalancingStrategy:
         self._load_fn = load_fn
 
     def __call__(self, op: Any) -> int:
-        """The task's number; the lowest among equals."""
+        """The index of the least loaded task, the first if several."""
         task = int(np.argmin(self._loads))
         self._loads[task] += self._load_fn(op)
         return task
 
 
 class RandomStrategy:
-    """A task at random (`tf.contrib.training.RandomStrategy`).
+    """Chooses a random task (`tf.contrib.training.RandomStrategy`).
 
     Args:
-        num_tasks: how many parameter servers there are.
-        seed: the same in all processes of the cluster, so that they agree.
+        num_tasks: the number of parameter servers.
+        seed: must be the same in all processes of the cluster.
     """
 
     def __init__(self, num_tasks: int, seed: int = 0) -> None:
@@ -153,15 +152,15 @@ class RandomStrategy:
         self._random = np.random.RandomState(seed)
 
     def __call__(self, op: Any) -> int:
-        """The task's number."""
+        """The index of a random task."""
         return int(self._random.randint(self._num_tasks))
 
 
 def byte_size_load_fn(op: Any) -> int:
-    """The bytes of a variable, or of what an operation with one output gives.
+    """The size in bytes of a variable, or of an operation's only output.
 
     Raises:
-        ValueError: it has not one output, or its shape is not known.
+        ValueError: there is not exactly one output, or its shape is unknown.
     """
     if len(op.outputs) != 1:
         raise value_error(

@@ -38,28 +38,27 @@ def dynamically_sharded(
     seed: int | None = None,
     name: str = "data",
 ) -> Dataset:
-    """A dataset whose elements are made unit by unit, and dealt out among workers by units.
+    """A dataset whose shards are assigned dynamically to the workers of a cluster.
 
-    In a training of an estimator on parameter servers each worker gets units from one queue, as it
-    needs them: a slow worker gets fewer, and what one that dies had taken is given out again. The
-    input ends when all units are trained. Checkpoints hold which these are; at the end the chief
-    says it. Everywhere else the process goes through all units by itself.
+    When an estimator trains on parameter servers, workers take shards from a shared queue as
+    needed: slow workers get fewer, and the shards of a lost worker are reassigned. The input ends
+    when all shards are trained. Checkpoints record them, and the chief logs a report. In any other
+    setting the process reads all shards itself.
 
     Args:
-        units: small things of which data are made: names of files, numbers of blocks. It must end,
-            and be the same in all processes.
-        dataset_of: takes a unit, traced as in `Dataset.flat_map`; gives a dataset of elements, each
-            of which one training step uses: batches, mostly.
-        epochs: how often all units are given out; None without end.
-        seed: of the order of units, which is another one in each epoch; None for that of `units`.
-        name: tells several such datasets of one input apart.
+        units: a finite dataset of shard descriptions, such as file names, equal in all processes.
+        dataset_of: maps a unit to the shard's dataset, traced as in `Dataset.flat_map`; each of its
+            elements, usually a batch, is used by one training step.
+        epochs: the number of passes over all units; None for no limit.
+        seed: shuffles units, differently in each epoch; None keeps their order.
+        name: distinguishes several such datasets of one input.
 
     Returns:
-        The dataset, for an `input_fn` to return as it is: no other transformation comes after it.
+        The dataset, to be returned by an `input_fn` without further transformations.
 
     Raises:
-        TypeError: `dataset_of` gives no dataset, or `epochs` is no integer.
-        ValueError: `units` have no end.
+        TypeError: `dataset_of` does not return a dataset, or `epochs` is not an integer.
+        ValueError: `units` is infinite.
         InvalidArgumentError: `epochs` is negative.
     """
     if units._plan.cardinality == INFINITE:
@@ -75,10 +74,10 @@ def dynamically_sharded(
 
 
 def dealer_for(order: Order, state: Any) -> Dealer:
-    """Who gives out units to a session: the training that it is of, or itself.
+    """The source of units for a session: the training's queue, or its own.
 
     Args:
-        order: of the units.
+        order: the order of units.
         state: the session's state; None without a session.
     """
     cluster = state.cluster if isinstance(state, ClusterState) else None
@@ -91,7 +90,7 @@ def dealer_for(order: Order, state: Any) -> Dealer:
 
 
 class ShardQueue:
-    """A queue of units: who has which, and what is left.
+    """A queue of units: which workers hold which, and what is left.
 
     Args:
         order: of the units.
@@ -109,7 +108,7 @@ class ShardQueue:
         self._again: Counter[Unit] = Counter()
 
     def take(self, worker: str) -> Unit | None:
-        """Gives out the next unit; None where there is none, at least for now."""
+        """Takes the next unit; None if there is none at present."""
         if self._back:
             unit = self._back.popleft()
             self._left_by.pop(unit, None)
@@ -123,8 +122,8 @@ class ShardQueue:
         return unit
 
     def trained(self, worker: str, units: Iterable[Unit]) -> None:
-        """A worker has trained units. One that was taken for gone does not hold them any more: what
-        nobody has taken since is not given out again.
+        """Records that a worker trained units. If it was presumed lost, units that nobody has taken
+        since are not handed out again.
         """
         held = self._held.get(worker, {})
         for unit in units:
@@ -135,19 +134,19 @@ class ShardQueue:
                 self._back.remove(unit)
 
     def left(self, worker: str) -> None:
-        """A worker has gone: what it held is given out again."""
+        """Returns the units of a lost worker to the queue."""
         held = self._held.pop(worker, {})
         self._back.extend(held)
         self._left_by.update(dict.fromkeys(held, worker))
 
     @property
     def workers(self) -> list[str]:
-        """Those who hold or have held something."""
+        """The workers that hold or have held units."""
         return list(self._held)
 
     @property
     def has_more(self) -> bool | None:
-        """Whether there is a unit to be taken; None where all others are held; False where all are
+        """True if a unit is available, None if all remaining ones are held, False if all are
         trained.
         """
         if self._back or self._dealt < self.order.total:
@@ -156,11 +155,11 @@ class ShardQueue:
 
     @property
     def _open(self) -> list[Unit]:
-        """What was given out and is not trained."""
+        """The units handed out and not trained."""
         return [*self._back, *(unit for held in self._held.values() for unit in held)]
 
     def state(self) -> dict[str, Any]:
-        """What is left, as JSON can hold it: what is held counts as not trained."""
+        """The state as JSON; units in progress count as not trained."""
         return {
             "count": self.order.count,
             "seed": self.order.seed,
@@ -170,11 +169,10 @@ class ShardQueue:
         }
 
     def restore(self, state: Mapping[str, Any]) -> bool:
-        """Goes to what `state` gave. Nobody holds anything then: who held something is unknown.
+        """Restores a state from `state()`, with no units in progress.
 
         Returns:
-            Whether it did: it stays at the beginning where the state is of other units, or all were
-            trained.
+            Whether it was restored: not if the state is of other units, or all were trained.
         """
         self._begin()
         known = (state["count"], state["seed"]) == (self.order.count, self.order.seed)
@@ -186,7 +184,7 @@ class ShardQueue:
         return True
 
     def report(self) -> list[str]:
-        """What was given out and trained, in words: a line for an epoch, or for several alike."""
+        """A report of the units handed out and trained, a line per epoch or group of epochs."""
         count = self.order.count
         begun = range(-(-self._dealt // count) if count else 0)
         left = Counter(epoch for epoch, _ in self._open)
@@ -211,20 +209,20 @@ class ShardQueue:
 
 
 class Deals:
-    """The queues of a training, by their names."""
+    """The queues of a training, by name."""
 
     def __init__(self) -> None:
         self._dealings: dict[str, ShardQueue] = {}
 
     def answer(self, worker: str, question: Mapping[str, Any]) -> Any:
-        """ReplyCache what a `ClusterDealer` asks, as JSON can hold it.
+        """Answers a request of a `ClusterDealer`, in JSON.
 
         Args:
-            worker: who asks.
-            question: 'do' says what, 'order' of which units.
+            worker: the requester.
+            question: the request: 'do' is the action, 'order' the order of units.
 
         Raises:
-            FailedPreconditionError: others get other units by this name.
+            FailedPreconditionError: other workers use this name for other units.
         """
         order = Order(**question["order"])
         dealing = self._dealings.setdefault(order.name, ShardQueue(order))
@@ -244,23 +242,23 @@ class Deals:
                 return dealing.restore(question["state"])
 
     def left(self, worker: str) -> None:
-        """A worker has gone."""
+        """Returns the units of a lost worker."""
         for dealing in self._dealings.values():
             dealing.left(worker)
 
     def process_left(self, name: str) -> None:
-        """A process has gone, with all workers whose names are its own and more."""
+        """Returns the units of all workers of a lost process."""
         for dealing in self._dealings.values():
             for worker in dealing.workers:
                 if process_of(worker) == name:
                     dealing.left(worker)
 
     def clear(self) -> None:
-        """Forgets all: the training goes back to a checkpoint."""
+        """Clears all queues, as the training rolls back to a checkpoint."""
         self._dealings.clear()
 
     def report(self) -> list[str]:
-        """What was trained, in words."""
+        """A report of the units trained."""
         several = len(self._dealings) > 1
         return [
             f"{name}, {line}" if several else line
@@ -288,24 +286,24 @@ def _other_units(wanted: Order, known: Order) -> FailedPreconditionError:
 
 
 def worker_name(process: str) -> str:
-    """A name for a worker of a process, which no other is called."""
+    """A unique name for a worker of a process."""
     return f"{process} {uuid.uuid4().hex}"
 
 
 def process_of(worker: str) -> str:
-    """The process of a worker that `worker_name` has named."""
+    """The process of a name from `worker_name`."""
     return worker.partition(" ")[0]
 
 
 class ClusterDealer:
-    """Gives out units of the queue that a training's parameter server has (see `data.Dealer`).
+    """Takes units from the queue on a training's parameter server (see `data.Dealer`).
 
-    What it has taken is given back when its channel ends, also where it goes on by another one.
+    Its units are returned to the queue when its channel closes, even if it reconnects.
 
     Args:
-        order: of the units.
+        order: the order of units.
         cluster: the training's `TaskCluster`.
-        raise_if_over: called while the parameter server is waited for; what it raises ends that.
+        raise_if_over: called while waiting for the parameter server; may raise to cancel.
     """
 
     is_shared = True
@@ -333,7 +331,7 @@ class ClusterDealer:
         return found
 
     def get_state(self) -> Any:
-        """See `Dealer`: what all processes have yet to train."""
+        """See `Dealer`: the units that no process has trained yet."""
         return self._ask("save")
 
     def set_state(self, state: Any) -> None:

@@ -1,8 +1,8 @@
 """Exit codes of cluster processes, for schedulers.
 
-0: the work is done, or was when the process came. 1: an error of the program, as of any Python
-program; starting it again does not help. 138: others were lost, or did not come in time; starting
-it again helps. 143: SIGTERM came, and what there was to save is saved.
+0: the work is done, or was when the process started. 1: an error of the program; restarting does
+not help. 138: peers were lost or did not join in time; restart it. 143: SIGTERM was received, and
+the state was saved.
 """
 
 from __future__ import annotations
@@ -18,9 +18,7 @@ TERMINATED = 143
 
 
 class Interrupted(SystemExit):
-    """Ends this process to be started again: SIGTERM came to it, or to another with which it
-    computes.
-    """
+    """Ends this process, to be restarted: it or a peer received SIGTERM."""
 
     def __init__(self) -> None:
         super().__init__(RETRY)
@@ -28,9 +26,9 @@ class Interrupted(SystemExit):
 
 @contextmanager
 def on_sigterm(act: Callable[[], None]) -> Iterator[None]:
-    """Inside, SIGTERM calls a function in place of ending the process.
+    """A context manager in which SIGTERM calls a function instead of ending the process.
 
-    Without effect outside of the main thread, where Python hears of no signals.
+    No effect outside of the main thread, which alone handles signals in Python.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

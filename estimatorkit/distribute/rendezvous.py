@@ -46,14 +46,14 @@ _LOST = re.compile(
 
 
 @dataclass(frozen=True)
-class Place:
-    """A meeting, and the part of this process in it.
+class RendezvousSpec:
+    """A rendezvous, and this process's rank in it.
 
     Attributes:
-        address: `host:port`, where process 0 is.
-        count: how many processes come.
-        number: which of them this is.
-        own: an address of this process alone, `host:port`; None where it has none.
+        address: `host:port` of process 0, the coordinator.
+        count: the number of processes.
+        number: the rank of this process.
+        own: this process's own address, `host:port`, or None.
     """
 
     address: str
@@ -62,33 +62,35 @@ class Place:
     own: str | None = None
 
     @staticmethod
-    def of(task: ClusterTask) -> Place:
-        """Where the processes of a task's cluster meet: at the chief's own address, unless the
-        environment names another.
+    def of(task: ClusterTask) -> RendezvousSpec:
+        """The rendezvous of a task's cluster: at the chief's address, unless the environment names
+        another.
         """
         if task.coordinator is not None:
-            return Place(task.coordinator, task.processes, task.index)
+            return RendezvousSpec(task.coordinator, task.processes, task.index)
         tasks = [(job, at) for job in task.cluster.jobs for at in task.cluster.task_indices(job)]
         tasks.sort(key=lambda each: (each != task.chief, each))
-        address = task.cluster.task_address(*task.chief)
-        return Place(address, len(tasks), tasks.index((task.type, task.index)), task.address)
+        number = tasks.index((task.type, task.index))
+        return RendezvousSpec(
+            task.cluster.task_address(*task.chief), len(tasks), number, task.address
+        )
 
 
 _exit_code = 0
 _claims: list[Any] = []
-"""What listens at this process's own address, for as long as it runs."""
+"""The sockets that reserve this process's own address."""
 
 
-def join(place: Place, seconds: float) -> None:
-    """Meets the others; nothing where they have met.
+def join(spec: RendezvousSpec, seconds: float) -> None:
+    """Joins the rendezvous; no effect if it has been joined.
 
     Args:
-        place: where.
-        seconds: how long to wait for them, now and in every exchange.
+        spec: the rendezvous.
+        seconds: the timeout, for joining and for every collective.
 
     Raises:
-        SystemExit: 138: they did not come, or the address is taken.
-        RuntimeError: JAX has computed something before.
+        SystemExit: 138: peers did not join in time, or the address is in use.
+        RuntimeError: JAX has been used before.
     """
     if jax.distributed.is_initialized():
         return
@@ -97,28 +99,26 @@ def join(place: Place, seconds: float) -> None:
         os.environ["XLA_FLAGS"] = f"{flags} {_FLAG}={int(seconds)}".strip()
     # SIGTERM is the program's own business, not JAX's.
     jax.config.update("jax_enable_preemption_service", False)  # type: ignore[no-untyped-call]
-    logger.info(
-        "Process %d of %d meets the others at %s.", place.number, place.count, place.address
-    )
+    logger.info("Process %d of %d meets the others at %s.", spec.number, spec.count, spec.address)
     # JAX itself ends the process by SIGABRT where these two do not hold.
-    if place.number == 0:
-        warn_if_public(place.address, "Process 0")
-        _check("process 0 cannot have its address", check_free, place.address, LISTEN_SECS)
+    if spec.number == 0:
+        warn_if_public(spec.address, "Process 0")
+        _check("process 0 cannot have its address", check_free, spec.address, LISTEN_SECS)
     else:
-        if place.own is not None:
+        if spec.own is not None:
             # A second process of one number would end them all.
-            problem = f"process {place.number} cannot have its address: is it running already?"
-            _claims.append(_check(problem, claim, place.own, LISTEN_SECS))
-        _check("process 0 cannot be reached", check_answered, place.address, seconds)
+            problem = f"process {spec.number} cannot have its address: is it running already?"
+            _claims.append(_check(problem, claim, spec.own, LISTEN_SECS))
+        _check("process 0 cannot be reached", check_answered, spec.address, seconds)
     try:
         jax.distributed.initialize(
-            place.address,
-            place.count,
-            place.number,
+            spec.address,
+            spec.count,
+            spec.number,
             cluster_detection_method="deactivate",
             initialization_timeout=int(seconds),
             shutdown_timeout_seconds=int(seconds),
-            coordinator_bind_address=place.address if place.number == 0 else None,
+            coordinator_bind_address=spec.address if spec.number == 0 else None,
         )
     except RuntimeError as error:
         if "must be called before" not in str(error):
@@ -136,11 +136,11 @@ def join(place: Place, seconds: float) -> None:
 
 
 @contextmanager
-def together() -> Iterator[None]:
-    """Inside, what this process computes others compute, too: an error ends them all.
+def synchronized_exit() -> Iterator[None]:
+    """A context manager for collective work: an error in one process ends all of them.
 
     Raises:
-        SystemExit: 138, where another process is lost.
+        SystemExit: 138, if a peer is lost.
     """
     try:
         yield
@@ -162,20 +162,20 @@ def together() -> Iterator[None]:
 
 
 def _leave_at_once(code: int) -> None:
-    """Lets this process end without waiting for the others, which notice that it is gone.
+    """Makes this process exit without waiting for its peers, which will notice.
 
     Args:
-        code: the exit code that it then has.
+        code: its exit code.
     """
     global _exit_code
     _exit_code = code
 
 
 def _check(problem: str, check: Callable[[str], _T], address: str, seconds: float) -> _T:
-    """Tries something with an address until it works; returns what it gives.
+    """Retries a check of an address until it succeeds, and returns its result.
 
     Raises:
-        SystemExit: 138: it did not in time.
+        SystemExit: 138: it timed out.
     """
     try:
         return keep_trying(
@@ -189,7 +189,7 @@ def _check(problem: str, check: Callable[[str], _T], address: str, seconds: floa
 
 
 def _end() -> None:
-    """Called at the end of the program, before JAX waits for the others."""
+    """Called at exit, before JAX waits for peers."""
     if _exit_code and jax.distributed.is_initialized():
         logging.shutdown()
         sys.stdout.flush()
@@ -197,4 +197,4 @@ def _end() -> None:
         os._exit(_exit_code)
 
 
-__all__ = ["Place", "join", "together"]
+__all__ = ["RendezvousSpec", "join", "synchronized_exit"]

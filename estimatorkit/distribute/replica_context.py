@@ -1,9 +1,8 @@
-"""`ReplicaContext`: what layers and optimizers know of replicas while a model is built.
+"""`ReplicaContext`: tells layers and optimizers about replicas while a model is built.
 
-Under a strategy a `model_fn` is called once, and several replicas run the graph that it builds,
-each on its own batch. What they all change has to be the same for all: gradients are summed before
-an optimizer applies them, sums of metrics are summed, moving averages averaged. Where nobody builds
-for replicas, or for one, the functions here change nothing.
+Under a strategy, `model_fn` is called once and several replicas run the graph, each on its own
+batch. Updates of shared state must be equal in all: gradients and metrics are summed over replicas,
+moving averages averaged. With a single replica, the functions here have no effect.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ SUM = "weighted_sum"
 
 @dataclass(eq=False)
 class ReplicaContext:
-    """A model that is being built for replicas.
+    """The replicas that a model is being built for.
 
     Attributes:
-        count: how many replicas run it.
-        all_reduce: sums a list of tensors over the replicas, or takes their means.
-        all_gather: concatenates the rows of all replicas, for each tensor of a list.
-        loss_reduction: how the loss that was made last was reduced over its batch.
-        is_loss_divided: whether an optimizer took the loss as this replica's part of a mean.
+        count: the number of replicas.
+        all_reduce: sums or averages a list of tensors over the replicas.
+        all_gather: concatenates each tensor of a list over the replicas.
+        loss_reduction: the batch reduction of the most recently built loss.
+        is_loss_divided: whether an optimizer divided the loss by the number of replicas.
     """
 
     count: int
@@ -45,7 +44,7 @@ _current: ContextVar[ReplicaContext | None] = ContextVar("replica_context", defa
 
 @contextmanager
 def building_for(context: ReplicaContext | None) -> Iterator[None]:
-    """Inside, a model is built for replicas."""
+    """A context manager that sets the replica context."""
     token = _current.set(context)
     try:
         yield
@@ -54,21 +53,21 @@ def building_for(context: ReplicaContext | None) -> Iterator[None]:
 
 
 def replica_context() -> ReplicaContext | None:
-    """The model that is being built for several replicas; None where there is none."""
+    """The current replica context; None unless there are several replicas."""
     context = _current.get()
     return context if context is not None and context.count > 1 else None
 
 
 def note_loss_reduction(reduction: str) -> None:
-    """Says how a loss was reduced over its batch."""
+    """Records the batch reduction of a loss."""
     context = replica_context()
     if context is not None:
         context.loss_reduction = reduction
 
 
 def divided_loss(loss: Tensor) -> Tensor:
-    """A replica's loss as its part of the mean over all, unless losses are sums (see
-    `note_loss_reduction`): the sum of the gradients is then that of one batch of all examples.
+    """Divides a loss by the number of replicas, unless losses are sums (see
+    `note_loss_reduction`), so that summed gradients are those of one large batch.
     """
     context = replica_context()
     if context is None or context.loss_reduction == SUM:
@@ -78,15 +77,13 @@ def divided_loss(loss: Tensor) -> Tensor:
 
 
 def over_replicas(value: Any, mean: bool = False) -> Any:
-    """A tensor's sum over all replicas, or its mean."""
+    """The sum or mean of a tensor over all replicas."""
     context = replica_context()
     return value if context is None else context.all_reduce([value], mean)[0]
 
 
 def summed_gradients(gradients: Sequence[Any]) -> list[Any]:
-    """Gradients summed over all replicas: tensors, and `IndexedSlices`, whose rows are those of all
-    replicas one after the other.
-    """
+    """Sums gradients over all replicas; the rows of `IndexedSlices` are concatenated."""
     context = replica_context()
     if context is None or not gradients:
         return list(gradients)

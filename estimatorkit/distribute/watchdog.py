@@ -1,8 +1,8 @@
 """`Watchdog`: ends a process whose steps have stalled because a peer is alive but stuck.
 
-A process that is gone is noticed by its connections; one that is stopped, swaps or waits for ever
-is not, and all others would wait with it. After the limit the tracebacks of all threads go to
-stderr and the process ends with the exit code that wants another start.
+A dead process is noticed by its connections; one that is stopped, swapping or deadlocked is not,
+and all others would wait for it. After the limit, tracebacks of all threads are written to stderr
+and the process exits with the code for restart.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _LOOK_SECS = 0.5
 
 
 class Watchdog:
-    """Watches one loop of steps, from its first beat on.
+    """Watches a loop of steps, from its first beat.
 
     Args:
-        limit_secs: how long a wait may be at least.
-        what: what is waited for, for the log.
+        limit_secs: the minimum limit for the time between beats.
+        what: what is being waited for, for the log.
     """
 
     def __init__(self, limit_secs: float, what: str) -> None:
@@ -42,23 +42,23 @@ class Watchdog:
         self._thread.start()
 
     def beat(self) -> None:
-        """Called when steps have been done."""
+        """Records progress."""
         now = time.monotonic()
         if self._beat_at is not None:
             self._longest = max(self._longest, now - self._beat_at)
         self._beat_at = now
 
     def rest(self) -> None:
-        """Watches no more until the next beat."""
+        """Pauses until the next beat."""
         self._beat_at = None
 
     def stop(self) -> None:
-        """Watches no more."""
+        """Stops watching."""
         self._ended.set()
 
     @property
     def limit(self) -> float:
-        """How many seconds a wait may last now."""
+        """The current limit in seconds."""
         return max(self._limit_secs, TIMES * self._longest)
 
     def _watch(self) -> None:

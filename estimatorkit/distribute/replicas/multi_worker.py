@@ -1,9 +1,9 @@
 """`MultiWorkerMirroredStrategy`: replicas in several processes, on one host or many.
 
 Each process runs the same program; the environment says which of them it is (`cluster_task`). They
-meet at the address of the first (`meeting`), and from there on run the same steps: gloo exchanges
-values between CPUs, NCCL between GPUs. A process has a replica on each of its GPUs, or one on its
-CPU.
+meet at the address of the first (`rendezvous`), and from there on run the same steps: gloo
+exchanges values between CPUs, NCCL between GPUs. A process has a replica on each of its GPUs, or
+one on its CPU.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import jax
 
 from estimatorkit.core.errors import value_error
-from estimatorkit.distribute import rendezvous as meeting
+from estimatorkit.distribute import rendezvous
 from estimatorkit.distribute.cluster_task import EVALUATOR, PS, ClusterTask
 from estimatorkit.distribute.launch.cpu_budget import share_processors
 from estimatorkit.distribute.replicas.replicas import Replicas
@@ -94,8 +94,8 @@ class MultiWorkerMirroredStrategy(Strategy):
         """
         if self.has_others:
             share_processors(self._task.cluster, self._task.address)
-            place = meeting.Place.of(self._task)
-            meeting.join(place, WAIT_SECS if seconds is None else seconds)
+            spec = rendezvous.RendezvousSpec.of(self._task)
+            rendezvous.join(spec, WAIT_SECS if seconds is None else seconds)
 
     @contextmanager
     def together(self, seconds: float) -> Iterator[None]:
@@ -103,7 +103,7 @@ class MultiWorkerMirroredStrategy(Strategy):
         if not self.has_others:
             yield
             return
-        with meeting.together():
+        with rendezvous.synchronized_exit():
             self.connect(seconds)
             yield
 
@@ -126,8 +126,8 @@ class MultiWorkerMirroredStrategy(Strategy):
         """What this process's `input_fn` is told."""
         if not self.has_others or self.replicas is None:
             return super().input_context
-        place = meeting.Place.of(self._task)
-        return InputContext(place.count, place.number, self.replicas.count)
+        spec = rendezvous.RendezvousSpec.of(self._task)
+        return InputContext(spec.count, spec.number, self.replicas.count)
 
 
 __all__ = ["CommunicationImplementation", "MultiWorkerMirroredStrategy"]

@@ -1,8 +1,8 @@
 """Arrays with a header as messages of an Arrow Flight stream.
 
-A message is a header (JSON) and arrays. Small arrays travel in one buffer behind the header; each
-large one is a record batch of its own, whose memory is sent as it is and read in place. Strings
-travel as their lengths and their bytes. What is cut off or is no message is a `BrokenMessage`.
+A message is a header (JSON) and arrays. Small arrays are packed in a buffer after the header; each
+large one is a record batch, sent and read without a copy. Strings are sent as lengths and bytes.
+Truncated or malformed messages raise `BrokenMessage`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _EMPTY = pa.record_batch([pa.array([], pa.uint8())], schema=SCHEMA)
 
 
 class BrokenMessage(ConnectionError):
-    """A message is cut off, or is none."""
+    """A message is truncated or malformed."""
 
 
 def send(
@@ -53,13 +53,13 @@ def send(
     """Sends a message.
 
     Args:
-        writer: of a stream with `SCHEMA`.
-        header: what JSON can hold.
-        arrays: NumPy arrays, or arrays of devices.
-        area: where large arrays are put, as far as there is room.
+        writer: the writer of a stream with `SCHEMA`.
+        header: serializable as JSON.
+        arrays: NumPy or device arrays.
+        area: shared memory for large arrays, as far as they fit.
 
     Raises:
-        UnimplementedError: an array's values cannot travel (lists of tensors).
+        UnimplementedError: an array is not serializable (tensor lists).
     """
     described: list[Any] = []
     small: list[Any] = []
@@ -106,14 +106,14 @@ def receive(
 
     Args:
         read: reads the stream's next chunk.
-        area: where the sender puts large arrays; they are taken in place.
+        area: the sender's shared memory; large arrays are views of it.
 
     Returns:
-        The header and the arrays, which may not be written to.
+        The header and the arrays, which are read-only.
 
     Raises:
-        StopIteration: the stream has ended before it.
-        BrokenMessage: it is cut off, or is none.
+        StopIteration: the stream has ended.
+        BrokenMessage: the message is truncated or malformed.
     """
     metadata = memoryview(read().app_metadata or b"")
     try:
@@ -136,7 +136,7 @@ def receive(
 
 @lru_cache(maxsize=256)
 def _parsed(text: bytes) -> Any:
-    """What a text says: the header and the arrays' descriptions, for reading only."""
+    """Parses the header and the arrays' descriptions."""
     return json.loads(text)
 
 
@@ -146,7 +146,7 @@ def _arrays(
     large: list[NDArray[np.uint8]],
     area: SharedMemory | None,
 ) -> list[NDArray[Any]]:
-    """The arrays of a message, from the buffer with the small ones and the large ones."""
+    """Restores the arrays of a message from the packed buffer and the large arrays."""
     arrays: list[NDArray[Any]] = []
     rest = iter(large)
     for name, shape, size in described:

@@ -1,11 +1,11 @@
 """`ClusterLoop`: steps with variables on parameter servers, one round trip per step.
 
-A step that trains on parameter servers is cut into what the session's process does first (it reads
-the next element), what others do before its own work (*heads*: they send parameters, or the rows
-that the element asks for), its own work, and what others do after it (*tails*: they change
-parameters). The tails of a step and the heads of the next go to each task together. Between tasks,
-nothing in the tails waits for another task: the step count of one may move before the parameters of
-another do. Any other shape runs a step at a time, by the session (see `cluster_run`).
+A training step with parameter servers is partitioned into the worker's input, the servers' work
+before the worker's (*heads*: send parameters, or the rows that the element needs), the worker's own
+work, and the servers' work after it (*tails*: update parameters). The tails of a step and the heads
+of the next are sent to each task in a single request. Tails on different tasks are not
+synchronized: one may increment the step count before another updates its parameters. Steps of any
+other shape run one at a time in the session (see `cluster_run`).
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ the parameters would be older by as much.
 
 @dataclass
 class StepShape:
-    """The parts of a step by when they run.
+    """The partitions of a step, by phase.
 
     Attributes:
-        before: parts of this process that depend on nobody else.
-        heads: parts of others that depend on `before` alone.
-        own: this process's work.
-        tails: parts of others that depend on it.
+        before: partitions of this process that depend on no other task.
+        heads: partitions of other tasks that only depend on `before`.
+        own: this process's partitions.
+        tails: partitions of other tasks that depend on `own`.
     """
 
     before: list[Partition] = field(default_factory=list)
@@ -58,7 +58,7 @@ class StepShape:
 
     @staticmethod
     def of(parts: Partitions) -> StepShape | None:
-        """The shape of a step; None where it is another."""
+        """The phases of a step; None if it has another shape."""
         shape = StepShape()
         ordered = [part for level in parts.levels for part in level if not _only_waits(part)]
         last_own = max((at for at, part in enumerate(ordered) if part.task == HERE), default=-1)
@@ -93,10 +93,10 @@ def _only_waits(part: Partition) -> bool:
 
 
 class ClusterLoop(StepLoop):
-    """Steps whose variables live with other tasks.
+    """Runs steps whose variables are on other tasks.
 
     Attributes:
-        one_round_trip: whether a step exchanges once with each of them.
+        one_round_trip: whether each step needs one round trip per task.
     """
 
     def __init__(self, state: ClusterState, spec: StepSpec) -> None:
@@ -139,7 +139,7 @@ class ClusterLoop(StepLoop):
     def run(self, steps: int, until: float = math.inf) -> Steps:
         """Runs up to `steps` steps (see `StepLoop.run`).
 
-        What other workers do in the time of a step may come on top of `until`.
+        Steps of other workers during the last step may exceed `until`.
         """
         if self._input_error is not None:
             self._raise_input_error()
@@ -152,7 +152,7 @@ class ClusterLoop(StepLoop):
         return Steps(len(rows), every, after, ended)
 
     def describe(self) -> str:
-        """How the steps run, as text."""
+        """A description (see `StepLoop.describe`)."""
         trips = "one round trip to each task a step" if self.one_round_trip else "a run a step"
         return f"loop of steps: {trips}\n{self.plan.describe()}"
 
@@ -166,7 +166,7 @@ class ClusterLoop(StepLoop):
         return rows, False
 
     def _guarded(self, call: Callable[[], Any], is_first: bool) -> Any:
-        """What a call that reads the input gives; None where the input has ended or failed."""
+        """Calls a function that reads the input; None if the input has ended or failed."""
         try:
             return call()
         except OutOfRangeError:
@@ -213,7 +213,7 @@ class ClusterLoop(StepLoop):
         done: dict[Any, Any],
         following: dict[Any, Any] | None,
     ) -> None:
-        """Sends the tails of a step and the heads of the next; receives for the next."""
+        """Sends the tails of a step and the heads of the next, and receives the results."""
         self._answer(self._ask(channel, done, following), following)
 
     def _ask(
@@ -247,11 +247,11 @@ class ClusterLoop(StepLoop):
 
 
 class _Stretch:
-    """How far the steps of a call go.
+    """The end condition of a call.
 
     Args:
-        steps: how many at most.
-        until: the counter's value that ends them.
+        steps: the maximum number of steps.
+        until: the final value of the step counter.
     """
 
     def __init__(self, steps: int, until: float) -> None:
@@ -260,12 +260,12 @@ class _Stretch:
         self._before: int | None = None
 
     def ends_with(self, step: int, counted: Any) -> bool:
-        """Whether a step is the last one: also where the next would be too late, if the others
-        stay as quick as they are.
+        """Whether a step is the last one, or the next would exceed the limit at the others' current
+        rate.
 
         Args:
-            step: how many steps it makes.
-            counted: the counter's value that it has read; None where that is not known.
+            step: the number of steps so far.
+            counted: the step counter it read, or None.
         """
         if counted is None:
             return step >= self.steps
@@ -276,7 +276,7 @@ class _Stretch:
 
 
 class _OwnParts:
-    """Parts of this process, one after the other."""
+    """Runs partitions of this process in order."""
 
     def __init__(self, parts: Sequence[Partition], whole: Partitions, state: ClusterState) -> None:
         self._runners = [(part, PlanRunner(state.own_plan(part, whole), state)) for part in parts]
@@ -293,7 +293,7 @@ def _remote(parts: Sequence[Partition], whole: Partitions, state: ClusterState) 
 
 
 class _TaskStep:
-    """What one task does between two steps of this process: tails of one, heads of the next."""
+    """The request to a task between two steps: the tails of one and the heads of the next."""
 
     def __init__(self, tails: Sequence[RemotePart], heads: Sequence[RemotePart]) -> None:
         self._tails = tails
@@ -308,7 +308,7 @@ class _TaskStep:
         done: dict[Any, Any],
         following: dict[Any, Any] | None,
     ) -> bool:
-        """Asks for what there is to do; returns whether there is something."""
+        """Sends the request, if there is anything to do; returns whether there is."""
         tails = self._tails if done else []
         heads = self._heads if following is not None else []
         if not tails and not heads:

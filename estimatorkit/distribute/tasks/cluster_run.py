@@ -1,8 +1,8 @@
 """Distributed runs: `ClusterState` and `ClusterRunner`.
 
-The session's process drives: it sends each part of a run to its task, with what the task needs for
-it, runs its own parts meanwhile, and passes on what parts give to others. What a task needs of
-itself stays there.
+The session's process is the driver: it sends the partitions of a run to their tasks with their
+inputs, runs its own partitions meanwhile, and forwards outputs. Values that a task itself needs
+stay there.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ from estimatorkit.storage.tensor_slice import TensorSlice
 
 
 class ClusterState(State):
-    """What a session of a cluster holds: its own task's part here, the rest with the others.
+    """The state of a session of a cluster; variables on other tasks are accessed remotely.
 
     Attributes:
         cluster: the tasks.
-        begun: the random operations that have run with other tasks. There they begin anew in each
-            session; sessions that run at the same time share their counters.
+        begun: the random operations that have run on other tasks, where each session resets them;
+            concurrent sessions share their counters.
     """
 
     def __init__(self, graph: Graph, placer: Placer, held: ResourceStore, cluster: Tasks) -> None:
@@ -64,19 +64,19 @@ class ClusterState(State):
         self._in_use: set[Channel] = set()
 
     def variables_set(self) -> None:
-        """All variables have values again, those that other tasks had lost, too."""
+        """Records that all variables have values, including those that other tasks had lost."""
         self._began_with[0] = self.cluster.generation
 
     def cancel(self) -> None:
-        """Ends what waits in runs, also with other tasks."""
+        """Cancels blocked runs, including those on other tasks."""
         super().cancel()
         for channel in list(self._in_use):
             channel.close()
 
     @contextmanager
     def channels(self) -> Iterator[Callable[[str], Channel]]:
-        """Inside, a function gives the channel to a task; all end where an error leaves the block,
-        where the session closes, and where the run's time is over.
+        """A context manager that yields a function from tasks to channels, which are closed on
+        error, when the session closes and at the run's deadline.
         """
         used: dict[str, Channel] = {}
 
@@ -121,7 +121,7 @@ class ClusterState(State):
                 timer.join()
 
     def uninitialized(self, names: Sequence[str]) -> list[str]:
-        """Those of the variables that have no value, wherever they are."""
+        """The variables among `names` that have no value, on any task."""
         missing = set(super().uninitialized(self.own(names)))
         questions = {task: {"names": own} for task, own in self._by_task(names).items()}
         for task, (found,) in self._ask_all("initialized", questions).items():
@@ -130,7 +130,7 @@ class ClusterState(State):
         return [name for name in names if name in missing]
 
     def read(self, names: Sequence[str]) -> list[Any]:
-        """The values of these names, wherever they are."""
+        """The values of `names`, from any task."""
         by_task = self._by_task(names)
         own = self.own(names)
         values = dict(zip(own, super().read(own), strict=True))
@@ -140,7 +140,7 @@ class ClusterState(State):
         return [values[name] for name in names]
 
     def put(self, name: str, value: Any) -> None:
-        """Gives a variable a value, wherever it is."""
+        """Sets the value of a variable, on any task."""
         task = self._task_of(name)
         if task == HERE:
             super().put(name, value)
@@ -155,7 +155,7 @@ class ClusterState(State):
         optimize: bool = True,
         elsewhere: Collection[Operation] = frozenset(),
     ) -> Runner:
-        """Cuts a run by task, and makes what runs it."""
+        """Partitions a run by task, and returns its runner."""
         placer = self.cluster.placer
         parts = partition_by_task(self.graph, fetches, targets, feeds, placer, elsewhere)
         ops = (op for level in parts.levels for part in level for op in part.ops)
@@ -163,7 +163,7 @@ class ClusterState(State):
         return ClusterRunner(parts, self, optimize)
 
     def own_plan(self, part: Partition, whole: Partitions, optimize: bool = True) -> Plan:
-        """The plan of a part of this process."""
+        """The plan of a partition of this process."""
         every = {op for level in whole.levels for each in level for op in each.ops}
         return make_plan(
             self.graph,
@@ -177,9 +177,7 @@ class ClusterState(State):
         )
 
     def body_of(self, function: GraphFunction) -> ClusterFunction | None:
-        """What runs a function's body with the tasks that hold what it works on; None where it
-        works on nothing of theirs.
-        """
+        """The runner of a function's body that uses resources of other tasks; else None."""
         placer = self.cluster.placer
         held = (each for op in function.graph.get_operations() for each in holders(op))
         if all(placer(each) == HERE for each in held):
@@ -187,7 +185,7 @@ class ClusterState(State):
         return ClusterFunction(function, self._within(function.graph))
 
     def _within(self, graph: Graph) -> ClusterState:
-        """The state of a function's body: the same variables, in the same run."""
+        """The state for a function's body: the same variables, in the same run."""
         inner = ClusterState(graph, self.placer, self.held, self.cluster)
         inner.compilations, inner.begun = self.compilations, self.begun
         inner.cancelled, inner._in_use, inner._run = self.cancelled, self._in_use, self._run
@@ -195,7 +193,7 @@ class ClusterState(State):
         return inner
 
     def to_save(self, names: Sequence[str]) -> list[Any]:
-        """What a checkpoint takes for these variables: their values, or who writes them."""
+        """The values of variables for a checkpoint, or references to the tasks that save them."""
         writers: dict[str, Any] = {}
         found = []
         for name in names:
@@ -216,7 +214,7 @@ class ClusterState(State):
         return written
 
     def restore(self, path: str, parts: Mapping[str, TensorSlice]) -> set[str]:
-        """Lets the tasks that hold variables read them from a checkpoint."""
+        """Lets the tasks that hold variables restore them from a checkpoint."""
         by_task: dict[str, dict[str, Any]] = {}
         for name, part in parts.items():
             if task := self._task_of(name):
@@ -231,11 +229,11 @@ class ClusterState(State):
         return self.cluster.placer(op) if op is not None and is_variable else HERE
 
     def own(self, names: Sequence[str]) -> list[str]:
-        """Those of the variables that this process holds."""
+        """The variables among `names` that this process holds."""
         return [name for name in names if self._task_of(name) == HERE]
 
     def _by_task(self, names: Iterable[str]) -> dict[str, list[str]]:
-        """The names of what others hold, by task."""
+        """The names held by other tasks, by task."""
         found: dict[str, list[str]] = {}
         for name in names:
             task = self._task_of(name)
@@ -251,7 +249,7 @@ class ClusterState(State):
     def _ask_all(
         self, question: str, headers: Mapping[str, dict[str, Any]], arrays: Sequence[Any] = ()
     ) -> dict[str, list[Any]]:
-        """Asks several tasks at the same time; their answers."""
+        """Sends requests to several tasks concurrently, and returns the replies."""
         if not headers:
             return {}
         with self.channels() as channel:
@@ -264,13 +262,13 @@ class ClusterState(State):
 
 
 class ClusterRunner:
-    """Runs a cut run on values of its feeds; what `PlanRunner` is for a plan.
+    """Runs a partitioned run, like `PlanRunner` a plan.
 
     Args:
-        plan: the cut run.
-        state: the session's.
-        optimize: whether this process's parts fold constants and share equal operations.
-        worker: whose training step it is, for the tasks, if it is one.
+        plan: the partitions.
+        state: the session's state.
+        optimize: whether to optimize this process's partitions.
+        worker: for training steps, the worker's name.
     """
 
     def __init__(
@@ -300,10 +298,10 @@ class ClusterRunner:
 
         Args:
             feeds: the values of the feeds, in order.
-            trace: measures each part.
+            trace: times each partition.
 
         Raises:
-            OpError: a part has failed; the others of its level have ended before.
+            OpError: a partition failed; the others of its level have ended.
         """
         values: dict[Any, Any] = dict(zip(self.plan.feeds, feeds, strict=True))
         values.update(self._constants)
@@ -348,7 +346,7 @@ class ClusterRunner:
 def _in_turn(
     answer: Callable[[RemotePart, Channel], None], asked: Sequence[tuple[RemotePart, Channel]]
 ) -> list[OpError]:
-    """Waits for all answers; the errors among them."""
+    """Waits for all replies; returns the errors among them."""
     failed: list[OpError] = []
     for remote, to in asked:
         try:
@@ -361,7 +359,7 @@ def _in_turn(
 def _together(
     answer: Callable[[RemotePart, Channel], None], asked: Sequence[tuple[RemotePart, Channel]]
 ) -> list[OpError]:
-    """As `_in_turn`; once one has failed, the others, which may wait for ever, are given up."""
+    """Like `_in_turn`, but cancels the rest, which may block for ever, when one fails."""
     with ThreadPoolExecutor(len(asked)) as pool:
         answers = [pool.submit(answer, remote, to) for remote, to in asked]
         if any(each.exception() for each in wait(answers, None, FIRST_EXCEPTION).done):
@@ -375,21 +373,20 @@ def _together(
 
 
 class RemotePart:
-    """A part that another task runs.
+    """A partition on another task.
 
     Args:
-        part: the part.
-        whole: the run that it is of.
-        state: the session's.
-        optimize: whether the task folds constants and shares equal operations.
+        part: the partition.
+        whole: the partitions of the run.
+        state: the session's state.
+        optimize: whether the task optimizes it.
 
     Attributes:
-        takes: the tensors that are sent to the task, in order.
-        gives: those that it sends back.
-        waits: whether it may wait for what others do (queues).
+        takes: the tensors sent to the task, in order.
+        gives: the tensors sent back.
+        waits: whether it may block on other tasks (queues).
         task: the task.
-        place, last, label: the task as people read it, the last operation, and all in short: for
-            traces.
+        place, last, label: for traces: the task's name, the last operation and a summary.
     """
 
     def __init__(
@@ -412,7 +409,7 @@ class RemotePart:
         self._name = ""
 
     def named(self, channel: Channel) -> str:
-        """What the task calls it, which gets the graph where it does not have it."""
+        """The task's name for it; sends the graph if the task does not have it."""
         generation = self._state.cluster.generation
         if self._known != generation:
             begun = self._state.begun
@@ -424,22 +421,22 @@ class RemotePart:
         return self._name
 
     def ask(self, channel: Channel, values: dict[Any, Any], header: Mapping[str, Any]) -> None:
-        """Asks for a run; the header says more about it."""
+        """Sends a request to run it."""
         arrays = [np.asarray(values[tensor]) for tensor in self.takes]
         channel.ask("run", {**header, "programs": [self.named(channel)]}, arrays)
 
     def answer(self, channel: Channel, values: dict[Any, Any], state: State) -> None:
-        """Waits for what it gives."""
+        """Waits for its outputs."""
         found = channel.answer(state.raise_if_cancelled)
         values.update(zip(self.gives, found, strict=True))
 
 
 class ClusterFunction:
-    """A function's body as a run of its own, of which each task does its part.
+    """A function's body as a distributed run.
 
     Args:
         function: the function.
-        state: the body's.
+        state: the body's state.
     """
 
     def __init__(self, function: GraphFunction, state: ClusterState) -> None:
@@ -453,7 +450,7 @@ class ClusterFunction:
         self._runner = state.runner(outputs, [], feeds)
 
     def __call__(self, inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Runs the body (see `HostFunction`); what others hold is changed there."""
+        """Runs the body (see `HostFunction`); other tasks update their own variables."""
         given = zip(inputs, self._dtypes, self._tensors, strict=True)
         feeds = [np.asarray(value, dtype) for value, dtype, is_tensor in given if is_tensor]
         results = self._runner.run(feeds)
@@ -462,7 +459,7 @@ class ClusterFunction:
 
 
 def attributed(error: OpError, graph: Graph) -> OpError:
-    """An error of another task, with the operation of this graph that it names."""
+    """Attributes a remote error to the operation of this graph that it names."""
     if isinstance(error.op, str):
         error.op = graph.find_operation(error.op)
     return error

@@ -1,8 +1,8 @@
 """`Membership`: which process holds each task's name in a training.
 
-A restarted process may arrive before its predecessor's connections are seen to be broken, and a
-connection to a dead host looks open. So a name belongs to its holder while heartbeats arrive; after
-`SILENT_SECS` without one, the next process that asks takes it. Pure state without I/O.
+A restarted process may join before its predecessor's connections time out, and a connection to a
+dead host looks open. A process therefore holds a name while its heartbeats arrive; after
+`SILENT_SECS` without one, another process may take it. Pure state without I/O.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ member sends three heartbeats per timeout, whatever it computes."""
 
 
 class Membership:
-    """The processes that take part, by their tasks' names."""
+    """The member processes, by task."""
 
     def __init__(self) -> None:
         self._holders: dict[str, str] = {}
         self._heard: dict[str, float] = {}
 
     def heard(self, name: str, process: str, now: float) -> float | None:
-        """A process says that it is a task.
+        """Handles a heartbeat.
 
         Args:
-            name: the task's.
-            process: what no other process is called.
-            now: seconds of a clock.
+            name: the task's name.
+            process: a unique name of the process.
+            now: the time in seconds.
 
         Returns:
-            None where it is; for how many seconds the process that is it was silent otherwise.
+            None if the process holds the name, else the seconds since its holder's last heartbeat.
         """
         holder = self._holders.get(name, process)
         silent = now - self._heard.get(name, now)
@@ -39,10 +39,10 @@ class Membership:
         return None
 
     def silent(self, now: float) -> list[str]:
-        """The names of those who were not heard from for long."""
+        """The tasks without recent heartbeats."""
         return [name for name, heard in self._heard.items() if now - heard >= SILENT_SECS]
 
     def left(self, name: str, process: str) -> None:
-        """A connection of a process has ended: another may have its name."""
+        """Releases the name of a process whose connection has closed."""
         if self._holders.get(name) == process:
             del self._holders[name], self._heard[name]

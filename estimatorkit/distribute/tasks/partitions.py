@@ -1,11 +1,11 @@
 """Partitioning a run by task: what each task runs, and at which level.
 
-Every operation gets a level such that an edge between tasks always leads to a higher level. The
-operations of one task and level are a *part*; a part is planned and compiled by the task that runs
-it, as a run of a graph of its own: what comes from elsewhere is fed, what others need is fetched.
-Parts of one level run at the same time. Operations of this process are put off as long as they may,
-so that its work between two answers of others is one part; but what the host does at first, above
-all reading the input, is done while others begin.
+Every operation gets a level such that edges between tasks lead to higher levels. The operations of
+one task and level are a *partition*, which its task plans and compiles as a run of its own graph:
+tensors from elsewhere are fed, those that others need are fetched. Partitions of one level run
+concurrently. Operations of this process get the latest possible level, so that its work between two
+replies is a single partition, except for initial host work such as reading the input, which
+overlaps with other tasks.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from estimatorkit.runtime.plan import Segment, is_on_host, needed_operations, or
 
 @dataclass(eq=False)
 class Partition:
-    """What one task does between two exchanges.
+    """The operations of one task between two exchanges.
 
     Attributes:
         task: its name, or `HERE`.
-        level: parts of one level do not depend on each other.
+        level: partitions of the same level are independent.
         ops: the operations.
-        inputs: tensors that are fed to the run, or that other parts make.
-        outputs: tensors that other parts or the caller take.
-        kept: those of `inputs` that an earlier part of the same task has made.
-        last: whether the task has no later part.
+        inputs: fed tensors, and outputs of other partitions.
+        outputs: tensors that other partitions or the caller use.
+        kept: those of `inputs` that an earlier partition of the same task computed.
+        last: whether it is the task's last partition.
     """
 
     task: str
@@ -44,7 +44,7 @@ class Partition:
 
     @property
     def targets(self) -> list[Operation]:
-        """The operations without which nothing of the part is left out."""
+        """Sinks: operations that no other operation of the partition consumes."""
         used = {tensor.op for op in self.ops for tensor in op.inputs}
         used.update(tensor.op for tensor in self.outputs)
         used.update(control for op in self.ops for control in op.control_inputs)
@@ -53,12 +53,12 @@ class Partition:
 
 @dataclass(frozen=True, eq=False)
 class Partitions:
-    """A run, cut by task.
+    """A run partitioned by task.
 
     Attributes:
         fetches, feeds: those of the run.
-        levels: the parts, in an order that respects all edges.
-        sent: for each part the outputs that leave its task.
+        levels: the partitions, in topological order.
+        sent: by partition, the outputs needed outside its task.
     """
 
     fetches: tuple[Tensor, ...]
@@ -68,11 +68,11 @@ class Partitions:
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        """None: each task plans its parts by itself."""
+        """Empty, as each task plans its own partitions."""
         return ()
 
     def describe(self) -> str:
-        """The parts as text: what each task receives, does and sends."""
+        """The partitions as text: what each task receives, runs and sends."""
         parts = [part for level in self.levels for part in level]
         lines = [f"{sum(len(part.ops) for part in parts)} operations in {len(parts)} parts"]
         for number, part in enumerate(parts):
@@ -96,15 +96,15 @@ def partition_by_task(
     task_of: Callable[[Operation], str],
     elsewhere: Collection[Operation] = frozenset(),
 ) -> Partitions:
-    """Cuts a run by task.
+    """Partitions a run by task.
 
     Args:
         graph: the graph.
         fetches, targets, feeds, elsewhere: see `plan.make_plan`.
-        task_of: gives an operation's task.
+        task_of: maps an operation to its task.
 
     Raises:
-        InvalidArgumentError: a placeholder that is needed is not fed, or there is no such task.
+        InvalidArgumentError: a required placeholder is not fed, or a task does not exist.
     """
     fed = set(feeds)
     ops = needed_operations(fetches, targets, fed, elsewhere=elsewhere)
@@ -158,8 +158,8 @@ def _put_off_reads(
     tasks: dict[Operation, str],
     after: dict[Operation, list[Operation]],
 ) -> None:
-    """Lets a variable be read where its task has other work, if that is early enough: a read by
-    itself is an exchange for nothing.
+    """Moves variable reads to a later level at which their task has other work, if early enough,
+    to save a round trip.
     """
     works = {(tasks[op], level) for op, level in levels.items() if role_of(op) is not Role.READ}
     for op, level in levels.items():
@@ -178,7 +178,7 @@ _READ = "ReadVariableOp"
 def _connect(
     parts: Sequence[Partition], fetches: Sequence[Tensor], fed: set[Tensor]
 ) -> dict[Partition, list[Tensor]]:
-    """Fills in what each part takes and gives; returns what leaves its task."""
+    """Fills in the inputs and outputs of partitions; returns the outputs that leave their task."""
     home = {op: part for part in parts for op in part.ops}
     outputs: dict[Partition, dict[Tensor, None]] = {part: {} for part in parts}
     sent: dict[Partition, dict[Tensor, None]] = {part: {} for part in parts}

@@ -16,10 +16,10 @@ from estimatorkit.core.errors import AbortedError
 
 
 class ReplyCache:
-    """The last question of a channel and its answer.
+    """The last request of a channel and its reply.
 
     Attributes:
-        kept: what later questions of a run take of earlier ones, by tensors' names.
+        kept: values of earlier requests of a run that later ones need, by tensor name.
     """
 
     def __init__(self) -> None:
@@ -30,14 +30,14 @@ class ReplyCache:
         self._changed = threading.Condition()
 
     def answer(self, number: int, work: Callable[[], Any]) -> Any:
-        """The answer to a question, by `work` if it was not answered yet.
+        """Returns the cached reply to a request, or computes it.
 
         Args:
-            number: the question's.
-            work: gives the answer; an exception leaves the question unanswered.
+            number: the request's number.
+            work: computes the reply; on an exception nothing is cached.
 
         Raises:
-            AbortedError: questions before it are missing, or it is older than the last one.
+            AbortedError: earlier requests are missing, or it is older than the last one.
         """
         with self._changed:
             while self._working and number == self._number:
@@ -63,7 +63,7 @@ class ReplyCache:
 
 
 class Channels:
-    """The `ReplyCache` of the channels that a task serves, by the channels' names."""
+    """The reply caches of a task's channels, by name."""
 
     def __init__(self) -> None:
         self._answers: dict[bytes, ReplyCache] = {}
@@ -72,24 +72,24 @@ class Channels:
         self._lock = threading.Lock()
 
     def opened(self, channel: bytes) -> ReplyCache:
-        """A stream begins: the first of a channel, or one that takes up a broken one."""
+        """Opens a stream: the first of a channel, or one that resumes it."""
         with self._lock:
             self._streams[channel] += 1
             return self._answers.setdefault(channel, ReplyCache())
 
     def closed(self, channel: bytes) -> None:
-        """A stream has ended in order: nobody will ask again."""
+        """Drops a channel whose stream was closed normally."""
         with self._lock:
             self._forget(channel)
 
     def broke(self, channel: bytes, kept_until: float) -> None:
-        """A stream broke; until when it may be taken up."""
+        """Records a broken stream; returns the deadline for resuming it."""
         with self._lock:
             self._streams[channel] -= 1
             self._kept_until[channel] = kept_until
 
     def forget_broken(self, now: float) -> bool:
-        """Forgets those that nobody has taken up in time; whether others are broken."""
+        """Drops channels that were not resumed in time; returns whether others are still broken."""
         with self._lock:
             broken = {each for each in self._kept_until if self._streams[each] <= 0}
             for channel in list(self._kept_until):

@@ -25,19 +25,19 @@ from estimatorkit.interop.graphdef import graph_def_of_operations, import_graph_
 
 @dataclass(frozen=True)
 class SerializedPartition:
-    """A part as it travels.
+    """A partition in serialized form.
 
     Attributes:
-        graph_def: the graph in bytes.
-        inputs: the names of what is fed, in order.
-        outputs: the names of what is fetched, in order.
-        kept: those of `inputs` that an earlier part of the run has left with the task.
-        sent: those of `outputs` that leave the task; the others stay for later parts of the run.
-        last: whether the run has no later part for the task.
-        soft: whether a device that the task does not have is the default one there.
-        optimize: whether the task folds constants and shares equal operations.
+        graph_def: the serialized graph.
+        inputs: the names of the feeds, in order.
+        outputs: the names of the fetches, in order.
+        kept: those of `inputs` that an earlier partition of the run left on the task.
+        sent: those of `outputs` to send back; others stay for later partitions of the run.
+        last: whether it is the run's last partition on the task.
+        soft: whether to replace missing devices by the default one.
+        optimize: whether to optimize the graph.
         targets: the names of the operations to run.
-        sources: where each operation was made, those within functions too: file, line, function.
+        sources: the line of user code of each operation, including those in functions.
     """
 
     graph_def: bytes
@@ -55,15 +55,15 @@ class SerializedPartition:
     def of(
         part: Partition, sent: Sequence[Tensor], soft: bool = True, optimize: bool = True
     ) -> SerializedPartition:
-        """A part's graph.
+        """Serializes a partition.
 
         Args:
-            part: the part.
-            sent: those of its outputs that leave its task.
+            part: the partition.
+            sent: those of its outputs to send back.
             soft, optimize: see the attributes.
 
         Raises:
-            UnimplementedError: it is too large to be sent (2 GiB).
+            UnimplementedError: it exceeds 2 GiB.
         """
         own = set(part.ops)
         needed = sorted(own | _named(part.ops), key=lambda op: op.index)
@@ -103,10 +103,10 @@ class SerializedPartition:
     def load(
         self, register_all: Callable[[], Any]
     ) -> tuple[Graph, list[Tensor], list[Tensor], list[Operation]]:
-        """The graph, what is fed, what is fetched, and what is run.
+        """Deserializes the graph, feeds, fetches and targets.
 
         Args:
-            register_all: called where op types occur that are not registered yet.
+            register_all: called if op types are not registered yet.
         """
         from tensorboard.compat.proto.graph_pb2 import GraphDef
 
@@ -134,9 +134,7 @@ def _input_name(tensor: Tensor) -> str:
 def _placeholders(
     tensors: Sequence[Tensor], others: Sequence[Operation]
 ) -> dict[Tensor, Operation]:
-    """A placeholder for each tensor, called as what makes it where that may be: errors then show
-    what the user knows.
-    """
+    """Creates placeholders for tensors, named like their producers for error messages."""
     graph = Graph()
     for op in others:
         graph.unique_name(op.name)
@@ -145,7 +143,7 @@ def _placeholders(
 
 
 def _with_functions(ops: Iterable[Operation], within: str = "") -> Iterator[tuple[str, Operation]]:
-    """Operations and those of the functions that they hold, each with a name of its own."""
+    """Operations, including those in their functions, by unique names."""
     for op in ops:
         name = f"{within}{op.name}"
         yield name, op
@@ -154,8 +152,8 @@ def _with_functions(ops: Iterable[Operation], within: str = "") -> Iterator[tupl
 
 
 def _named(ops: Sequence[Operation]) -> set[Operation]:
-    """What operations refer to without running it: constants, handles of variables, and handles
-    that attributes name.
+    """The operations referenced but not run: constants, variable handles, and handles named in
+    attributes.
     """
     found: set[Operation] = set()
     for op in ops:

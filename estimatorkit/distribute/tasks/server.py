@@ -33,21 +33,21 @@ from estimatorkit.runtime.targets import Target, open_target
 class Server:
     """This process as a task of a cluster (`tf.train.Server`).
 
-    Sessions of its `target` share variables, tables and queues by name, whatever their graphs are;
-    these stay when a session closes, until `Session.reset(target)`. Two sessions of one graph
-    share the counters of random operations, too (TensorFlow's have one each). Operations run on the
-    tasks that they ask for with `tf.device('/job:ps/task:1')`, and here without.
+    Sessions on its `target` share variables, tables and queues by name, across graphs, until
+    `Session.reset(target)`. Sessions of one graph also share the counters of random operations,
+    unlike in TensorFlow. Operations run on the task requested by `tf.device('/job:ps/task:1')`, by
+    default on this one.
 
-    Other tasks and clients reach it at its address, which is bound as it is given, and show the
-    cluster's token (see `token`). A task at port 0 is reached by nobody but this process.
+    Other tasks and clients connect to its address, which is bound exactly as given, and must
+    present the cluster's token (see `token`). A task at port 0 is only reachable from this process.
 
     Args:
-        server_or_cluster_def: what `ClusterSpec` takes, or a `ServerDef`.
+        server_or_cluster_def: an argument of `ClusterSpec`, or a `ServerDef`.
         job_name: the job of this task; by default the only one, or that of the `ServerDef`.
-        task_index: its number; by default the job's only one.
-        protocol, config: accepted without effect.
-        start: whether to serve at once.
-        wait_secs: how long sessions wait for tasks that are not there yet. Not in TensorFlow.
+        task_index: its index; by default the job's only one.
+        protocol, config: without effect.
+        start: whether to start serving.
+        wait_secs: how long sessions wait for tasks that have not started yet. Not in TensorFlow.
 
     Raises:
         ValueError: the job or the task is not in the cluster.
@@ -98,12 +98,12 @@ class Server:
 
     @staticmethod
     def create_local_server(config: Any = None, start: bool = True) -> Server:
-        """A server of a cluster of one job `local` with one task, which nobody else reaches."""
+        """A server of a single-task cluster with job `local`, reachable only from this process."""
         return Server({"local": ["localhost:0"]}, config=config, start=start)
 
     @property
     def server_def(self) -> Any:
-        """The cluster and this task's place in it, as a `ServerDef`."""
+        """The cluster and this task, as a `ServerDef`."""
         from estimatorkit.distribute.tasks.server_def import ServerDef
 
         task = DeviceSpec.from_string(self._task)
@@ -116,11 +116,11 @@ class Server:
 
     @property
     def target(self) -> str:
-        """What `Session` takes to be one of this server's."""
+        """The target for sessions on this server."""
         return self._target
 
     def start(self) -> None:
-        """Serves, if it does not yet."""
+        """Starts serving, unless started."""
         if self._target:
             return
         if self._address.endswith(":0"):
@@ -134,7 +134,7 @@ class Server:
         self._target = serve_target(self._address, Target(held, self._tasks))
 
     def join(self) -> NoReturn:
-        """Waits, for ever: the server ends with its process."""
+        """Blocks for ever; the server ends with its process."""
         while True:
             threading.Event().wait()
 
@@ -153,11 +153,11 @@ def create_local_cluster(
     worker_config: Any = None,
     ps_config: Any = None,
 ) -> tuple[list[Server], list[Server]]:
-    """The servers of a cluster on free ports of this machine, all in this process: for tests.
+    """Starts a cluster on free local ports, with all servers in this process, for tests.
 
     Args:
-        num_workers: tasks of the job `worker`.
-        num_ps: tasks of the job `ps`.
+        num_workers: the number of tasks of the job `worker`.
+        num_ps: the number of tasks of the job `ps`.
         protocol, worker_config, ps_config: see `Server`.
 
     Returns:
@@ -173,7 +173,7 @@ def create_local_cluster(
 
 
 def bound_service(address: str, task: str, held: ResourceStore, about: Mapping[str, Any]) -> Any:
-    """A `TaskService` at an address; tries again for a while where that is taken.
+    """A `TaskService` at an address; retries for a while if it is in use.
 
     Raises:
         UnavailableError: the address cannot be bound.

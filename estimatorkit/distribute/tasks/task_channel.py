@@ -55,10 +55,10 @@ _OPTIONS = [
 
 
 class TaskChannel:
-    """Questions to a task, one at a time; asked again where the connection breaks.
+    """A stream of requests to a task, one at a time, retried if the connection breaks.
 
     Args:
-        connection: to the task.
+        connection: the connection to the task.
     """
 
     def __init__(self, connection: TaskConnection) -> None:
@@ -91,7 +91,7 @@ class TaskChannel:
         arrays: Sequence[Any] = (),
         borrowed: bool = False,
     ) -> None:
-        """Sends a question (see `runtime.targets.Channel`)."""
+        """Sends a request (see `task_protocols.Channel`)."""
         self._asked = {**header, "ask": question, "number": next(self._numbers)}, arrays
         if borrowed:
             self._asked[0]["borrowed"] = True
@@ -101,7 +101,7 @@ class TaskChannel:
             self._broken = error  # `answer` takes it up
 
     def _share(self, sent: Sequence[Any], received: Sequence[Any]) -> None:
-        """Makes room for messages like these in memory that both processes share, if they can."""
+        """Allocates shared memory for messages like these, if both processes can share memory."""
         sizes = [sum(_area_size(each) for each in arrays) for arrays in (sent, received)]
         if sizes[0] <= self._room[0] and sizes[1] <= self._room[1]:
             return
@@ -123,7 +123,7 @@ class TaskChannel:
             self._room, self._may_share = sizes, True
 
     def answer(self, raise_if_over: Callable[[], None] | None = None) -> list[Any]:
-        """Waits for the answer (see `runtime.targets.Channel`)."""
+        """Waits for the reply (see `task_protocols.Channel`)."""
         was_broken: Exception | None = None
         for attempt in itertools.count():
             if self._broken is not None:
@@ -156,7 +156,7 @@ class TaskChannel:
         fresh: Sequence[str] = (),
         raise_if_over: Callable[[], None] | None = None,
     ) -> str:
-        """Gives the task a graph (see `runtime.targets.Channel`)."""
+        """Sends a graph to the task (see `task_protocols.Channel`)."""
         name = program_name(graph)
         header = {"program": name, "part": part_header(graph), "fresh": list(fresh)}
         self.ask("program", header, [np.frombuffer(graph.graph_def, np.uint8)])
@@ -164,12 +164,12 @@ class TaskChannel:
         return name
 
     def _take_up(self, error: Exception, raise_if_over: Callable[[], None] | None) -> None:
-        """Connects anew and asks again, if it is the same process that answers.
+        """Reconnects to the same process, and sends the request again.
 
         Raises:
-            AbortedError: it is another: what the task held is lost.
+            AbortedError: the process was restarted, so the task's state is lost.
             CancelledError: the channel is closed.
-            UnavailableError: it is not there, or has given this channel up.
+            UnavailableError: the task is unreachable, or has dropped this channel.
         """
         before = self.about["incarnation"]
         deadline = time.monotonic() + RECONNECT_SECS
@@ -202,33 +202,33 @@ class TaskChannel:
             raise CancelledError(None, None, "Step was cancelled.")
 
     def close(self) -> None:
-        """Ends the channel, and a question that is being worked on."""
+        """Closes the channel, and cancels its current request."""
         self._is_closed = True
         self._reader.cancel()
         with contextlib.suppress(*_BROKEN):
             self._writer.close()
 
     def end(self) -> None:
-        """Ends a channel that nobody uses, in order."""
+        """Closes an idle channel normally."""
         with contextlib.suppress(*_BROKEN):
             self._writer.close()
 
 
 def _area_size(array: Any) -> int:
-    """The bytes that an array takes of an area."""
+    """The size of an array in shared memory, in bytes."""
     size = getattr(array, "nbytes", 0)
     return aligned(size) if size >= LARGE else 0
 
 
 class TaskConnection:
-    """A connection to a task, and the channels on it that nobody uses.
+    """A connection to a task, and its pool of idle channels.
 
     Args:
         address: `host:port`.
         task: the task's name, for messages.
-        token: the cluster's.
-        drop: called when the task cannot be reached any more, or has lost what it held.
-        raise_if_over: called while one connects anew in vain; what it raises ends that.
+        token: the cluster's token.
+        drop: called when the task is unreachable, or has lost its state.
+        raise_if_over: called between reconnection attempts; may raise to cancel.
     """
 
     def __init__(
@@ -256,10 +256,10 @@ class TaskConnection:
         return self._client.do_exchange(descriptor, self._options)
 
     def channel(self) -> TaskChannel:
-        """A channel that nobody else uses.
+        """Acquires a channel for exclusive use.
 
         Raises:
-            UnavailableError: the task cannot be reached.
+            UnavailableError: the task is unreachable.
             UnauthenticatedError: it has another token.
         """
         with self._lock:
@@ -281,12 +281,12 @@ class TaskConnection:
         return opened
 
     def give_back(self, channel: TaskChannel) -> None:
-        """Keeps a channel for the next."""
+        """Returns a channel to the pool."""
         with self._lock:
             self._free.append(channel)
 
     def lost(self) -> OpError:
-        """The error of a task that is there, and has lost what it held."""
+        """The error for a task that is reachable but has lost its state."""
         self.drop()
         return AbortedError.explained(
             f"{self.task} was started again: the values it held are lost",
@@ -294,7 +294,7 @@ class TaskConnection:
         )
 
     def unavailable(self, error: Exception) -> OpError:
-        """The error of a task that is not there."""
+        """The error for an unreachable task."""
         why = (str(error) or repr(error)).splitlines()[0]
         return UnavailableError.explained(
             f"{self.task} cannot be reached",
@@ -303,7 +303,7 @@ class TaskConnection:
         )
 
     def close(self) -> None:
-        """Ends all channels that nobody uses."""
+        """Closes all idle channels."""
         with self._lock:
             for channel in self._free:
                 channel.end()

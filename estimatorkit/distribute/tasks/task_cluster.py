@@ -40,7 +40,7 @@ _PROOF_SECS = 10.0
 
 
 def names_of(cluster: ClusterSpec) -> dict[str, str]:
-    """The addresses of a cluster's tasks, by the tasks' names."""
+    """The addresses of a cluster's tasks, by name."""
     return {
         task_name(job, index): cluster.task_address(job, index)
         for job in cluster.jobs
@@ -49,14 +49,14 @@ def names_of(cluster: ClusterSpec) -> dict[str, str]:
 
 
 class TaskCluster:
-    """The tasks that a session works with (`distribute.tasks.task_protocols.Tasks`).
+    """The tasks of a session's cluster (`distribute.tasks.task_protocols.Tasks`).
 
     Args:
-        addresses: `host:port` of the tasks, by their names.
-        default: the task of operations that ask for none, `HERE` for this process.
-        own: the name of the task that this process is; None where it is none.
-        wait_secs: how long to wait for a task that is not there yet.
-        bound: how many steps this process may be ahead of the slowest worker; None for any number.
+        addresses: `host:port` of the tasks, by name.
+        default: the task of operations that request none; `HERE` for this process.
+        own: the name of this process's task, or None.
+        wait_secs: how long to wait for a task that has not started yet.
+        bound: the most steps this process may be ahead of the slowest worker; None for no bound.
     """
 
     def __init__(
@@ -84,58 +84,58 @@ class TaskCluster:
         self._lock = threading.Lock()
 
     def open_state(self, graph: Graph, placer: Placer, held: ResourceStore) -> ClusterState:
-        """The state of a session whose runs these tasks take part in."""
+        """The state of a new session on these tasks."""
         state = ClusterState(graph, placer, held, self)
         state.step_loop = ClusterLoop
         return state
 
     def channel(self, task: str, raise_if_over: Callable[[], None] | None = None) -> Any:
-        """A way to a task that nobody else uses; waits for one that is not there (yet).
+        """Acquires a channel to a task, waiting until it has started.
 
         Args:
             task: its name.
-            raise_if_over: called while it is waited for; what it raises ends the waiting.
+            raise_if_over: called while waiting; may raise to cancel.
 
         Raises:
-            DeadlineExceededError: it did not come in time.
-            UnavailableError: it is not there any more.
+            DeadlineExceededError: it did not start in time.
+            UnavailableError: it is no longer reachable.
             UnauthenticatedError: it has another token.
         """
         return self._connection(task, raise_if_over).channel()
 
     def give_back(self, task: str, channel: Any) -> None:
-        """Gives a channel back that is in order."""
+        """Returns a working channel to the pool."""
         channel.connection.give_back(channel)
 
     def clear(self) -> None:
-        """Lets the other tasks forget what sessions share."""
+        """Clears the shared resources of the other tasks."""
         for task in self._others():
             self._ask(task, "clear", {})
 
     def renew(self) -> None:
-        """Lets go of all connections: the tasks may be other processes from now on."""
+        """Closes all connections, as tasks may have been restarted."""
         self.close()
         with self._lock:
             self.generation += 1
 
     def close(self) -> None:
-        """Lets go of all connections; they are made anew where they are needed."""
+        """Closes all connections; they are reopened on demand."""
         with self._lock:
             connections, self._connections = list(self._connections.values()), {}
         for connection in connections:
             connection.close()
 
     def forget(self) -> None:
-        """Lets the other tasks forget what they hold, so that all begin anew together."""
+        """Resets the state of the other tasks, for a common restart."""
         for task in self._others():
             self._ask(task, "forget", {})
         self.renew()
 
     def tell(self, **news: Any) -> dict[str, dict[str, Any]]:
-        """Tells the other tasks something of the training; what each knows of it.
+        """Sends training status to the other tasks, and returns theirs.
 
         Raises:
-            FailedPreconditionError: another process takes part as the task that this one is.
+            FailedPreconditionError: another process has joined as this task.
         """
         began = time.monotonic()
         while True:
@@ -150,7 +150,7 @@ class TaskCluster:
             time.sleep(_LOOK_SECS)
 
     def tell_if_there(self, **news: Any) -> None:
-        """Tells the other tasks something, as far as they can be reached at once."""
+        """Sends training status to the tasks that are reachable now."""
 
         def give_up() -> None:
             raise UnavailableError(None, None, "It is not there.")
@@ -239,18 +239,18 @@ _served: dict[str, Target] = {}
 
 
 def serve_target(address: str, target: Target) -> str:
-    """Makes 'grpc://address' in this process the target of its own server; returns it."""
+    """Registers and returns the target of this process's own server at an address."""
     _served[address] = target
     return f"grpc://{address}"
 
 
 def stop_serving(target: str) -> None:
-    """Forgets a target of `serve_target`."""
+    """Unregisters a target of `serve_target`."""
     _served.pop(target.removeprefix("grpc://"), None)
 
 
 def _open(name: str, wait_secs: float) -> Target:
-    """The target of a server: of this process, or of another."""
+    """Opens the target of a server, in this or another process."""
     address = name.removeprefix("grpc://")
     if address in _served:
         return _served[address]

@@ -1,11 +1,11 @@
 """Which task of a cluster runs an operation.
 
-A task is called as in TensorFlow, '/job:ps/task:1'; `HERE` is the process of the session. What an
-operation asks for counts, but for three: one that works on a variable, a queue or a table runs
-where that is; one that takes a few rows of a variable, too; one that works with objects of this
-process (datasets, Python functions) runs here. An operation that holds functions (cond, while_loop,
-map_fn) is one with what is in them; where that is in several places, it is *spread*: it runs here,
-and what is in its functions by the same rules, a part at a time.
+Tasks are named as in TensorFlow, '/job:ps/task:1'; `HERE` is the session's process. Operations run
+on the requested task, with three exceptions: operations on variables, queues and tables are
+colocated with them, as are operations that read a few rows of a variable; operations on objects of
+this process (datasets, Python functions) run here. An operation that holds functions (cond,
+while_loop, map_fn) is placed with the resources in them; if these are on several tasks, it is
+*spread*: it runs here, and the operations of its functions are placed by the same rules.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ HERE = ""
 
 
 def task_name(job: str, index: int) -> str:
-    """A task's name."""
+    """The name of a task."""
     return f"/job:{job}/task:{index}"
 
 
 class TaskPlacer:
-    """Gives each operation its task.
+    """Maps operations to tasks.
 
     Args:
         tasks: the names of the cluster's tasks.
-        default: where operations run that ask for none: a task's name, or `HERE`.
-        own: the name of the task that this process is; None where it is none.
+        default: the task of operations that request none, or `HERE`.
+        own: the name of this process's task, or None.
     """
 
     def __init__(self, tasks: Collection[str], default: str, own: str | None) -> None:
@@ -49,7 +49,7 @@ class TaskPlacer:
         self._own = own
 
     def described(self, op: Operation) -> str:
-        """Where an operation runs, as TensorFlow writes it, but for the processor."""
+        """An operation's task in TensorFlow's notation, without the device."""
         task = self(op)
         name = (self._own or task_name("localhost", 0)) if task == HERE else task
         return name.replace("/task:", "/replica:0/task:")
@@ -58,8 +58,8 @@ class TaskPlacer:
         """The task's name, or `HERE`.
 
         Raises:
-            InvalidArgumentError: the cluster has no such task, or the operation holds no functions
-                and works on what is in several places.
+            InvalidArgumentError: the task does not exist, or the operation uses resources on
+                several tasks without holding functions.
         """
         row = registry.lookup(op.type)
         if row.colocate_with_input and role_of(op.inputs[0].op) is Role.READ:
@@ -81,11 +81,11 @@ class TaskPlacer:
         )
 
     def is_spread(self, op: Operation) -> bool:
-        """Whether an operation works on what is in several places."""
+        """Whether an operation uses resources on several tasks."""
         return len(self._places(op)) > 1
 
     def _places(self, op: Operation) -> dict[str, Operation]:
-        """Where what an operation works on is, with one example each."""
+        """The tasks of an operation's resources, with an example of each."""
         places = {self._asked(each): each for each in holders(op)}
         if is_of_this_process(op):
             places.setdefault(HERE, op)
@@ -113,7 +113,7 @@ class TaskPlacer:
 
 
 def holders(op: Operation) -> list[Operation]:
-    """The handles of what an operation works on: variables, queues, tables."""
+    """The handles of an operation's resources: variables, queues, tables."""
     found = [tensor.op for tensor in op.inputs if tensor.dtype is resource]
     for each in (op, *operations_within(op)):
         names = each.attrs.get(registry.lookup(each.type).holder, ())
@@ -125,7 +125,7 @@ def holders(op: Operation) -> list[Operation]:
 
 
 def is_of_this_process(op: Operation) -> bool:
-    """Whether an operation works with what cannot travel."""
+    """Whether an operation uses objects that cannot be serialized."""
     return any(
         registry.lookup(each.type).client_only
         or any(_is_in_memory(value) for name, value in each.attrs.items() if name[0] != "_")
@@ -148,5 +148,5 @@ _PLAIN = (str, bytes, int, float, np.ndarray, DType, TensorShape, GraphFunction)
 
 
 def readable_tensors(tensors: Collection[Tensor]) -> list[Tensor]:
-    """Those that are values: handles are names."""
+    """The tensors that are values rather than handles."""
     return [tensor for tensor in tensors if tensor.dtype is not resource]

@@ -19,14 +19,14 @@ from estimatorkit.runtime.resource_store import ResourceStore
 
 
 class Program:
-    """A graph that this task runs for others.
+    """A graph that this task runs for clients.
 
     Args:
-        part: the graph.
-        held: the variables, tables and queues that it works on.
+        part: the serialized partition.
+        held: the task's variables, tables and queues.
 
     Attributes:
-        takes: how many arrays a call takes.
+        takes: the number of arrays that a call takes.
     """
 
     def __init__(self, part: SerializedPartition, held: ResourceStore) -> None:
@@ -48,14 +48,14 @@ class Program:
         over: Callable[[], None],
         waits: list[Callable[[], None]],
     ) -> list[Any]:
-        """Runs it; what it sends back.
+        """Runs it, and returns the arrays to send back.
 
         Args:
-            arrays: what it takes besides what is kept.
-            kept: what earlier parts of the same run have made, by tensors' names; this one adds
-                to it, and the last part empties it.
-            over: called while it waits; what it raises ends the run.
-            waits: takes functions that wait until the inputs are read.
+            arrays: its inputs, except those in `kept`.
+            kept: values from earlier partitions of the run, by tensor name; updated, and cleared by
+                the last partition.
+            over: called while waiting; may raise to cancel.
+            waits: receives functions that block until the inputs have been read.
         """
         given = dict(zip(self._given, arrays, strict=True))
         given.update((name, kept[name]) for name in self._part.kept)
@@ -76,10 +76,9 @@ class Program:
 def _numbers_read(
     graph: Graph, fetched: Sequence[Tensor], targets: Sequence[Operation], fed: Sequence[Tensor]
 ) -> list[str]:
-    """The variables that a graph reads, where it does no more and they are single numbers.
+    """The variables that a graph reads, if it does nothing else and they are scalars.
 
-    The global step is asked for at each step, and an XLA call for it would take as long as all else
-    that is done for it.
+    The global step is read at each step, and an XLA call would double the time of that.
     """
     ops = graph.get_operations()
     is_read = {"VarHandleOp", "ReadVariableOp"}.issuperset(op.type for op in ops)
@@ -95,7 +94,7 @@ def _register_all() -> None:
 
 
 def program_name(part: SerializedPartition) -> str:
-    """What a graph is called by all: equal graphs have equal names."""
+    """A content hash as the name of a graph."""
     digest = hashlib.sha256(part.graph_def)
     digest.update(repr((part.inputs, part.outputs, part.kept, part.sent, part.last)).encode())
     digest.update(repr((part.targets, part.soft, part.optimize)).encode())
@@ -103,13 +102,13 @@ def program_name(part: SerializedPartition) -> str:
 
 
 def part_header(part: SerializedPartition) -> dict[str, Any]:
-    """The fields of a part besides its graph, as JSON holds them."""
+    """The fields of a partition except its graph, as JSON."""
     names = [field.name for field in fields(part) if field.name != "graph_def"]
     return {name: getattr(part, name) for name in names}
 
 
 def part_of(header: Mapping[str, Any], graph_def: bytes) -> SerializedPartition:
-    """The part that `part_header` has described, and its graph."""
+    """Restores a partition from `part_header` and its graph."""
     return SerializedPartition(graph_def, **{key: _tuple(value) for key, value in header.items()})
 
 

@@ -12,7 +12,7 @@ ENDED = "the chief has ended the training"
 
 
 class Channel(Protocol):
-    """A way to another task on which one question is asked at a time, in order."""
+    """An ordered stream of requests to another task, one at a time."""
 
     def ask(
         self,
@@ -21,25 +21,25 @@ class Channel(Protocol):
         arrays: Sequence[Any] = (),
         borrowed: bool = False,
     ) -> None:
-        """Sends a question; `answer` must be called before the next.
+        """Sends a request; `answer` must be called before the next.
 
         Args:
-            question: what is asked.
-            header: what JSON can hold.
-            arrays: what is sent.
-            borrowed: whether the answer's arrays are not needed any more when the next question is
-                asked, so that their memory may be used again.
+            question: the kind of request.
+            header: serializable as JSON.
+            arrays: the arrays to send.
+            borrowed: whether the reply's arrays are only valid until the next request, so that
+                their memory can be reused.
         """
 
     def answer(self, raise_if_over: Callable[[], None] | None = None) -> list[Any]:
-        """Waits for the answer: arrays.
+        """Waits for the reply's arrays.
 
         Args:
-            raise_if_over: called every now and then; what it raises ends the waiting.
+            raise_if_over: called periodically; may raise to cancel.
 
         Raises:
-            OpError: what went wrong there; `AbortedError` where the task has lost what it held,
-                `UnavailableError` where it cannot be reached.
+            OpError: the task's error; `AbortedError` if the task has lost its state,
+                `UnavailableError` if it is unreachable.
         """
 
     def program(
@@ -48,20 +48,20 @@ class Channel(Protocol):
         fresh: Sequence[str] = (),
         raise_if_over: Callable[[], None] | None = None,
     ) -> str:
-        """Gives the task a graph; what it calls that.
+        """Sends a graph to the task, and returns its name there.
 
         Args:
             graph: the graph.
-            fresh: the names of its random operations that are to begin anew.
+            fresh: the names of the random operations to reset.
             raise_if_over: see `answer`.
         """
 
     def close(self) -> None:
-        """Ends the channel, and a question that is being worked on."""
+        """Closes the channel, and cancels its current request."""
 
 
 class Tasks(Protocol):
-    """The tasks that a session works with."""
+    """The tasks of a session's cluster."""
 
     placer: TaskPlacer
     worker: str
@@ -71,21 +71,21 @@ class Tasks(Protocol):
 
     @property
     def generation(self) -> int:
-        """Another number whenever a task may have become another process."""
+        """Increases whenever a task may have been restarted."""
 
     def channel(self, task: str, raise_if_over: Callable[[], None] | None = None) -> Channel:
-        """A way to a task that nobody else uses; opened, or one that was given back.
+        """Acquires a channel to a task, new or from the pool.
 
         Args:
             task: its name.
-            raise_if_over: called while the task is waited for; what it raises ends the waiting.
+            raise_if_over: called while waiting; may raise to cancel.
         """
 
     def give_back(self, task: str, channel: Channel) -> None:
-        """Gives a channel back that is in order."""
+        """Returns a working channel to the pool."""
 
     def clear(self) -> None:
-        """Lets the other tasks forget what sessions share."""
+        """Clears the shared resources of the other tasks."""
 
     def close(self) -> None:
-        """Lets go of the tasks."""
+        """Closes the connections."""

@@ -1,8 +1,8 @@
 """`TaskService`: the Arrow Flight service of a task.
 
-A stream is a channel: questions and answers in turn (`array_messages`), each question numbered, so
-that one asked again after a broken connection is not worked on twice (`ReplyCache`). What the task
-is asked for is in `_QUESTIONS`.
+A stream is a channel of alternating requests and replies (`array_messages`). Requests are numbered,
+so that one retried after a broken connection executes at most once (`ReplyCache`). `_QUESTIONS`
+lists the kinds of requests.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ _LOOK_SECS = 0.05
 
 
 class TaskService(flight.FlightServerBase):  # type: ignore[misc]
-    """Runs parts of others' runs on what this process holds.
+    """Runs partitions of clients' runs on this process's state.
 
     Args:
-        address: `host:port`, bound as it is given; port 0 for a free one.
+        address: `host:port`, bound exactly as given; port 0 for a free one.
         name: the task's name, '/job:ps/task:0'.
         held: the variables, tables and queues.
-        token: what callers must know.
-        about: what callers are told of the cluster.
+        token: the token that clients must present.
+        about: cluster information for clients.
 
     Raises:
         OSError: the address cannot be bound.
@@ -96,7 +96,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         self._news = threading.Condition()
 
     def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
-        """Serves a channel until it ends."""
+        """Serves a channel until it closes."""
         channel = descriptor.command
         is_known = channel in self.channels
         answers = self.channels.opened(channel)
@@ -158,7 +158,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                 self._forget_broken()
 
     def _forget_broken(self, is_timer: bool = False) -> None:
-        """Forgets broken channels that nobody takes up, now and as long as there are some."""
+        """Drops broken channels that are not resumed in time."""
         with self._sweeping:
             if is_timer:
                 self._sweeper = None
@@ -168,7 +168,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                 self._sweeper.start()
 
     def _give_up_silent(self) -> None:
-        """Waits no more for hosts that are gone without a word: their connections look open."""
+        """Drops channels of silent hosts, whose connections look open."""
         with self._news:
             silent = self._members.silent(time.monotonic())
         for name in silent:
@@ -192,7 +192,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         kept: dict[str, Any],
         over: Callable[[], None],
     ) -> tuple[dict[str, Any], Arrays]:
-        """The answer to a question; what goes wrong is an answer, too."""
+        """The reply to a request, which may be an error."""
         try:
             return {}, _QUESTIONS[header["ask"]](self, header, arrays, kept, over)
         except OpError as error:
@@ -205,14 +205,14 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
     def _share(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
     ) -> Arrays:
-        """Whether the asker's areas can be opened here, which `do_exchange` does."""
+        """Whether the client's shared memory can be opened; `do_exchange` opens it."""
         return [np.array([SharedMemory.open(*each) is not None for each in header["areas"]])]
 
     def _program(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
     ) -> Arrays:
-        """Takes over a graph; equal ones of several askers are compiled once. Random operations
-        that the asker calls 'fresh' begin anew.
+        """Receives a graph, which is compiled once for all clients. Random operations listed as
+        'fresh' are reset.
         """
         name = header["program"]
         with self._preparing:
@@ -227,10 +227,10 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
     def _run(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
     ) -> Arrays:
-        """Runs programs one after the other; each takes the next of the arrays.
+        """Runs programs in order, each on the next of the arrays.
 
-        Of a worker's step ('worker'), the first 'updates' of them change what it has read, and the
-        others read for the next. What a step waits for ends with the training.
+        For a worker's step ('worker'), the first 'updates' programs update parameters, and the
+        others read them for the next step. Waiting is cancelled when the training ends.
         """
         given, found = iter(arrays), []
         worker, updates = header.get("worker"), header.get("updates", 0)
@@ -296,7 +296,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
     def _save(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
     ) -> Arrays:
-        """Writes a file of a checkpoint, with values of one moment."""
+        """Writes a checkpoint file from a consistent snapshot."""
         path, names = Path(header["path"]), header["names"]
         found = self._held.read(lambda: [self._held.values[name] for name in names.values()])
         with os_errors("write the checkpoint", path):
@@ -319,7 +319,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
     def _forget(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
     ) -> Arrays:
-        """Forgets all that is held; whoever worked with it must begin anew."""
+        """Clears the state; clients must restart."""
         with self._held.lock:
             self._about["incarnation"] = uuid.uuid4().hex
             self.told.pop("ready", None)
@@ -331,7 +331,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
     def _deal(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
     ) -> Arrays:
-        """What is asked of the data that are dealt out, by a 'worker' (see `dealing`)."""
+        """Handles a request of a 'worker' to the shard queues (see `dynamic_sharding`)."""
         with self._updated:
             self._give_up_silent()
             found = self._deals.answer(header["worker"], header["deal"])
@@ -340,8 +340,8 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
     def _status(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
     ) -> Arrays:
-        """What is told of the training; the header may tell something new ('is_ending',
-        'is_done'). A 'member' whose name is another's hears only that (see `Membership`).
+        """The training status; the header may update it ('is_ending', 'is_done'). A 'member' whose
+        name is taken gets only that error (see `Membership`).
         """
         with self._news:
             name, process = header["member"]
@@ -360,7 +360,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         return _as_json(status)
 
     def wait_until(self, told: str, seconds: float) -> bool:
-        """Waits until somebody has told something; returns whether it is told."""
+        """Waits until a status is set; returns whether it is."""
         with self._news:
             return self._news.wait_for(lambda: bool(self.told.get(told)), seconds)
 
@@ -372,10 +372,10 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         return []
 
     def stop(self, seconds: float = 60.0) -> bool:
-        """Ends what is being worked on and stops serving; returns whether all have gone in time.
+        """Cancels requests and stops serving; returns whether all clients disconnected in time.
 
         Args:
-            seconds: how long others have to end their channels; one who was stopped never does.
+            seconds: how long to wait for clients to close their channels.
         """
         self.stopping.set()
         stopping = threading.Thread(target=self.shutdown, daemon=True)
@@ -421,7 +421,7 @@ def _as_json(value: Any) -> Arrays:
 
 
 def _send(writer: Any, answer: dict[str, Any], arrays: Arrays, area: SharedMemory | None) -> None:
-    """Sends an answer; where its arrays cannot travel, that is the answer."""
+    """Sends a reply; if its arrays are not serializable, sends that error."""
     try:
         send(writer, answer, arrays, area)
     except UnimplementedError as error:
@@ -434,13 +434,13 @@ def _as_header(error: OpError) -> dict[str, Any]:
 
 
 class _TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[misc]
-    """Refuses calls without the token."""
+    """Rejects calls without the token."""
 
     def __init__(self, token: str) -> None:
         self._expected = f"Bearer {token}".encode()
 
     def start_call(self, info: Any, headers: Mapping[str, list[str]]) -> None:
-        """Looks at a call's headers."""
+        """Checks a call's headers."""
         given = headers.get(AUTHORIZATION, [""])[0]
         if not hmac.compare_digest(given.encode(), self._expected):
             _refuse()

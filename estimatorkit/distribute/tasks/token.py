@@ -1,7 +1,7 @@
 """The shared secret of a cluster's processes.
 
-`ESTIMATORKIT_TOKEN` holds it, the same on every host; without it a file in the home folder does,
-made when it is first needed and readable by its owner alone.
+It is read from `ESTIMATORKIT_TOKEN`, which must be the same on every host, or else from a file in
+the home folder, which is created on first use and readable by its owner only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ VARIABLE = "ESTIMATORKIT_TOKEN"
 
 
 def token_file() -> Path:
-    """Where the token is if the environment has none."""
+    """The file with the token, if the environment has none."""
     return Path.home() / ".estimatorkit" / "token"
 
 
@@ -24,8 +24,8 @@ def cluster_token() -> str:
     """The token.
 
     Raises:
-        OSError: the file can be neither read nor made.
-        ValueError: it cannot travel in the header of a request.
+        OSError: the file can be neither read nor created.
+        ValueError: it cannot be sent in a request header.
     """
     given = os.environ.get(VARIABLE, "").strip()
     if given:
