@@ -1,4 +1,4 @@
-"""`AdaptedModel`: what `model_to_estimator` asks of a model, whatever Keras it is of."""
+"""`AdaptedModel`: the interface to Keras models for `model_to_estimator`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from estimatorkit.core.tensor import Tensor
 
 @dataclass(frozen=True)
 class Called:
-    """What calling a model in an estimator's graph gave.
+    """The result of calling a model in an estimator's graph.
 
     Attributes:
-        names: of the outputs.
+        names: the outputs' names.
         tensors: the outputs.
-        losses: scalars that are added to the loss.
-        updates: operations that run with each training step.
-        trainable: the variables that training changes.
+        losses: scalars to add to the loss.
+        updates: operations to run with each training step.
+        trainable: the trainable variables.
     """
 
     names: list[str]
@@ -31,11 +31,11 @@ class Called:
 
 
 class AdaptedModel(ABC):
-    """A model as an estimator takes it.
+    """A compiled model, adapted to estimators.
 
     Attributes:
-        loss, loss_weights, metrics, weighted_metrics, optimizer: what `compile` was given.
-        first_values: the weights that the model came with, by the names of the variables.
+        loss, loss_weights, metrics, weighted_metrics, optimizer: the arguments of `compile`.
+        first_values: the model's initial weights, by variable name.
     """
 
     loss: Any
@@ -47,15 +47,15 @@ class AdaptedModel(ABC):
 
     @abstractmethod
     def called(self, features: Any, training: bool) -> AbstractContextManager[Called]:
-        """Calls the model; its variables are those of the default graph inside."""
+        """Calls the model on variables of the default graph."""
 
 
 def inputs_by_name(features: Any, names: Sequence[str]) -> Any:
-    """The features that a model's inputs are called; the only one, whatever its name.
+    """The features for a model's inputs, by name; a single feature may have any name.
 
     Args:
         features: tensors by name, or a tensor.
-        names: of the inputs; none where the model does not know them.
+        names: the inputs' names; empty if the model does not know them.
 
     Raises:
         KeyError: one is missing.
@@ -68,7 +68,7 @@ def inputs_by_name(features: Any, names: Sequence[str]) -> Any:
 
 
 def by_name(given: Mapping[str, Any], names: Sequence[str], what: str, ends: str) -> dict[str, Any]:
-    """Those of the tensors that the model has names for.
+    """The tensors that the model names.
 
     Raises:
         FormattedKeyError: one is missing.
@@ -84,7 +84,7 @@ def by_name(given: Mapping[str, Any], names: Sequence[str], what: str, ends: str
 
 
 class FormattedKeyError(KeyError):
-    """A `KeyError` whose message is shown as it is, not as a string's `repr`."""
+    """A `KeyError` whose message is not shown as a `repr`."""
 
     def __str__(self) -> str:
         return str(self.args[0])

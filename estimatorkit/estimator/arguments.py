@@ -1,4 +1,4 @@
-"""Arguments of `Estimator` and its methods, checked."""
+"""Validation of the arguments of `Estimator` and its methods."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _MODEL_FN_ARGUMENTS = {"features", "labels", "mode", "params", "config"}
 
 
 def check_steps(steps: float | None, max_steps: float | None) -> tuple[int | None, int | None]:
-    """The two numbers as `check_count` gives them.
+    """Validates both by `check_count`.
 
     Raises:
-        ValueError: both are given, or one is not above 0.
+        ValueError: both are given, or one is not positive.
     """
     if steps is not None and max_steps is not None:
         raise ValueError("Can not provide both steps and max_steps.")
@@ -32,10 +32,10 @@ def check_steps(steps: float | None, max_steps: float | None) -> tuple[int | Non
 
 
 def check_count(name: str, value: Any) -> int | None:
-    """A number of steps, rounded up: `steps=len(x) / batch_size` is a fraction; None stays None.
+    """Rounds a number of steps up, as `len(x) / batch_size` is a fraction; None stays None.
 
     Raises:
-        ValueError: it is not a finite number above 0.
+        ValueError: it is not finite and positive.
     """
     if value is None:
         return None
@@ -50,7 +50,7 @@ def check_count(name: str, value: Any) -> int | None:
 
 
 def _is_count(value: Any) -> bool:
-    """Whether it is a finite number above 0; True is none."""
+    """Whether it is a finite, positive number, and not a bool."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Real, np.ndarray)):
         return False
     number: Any = value
@@ -58,14 +58,14 @@ def _is_count(value: Any) -> bool:
 
 
 def as_list(value: Any) -> list[Any]:
-    """A list of what is given: None, one, or several."""
+    """Converts None, an item or several to a list."""
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def arguments_of(function: Callable[..., Any]) -> list[str]:
-    """The names of a function's arguments, but those that `functools.partial` has given."""
+    """The names of a function's arguments, except those bound by `functools.partial`."""
     given = function.keywords if isinstance(function, functools.partial) else {}
     return [
         name
@@ -76,7 +76,7 @@ def arguments_of(function: Callable[..., Any]) -> list[str]:
 
 
 def check_model_fn(model_fn: Callable[..., Any], params: Any) -> None:
-    """Raises ValueError where the arguments of a `model_fn` are not those it is called with."""
+    """Raises ValueError unless a `model_fn` accepts the arguments it is called with."""
     names = arguments_of(model_fn)
     if "features" not in names:
         raise ValueError(f"model_fn ({model_fn}) must include features argument.")
@@ -91,10 +91,10 @@ def check_model_fn(model_fn: Callable[..., Any], params: Any) -> None:
 
 
 def checked_config(config: RunConfig | None, model_dir: str | os.PathLike[str] | None) -> RunConfig:
-    """The config with a model folder, the one given or a temporary one, and a `ConfigProto`.
+    """The config with `model_dir` (given or temporary) and session config filled in.
 
     Raises:
-        ValueError: two folders are given.
+        ValueError: two different folders are given.
     """
     config = config or RunConfig()
     given = None if model_dir is None else os.fspath(model_dir)

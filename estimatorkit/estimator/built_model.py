@@ -1,8 +1,8 @@
-"""`BuiltModel`: a model as a `model_fn` built it for one mode, with its session.
+"""`BuiltModel`: a model that a `model_fn` built for one mode, with its session.
 
-Models are kept from one call of an estimator's method to the next (`ModelStore`): a second
-`predict` builds, compiles and reads nothing. A model in use is taken out of the store, so that two
-predictions at the same time have two models.
+Models are cached between calls of an estimator's methods (`ModelStore`): a second `predict` neither
+builds, compiles nor restores anything. A model in use is removed from the store, so concurrent
+predictions have separate models.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class Setting:
     """Where and how a model runs.
 
     Attributes:
-        device: what the graph is built under: see `Graph.device`.
-        open_target: gives a target for its session.
+        device: the device scope of the graph (see `Graph.device`).
+        open_target: opens the target of its session.
         session_config: its session's `ConfigProto`.
-        is_chief: whether this process is the one that saves.
-        strategy: over which replicas it runs; None for this process's default device.
-        make_global_step: makes the global step of a new graph.
+        is_chief: whether this process saves checkpoints.
+        strategy: the distribution strategy; None for the default device.
+        make_global_step: creates the global step of a new graph.
     """
 
     device: Any = None
@@ -63,12 +63,12 @@ class Setting:
 
     @property
     def replicas(self) -> Replicas | None:
-        """The replicas that run it; None where there is one."""
+        """The replicas that run it; None for a single one."""
         return None if self.strategy is None else self.strategy.replicas
 
     @contextmanager
     def building(self, graph: Graph) -> Iterator[None]:
-        """Inside, the graph is built."""
+        """A context manager for building the graph."""
         scope = nullcontext() if self.strategy is None else self.strategy.building()
         with graph.as_default(), graph.device(self.device), scope:
             yield
@@ -78,20 +78,20 @@ class BuiltModel:
     """A model built for one mode.
 
     Args:
-        given: the input it is built on.
+        given: the input to build it for.
         mode: a `ModeKeys`.
         model_fn: `(features, labels) -> EstimatorSpec`.
-        finish: called with the spec, in the graph: adds what the estimator itself needs.
+        finish: called with the spec, in the graph, to add what the estimator needs.
         setting: where and how it runs.
-        initialized: whether its variables may start with their first values, not a checkpoint's.
+        initialized: whether to initialize its variables rather than restore them.
 
     Attributes:
         graph: its graph.
         spec: what the `model_fn` returned.
-        features: the features that it was built on.
-        extra: what `finish` gave.
-        reusable: whether it can be run on another dataset.
-        input_names: what the tensors of an element of the input are, by their place in it.
+        features: the features that it was built for.
+        extra: the result of `finish`.
+        reusable: whether it can run on other datasets.
+        input_names: the names of an input element's tensors, by position.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class BuiltModel:
 
     @property
     def session(self) -> Session:
-        """Its session; ends the building of the graph."""
+        """Its session, whose creation finalizes the graph."""
         if self._session is None:
             with self.graph.as_default():
                 if self.scaffold is not None:
@@ -175,9 +175,7 @@ class BuiltModel:
         return any(self.graph.get_collection(key) for key in keys)
 
     def initialize_local(self) -> None:
-        """Gives local variables (those of metrics) their first values, fills tables, and starts the
-        threads that fill queues.
-        """
+        """Initializes local variables (those of metrics) and tables, and starts queue runners."""
         session = self.session
         if self._local_init is not None:
             fed = None if self.scaffold is None else self.scaffold.local_init_feed_dict
@@ -187,7 +185,7 @@ class BuiltModel:
             start_queue_runners(session, self._threads)
 
     def initialize(self) -> None:
-        """Gives all variables their first values; for models built `initialized`."""
+        """Initializes all variables; for models built with `initialized`."""
         session, scaffold = self.session, self.scaffold
         if scaffold is None:
             raise RuntimeError("the model was built to be restored")
@@ -198,12 +196,12 @@ class BuiltModel:
         self.initialize_local()
 
     def start(self, given: ModelInput) -> None:
-        """Goes to the first element of an input."""
+        """Starts an input at its first element."""
         if self._iterator is not None and given.dataset is not None:
             self._iterator.start(self.session.state, given.dataset)
 
     def stop(self) -> None:
-        """Gives back what the input holds, and raises what a thread of it raised."""
+        """Releases the input, and raises errors of its threads."""
         if self._threads is not None:
             threads, self._threads = self._threads, None
             threads.request_stop()
@@ -214,9 +212,7 @@ class BuiltModel:
                 held.close()
 
     def load(self, path: str | None) -> None:
-        """Puts a checkpoint's values into the session, unless they are there; without a checkpoint
-        the variables' first values.
-        """
+        """Restores a checkpoint, unless the session has its values; None initializes variables."""
         session = self.session
         if path is None:
             self.initialize()
@@ -237,16 +233,16 @@ class BuiltModel:
         self.initialize_local()
 
     def holds(self, path: str | None) -> bool:
-        """Whether the session holds the values of a checkpoint."""
+        """Whether the session has the values of a checkpoint."""
         version = None if path is None else checkpoint_version(path)
         return version is not None and version == self._version
 
     def now_holds(self, path: str | None) -> None:
-        """Says which checkpoint the session's values are those of; None: of none."""
+        """Records which checkpoint the session's values are from; None for none."""
         self._version = None if path is None else checkpoint_version(path)
 
     def close(self) -> None:
-        """Gives back what the session holds."""
+        """Closes the session."""
         if self._session is not None:
             self._session.close()
             self._session = None
@@ -271,7 +267,7 @@ def _names_of_input(features: Any, labels: Any) -> dict[int, str]:
 
 
 class ModelStore:
-    """The models of an estimator that are not in use, by what they were built for."""
+    """An estimator's idle models, by what they were built for."""
 
     def __init__(self) -> None:
         self._models: OrderedDict[Any, BuiltModel] = OrderedDict()
@@ -281,16 +277,15 @@ class ModelStore:
     def model(
         self, given: ModelInput, build: Callable[[], BuiltModel], hooks: Sequence[SessionRunHook]
     ) -> Iterator[BuiltModel]:
-        """A model for an input, which it has gone to the start of.
+        """A context manager that yields a model, started on an input.
 
-        It is kept afterwards, unless an error ended its use, or a hook or the input does not allow
-        it: hooks that add to the graph need a new one, and hooks of a `model_fn` are made with the
-        model.
+        It is returned to the store, except after an error, or if a hook or the input prevents it:
+        hooks that add to the graph need a new model, and hooks of a `model_fn` belong to one.
 
         Args:
             given: the input.
-            build: makes a model.
-            hooks: the hooks it will be run with.
+            build: builds a model.
+            hooks: the hooks to run with.
         """
         may_reuse = given.key is not None and not any(hook.changes_graph for hook in hooks)
         model = self._take(given.key) if may_reuse else None
@@ -327,7 +322,7 @@ class ModelStore:
             each.close()
 
     def clear(self) -> None:
-        """Forgets all models."""
+        """Discards all models."""
         with self._lock:
             models, self._models = list(self._models.values()), OrderedDict()
         for each in models:

@@ -1,10 +1,9 @@
-"""`train_and_evaluate` in a cluster: what each process does.
+"""`train_and_evaluate` in a cluster: the roles of processes.
 
-The chief trains and saves; when it is done it writes so into `model_dir` (`Completion`), and lets
-the parameter servers end, where there are any. Workers train until the step that is asked for, or
-until the chief ends the training. An evaluator evaluates the checkpoints that it finds until the
-training is done, then the last one. Whoever is started again after the end finds that the work is
-done, and ends, too.
+The chief trains and saves; at the end it records completion in `model_dir` (`Completion`) and shuts
+down the parameter servers, if any. Workers train until the requested step, or until the chief ends
+the training. The evaluator evaluates checkpoints until the training is done, and then the last one.
+A process that is restarted after completion exits.
 """
 
 from __future__ import annotations
@@ -58,15 +57,15 @@ _DELAY_SECS = 5
 def run_role(
     estimator: Estimator, train_spec: TrainSpec, specs: Mapping[str, EvalSpec]
 ) -> Results | None:
-    """Does what this process of a cluster is to do.
+    """Runs the role of this process.
 
     Returns:
-        The last evaluation's results from an evaluator; None from the others.
+        The results of the last evaluation in an evaluator, else None.
 
     Raises:
-        SystemExit: 0 from a parameter server when the training is done; 138 where others were lost
-            or did not come; 143 after SIGTERM.
-        ValueError: the cluster has several processes that train, and no parameter server.
+        SystemExit: 0 in a parameter server when the training is done; 138 if peers were lost or did
+            not join; 143 after SIGTERM.
+        ValueError: the cluster has several training processes but no parameter server.
     """
     task = estimator.config.task
     strategy = estimator.config.train_distribute
@@ -98,12 +97,12 @@ def run_role(
 
 
 class _Role:
-    """What a process does.
+    """The role of a process.
 
     Args:
         estimator: the `Estimator`.
-        train_spec: with what it trains.
-        specs: with what it evaluates, by label.
+        train_spec: its training.
+        specs: its evaluations, by label.
     """
 
     def __init__(
@@ -116,17 +115,17 @@ class _Role:
         self.terminated = threading.Event()
 
     def terminate(self) -> None:
-        """Called for SIGTERM: `run` is to return soon."""
+        """Handles SIGTERM: makes `run` return soon."""
         self.terminated.set()
         if self._estimator.cluster is not None:
             self._estimator.cluster.terminate()
 
     def run(self) -> Results | None:
-        """Does it."""
+        """Runs the role."""
         raise NotImplementedError
 
     def _done(self) -> Completion | None:
-        """The end of this training, where `model_dir` has it."""
+        """The completion record of this training in `model_dir`, if any."""
         found = read_completion(self._estimator.model_dir)
         latest = self._estimator.latest_checkpoint()
         is_done = found is not None and found.is_of(self._train_spec.max_steps, latest)
@@ -251,7 +250,7 @@ class _Evaluator(_Role):
 
 
 class _StopHook(SessionRunHook):
-    """Ends the training for SIGTERM, or where the evaluator has a reason."""
+    """Stops the training on SIGTERM, or on request of the evaluator."""
 
     def __init__(self, terminated: threading.Event, stop_file: Path | None) -> None:
         self._terminated = terminated
@@ -259,11 +258,11 @@ class _StopHook(SessionRunHook):
         self._looked = 0.0
 
     def after_steps(self, steps: FinishedSteps) -> None:
-        """Looks, at the file once a second."""
+        """Checks for a stop request; the file at most once per second."""
         self.while_waiting(steps.stop)
 
     def while_waiting(self, stop: list[str]) -> None:
-        """The same."""
+        """Checks for a stop request while waiting."""
         if self._terminated.is_set():
             stop.append(SIGTERM_CAME)
         elif self._stop_file is not None and time.monotonic() - self._looked > _LOOK_SECS:

@@ -1,7 +1,7 @@
-"""A trained model as people read it: `summary`, and the HTML that notebooks show.
+"""Human-readable descriptions of trained models: `summary`, and HTML for notebooks.
 
-`describe` reads the newest checkpoint; nothing is built, and no input is needed. What belongs to
-optimizers is known by its name: TensorFlow's slots are called after their variables.
+`describe` reads the latest checkpoint, without building the model. Optimizer slots are recognized
+by name, as TensorFlow names them after their variables.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class VariableRow:
     """A variable.
 
     Attributes:
-        name: below its layer.
+        name: its name within the layer.
         shape: its dimensions.
-        dtype: its type's name.
-        trained: whether an optimizer changes it.
+        dtype: the name of its dtype.
+        trained: whether an optimizer updates it.
     """
 
     name: str
@@ -42,21 +42,21 @@ class VariableRow:
 
     @property
     def count(self) -> int:
-        """How many numbers it holds."""
+        """The number of elements."""
         return math.prod(self.shape)
 
 
 @dataclass(frozen=True)
 class Description:
-    """What a model folder holds.
+    """The contents of a model folder.
 
     Attributes:
-        title: what to call the model.
-        checkpoint: the checkpoint's path; '' where there is none.
+        title: the model's title.
+        checkpoint: the checkpoint's path, or ''.
         step: its global step.
-        layers: variables by layer, in the order of the checkpoint.
-        slots: what optimizers keep, as (name, number of variables, number of values).
-        columns: the feature columns' names by part of the model.
+        layers: variables by layer, in checkpoint order.
+        slots: optimizer slots, as (name, number of variables, number of values).
+        columns: the names of feature columns, by part of the model.
     """
 
     title: str
@@ -68,11 +68,11 @@ class Description:
 
     @property
     def parameters(self) -> int:
-        """Values of all variables but the optimizers'."""
+        """The number of elements of all variables except optimizer slots."""
         return sum(row.count for rows in self.layers.values() for row in rows)
 
     def rows(self) -> list[tuple[str, str, str, str, str]]:
-        """Layer, variable, shape, dtype and count, as texts; the layer where it is a new one."""
+        """Table rows: layer (if it changes), variable, shape, dtype and count."""
         return [
             (
                 "" if number else layer,
@@ -86,7 +86,7 @@ class Description:
         ]
 
     def facts(self) -> list[tuple[str, str]]:
-        """What is to be said besides the variables: names and values."""
+        """Further facts, as names and values."""
         kept = sum(count for _, _, count in self.slots)
         slots = ", ".join(f"{name}: {values:,} in {number}" for name, number, values in self.slots)
         facts = [
@@ -102,11 +102,11 @@ class Description:
 
 
 def describe(model_dir: str | os.PathLike[str], title: str | None = None) -> Description:
-    """Describes the newest checkpoint of a model folder.
+    """Describes the latest checkpoint of a model folder.
 
     Args:
-        model_dir: the folder; there may be no checkpoint yet.
-        title: what to call the model; by default the folder's name.
+        model_dir: the folder, which may not have a checkpoint yet.
+        title: the model's title; the folder's name by default.
     """
     name = title or os.path.basename(os.path.abspath(model_dir))
     path = latest_checkpoint(model_dir)
@@ -139,7 +139,7 @@ def describe(model_dir: str | os.PathLike[str], title: str | None = None) -> Des
 
 
 def _slot_of(variable: str, names: Sequence[str]) -> str | None:
-    """The optimizer's name for what it keeps in a variable; None where the model owns it."""
+    """The name of the slot that a variable is; None for the model's own variables."""
     for owner in names:
         if variable.startswith(f"{owner}/"):
             return variable[len(owner) + 1 :]
@@ -151,16 +151,16 @@ def _slot_of(variable: str, names: Sequence[str]) -> str | None:
 
 
 def shape_text(shape: Sequence[int]) -> str:
-    """`3 x 4`; 'scalar' for no dimension."""
+    """Formats a shape as `3 x 4` or 'scalar'."""
     return " x ".join(map(str, shape)) or "scalar"
 
 
 def summary(estimator: Estimator, print_fn: Callable[[str], Any] = print) -> None:
-    """Prints an estimator's newest checkpoint: variables by layer, and what else is in it.
+    """Prints the contents of an estimator's latest checkpoint: variables by layer, and more.
 
     Args:
         estimator: an estimator.
-        print_fn: takes each line.
+        print_fn: called with each line.
     """
     for line in lines(describe(estimator.model_dir, repr(estimator))):
         print_fn(line)
@@ -187,14 +187,14 @@ def lines(description: Description) -> list[str]:
 
 
 def description_html(description: Description) -> str:
-    """A description as HTML: the variables, then the other facts."""
+    """A description as HTML."""
     head = ("layer", "variable", "shape", "dtype", "count")
     variables = html_table(head, description.rows()) if description.layers else ""
     return variables + html_table((), description.facts())
 
 
 def estimator_html(estimator: Estimator) -> str:
-    """What a notebook shows of an estimator."""
+    """The HTML of an estimator, for notebooks."""
     description = describe(estimator.model_dir)
     return f"<p><code>{escape(repr(estimator))}</code></p>\n" + description_html(description)
 

@@ -131,27 +131,27 @@ class Estimator:
 
     @property
     def config(self) -> RunConfig:
-        """How it runs."""
+        """The `RunConfig`."""
         return copy.copy(self._config)
 
     @property
     def _session_config(self) -> Any:
-        """The `ConfigProto` of sessions, by the name that TensorFlow's subclasses read."""
+        """The `ConfigProto` of sessions, under TensorFlow's private name for subclasses."""
         return self._config.session_config
 
     @property
     def _model_dir(self) -> str:
-        """The folder, by the name that TensorFlow's subclasses read."""
+        """The model folder, under TensorFlow's private name for subclasses."""
         return self.model_dir
 
     @property
     def _warm_start_settings(self) -> WarmStartSettings | None:
-        """Where first values come from, by the name that TensorFlow's subclasses read."""
+        """The warm-start settings, under TensorFlow's private name for subclasses."""
         return self._warm_start
 
     @property
     def params(self) -> Any:
-        """A deep copy of the parameters; an empty dict where none were given."""
+        """A deep copy of the parameters; an empty dict if there are none."""
         return copy.deepcopy(self._params)
 
     @property
@@ -164,15 +164,15 @@ class Estimator:
         return bound
 
     def eval_dir(self, name: str | None = None) -> str:
-        """Where evaluations called `name` write."""
+        """The folder that evaluations called `name` write to."""
         return os.path.join(self.model_dir, "eval" if not name else f"eval_{name}")
 
     def latest_checkpoint(self) -> str | None:
-        """The newest whole checkpoint's path, or None."""
+        """The path of the latest complete checkpoint, or None."""
         return latest_checkpoint(self.model_dir)
 
     def get_variable_names(self) -> list[str]:
-        """The names of the variables in the newest checkpoint.
+        """The names of the variables in the latest checkpoint.
 
         Raises:
             ValueError: there is no checkpoint.
@@ -180,7 +180,7 @@ class Estimator:
         return [name for name, _ in list_variables(self._checkpoint_or_error())]
 
     def get_variable_value(self, name: str) -> NDArray[Any]:
-        """The value of a variable in the newest checkpoint.
+        """The value of a variable in the latest checkpoint.
 
         Raises:
             ValueError: there is no checkpoint.
@@ -189,11 +189,11 @@ class Estimator:
         return load_variable(self._checkpoint_or_error(), name)
 
     def _newest_checkpoint(self) -> str | None:
-        """What is evaluated, and trained on with."""
+        """The checkpoint to evaluate, or to resume from."""
         return self.latest_checkpoint()
 
     def _make_global_step(self, graph: Graph) -> None:
-        """Makes the global step of a new graph, before anything else is in it."""
+        """Creates the global step of a new graph, as its first variable."""
         get_or_create_global_step(graph)
 
     def _checkpoint_or_error(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -203,8 +203,8 @@ class Estimator:
         return found
 
     def _checkpoint_or_none(self, path: str | os.PathLike[str] | None) -> str | None:
-        """The checkpoint to evaluate or predict with; without one, the model has to bring values
-        (`apply_first_values`).
+        """The checkpoint to evaluate or predict with; None if the model itself must provide values
+        (see `apply_first_values`).
         """
         if path is not None:
             if not checkpoint_exists(path):
@@ -427,14 +427,14 @@ class Estimator:
         checkpoint_path: str | os.PathLike[str] | None = None,
         predict_keys: str | Sequence[str] | None = None,
     ) -> LivePredictor:
-        """The trained model as a function of one example. Not in TensorFlow.
+        """Returns the trained model as a function of one example. Not in TensorFlow.
 
         Args:
-            checkpoint_path: the checkpoint; the newest by default.
-            predict_keys: which predictions; all by default.
+            checkpoint_path: the checkpoint; the latest by default.
+            predict_keys: the keys of the predictions; all by default.
 
         Raises:
-            ValueError: there is no trained model.
+            ValueError: there is no checkpoint.
         """
         path = self._checkpoint_or_error(checkpoint_path)
         return LivePredictor(
@@ -445,7 +445,7 @@ class Estimator:
         )
 
     def forget_models(self) -> None:
-        """Lets the `model_fn` be called anew, and gives back what built models hold."""
+        """Clears the cache of built models, so that the next call builds a new one."""
         self._models.clear()
 
     @staticmethod
@@ -456,7 +456,7 @@ class Estimator:
         hooks: Sequence[SessionRunHook],
         stack: ExitStack,
     ) -> Session:
-        """A model's session with a checkpoint's values, for evaluation and prediction."""
+        """Restores a checkpoint into a model's session, for evaluation and prediction."""
         with model.graph.as_default():
             for hook in hooks:
                 stack.callback(hook.close)
@@ -482,10 +482,10 @@ class Estimator:
         *,
         example_inputs: Mapping[str, Any] | None = None,
     ) -> bytes:
-        """Writes the model for serving; see `estimator.serving.exporting.export_saved_model`.
+        """Exports the model for serving (see `estimator.serving.exporting.export_saved_model`).
 
         Returns:
-            The path of the new folder below `export_dir_base`.
+            The path of the new folder in `export_dir_base`.
         """
         from estimatorkit.estimator.serving import exporting
 
@@ -524,7 +524,7 @@ class Estimator:
         *,
         example_inputs: Mapping[str, Any] | None = None,
     ) -> bytes:
-        """Writes the model for several modes; see `estimator.serving.exporting`."""
+        """Exports the model for several modes (see `estimator.serving.exporting`)."""
         from estimatorkit.estimator.serving import exporting
 
         return exporting.experimental_export_all_saved_models(
@@ -542,7 +542,7 @@ class Estimator:
     def _input(
         self, input_fn: Callable[..., Any], mode: str, checkpoint: str | None = ""
     ) -> ModelInput:
-        """What an `input_fn` gives; without a checkpoint, for a model that is not kept."""
+        """Calls an `input_fn`; without a checkpoint, for a model that is not cached."""
         given = ModelInput.of(
             lambda: self._call_input_fn(input_fn, mode),
             mode,
@@ -594,7 +594,7 @@ class Estimator:
         )
 
     def _strategy(self, mode: str) -> Strategy | None:
-        """Over which replicas a model runs."""
+        """The distribution strategy of a mode."""
         strategies = {
             ModeKeys.TRAIN: self._config.train_distribute,
             ModeKeys.EVAL: self._config.eval_distribute,
@@ -602,14 +602,14 @@ class Estimator:
         return strategies.get(mode)
 
     def _together(self, mode: str) -> AbstractContextManager[None]:
-        """Inside, a model runs, on others' replicas, too."""
+        """A context manager for running a model together with other processes."""
         strategy = self._strategy(mode)
         seconds = self._config.session_creation_timeout_secs
         return nullcontext() if strategy is None else strategy.together(seconds)
 
     @property
     def _saves(self) -> bool:
-        """Whether it is this process that saves what it trains."""
+        """Whether this process saves checkpoints."""
         others = (self.cluster, self._strategy(ModeKeys.TRAIN))
         return not is_not_chief(self._config) and all(
             each is None or each.is_chief for each in others
@@ -645,10 +645,10 @@ class Estimator:
     # -- for people
 
     def plan(self, input_fn: Callable[..., Any]) -> str:
-        """How training on an input runs, as text: what is one XLA call, and the plan of a step.
+        """Describes how training on an input runs: its XLA calls, and the plan of a step.
 
         Args:
-            input_fn: as for `train`. The model is built; nothing is run.
+            input_fn: as for `train`. The model is built but not run.
         """
         with self._together(ModeKeys.TRAIN):
             given = self._input(input_fn, ModeKeys.TRAIN)
@@ -658,10 +658,11 @@ class Estimator:
                 return loop.loop.describe()
 
     def summary(self, print_fn: Callable[[str], Any] = print) -> None:
-        """Prints what the newest checkpoint holds: layers, shapes, counts, columns, optimizers.
+        """Prints the contents of the latest checkpoint: layers, shapes, counts, columns,
+        optimizers.
 
         Args:
-            print_fn: takes each line.
+            print_fn: called with each line.
         """
         from estimatorkit.estimator import description
 

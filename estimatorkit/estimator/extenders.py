@@ -1,4 +1,4 @@
-"""`add_metrics` and `forward_features`: an estimator like another, with something more."""
+"""`add_metrics` and `forward_features`: extended copies of estimators."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _METRIC_FN_ARGUMENTS = ("features", "labels", "predictions", "config")
 
 
 def add_metrics(estimator: Estimator, metric_fn: Callable[..., Mapping[str, Any]]) -> Estimator:
-    """An estimator with more metrics (`tf.estimator.add_metrics`).
+    """Returns an estimator with additional metrics (`tf.estimator.add_metrics`).
 
     Args:
-        estimator: the estimator. The new one shares its `model_dir`.
-        metric_fn: of `features`, `labels`, `predictions` and `config`, any of them; gives (value,
-            update) pairs or metric objects by name. A name that is there already is replaced.
+        estimator: the estimator, whose `model_dir` is shared.
+        metric_fn: takes any of `features`, `labels`, `predictions` and `config`; returns (value,
+            update) pairs or metric objects by name, which replace existing ones.
 
     Raises:
         ValueError: `metric_fn` takes other arguments.
@@ -55,20 +55,20 @@ def forward_features(
     keys: str | Sequence[str] | None = None,
     sparse_default_values: Mapping[str, Any] | None = None,
 ) -> Estimator:
-    """An estimator whose predictions hold features too (`tf.contrib.estimator.forward_features`).
+    """Returns an estimator whose predictions include features
+    (`tf.contrib.estimator.forward_features`).
 
-    So a key that each example carries comes back with its prediction, from `predict` and from
-    exported models.
+    An example's id, for instance, is then part of its prediction, in `predict` and exported models.
 
     Args:
-        estimator: the estimator. The new one shares its `model_dir`.
-        keys: which features; all by default.
-        sparse_default_values: for features that are sparse, by key the value of what is missing:
-            they are forwarded as dense tensors.
+        estimator: the estimator, whose `model_dir` is shared.
+        keys: the features' keys; all by default.
+        sparse_default_values: by key, the default for missing values of sparse features, which are
+            forwarded as dense tensors.
 
     Raises:
-        ValueError: a key is no text, or is given twice. When the model is built: a feature is
-            missing or sparse, or a prediction has its name.
+        ValueError: a key is not a string, or repeated; on building the model, a feature is missing
+            or sparse, or a prediction has the same name.
     """
     wanted = None if keys is None else [keys] if isinstance(keys, str) else list(keys)
     defaults = dict(sparse_default_values or {})
@@ -143,7 +143,7 @@ def _forwarded(
 def _extended(
     estimator: Estimator, extend: Callable[[EstimatorSpec, Any, Any, Any], EstimatorSpec]
 ) -> Estimator:
-    """An estimator whose specs are those of another, changed by a function."""
+    """Returns an estimator that applies a function to another's specs."""
 
     def model_fn(features: Any, labels: Any, mode: str, params: Any, config: Any) -> EstimatorSpec:
         spec = estimator._call_model_fn(features, labels, mode, config)

@@ -1,8 +1,8 @@
-"""A model of Keras 3, on its JAX backend, as an estimator takes it (extra `keras`).
+"""Adapts models of Keras 3 on its JAX backend to estimators (extra `keras`).
 
 The model's `stateless_call` is one operation of the graph (`ops.control.jax_functions`); its
-variables are variables of the graph, by their paths. Losses, metrics and the optimizer that it was
-compiled with are made anew from their configs, as those of `estimatorkit.keras`.
+variables become variables of the graph, named by their paths. Losses, metrics and the optimizer are
+recreated from their configs with `estimatorkit.keras`.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Keras3Model(AdaptedModel):
     """A compiled model of Keras 3.
 
     Args:
-        model: built, compiled, on the JAX backend.
+        model: a built and compiled model on the JAX backend.
 
     Raises:
-        TypeError: it is no model of Keras 3.
-        ValueError: another backend, not built, or not compiled.
+        TypeError: it is not a model of Keras 3.
+        ValueError: it uses another backend, or is not built or compiled.
     """
 
     def __init__(self, model: Any) -> None:
@@ -113,7 +113,7 @@ class Keras3Model(AdaptedModel):
 
 
 def _by_name(model: Any, outputs: Any) -> dict[str, Any]:
-    """Outputs by name: those of the layers that make them, where the model knows."""
+    """Outputs by name: that of the layer, if the model knows it."""
     if isinstance(outputs, Mapping):
         return dict(outputs)
     listed = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
@@ -126,7 +126,7 @@ def _by_name(model: Any, outputs: Any) -> dict[str, Any]:
 
 
 def _optimizer(config: Mapping[str, Any]) -> Any:
-    """The optimizer of this package for one of Keras 3."""
+    """Converts an optimizer of Keras 3 to one of this package."""
     inner = {
         key: value
         for key, value in config["config"].items()

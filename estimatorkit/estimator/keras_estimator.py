@@ -1,9 +1,8 @@
-"""`model_to_estimator`: an Estimator of a compiled Keras-style model.
+"""`model_to_estimator`: converts compiled Keras-style models to estimators.
 
-The model's layers are built anew in the estimator's graphs (`layers.engine.base.unbuilt`), with the
-variables' names that they had; the model itself stays as it is. Where the model has weights
-already, the estimator begins with them: training starts there, and `evaluate` and `predict` work
-before it.
+The model's layers are rebuilt in the estimator's graphs (`layers.engine.base.unbuilt`) with the
+same variable names; the model itself is not modified. If it has weights, the estimator starts from
+them: they initialize training, and `evaluate` and `predict` work before it.
 """
 
 from __future__ import annotations
@@ -59,26 +58,26 @@ def model_to_estimator(
     metric_names_map: Mapping[str, str] | None = None,
     export_outputs: Mapping[str, Any] | None = None,
 ) -> Estimator:
-    """Makes an Estimator of a compiled model (`tf.keras.estimator.model_to_estimator`).
+    """Converts a compiled model to an Estimator (`tf.keras.estimator.model_to_estimator`).
 
     Args:
         keras_model: a compiled `keras.Model`, or a model of Keras 3 on its JAX backend (see
             `estimator.keras3_model`).
-        keras_model_path: where a model was saved with `model.save`, instead.
-        custom_objects: for loading it.
+        keras_model_path: the path of a model saved with `model.save`, instead.
+        custom_objects: custom objects for loading it.
         model_dir, config: as for `Estimator`.
         checkpoint_format: accepted for TensorFlow's signature.
-        metric_names_map: names for the metrics in what `evaluate` gives, by their own: all of them.
-        export_outputs: by names of outputs, subclasses of `ExportOutput`, whose signatures are
-            called as the outputs, or names of signatures for a `PredictOutput`.
+        metric_names_map: maps the names of all metrics to their names in the results of `evaluate`.
+        export_outputs: by output name, a subclass of `ExportOutput` for a signature of that name,
+            or the signature name of a `PredictOutput`.
 
     Returns:
-        The estimator. Its input functions give features by the names of the model's inputs (or one
-        tensor, where there is one input), and labels in the structure of its outputs. Features that
-        are a dict of 'features' and 'sample_weights' give the weights of the examples, too.
+        The estimator. Its input functions return features by input name (or a single tensor), and
+        labels in the structure of the outputs. A dict of 'features' and 'sample_weights' weights
+        the examples.
 
     Raises:
-        ValueError: no model or two are given, or it is not compiled.
+        ValueError: not exactly one model is given, or it is not compiled.
     """
     if (keras_model is None) == (keras_model_path is None):
         raise ValueError(
@@ -105,7 +104,7 @@ def model_to_estimator(
 
 
 class KerasEstimator(Estimator):
-    """An Estimator of a compiled model; `model_to_estimator` makes it."""
+    """An Estimator of a compiled model, created by `model_to_estimator`."""
 
     def __init__(
         self,
@@ -121,7 +120,7 @@ class KerasEstimator(Estimator):
         super().__init__(model_fn, model_dir, config)
 
     def _checkpoint_or_none(self, path: str | os.PathLike[str] | None) -> str | None:
-        """Before training: a checkpoint of the weights that the model came with."""
+        """Before training, a checkpoint of the model's initial weights."""
         if path is not None or self.latest_checkpoint() is not None or not self._first_values:
             return super()._checkpoint_or_none(path)
         if self._first_checkpoint is None:
@@ -130,7 +129,7 @@ class KerasEstimator(Estimator):
 
 
 class _FirstCheckpoint:
-    """A checkpoint of weights that nobody has trained here, in a folder that goes with this."""
+    """A checkpoint of a model's initial weights, in a temporary folder."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         folder = tempfile.mkdtemp(prefix="estimatorkit-")
@@ -155,7 +154,7 @@ class _Layers(AdaptedModel):
 
     @contextmanager
     def called(self, features: Any, training: bool) -> Iterator[Called]:
-        """Calls the model with its layers built anew."""
+        """Calls the model with rebuilt layers."""
         model = self._model
         with unbuilt(model):
             with call_scope(training) as scope:
@@ -230,7 +229,7 @@ def _model_fn(
 
 
 def _inputs(model: Model, features: Any) -> Any:
-    """What the model is called with, of features by name or a single tensor."""
+    """The model's inputs, from features by name or a single tensor."""
     names = [] if model._network is None else model.input_names
     return inputs_by_name(features, names)
 
@@ -278,7 +277,7 @@ def _update(optimizer: Any, loss: Tensor, called: Called) -> Any:
 
 
 def _put(session: Any, values: Mapping[str, Any]) -> None:
-    """Puts the weights that the model came with into a new session."""
+    """Loads the model's initial weights into a new session."""
     known = {op.name for op in session.graph.get_operations() if role_of(op) is Role.VARIABLE}
     for name, value in values.items():
         if name in known:

@@ -1,9 +1,8 @@
-"""What an `input_fn` gave: a dataset and how its elements become features and labels, or tensors.
+"""The result of an `input_fn`: a dataset and the mapping to features and labels, or tensors.
 
-An `input_fn` is called in a graph of its own. Where all it gave comes from one dataset, that is
-taken out of the graph (`dataset`), so that a model built once can be run on one dataset after
-another. Whatever else it gave (queues, placeholders, iterators with an initializer, tables) stays
-in its graph, where the model is then built, anew each time.
+An `input_fn` is called in a new graph. If all its results come from a single dataset, that is
+extracted (`dataset`), so that one built model can run on many datasets. Otherwise (queues,
+placeholders, initializable iterators, tables) the model is built in that graph, each time.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from estimatorkit.train.global_steps import get_or_create_global_step
 
 @dataclass(frozen=True)
 class ModelInput:
-    """What an `input_fn` gave.
+    """The result of an `input_fn`.
 
     Attributes:
-        graph: the graph it was called in, which has a global step (see `of`).
-        features, labels: tensors of that graph, in their structures; labels may be None.
-        dataset: the dataset they come from, where nothing else of the graph is needed.
-        key: equal for inputs that one model can be built for; None without a dataset.
+        graph: the graph it was called in, which has a global step.
+        features, labels: nested structures of tensors of that graph; labels may be None.
+        dataset: the dataset, if features and labels depend on nothing else.
+        key: equal for inputs that can share a model; None without a dataset.
     """
 
     graph: Graph
@@ -47,16 +46,16 @@ class ModelInput:
         seed: int | None,
         make_global_step: Callable[[Graph], Any] = get_or_create_global_step,
     ) -> ModelInput:
-        """What an `input_fn` gives.
+        """Calls an `input_fn`.
 
         Args:
             call: calls it.
             mode: a `ModeKeys`.
-            seed: of the graph.
-            make_global_step: makes the graph's global step.
+            seed: the graph's seed.
+            make_global_step: creates the graph's global step.
 
         Raises:
-            ValueError: it is a tuple of other than two parts.
+            ValueError: the result is a tuple that does not have two items.
         """
         graph = Graph()
         graph.seed = seed
@@ -77,7 +76,7 @@ class ModelInput:
         return ModelInput(graph, features, labels, dataset, repr((mode, specs, structure)))
 
     def rebuilt(self, graph: Graph) -> tuple[Iterator, Any, Any]:
-        """The iterator of another graph, and features and labels made from its elements."""
+        """Creates an iterator in the current graph, and features and labels from its elements."""
         if self.dataset is None:
             raise ValueError("the input has no dataset of its own")
         with graph.as_default():
@@ -92,10 +91,10 @@ class ModelInput:
 
 
 def features_and_labels(result: Any, mode: str) -> tuple[Any, Any]:
-    """The two parts of what an `input_fn` gave; no labels for PREDICT.
+    """Splits the result of an `input_fn`; there are no labels for PREDICT.
 
     Raises:
-        ValueError: it is a tuple of other than two parts.
+        ValueError: it is a tuple that does not have two items.
     """
     if isinstance(result, (list, tuple)) and not hasattr(result, "_fields"):
         if len(result) != 2:
@@ -110,7 +109,7 @@ def _is_ordered(part: Any) -> bool:
 
 
 def _dataset_of(leaves: list[Any]) -> Dataset | None:
-    """The dataset of the one-shot iterator whose next element all these are parts of."""
+    """The dataset of the one-shot iterator whose next element has all these tensors."""
     if not leaves or not all(isinstance(each, Tensor) for each in leaves):
         return None
     op = leaves[0].op
@@ -121,7 +120,7 @@ def _dataset_of(leaves: list[Any]) -> Dataset | None:
 
 
 def _places(part: Any) -> Any:
-    """Which of an element's tensors a tensor is, or those of which a composite is made."""
+    """The positions of a tensor, or of a composite's components, in an element."""
     if part is None or isinstance(part, Tensor):
         return part if part is None else part.value_index
     return type(part).__name__, [each.value_index for each in flatten(part, True)]

@@ -1,4 +1,4 @@
-"""Predictions: choosing among them, taking batches apart, and `LivePredictor`."""
+"""Predictions: selecting keys, splitting batches, and `LivePredictor`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from estimatorkit.estimator.spec import ModeKeys
 
 
 def chosen(predictions: Any, keys: str | Sequence[str] | None) -> Any:
-    """The predictions of these keys; all for None.
+    """Selects predictions by key; None selects all.
 
     Raises:
-        ValueError: there is none of them, or the predictions have no keys.
+        ValueError: there are none, or the predictions are not a dict.
     """
     if keys is None:
         return predictions
@@ -37,10 +37,10 @@ def chosen(predictions: Any, keys: str | Sequence[str] | None) -> Any:
 
 
 def single_examples(batch: Any) -> Iterator[Any]:
-    """The predictions of each example of a batch.
+    """Splits the predictions of a batch into those of its examples.
 
     Raises:
-        ValueError: not all have one row an example.
+        ValueError: they do not all have one row per example.
     """
     if not isinstance(batch, Mapping):
         yield from batch
@@ -58,11 +58,11 @@ def single_examples(batch: Any) -> Iterator[Any]:
 
 
 class LivePredictor:
-    """A trained model as a function: one example in, its predictions out.
+    """A trained model as a function from an example to its predictions.
 
-    `Estimator.as_predictor` makes it. The model is built and compiled when the first example comes;
-    a call then feeds and runs it, in well under a millisecond for small models. Calls may come from
-    several threads. It goes on with the checkpoint it was made with until `refresh`.
+    Created by `Estimator.as_predictor`. The model is built and compiled for the first example;
+    later calls take well under a millisecond for small models. It is thread-safe, and uses the same
+    checkpoint until `refresh`.
 
     Example:
         ```python
@@ -71,10 +71,10 @@ class LivePredictor:
         ```
 
     Args:
-        build: makes a model for an input.
-        checkpoint: finds the newest checkpoint.
-        path: the checkpoint.
-        keys: which predictions; all for None.
+        build: builds a model for an input.
+        checkpoint: finds the latest checkpoint.
+        path: the checkpoint to use.
+        keys: the keys of the predictions; None for all.
     """
 
     def __init__(
@@ -93,20 +93,20 @@ class LivePredictor:
 
     @property
     def checkpoint(self) -> str:
-        """The checkpoint whose values it uses."""
+        """The checkpoint in use."""
         return self._path
 
     def __call__(self, features: Any) -> Any:
         """The predictions of one example.
 
         Args:
-            features: values by key, each without the dimension of the batch; or one value.
+            features: values by key, or one value, without the batch dimension.
 
         Returns:
-            Arrays by key (or one array), without the dimension of the batch.
+            Arrays by key (or one array), without the batch dimension.
 
         Raises:
-            ValueError: features that the model needs are missing, or do not fit.
+            ValueError: required features are missing, or have the wrong shape or dtype.
         """
         one = map_structure(lambda value: _array(value)[None], features, lists_are_leaves=True)
         batch = self.batch(one)
@@ -148,7 +148,7 @@ class LivePredictor:
         return entry
 
     def refresh(self) -> bool:
-        """Goes on with the newest checkpoint; returns whether it is another one."""
+        """Switches to the latest checkpoint; returns whether it is a new one."""
         path = self._checkpoint()
         with self._lock:
             for model, _, _ in self._models.values():
@@ -158,7 +158,7 @@ class LivePredictor:
         return changed
 
     def close(self) -> None:
-        """Gives back what it holds; a later call builds anew."""
+        """Releases the model; a later call rebuilds it."""
         with self._lock:
             models, self._models = list(self._models.values()), {}
         for model, _, _ in models:

@@ -1,4 +1,4 @@
-"""`RunConfig`: how an estimator runs, apart from what it computes (`tf.estimator.RunConfig`)."""
+"""`RunConfig`: the runtime configuration of estimators (`tf.estimator.RunConfig`)."""
 
 from __future__ import annotations
 
@@ -77,20 +77,20 @@ class RunConfig:
         log_step_count_steps: steps between log lines; None for none.
         train_distribute, eval_distribute: a `distribute.Strategy` for training, for evaluation.
         session_creation_timeout_secs: how long the processes of a cluster wait for each other.
-        experimental_distribute: a `contrib.distribute.DistributeConfig`, which has the two as well.
+        experimental_distribute: a `contrib.distribute.DistributeConfig` with both strategies.
         device_fn, protocol, experimental_max_worker_delay_secs: for clusters.
         checkpoint_save_graph_def: whether to write the graph beside each checkpoint.
         max_steps_ahead: the staleness bound of asynchronous training: a worker this many steps
             ahead of the slowest one waits for it; None for no bound. Not in TensorFlow.
-        stuck_secs: after so many seconds without a step, and 20 times the longest wait so far, a
-            process of a cluster ends with exit code 138: another is there and stuck. Not in
+        stuck_secs: the timeout for a stuck peer: a process of a cluster exits with code 138 after
+            this many seconds, and 20 times the longest wait so far, without a step. Not in
             TensorFlow.
 
     The cluster comes from the environment (see `distribute.cluster_task`).
 
     Raises:
-        ValueError: a value is out of its range, both steps and seconds between checkpoints are
-            given, or TF_CONFIG cannot be right.
+        ValueError: a value is out of range, both steps and seconds between checkpoints are given,
+            or TF_CONFIG is invalid.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class RunConfig:
                 )
 
     def _strategy(self, name: str) -> Strategy | None:
-        """What the argument of this name is, or `experimental_distribute` has.
+        """The strategy from the argument of this name, or from `experimental_distribute`.
 
         Raises:
             ValueError: both are given.
@@ -239,12 +239,12 @@ class RunConfig:
 
     @property
     def keep_checkpoint_max(self) -> int | None:
-        """How many checkpoints stay."""
+        """The number of recent checkpoints to keep."""
         return self._keep_checkpoint_max
 
     @property
     def keep_checkpoint_every_n_hours(self) -> float:
-        """Of the checkpoints that go, one stays for so many hours."""
+        """Hours between checkpoints to keep permanently."""
         return self._keep_checkpoint_every_n_hours
 
     @property
@@ -254,62 +254,62 @@ class RunConfig:
 
     @property
     def train_distribute(self) -> Strategy | None:
-        """Over which replicas to train."""
+        """The strategy for training."""
         return self._strategy("train_distribute")
 
     @property
     def device_fn(self) -> Any:
-        """As given."""
+        """The argument, unchanged."""
         return self._device_fn
 
     @property
     def protocol(self) -> str | None:
-        """As given."""
+        """The argument, unchanged."""
         return self._protocol
 
     @property
     def eval_distribute(self) -> Strategy | None:
-        """Over which replicas to evaluate."""
+        """The strategy for evaluation."""
         return self._strategy("eval_distribute")
 
     @property
     def experimental_max_worker_delay_secs(self) -> int | None:
-        """As given."""
+        """The argument, unchanged."""
         return self._experimental_max_worker_delay_secs
 
     @property
     def session_creation_timeout_secs(self) -> int:
-        """As given."""
+        """The argument, unchanged."""
         return self._session_creation_timeout_secs
 
     @property
     def checkpoint_save_graph_def(self) -> bool:
-        """Whether the graph is written beside each checkpoint."""
+        """Whether to write the graph beside each checkpoint."""
         return self._checkpoint_save_graph_def
 
     @property
     def max_steps_ahead(self) -> int | None:
-        """How many steps a worker may be ahead of the slowest one. Not in TensorFlow."""
+        """The staleness bound of asynchronous training. Not in TensorFlow."""
         return self._max_steps_ahead
 
     @property
     def stuck_secs(self) -> float:
-        """Seconds without a step after which a process of a cluster ends. Not in TensorFlow."""
+        """The timeout for a stuck peer, in seconds. Not in TensorFlow."""
         return self._stuck_secs
 
     @property
     def task(self) -> ClusterTask:
-        """Which cluster this process is part of, and as what. Not in TensorFlow."""
+        """This process's cluster and role. Not in TensorFlow."""
         return self._task
 
     @property
     def cluster_spec(self) -> ClusterSpec:
-        """The tasks that train together; none where this process is alone or evaluates."""
+        """The tasks that train together; empty for single processes and evaluators."""
         return self._task.cluster
 
     @property
     def is_chief(self) -> bool:
-        """Whether this process writes checkpoints: one process is its own chief."""
+        """Whether this process writes checkpoints; a single process is its own chief."""
         return self._task.is_chief
 
     @property
@@ -319,22 +319,22 @@ class RunConfig:
 
     @property
     def task_id(self) -> int:
-        """This process's number within its role."""
+        """This process's index within its role."""
         return self._task.index
 
     @property
     def num_worker_replicas(self) -> int:
-        """How many processes compute, the chief among them; 0 for an evaluator."""
+        """The number of workers, including the chief; 0 for an evaluator."""
         return self._task.num_worker_replicas
 
     @property
     def num_ps_replicas(self) -> int:
-        """How many processes hold parameters for others."""
+        """The number of parameter servers."""
         return self._task.num_ps_replicas
 
     @property
     def global_id_in_cluster(self) -> int | None:
-        """This process's number in the cluster, the chief's being 0; None for an evaluator."""
+        """This process's index in the cluster, 0 for the chief; None for an evaluator."""
         return self._task.global_id_in_cluster
 
     @property
@@ -349,14 +349,14 @@ class RunConfig:
 
     @property
     def service(self) -> Any:
-        """What the environment says of a service, as it is."""
+        """The value of `service` in the environment, unchanged."""
         return self._task.service
 
     def replace(self, **changes: Any) -> Self:
-        """A copy with some properties changed; subclasses and their attributes are kept.
+        """Returns a copy with some properties replaced, of the same class and attributes.
 
         Raises:
-            ValueError: a property does not exist, may not be changed, or is out of its range.
+            ValueError: a property does not exist, cannot be replaced, or is out of range.
         """
         for name in changes:
             if name not in _FIELDS:
@@ -395,17 +395,17 @@ class RunConfig:
 
 
 def is_not_chief(config: RunConfig) -> bool:
-    """Whether a subclass denies that this process, which would be the chief, is the chief."""
+    """Whether a subclass overrides `is_chief` to be False for the chief process."""
     return config.task.is_chief and not config.is_chief
 
 
 def default_session_config(device_filters: Sequence[str] = ()) -> Any:
-    """The `ConfigProto` of an estimator whose `RunConfig` has none.
+    """The default `ConfigProto` of estimators.
 
     Source: `get_default_session_config` of TensorFlow's `run_config`.
 
     Args:
-        device_filters: prefixes of the devices that a session may use; all by default.
+        device_filters: the devices that a session may use, by prefix; all by default.
     """
     from estimatorkit.runtime.protos import ConfigProto, GraphOptions, RewriterConfig
 
@@ -418,9 +418,7 @@ def default_session_config(device_filters: Sequence[str] = ()) -> Any:
 
 
 def _cluster_session_config(task: ClusterTask) -> Any:
-    """The `ConfigProto` of a task, which talks to the parameter servers only; None for tasks of
-    other kinds.
-    """
+    """The `ConfigProto` of a task that only communicates with parameter servers; else None."""
     filters = {
         CHIEF: ["/job:ps", "/job:chief"],
         MASTER: ["/job:ps", "/job:master"],
@@ -444,7 +442,7 @@ def _check_one(steps: int | None, secs: float | None) -> None:
 
 
 def _one_of(given: str | os.PathLike[str] | None, environment: str | None) -> str | None:
-    """The folder that is given, or that of the environment; where both are, they must be equal."""
+    """The given folder, or that of the environment; if both are set, they must be equal."""
     path = None if given is None else os.fspath(given)
     if path and environment and path != environment:
         raise ValueError(

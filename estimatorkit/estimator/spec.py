@@ -1,4 +1,4 @@
-"""What a `model_fn` is asked for and what it returns: `ModeKeys` and `EstimatorSpec`."""
+"""The interface of a `model_fn`: `ModeKeys` and `EstimatorSpec`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from estimatorkit.train.sessions.scaffold import Scaffold
 
 
 class ModeKeys:
-    """What a model is built for."""
+    """The modes that a model is built for."""
 
     TRAIN = "train"
     EVAL = "eval"
@@ -107,11 +107,11 @@ class EstimatorSpec(_Spec):
         )
 
     def _replace(self, **changes: Any) -> EstimatorSpec:
-        """A copy with some parts changed, checked as a new one is.
+        """Returns a copy with some fields replaced, after validation.
 
         Raises:
-            ValueError: `mode` is changed, or see the class.
-            TypeError: a part is of the wrong kind, or there is no such part.
+            ValueError: `mode` is replaced, or see the class.
+            TypeError: a field has the wrong type or does not exist.
         """
         if changes.get("mode", self.mode) != self.mode:
             raise ValueError("mode of EstimatorSpec cannot be changed.")
@@ -123,7 +123,7 @@ def _given(problem: str, value: Any) -> str:
 
 
 def _in_default_graph(value: Any, what: str, name: str | None = None) -> None:
-    """Raises ValueError where a tensor or an operation belongs to another graph."""
+    """Raises ValueError if a tensor or operation belongs to another graph."""
     if value.graph is not get_default_graph():
         raise value_error(
             f'{what} with "{name or value.name}" must be from the default graph',
@@ -141,7 +141,7 @@ def _checked_hooks(hooks: Sequence[Any] | None) -> tuple[SessionRunHook, ...]:
 
 
 def _as_graph_element(value: Any) -> Any:
-    """The tensor or the operation that something stands for, such as a variable."""
+    """Converts to a tensor or operation, for instance from a variable."""
     return value._as_graph_element() if hasattr(value, "_as_graph_element") else value
 
 

@@ -1,4 +1,4 @@
-"""`TrainSpec` and `EvalSpec`: with what `train_and_evaluate` trains, evaluates and exports."""
+"""`TrainSpec` and `EvalSpec`: the arguments of `train_and_evaluate`."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class TrainSpec(_Train):
 
     Args:
         input_fn: as for `Estimator.train`.
-        max_steps: the global step to end at; None trains until the input ends or a hook stops it.
-        hooks: called around the steps; those of `early_stopping` belong here.
-        saving_listeners: called around the saving of checkpoints, before the evaluation.
+        max_steps: the global step to stop at; None trains until the input ends or a hook stops it.
+        hooks: `SessionRunHook`s, such as those of `early_stopping`.
+        saving_listeners: `CheckpointSaverListener`s, which are called before the evaluation.
 
     Raises:
-        TypeError: `input_fn` is no function, or a hook or a listener is none.
+        TypeError: `input_fn` is not callable, or a hook or listener has the wrong type.
         ValueError: `max_steps` is not positive.
     """
 
@@ -66,19 +66,19 @@ class EvalSpec(_Eval):
 
     Args:
         input_fn: as for `Estimator.evaluate`.
-        steps: how many batches; None for all. The default leaves out what comes after batch 100;
-            the log says so where that happens.
-        name: names the evaluation, where there are several: its numbers go to 'eval_NAME'.
-        hooks: called around the batches.
+        steps: the number of batches; None for all. By default, batches after the 100th are ignored,
+            with a message in the log.
+        name: the evaluation's name, if there are several; results are written to 'eval_NAME'.
+        hooks: `SessionRunHook`s.
         exporters: one or more `Exporter`s, called after each evaluation.
-        start_delay_secs: seconds that an evaluator of a cluster waits at first; one process does
-            not wait.
-        throttle_secs: seconds from the start of an evaluation to the next, at least. The last
-            checkpoint is evaluated in any case.
+        start_delay_secs: how long the evaluator of a cluster waits before the first evaluation;
+            ignored in a single process.
+        throttle_secs: the minimum number of seconds between the starts of evaluations. The last
+            checkpoint is always evaluated.
 
     Raises:
-        TypeError: an argument is of the wrong kind.
-        ValueError: a number is out of its range, or two exporters have one name.
+        TypeError: an argument has the wrong type.
+        ValueError: a number is out of range, or two exporters have the same name.
     """
 
     __slots__ = ()
@@ -116,7 +116,7 @@ class EvalSpec(_Eval):
 
     @property
     def label(self) -> str:
-        """What the evaluation is called where it must be called something."""
+        """The evaluation's name, with a default."""
         return self.name or "eval"
 
 
@@ -150,10 +150,10 @@ def _checked_exporters(given: Any) -> tuple[Exporter, ...]:
 
 
 def check_names(names: Sequence[Any]) -> None:
-    """Checks the names of exporters, which name folders.
+    """Validates the names of exporters, which are folder names.
 
     Raises:
-        ValueError: a name is empty, no text, or there twice.
+        ValueError: a name is empty, not a string, or repeated.
     """
     for position, name in enumerate(names):
         if not name:

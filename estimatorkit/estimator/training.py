@@ -1,4 +1,4 @@
-"""`Training`: how a model that an estimator has built is initialized, saved and trained."""
+"""`Training`: initializes, trains and saves an estimator's model."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ _PAUSE_SECS = 0.5
 
 
 class Training:
-    """What training adds to a model, and is kept with it; made in its graph.
+    """The training part of a built model, created in its graph and cached with it.
 
     Args:
-        spec: what the `model_fn` returned.
-        config: the estimator's, with its `model_dir`.
-        warm_start: where the variables' first values come from, where they are not the usual ones.
-        cluster: the parameter servers and workers that train together; None where there are none.
-        strategy: over which replicas it is trained, where there is one.
+        spec: the result of `model_fn`.
+        config: the estimator's config, with its `model_dir`.
+        warm_start: the warm-start settings, if any.
+        cluster: the parameter servers and workers, if any.
+        strategy: the distribution strategy, if any.
     """
 
     def __init__(
@@ -101,15 +101,15 @@ class Training:
         """Trains.
 
         Args:
-            model: the model that this belongs to.
+            model: its model.
             given: the input.
-            hooks: besides those of the spec.
-            listeners: called around the saving of checkpoints.
+            hooks: hooks in addition to the spec's.
+            listeners: `CheckpointSaverListener`s.
             steps, max_steps: see `Estimator.train`.
-            start: the checkpoint to begin with; None for first values.
+            start: the checkpoint to restore; None to initialize variables.
 
         Returns:
-            The last loss; None where there was no step.
+            The last loss; None if there was no step.
         """
         spec = self._spec
         model.scaffold = self._scaffold
@@ -173,9 +173,9 @@ class Training:
         saving: Sequence[CheckpointSaverHook],
         newest: Callable[[], str | None],
     ) -> NDArray[Any] | None:
-        """Runs the steps; begins anew at the last checkpoint where a parameter server was lost.
+        """Runs the steps; rolls back to the last checkpoint if a parameter server is lost.
 
-        As in TensorFlow, hooks that were given hear then that a session begins.
+        As in TensorFlow, `after_create_session` of the given hooks is then called again.
         """
         spec = self._spec
         cluster = self._cluster
@@ -219,8 +219,8 @@ class Training:
         start: str | None,
         saving: Sequence[CheckpointSaverHook],
     ) -> bool:
-        """Gives the variables their values, or waits until the chief has; False where the training
-        has ended meanwhile.
+        """Initializes or restores the variables, or waits until the chief has; False if the
+        training has ended meanwhile.
         """
         cluster = self._cluster
         if self._replicas is not None:
@@ -246,7 +246,7 @@ class Training:
         start: str | None,
         saving: Sequence[CheckpointSaverHook],
     ) -> None:
-        """Gives the variables their values: their first ones, or those of a checkpoint."""
+        """Initializes the variables, or restores them from a checkpoint."""
         session, scaffold = model.session, self._scaffold
         if start is None:
             session.state.restart_random()
@@ -268,7 +268,7 @@ class Training:
         model.initialize_local()
 
     def _reports(self, steps: int | None, max_steps: int | None) -> list[SessionRunHook]:
-        """The hooks that tell people how the training goes."""
+        """The logging and summary hooks."""
         reports: list[SessionRunHook] = []
         if terminal():
             reports.append(ProgressHook(steps, max_steps))
@@ -286,7 +286,7 @@ class Training:
         return reports
 
     def _saver_hooks(self, given: Sequence[SessionRunHook]) -> list[CheckpointSaverHook]:
-        """The hooks that save: those that the caller gave, or one that follows the config."""
+        """The checkpoint hooks: those of the caller, or one by the config."""
         if not self._is_chief:
             return []
         savers = [hook for hook in given if isinstance(hook, CheckpointSaverHook)]
@@ -303,7 +303,7 @@ class Training:
 
 
 class _ClusterHook(SessionRunHook):
-    """Ends the training of a worker when the chief has ended it, and where it is stuck."""
+    """Stops a worker when the chief has ended the training, or a peer is stuck."""
 
     def __init__(self, cluster: TrainingCluster | None, stuck_secs: float) -> None:
         self._cluster = cluster
@@ -311,17 +311,17 @@ class _ClusterHook(SessionRunHook):
         self._watchdog: Watchdog | None = None
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Begins to watch, from the first steps on."""
+        """Starts the watchdog with the first steps."""
         self._watchdog = Watchdog(self._stuck_secs, "this process")
 
     def after_steps(self, steps: FinishedSteps) -> None:
-        """Asks a parameter server, after each call of the loop."""
+        """Polls a parameter server after each call of the loop."""
         if self._watchdog is not None:
             self._watchdog.beat()
         self._ask(steps.stop)
 
     def while_waiting(self, stop: list[str]) -> None:
-        """Asks a parameter server, too; who holds the data that are waited for is not stuck."""
+        """Polls a parameter server; waiting for data is not being stuck."""
         self.rest()
         self._ask(stop)
 
@@ -331,22 +331,22 @@ class _ClusterHook(SessionRunHook):
             stop.append("the chief has ended the training")
 
     def rest(self) -> None:
-        """Watches no more until the next steps: parameters are lost, and waited for."""
+        """Pauses the watchdog, while waiting for lost parameters."""
         if self._watchdog is not None:
             self._watchdog.rest()
 
     def end(self, session: Any) -> None:
-        """Watches no more: what comes now are no steps."""
+        """Stops the watchdog at the end of training."""
         self.close()
 
     def close(self) -> None:
-        """Watches no more."""
+        """Stops the watchdog."""
         if self._watchdog is not None:
             self._watchdog.stop()
 
 
 def _rest(hooks: Sequence[SessionRunHook]) -> None:
-    """What comes now are no steps: nobody is stuck."""
+    """Pauses the watchdog, as there are no steps now."""
     for hook in hooks:
         if isinstance(hook, _ClusterHook):
             hook.rest()

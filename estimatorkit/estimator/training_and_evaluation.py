@@ -1,4 +1,4 @@
-"""`train_and_evaluate`: a training with evaluations and exports, in one process or in a cluster."""
+"""`train_and_evaluate`: training, evaluation and export, in one process or a cluster."""
 
 from __future__ import annotations
 
@@ -21,31 +21,30 @@ def train_and_evaluate(
 ) -> tuple[Any, Any]:
     """Trains, evaluates checkpoints as they are saved, and exports (`tf.estimator`).
 
-    A checkpoint is evaluated when it is saved, unless the evaluation before it began less than
-    `throttle_secs` ago; the first one, of the model before its training, is not. The last one
-    always is, also if the training ends before `max_steps`. `RunConfig` says when checkpoints are
+    Each checkpoint is evaluated when it is saved, unless the previous evaluation started less than
+    `throttle_secs` ago, except for the initial one before training. The last checkpoint is always
+    evaluated, even if training ends before `max_steps`. `RunConfig` determines when checkpoints are
     saved.
 
-    Differs from TensorFlow: exporters get their last call whatever ended the training; there may be
-    several `EvalSpec`s; where `max_steps` was reached by an earlier call, its results are returned
-    (TensorFlow returns None); a call that was killed resumes from its last checkpoint.
+    Differences from TensorFlow: exporters always get their final call, whatever ended the training;
+    there may be several `EvalSpec`s; if an earlier call reached `max_steps`, its results are
+    returned (TensorFlow returns None); a killed call resumes from its last checkpoint.
 
     Args:
         estimator: an `Estimator`.
-        train_spec: with what to train. With `max_steps` None, each call trains until the input
-            ends.
-        eval_spec: with what to evaluate, or a list of them, with names that differ.
+        train_spec: the training. If `max_steps` is None, each call trains until the input ends.
+        eval_spec: the evaluation, or a list of evaluations with distinct names.
 
     Returns:
-        The metrics and the exporters' results (a list, in their order) of the last evaluation. Both
-        by name of the `EvalSpec` ('eval' where it has none) where a list was given. In a cluster
-        only its evaluator has them; the others return (None, None).
+        The metrics and the list of exporters' results of the last evaluation; for a list of
+        `EvalSpec`s, both by name ('eval' by default). In a cluster, processes other than the
+        evaluator return (None, None).
 
     Raises:
-        TypeError: an argument is of the wrong kind.
-        ValueError: names of evaluations or exporters are there twice, or the process has no role: a
-            second evaluator, a job of another name.
-        SystemExit: in a process of a cluster (see `cluster_roles.run_role`).
+        TypeError: an argument has the wrong type.
+        ValueError: names of evaluations or exporters are repeated, or the process has no role, such
+            as a second evaluator.
+        SystemExit: in processes of a cluster (see `cluster_roles.run_role`).
     """
     specs = _checked(estimator, train_spec, eval_spec)
     ensure_visible()
@@ -92,7 +91,7 @@ def _checked(estimator: Any, train_spec: Any, eval_spec: Any) -> dict[str, EvalS
 
 
 def _check_task(task: ClusterTask) -> None:
-    """Raises ValueError for a process that has no role in `train_and_evaluate`."""
+    """Raises ValueError if the process has no role in `train_and_evaluate`."""
     if task.type == EVALUATOR and task.index:
         raise ValueError(
             "For distributed training, there can only be one `evaluator` task (with task id 0). "

@@ -1,10 +1,9 @@
 """`TrainingCluster`: the parameter servers and workers that an estimator trains with.
 
-The chief gives the parameters their values, saves them and says when the training ends; workers
-wait until it has said that the model is ready, and compute. What is told of the training is held by
-every parameter server (`TaskCluster.tell`): 'ready' with the fingerprint of the model, 'is_ending',
-'is_done'. Where a parameter server is lost, the chief lets all of them forget and read the newest
-checkpoint; workers, whose next step is refused, wait until it is there.
+The chief initializes and saves the parameters, and ends the training; workers wait until the model
+is ready. Every parameter server holds the training status (`TaskCluster.tell`): 'ready' with the
+model's fingerprint, 'is_ending', 'is_done'. If a parameter server is lost, the chief resets all of
+them and restores the latest checkpoint; workers, whose next step fails, wait until it is ready.
 """
 
 from __future__ import annotations
@@ -49,13 +48,13 @@ _sessions = itertools.count(1)
 
 
 class TrainingCluster:
-    """The cluster that a process trains with.
+    """The cluster of a training process.
 
     Args:
-        task: which of its processes this is.
-        model_dir: where the model goes.
-        wait_secs: how long to wait for others.
-        bound: how many steps a worker may be ahead of the slowest; None for any number.
+        task: the task of this process.
+        model_dir: the model folder.
+        wait_secs: how long to wait for peers.
+        bound: the staleness bound in steps; None for no bound.
         grace_secs: how long the chief waits at the end for workers to finish their steps.
     """
 
@@ -84,18 +83,18 @@ class TrainingCluster:
 
     @staticmethod
     def device_function(task: ClusterTask) -> Callable[[Any], str] | None:
-        """Where a model's operations go: variables to the parameter servers in turn."""
+        """The device function: variables on the parameter servers, round-robin."""
         return replica_device_setter(
             worker_device=task_name(task.type, task.index), cluster=task.cluster
         )
 
     def open_target(self) -> str:
-        """A target for one session; what it holds itself is its own."""
+        """Opens a target for one session."""
         name = f"{self._own.removeprefix('/')}/{next(_sessions)}"
         return serve_target(name, Target(ResourceStore(), self._tasks))
 
     def terminate(self) -> None:
-        """SIGTERM came: this process waits for nobody any more."""
+        """Handles SIGTERM: cancels all waiting for peers."""
         self._is_terminated = True
 
     def _raise_if_over(self) -> None:
@@ -105,16 +104,16 @@ class TrainingCluster:
             raise UnavailableError(None, None, "The training has ended.")
 
     def wait_for_servers(self) -> None:
-        """Waits until all parameter servers are there.
+        """Waits until all parameter servers have started.
 
         Raises:
-            DeadlineExceededError: one did not come.
+            DeadlineExceededError: one did not start in time.
         """
         self._tasks.tell()
 
     @contextmanager
     def taking_part(self) -> Iterator[None]:
-        """Inside, this process says now and then that it is there, whatever it computes."""
+        """A context manager that sends heartbeats in the background."""
         over = threading.Event()
 
         def speak() -> None:
@@ -132,10 +131,10 @@ class TrainingCluster:
     # -- chief
 
     def begin(self, graph: Graph) -> bool:
-        """Looks whether the parameter servers hold this model already: from before this process, or
-        since the way to them was cut for a while and they were not.
+        """Checks whether the parameter servers already hold this model, from before this process
+        was restarted or disconnected.
 
-        Where they hold another or a part, they forget it.
+        If they hold another model, or only a part, they are reset.
         """
         told = self._tasks.tell()
         mine = self._fingerprint(graph)
@@ -147,11 +146,13 @@ class TrainingCluster:
         return False
 
     def say_ready(self, graph: Graph) -> None:
-        """Tells workers that they can begin."""
+        """Tells workers that the model is ready."""
         self._tasks.tell(ready=self._fingerprint(graph), is_ending=False)
 
     def drain(self) -> None:
-        """Tells workers that the training ends, and waits until they have left, or long enough."""
+        """Tells workers that the training ends, and waits for them to leave, up to the grace
+        period.
+        """
         deadline = time.monotonic() + self._grace_secs
         while True:
             told = self._tasks.tell(is_ending=True)
@@ -173,7 +174,7 @@ class TrainingCluster:
                 logger.info("The data that were dealt out: %s.", line)
 
     def say_done(self) -> None:
-        """Lets the parameter servers end; one that has read of the end is gone already."""
+        """Tells parameter servers to shut down; some may have done so already."""
         self._tasks.tell_if_there(is_done=True)
 
     # -- workers
@@ -184,11 +185,11 @@ class TrainingCluster:
         return any(each.get("is_ending") for each in self._tasks.tell().values())
 
     def wait_until_ready(self, graph: Graph) -> bool:
-        """Waits until the chief has made the model ready; False where the training ends.
+        """Waits until the chief's model is ready; False if the training ends.
 
         Raises:
             DeadlineExceededError: it was not ready in time.
-            FailedPreconditionError: the chief's model is another.
+            FailedPreconditionError: the chief's model differs.
         """
         mine = self._fingerprint(graph)
         started = told_at = time.monotonic()
@@ -220,26 +221,24 @@ class TrainingCluster:
         return False
 
     def _has_ended(self) -> bool:
-        """Whether the training that this process takes part in is done: then the parameter servers
-        are gone for good.
-        """
+        """Whether this training is done, so that the parameter servers are gone for good."""
         if self._completion == completion_time(self._model_dir):
             return False
         found = read_completion(self._model_dir)
         return found is not None and found.reason is not None
 
     def leave(self) -> None:
-        """Lets go of the parameter servers: nobody waits for this process any more."""
+        """Leaves the training, so that nobody waits for this process."""
         self._completion = completion_time(self._model_dir)
         self._tasks.renew()
 
     def renew(self) -> None:
-        """Takes the parameter servers for other processes than before."""
+        """Reconnects to the parameter servers, which may have been restarted."""
         self._tasks.renew()
 
     def _fingerprint(self, graph: Graph) -> dict[str, str]:
-        """What processes must have in common: the folder, the variables with their tasks, and the
-        feature columns.
+        """A fingerprint of what must be equal in all processes: the folder, the variables with
+        their tasks, and the feature columns.
         """
         variables = {
             op.name: f"{op.attrs['dtype'].name}{op.attrs['shape']} {op.device}"

@@ -1,4 +1,4 @@
-"""`WarmStartSettings`: where a new model's variables get their first values from."""
+"""`WarmStartSettings`: initializing a new model's variables from another model."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from estimatorkit.train.sessions.scaffold import Scaffold
 
 
 class WarmStartSettings(NamedTuple):
-    """How variables start with values of another model (`tf.estimator.WarmStartSettings`).
+    """How to initialize variables from another model (`tf.estimator.WarmStartSettings`).
 
     Attributes:
         ckpt_to_initialize_from: a checkpoint, a model folder, or the folder of an exported model.
         vars_to_warm_start: a regular expression for names of trainable variables (all by default);
-            a list of expressions for names of all variables, or of variables; None for none but
-            those of `var_name_to_vocab_info`.
-        var_name_to_vocab_info: for variables with a row (or column) a word, how the vocabulary has
-            changed: a `VocabInfo` by name.
-        var_name_to_prev_var_name: the names in the checkpoint, where they are others.
+            a list of expressions for names of any variables, or of variables; None for only those
+            of `var_name_to_vocab_info`.
+        var_name_to_vocab_info: by variable name, a `VocabInfo` that describes how the vocabulary of
+            a variable with a row (or column) per word has changed.
+        var_name_to_prev_var_name: the names in the checkpoint, if different.
     """
 
     ckpt_to_initialize_from: Any
@@ -34,7 +34,7 @@ class WarmStartSettings(NamedTuple):
     var_name_to_prev_var_name: Mapping[str, str] | None = None
 
     def apply(self) -> None:
-        """Lets the variables of the default graph start so."""
+        """Applies the settings to the variables of the default graph."""
         logger.info("Warm-starting with WarmStartSettings: %s", self)
         warm_start(
             self.ckpt_to_initialize_from,
@@ -45,13 +45,13 @@ class WarmStartSettings(NamedTuple):
 
 
 def as_warm_start(value: Any) -> WarmStartSettings | None:
-    """What the argument `warm_start_from` of an estimator means.
+    """Converts the argument `warm_start_from` of an estimator.
 
     Args:
         value: a path, `WarmStartSettings`, or None.
 
     Raises:
-        ValueError: it is none of these, or names no checkpoint.
+        ValueError: it is none of these, or there is no checkpoint.
     """
     if value is None or isinstance(value, WarmStartSettings):
         settings = value
@@ -77,18 +77,18 @@ def as_warm_start(value: Any) -> WarmStartSettings | None:
 def apply_first_values(
     settings: WarmStartSettings | None, scaffold: Scaffold, model_dir: str
 ) -> None:
-    """Lets the model of the default graph, which has no checkpoint, start with values to be used.
+    """Initializes the model of the default graph, which has no checkpoint, with useful values.
 
-    They are those of `settings`; without, those that the model brings: by `init_from_checkpoint`,
-    or by its scaffold's `init_op` or `init_fn`. A model without variables needs none.
+    They come from `settings`, or else from the model: by `init_from_checkpoint`, or its scaffold's
+    `init_op` or `init_fn`. A model without variables needs none.
 
     Args:
         settings: the estimator's `warm_start_from`, or None.
-        scaffold: the model's.
-        model_dir: the estimator's, for the message.
+        scaffold: the model's scaffold.
+        model_dir: the estimator's folder, for the message.
 
     Raises:
-        ValueError: all variables would start with their initializers' values.
+        ValueError: all variables would only have their initializers' values.
     """
     if settings is not None:
         settings.apply()
@@ -102,7 +102,7 @@ def apply_first_values(
 
 
 def not_trained(model_dir: str) -> ValueError:
-    """The error that a model has neither a checkpoint nor other values to be used."""
+    """The error for a model with neither a checkpoint nor other useful values."""
     return value_error(
         f"Could not find trained model in model_dir: {model_dir}",
         expected="a checkpoint, or initial values of one (warm_start_from, "
