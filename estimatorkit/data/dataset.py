@@ -1,8 +1,8 @@
-"""`Dataset`: the public face of plans (`tf.data.Dataset`).
+"""`Dataset`: the public interface of input pipelines (`tf.data.Dataset`).
 
-A Dataset is immutable: each transformation returns a new one over a new `Plan`, and holds no
-position. Iterators hold positions: `make_block_iterator` gives blocks of columns to the training
-loop, `iter(dataset)` single elements. Numbers and names that a transformation takes may be tensors.
+A Dataset is immutable and has no position: each transformation returns a new one with a new `Plan`.
+Iterators have positions: `make_block_iterator` yields blocks of columns for the training loop,
+`iter(dataset)` single elements. Scalar arguments of transformations may be tensors.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ _HOST_BYTES = 4 << 20  # of a block: what is gathered is still in the caches whe
 
 
 class Dataset(Transformable):
-    """A sequence of elements, each a nest of dicts and tuples of arrays, and how to make it.
+    """A sequence of elements, each a nested structure of dicts and tuples of arrays.
 
     Args:
-        plan: what is to be done. Use the static methods (`from_tensor_slices`, ...) instead.
+        plan: internal; use the static methods (`from_tensor_slices`, ...) instead.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -88,13 +88,13 @@ class Dataset(Transformable):
 
     @staticmethod
     def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
-        """A dataset of one element, `tensors` (see `from_tensor_slices` for what it may hold)."""
+        """A dataset of a single element, with the types of `from_tensor_slices`."""
         spec, columns = columns_of_one(tensors)
         return Dataset(plans.Slices(spec, tuple(columns)))
 
     @staticmethod
     def range(*args: Any, output_type: Any = None, name: str | None = None) -> Dataset:
-        """The numbers of Python's `range` with the same arguments, of int64 or `output_type`."""
+        """A dataset of the numbers of Python's `range`, int64 or `output_type`."""
         given = tuple(integer("range(): an argument", arg) for arg in args)
         numbers = Dataset(plans.Range(collect(given, range_of)))
         if output_type is None or as_dtype(output_type) is int64:
@@ -112,17 +112,16 @@ class Dataset(Transformable):
         output_signature: Any = None,
         name: str | None = None,
     ) -> Dataset:
-        """A dataset of what a Python generator yields.
+        """A dataset of the values of a Python generator.
 
-        A position saved within a pass is restored by running a new generator up to it.
+        A position within an epoch is restored by advancing a new generator to it.
 
         Args:
-            generator: a callable that returns an iterable of elements, called once a pass.
-            output_types: the nest of dtypes of an element.
-            output_shapes: the nest of shapes; default: unknown.
-            args: what to call `generator` with: arrays and numbers of NumPy, of these values or
-                tensors.
-            output_signature: the nest of `TensorSpec`s, instead of the two before.
+            generator: a callable that returns an iterable of elements, called once per epoch.
+            output_types: the nested structure of an element's dtypes.
+            output_shapes: the nested structure of its shapes; unknown by default.
+            args: values or tensors to pass to `generator`, as NumPy arrays and scalars.
+            output_signature: the nested structure of `TensorSpec`s, instead of types and shapes.
 
         Raises:
             TypeError: `generator` is not callable, or neither types nor signature are given.
@@ -146,11 +145,11 @@ class Dataset(Transformable):
 
     @staticmethod
     def zip(datasets: Any, *more: Dataset) -> Dataset:
-        """Elements of several datasets side by side, until the shortest ends.
+        """Zips datasets, until the shortest ends.
 
         Args:
-            datasets: a nest of datasets; the elements are nested alike.
-            more: further datasets, where `datasets` is a single one.
+            datasets: a nested structure of datasets, which elements will have.
+            more: further datasets, if `datasets` is a single one.
         """
         structure = (datasets, *more) if more or isinstance(datasets, Dataset) else datasets
         leaves = flatten(structure)
@@ -171,12 +170,12 @@ class Dataset(Transformable):
         seed: int | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """The names of the files that match a pattern, or any of several.
+        """A dataset of the names of files that match one or several patterns.
 
         Args:
-            file_pattern: as `gfile.glob` takes them.
-            shuffle: whether each pass has an order of its own; default True.
-            seed: of the order.
+            file_pattern: as for `gfile.glob`.
+            shuffle: whether to shuffle, differently in each epoch; True by default.
+            seed: the seed for shuffling.
             name: has no effect.
 
         Raises:
@@ -186,16 +185,16 @@ class Dataset(Transformable):
 
     @staticmethod
     def from_sparse_tensor_slices(sparse_tensor: Any) -> Dataset:
-        """The rows of a sparse tensor as (indices, values, dense shape).
+        """A dataset of the rows of a sparse tensor as (indices, values, dense shape).
 
-        `from_tensor_slices` gives them as sparse tensors.
+        `from_tensor_slices` returns them as sparse tensors.
         """
         rows = Dataset.from_tensor_slices(sparse_tensor)
         return rows.map(lambda row: (row.indices, row.values, row.dense_shape))
 
     @staticmethod
     def random(seed: int | None = None, name: str | None = None) -> Dataset:
-        """Random int64 numbers without end, uniform in [0, 2**32)."""
+        """An infinite dataset of random int64 numbers, uniform in [0, 2**32)."""
         from estimatorkit.data.execution.mixing import RandomNumbers
 
         return Dataset(RandomNumbers(seed=seed))
@@ -207,7 +206,7 @@ class Dataset(Transformable):
         seed: int | None = None,
         stop_on_empty_dataset: bool = False,
     ) -> Dataset:
-        """At each step an element of a random dataset: see `experimental`."""
+        """Samples elements from datasets at random (see `experimental`)."""
         return late_bound.experimental.sample_from_datasets(
             datasets, weights, seed, stop_on_empty_dataset
         )
@@ -216,7 +215,7 @@ class Dataset(Transformable):
     def choose_from_datasets(
         datasets: Any, choice_dataset: Dataset, stop_on_empty_dataset: bool = True
     ) -> Dataset:
-        """At each step an element of the dataset of a number: see `experimental`."""
+        """Takes elements from the datasets chosen by another (see `experimental`)."""
         return late_bound.experimental.choose_from_datasets(
             datasets, choice_dataset, stop_on_empty_dataset
         )
@@ -225,24 +224,24 @@ class Dataset(Transformable):
 
     @property
     def output_types(self) -> Any:
-        """The nest of dtypes of an element."""
+        """The nested structure of an element's dtypes."""
         return self._map_spec(lambda spec: spec.dtype)
 
     @property
     def output_shapes(self) -> Any:
-        """The nest of `TensorShape`s of an element."""
+        """The nested structure of an element's `TensorShape`s."""
         return self._map_spec(lambda spec: spec.shape)
 
     @property
     def output_classes(self) -> Any:
-        """The nest of the classes of an element's leaves: `Tensor`, `SparseTensor`, `Dataset`."""
+        """The nested structure of an element's classes: `Tensor`, `SparseTensor`, `Dataset`."""
         return self._map_spec(value_class)
 
     def _map_spec(self, function: Callable[[Any], Any]) -> Any:
         return nest.map_structure(function, self.element_spec, lists_are_leaves=True)
 
     def cardinality(self) -> int:
-        """The number of elements; INFINITE (-1), or UNKNOWN (-2) where only a run can tell."""
+        """The number of elements, INFINITE (-1) or UNKNOWN (-2)."""
         return self._plan.cardinality
 
     def __len__(self) -> int:
@@ -260,7 +259,7 @@ class Dataset(Transformable):
         return f"<{type(self._plan).__name__}Dataset element_spec={self.element_spec}>"
 
     def _repr_html_(self) -> str:
-        """What notebooks show."""
+        """The HTML representation, for notebooks."""
         spec = self.element_spec
         rows = [
             (name, getattr(leaf, "shape", ""), getattr(getattr(leaf, "dtype", leaf), "name", leaf))
@@ -271,12 +270,12 @@ class Dataset(Transformable):
     # Execution
 
     def make_block_iterator(self, seed: int | None = None, state: Any = None) -> BlockIterator:
-        """Makes an iterator over blocks of columns: see `BlockIterator`.
+        """Creates an iterator over blocks of columns (see `BlockIterator`).
 
         Args:
-            seed: the seed of the graph; shuffles without a seed of their own draw from it.
-            state: the state of the session whose tables and variables functions use; default:
-                that of the default session, if there is one.
+            seed: the graph's seed, for shuffles without their own.
+            state: the state of the session whose tables and variables functions use; by default
+                that of the default session, if any.
         """
         plan, state = self._bound(state)
         return plan.iterator(Seeds(seed, state))
@@ -284,13 +283,13 @@ class Dataset(Transformable):
     def make_number_iterator(
         self, seed: int | None = None, state: Any = None
     ) -> tuple[Columns, BlockIterator, int] | None:
-        """Makes an iterator that gives numbers of rows in the place of the rows of arrays.
+        """Creates an iterator over row indices in place of the rows of arrays.
 
         Args:
             seed, state: see `make_block_iterator`.
 
         Returns:
-            The arrays, the iterator, and how many rows an element has at most; None where elements
+            The arrays, the iterator, and the maximum number of rows per element; None if elements
             are not rows, or batches of rows, of arrays in memory.
         """
         plan, state = self._bound(state)
@@ -301,7 +300,7 @@ class Dataset(Transformable):
         return columns, numbers.iterator(Seeds(seed, state)), numbers.batch_rows
 
     def _bound(self, state: Any) -> tuple[Plan, Any]:
-        """The plan with nothing pending, and the state of the session."""
+        """The plan with its tensor arguments evaluated, and the session's state."""
         if state is None:
             session = get_default_session()
             state = None if session is None else session.state
@@ -310,15 +309,15 @@ class Dataset(Transformable):
         return late_bound.traced_functions.bound(self._plan, state), state
 
     def make_one_shot_iterator(self) -> GraphIterator:
-        """Makes an iterator in the graph that needs no initialization (TensorFlow 1)."""
+        """Creates an iterator that needs no initialization, in the graph (TensorFlow 1)."""
         return late_bound.iterator_ops.make_one_shot_iterator(self)
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> GraphIterator:
-        """Makes an iterator in the graph that starts when its `initializer` is run."""
+        """Creates an iterator in the graph that starts when its `initializer` is run."""
         return late_bound.iterator_ops.make_initializable_iterator(self, shared_name)
 
     def __iter__(self) -> Iterator[Any]:
-        """Iterates on the host: elements as nests of NumPy values (strings: `bytes`)."""
+        """Iterates over elements as nested structures of NumPy values; strings are `bytes`."""
         spec = self.element_spec
         nested = [isinstance(leaf, DatasetSpec) for leaf in flatten(spec)]
         iterator = self.make_block_iterator()

@@ -1,4 +1,4 @@
-"""The transformations of a `Dataset`: its methods that return another one."""
+"""The transformations of a `Dataset`."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _AUTOTUNED_PREFETCH = 2
 
 
 class Transformable:
-    """What can be transformed: the base of `Dataset`."""
+    """The base class of `Dataset`, with its transformations."""
 
     _plan: Plan
     _options: Options | None
 
     @property
     def element_spec(self) -> Any:
-        """The nest of specs that describes an element."""
+        """The nested structure of an element's specs."""
         return self._plan.element_spec
 
     def _made(self, plan: Plan) -> Dataset:
@@ -90,15 +90,15 @@ class Transformable:
         return self._made(plans.Repeat(self._plan, times))
 
     def take(self, count: Any, name: str | None = None) -> Dataset:
-        """The first `count` elements; all of them where `count` is negative."""
+        """Takes the first `count` elements; all if negative."""
         return self._made(plans.Take(self._plan, integer("take(): count", count)))
 
     def skip(self, count: Any, name: str | None = None) -> Dataset:
-        """All but the first `count` elements; none where `count` is negative."""
+        """Skips the first `count` elements; all if negative."""
         return self._made(plans.Skip(self._plan, integer("skip(): count", count)))
 
     def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
-        """The elements whose number, modulo `num_shards`, is `index`."""
+        """Takes every `num_shards`-th element, beginning with element `index`."""
         shards = integer(
             "shard(): num_shards",
             num_shards,
@@ -151,7 +151,7 @@ class Transformable:
     map_with_legacy_function = map
 
     def flat_map(self, map_func: Callable[..., Dataset], name: str | None = None) -> Dataset:
-        """The elements of the datasets that `map_func` makes of elements, one after the other."""
+        """Maps elements to datasets by `map_func`, and concatenates them."""
         return self._interleaved("flat_map", map_func, 1, sys.maxsize)
 
     def interleave(
@@ -163,14 +163,13 @@ class Transformable:
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """The elements of the datasets that `map_func` makes of elements, in turns.
+        """Maps elements to datasets by `map_func`, and interleaves them.
 
         Args:
-            map_func: takes an element, returns a dataset; for example the lines of a file.
-            cycle_length: datasets that are read at the same time; default: as many as there are
-                processors.
-            block_length: elements that each gives in its turn; default 1.
-            num_parallel_calls, deterministic: have no effect: the order is that of the turns.
+            map_func: maps an element to a dataset, such as a file name to its lines.
+            cycle_length: the number of datasets to interleave; by default the number of CPU cores.
+            block_length: the number of consecutive elements from each; 1 by default.
+            num_parallel_calls, deterministic: have no effect: the order is deterministic.
             name: has no effect.
         """
         if cycle_length is None or (isinstance(cycle_length, int) and cycle_length == AUTOTUNE):
@@ -198,20 +197,20 @@ class Transformable:
         return self._made(Interleave(self._plan, traced, cycle, block))
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """Keeps the elements for which `predicate` (traced, as in `map`) gives true."""
+        """Keeps the elements for which `predicate` (traced, as in `map`) is true."""
         return self._made(plans.Filter(self._plan, self._predicate("filter", predicate)))
 
     filter_with_legacy_function = filter
 
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """The elements before the first for which `predicate` does not give true."""
+        """Takes elements while `predicate` is true."""
         return self._made(plans.TakeWhile(self._plan, self._predicate("take_while", predicate)))
 
     def unique(self, name: str | None = None) -> Dataset:
-        """Each element once, where it comes first.
+        """Removes duplicate elements.
 
         Raises:
-            TypeError: elements are no scalars of int32, int64 or string.
+            TypeError: elements are not scalars of int32, int64 or string.
         """
         spec = self.element_spec
         if (
@@ -246,14 +245,14 @@ class Transformable:
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """Batches of consecutive elements, padded to one shape.
+        """Combines consecutive elements into batches, padded to one shape.
 
         Args:
-            batch_size: elements a batch, >= 1.
-            padded_shapes: the nest of shapes of a padded element; None (or -1) for a dimension:
-                as long as the longest of the batch. Default: the elements' static shapes.
-            padding_values: the nest of scalars that fill up; default 0, or b"" for strings.
-            drop_remainder: leave out a last batch of fewer elements.
+            batch_size: elements per batch, >= 1.
+            padded_shapes: the nested structure of padded shapes; None or -1 pads a dimension to the
+                longest in the batch. By default the elements' static shapes.
+            padding_values: the nested structure of padding scalars; 0 or b"" by default.
+            drop_remainder: drop a smaller last batch.
             name: has no effect.
         """
         size = integer(
@@ -267,7 +266,7 @@ class Transformable:
         return self._made(plans.PaddedBatch(self._plan, size, drop, shapes, paddings))
 
     def unbatch(self, name: str | None = None) -> Dataset:
-        """The rows along the first dimension of each element."""
+        """Splits elements along their first dimension."""
         specs = [unbatched(leaf) for leaf in flatten(self.element_spec)]
         return self._made(plans.Unbatch(self._plan, pack(self.element_spec, specs)))
 
@@ -279,13 +278,13 @@ class Transformable:
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """Datasets of consecutive elements; a component of the elements becomes a dataset.
+        """Groups consecutive elements into windows: datasets, one per component.
 
         Args:
-            size: elements a window.
-            shift: how much further on the next one begins; default: `size`.
-            stride: from one element of a window to the next.
-            drop_remainder: leave out windows of fewer elements at the end.
+            size: elements per window.
+            shift: the distance between the starts of windows; `size` by default.
+            stride: the distance between elements of a window.
+            drop_remainder: drop smaller windows at the end.
             name: has no effect.
         """
         length = integer(
@@ -311,18 +310,17 @@ class Transformable:
         window_size_func: Callable[[Any], Any] | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Gathers elements with one key, and makes datasets of them.
+        """Groups elements by key, and reduces windows of each group to datasets.
 
         Args:
-            key_func: takes an element, returns a scalar int64.
-            reduce_func: takes a key and a dataset of up to `window_size` elements with that key,
-                returns a dataset.
-            window_size: elements a group; or
-            window_size_func: takes a key, returns this number.
+            key_func: maps an element to a scalar int64 key.
+            reduce_func: maps a key and a dataset of up to `window_size` elements to a dataset.
+            window_size: elements per window, or
+            window_size_func: maps a key to this number.
             name: has no effect.
 
         Raises:
-            ValueError: both or none of the last two are given, or the key is no scalar int64.
+            ValueError: not exactly one of the last two is given, or the key is not a scalar int64.
         """
         return self._made(
             group_plan(self._plan, key_func, reduce_func, window_size, window_size_func)
@@ -340,17 +338,16 @@ class Transformable:
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """Batches of elements of similar length, padded.
+        """Batches elements of similar length, with padding.
 
         Args:
-            element_length_func: takes an element, returns its length, int32.
-            bucket_boundaries: upper bounds (not included) of the buckets' lengths; the last bucket
-                has none.
+            element_length_func: maps an element to its length, int32.
+            bucket_boundaries: the exclusive upper length bounds of all buckets but the last.
             bucket_batch_sizes: the batch size of each bucket, one more than boundaries.
-            padded_shapes, padding_values: as of `padded_batch`.
-            pad_to_bucket_boundary: pad to the boundary less 1 rather than to the longest.
-            no_padding: elements of a batch have one shape already.
-            drop_remainder: leave out batches of fewer elements at the end.
+            padded_shapes, padding_values: as for `padded_batch`.
+            pad_to_bucket_boundary: pad to the boundary - 1 rather than to the longest element.
+            no_padding: the elements of a batch have the same shape already.
+            drop_remainder: drop smaller batches at the end.
             name: has no effect.
         """
         return bucketed(
@@ -368,11 +365,12 @@ class Transformable:
     def scan(
         self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None
     ) -> Dataset:
-        """What `scan_func(state, element)` makes: the next state, and an element.
+        """Maps elements by a stateful function.
 
         Args:
-            initial_state: the first state, a nest of values.
-            scan_func: returns (state, element); states keep their dtypes and shapes.
+            initial_state: the initial state, a nested structure of values.
+            scan_func: maps (state, element) to the next state and an element; the state's dtypes
+                and shapes are fixed.
             name: has no effect.
         """
         return self._made(scan_plan(self._plan, initial_state, scan_func))
@@ -380,24 +378,24 @@ class Transformable:
     def reduce(
         self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None
     ) -> Any:
-        """The last state, where `reduce_func(state, element)` gives the next one: tensors."""
+        """Folds elements by `reduce_func(state, element)`; returns the final state as tensors."""
         return late_bound.dataset_values.reduce_dataset(self._itself(), initial_state, reduce_func)
 
     def get_single_element(self, name: str | None = None) -> Any:
-        """The element of a dataset that has exactly one: tensors."""
+        """The only element of a dataset, as tensors."""
         return late_bound.dataset_values.single_element(self._itself())
 
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
-        """Leaves out elements that cannot be made, and logs how many at the end of a pass.
+        """Drops elements that raise errors, and logs their number at the end of an epoch.
 
         Args:
-            log_warning: log each of them.
+            log_warning: log each error.
             name: has no effect.
         """
         return self._made(IgnoreErrors(self._plan, bool(log_warning)))
 
     def with_options(self, options: Options, name: str | None = None) -> Dataset:
-        """The same dataset with options, which `options()` gives; they change no element."""
+        """Sets options, which do not change elements."""
         made = self._made(self._plan)
         made._options = options if self._options is None else self._options.merge(options)
         return made
@@ -407,7 +405,7 @@ class Transformable:
         return self._options or Options()
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
-        """The elements of this dataset, then those of another of the same structure and dtypes."""
+        """Appends another dataset with elements of the same structure and dtypes."""
         mine, other = self.element_spec, dataset.element_spec
         if not compatible(mine, other):
             raise type_error(
@@ -418,11 +416,11 @@ class Transformable:
         return self._made(plans.Concatenate(self._plan, dataset._plan))
 
     def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
-        """Keeps the elements of the first pass; later passes give the same again.
+        """Caches the elements of the first epoch for later ones.
 
         Args:
-            filename: the file is `filename` + '.cache', written during the first whole pass and
-                read by later ones, of other programs too; by default the memory holds them.
+            filename: the prefix of the file, `filename` + '.cache', which is written during the
+                first complete epoch, and may be shared by programs; by default in memory.
             name: has no effect.
         """
         if isinstance(filename, str) and not filename:
@@ -446,7 +444,7 @@ class Transformable:
         return self._made(plans.Prefetch(self._plan, then(size, _prefetched)))
 
     def enumerate(self, start: int = 0, name: str | None = None) -> Dataset:
-        """Pairs (number, element), the int64 numbers counting from `start`."""
+        """Pairs elements with their int64 index, counting from `start`."""
         first = integer("enumerate(): start", start)
         numbers = then(first, lambda found: range(found, 2**63 - 1))
         pair = plans.Zip((0, 1), (plans.Range(numbers), self._plan))

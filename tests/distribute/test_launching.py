@@ -216,7 +216,7 @@ class Crowded(LocalLauncher):
 def test_a_signal_ends_the_waiting_for_room(tmp_path: Path) -> None:
     place = Crowded()
     with pytest.raises(SystemExit) as caught:
-        launched(program(tmp_path, "print('never')"), place=place)
+        launched(program(tmp_path, "print('never')"), launcher=place)
     assert caught.value.code == 128 + signal.SIGINT
     assert place.is_closed
 

@@ -1,8 +1,7 @@
 """CPU budget: how processes of a cluster on one host divide its processors.
 
-Without it each process would compute on all of them and wait for the others' threads. gloo's
-socket thread gets batch scheduling, so that it does not spin on the processor of the thread that
-writes to the socket.
+Otherwise each process would use all cores and contend with the others' threads. gloo's socket
+thread gets batch scheduling, so that it does not preempt the thread that writes to the socket.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ VARIABLE = "NPROC"
 
 
 def share_processors(cluster: ClusterSpec, address: str | None) -> None:
-    """Gives this process its share of the host's processors, before JAX starts.
+    """Limits this process to its share of the host's cores, before JAX is initialized.
 
-    Where `NPROC` is set already, it counts.
+    No effect if `NPROC` is set.
 
     Args:
-        cluster: the tasks; those with this one's host name share its processors.
-        address: this task's own, `host:port`; None where it has none.
+        cluster: the tasks; those with the same host name share its cores.
+        address: this task's address, `host:port`, or None.
     """
     if address is None or VARIABLE in os.environ:
         return
@@ -42,9 +41,10 @@ def share_processors(cluster: ClusterSpec, address: str | None) -> None:
 
 @contextmanager
 def batch_scheduling() -> Iterator[None]:
-    """Threads that start inside interrupt no other when they wake (Linux's SCHED_BATCH).
+    """A context manager in which new threads get batch scheduling (Linux's SCHED_BATCH).
 
-    They get as much time as others. On other systems, or where it is forbidden, nothing changes.
+    They do not preempt other threads on waking up, but get the same share of time. No effect on
+    other systems, or without permission.
     """
     if not hasattr(os, "SCHED_BATCH") or os.sched_getscheduler(0) != os.SCHED_OTHER:
         yield
@@ -63,7 +63,7 @@ def batch_scheduling() -> Iterator[None]:
 
 
 def _processors() -> int:
-    """How many this process may use; macOS does not say, and has what the machine has."""
+    """The number of cores available to this process; on macOS, those of the machine."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

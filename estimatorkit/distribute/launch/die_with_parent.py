@@ -2,9 +2,9 @@
 
     python die_with_parent.py COMMAND...
 
-Run by path, with the standard library only. Standard input is a pipe that nobody writes to: at its
-end the parent is gone, and the command's process group is killed. Signals to the group reach the
-command; the exit code is the command's.
+Run by path, with the standard library only. Stdin is a pipe from the parent: when it closes, the
+parent has died, and the command's process group is killed. Signals to the group reach the command;
+the exit code is the command's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import threading
 
 
 def main(command: list[str]) -> int:
-    """Runs a command; returns its exit code, 128 and the signal's number where one ended it."""
+    """Runs a command; returns its exit code, 128 + signal number if a signal ended it."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     process = subprocess.Popen(  # noqa: S603 - the command that was asked for

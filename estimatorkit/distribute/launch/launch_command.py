@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from estimatorkit.distribute.launch.launchers import LocalLauncher, Place
+from estimatorkit.distribute.launch.launchers import Launcher, LocalLauncher
 from estimatorkit.distribute.launch.launching import Launch, tasks_of
 
 
@@ -64,9 +64,9 @@ def launch(
         raise click.UsageError("--sync starts equal processes: give it without --ps and --workers")
     count = sync if sync is not None else workers or 1
     tasks = tasks_of(ps, count, synchronous=sync is not None)
-    place: Place = LocalLauncher()
+    launcher: Launcher = LocalLauncher()
     if with_ray:
         from estimatorkit.distribute.launch.ray_launcher import RayLauncher
 
-        place = RayLauncher(cpus)
-    ctx.exit(Launch(command, tasks, evaluator, restarts, grace, place=place).run())
+        launcher = RayLauncher(cpus)
+    ctx.exit(Launch(command, tasks, evaluator, restarts, grace, launcher=launcher).run())

@@ -11,44 +11,44 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from estimatorkit.distribute.launch import die_with_parent as tether
+from estimatorkit.distribute.launch import die_with_parent as wrapper
 
 Cluster = dict[str, list[str]]
 
 
 class Process(Protocol):
-    """A process that was started somewhere."""
+    """A started process."""
 
     def poll(self) -> int | None:
-        """Its exit code, 128 and the number of the signal that ended it; None while it runs."""
+        """Its exit code (128 + signal number if a signal ended it); None while it runs."""
 
     def send(self, number: int) -> None:
-        """Sends a signal to it and to its children."""
+        """Sends a signal to it and its children."""
 
     def lines(self) -> Iterator[str]:
-        """What it prints, until it has ended."""
+        """Its output lines, until it has ended."""
 
 
-class Place(Protocol):
-    """Where processes are started."""
+class Launcher(Protocol):
+    """Starts processes."""
 
     def open(self, counts: Mapping[str, int]) -> Cluster:
-        """Takes what so many tasks of each job need; their addresses, by job."""
+        """Allocates resources for tasks, given their number by job; returns addresses by job."""
 
     def start(
         self, job: str, index: int, command: Sequence[str], variables: Mapping[str, str]
     ) -> Process:
-        """Starts the process of a task, with these variables in its environment."""
+        """Starts the process of a task with additional environment variables."""
 
     def is_lost(self, job: str, index: int) -> bool:
-        """Whether a task's address is lost, so that all must be opened anew."""
+        """Whether a task's address is lost, so that all tasks must be reopened."""
 
     def close(self) -> None:
-        """Gives back what was taken."""
+        """Releases the resources."""
 
 
 class LocalLauncher:
-    """This machine: each task has a free port of 127.0.0.1."""
+    """Starts processes on this machine, each with a free port of 127.0.0.1."""
 
     def open(self, counts: Mapping[str, int]) -> Cluster:
         """The tasks' addresses."""
@@ -74,22 +74,21 @@ class LocalLauncher:
         return LocalProcess(command, {"PYTHONUNBUFFERED": "1", **os.environ, **variables})
 
     def is_lost(self, job: str, index: int) -> bool:
-        """Never: this machine is what it is."""
+        """Always False."""
         return False
 
     def close(self) -> None:
-        """Nothing."""
+        """No effect."""
 
 
 class LocalProcess:
-    """A process of this machine, in a group of its own: a signal reaches its children, and none
-    but those that are sent here.
+    """A local process in its own process group, which receives only signals sent by `send`.
 
     Args:
         command: the program and its arguments.
-        environment: all of it.
-        folder: where it runs; here by default.
-        tethered: whether it is killed where this process ends, however that does.
+        environment: the complete environment.
+        folder: the working directory; the current one by default.
+        die_with_parent: whether it is killed when this process ends for any reason.
 
     Raises:
         OSError: the program cannot be started.
@@ -100,22 +99,22 @@ class LocalProcess:
         command: Sequence[str],
         environment: Mapping[str, str],
         folder: str | None = None,
-        tethered: bool = False,
+        die_with_parent: bool = False,
     ) -> None:
-        if tethered:
-            command = [sys.executable, "-S", tether.__file__, *command]
+        if die_with_parent:
+            command = [sys.executable, "-S", wrapper.__file__, *command]
         self._process = subprocess.Popen(  # noqa: S603 (the user's own program is what is asked)
             command,
             env=environment,
             cwd=folder,
-            stdin=subprocess.PIPE if tethered else subprocess.DEVNULL,
+            stdin=subprocess.PIPE if die_with_parent else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
 
     def poll(self) -> int | None:
-        """Its exit code; None while it runs. Children that it leaves behind are killed."""
+        """Its exit code; None while it runs. Kills children that it leaves behind."""
         was_running = self._process.returncode is None
         code = self._process.poll()
         if code is not None and was_running:
@@ -128,7 +127,7 @@ class LocalProcess:
             os.killpg(self._process.pid, number)
 
     def lines(self) -> Iterator[str]:
-        """What it prints."""
+        """Its output lines."""
         if self._process.stdout is None:
             return
         with self._process.stdout as lines:

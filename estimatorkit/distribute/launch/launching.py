@@ -1,8 +1,8 @@
 """`Launch`: the processes of a cluster, each with its `TF_CONFIG`.
 
-The chief's end is the end of all: whoever is left gets `grace` seconds to end by itself, then
-SIGTERM, then SIGKILL. A process that a signal or the exit code 138 ended may be started again.
-Ctrl-C comes by way of here, once. Where they run is the `places.Place`.
+When the chief exits, the others get `grace` seconds to exit, then SIGTERM, then SIGKILL. A process
+that ended by a signal or exit code 138 may be restarted. Ctrl-C is forwarded. A
+`launchers.Launcher` starts the processes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from estimatorkit.distribute.cluster_task import CHIEF, EVALUATOR, PS, WORKER
-from estimatorkit.distribute.launch.launchers import Cluster, LocalLauncher, Place, Process
+from estimatorkit.distribute.launch.launchers import Cluster, Launcher, LocalLauncher, Process
 
 _RETRYABLE = 128
 """Exit codes from here on want another start: 138, by agreement, and those of signals."""
@@ -32,12 +32,12 @@ _COLOURS = (36, 33, 32, 35, 34, 31)
 
 
 def tasks_of(ps: int, workers: int, synchronous: bool = False) -> dict[str, int]:
-    """How many tasks each job of a cluster has.
+    """The number of tasks by job.
 
     Args:
-        ps: how many processes hold parameters.
-        workers: how many compute, the chief among them.
-        synchronous: whether all are equal: workers, the first of which is the chief.
+        ps: the number of parameter servers.
+        workers: the number of workers, including the chief.
+        synchronous: whether there is no separate chief job: the first worker is the chief.
     """
     return {WORKER: workers} if synchronous else {CHIEF: 1, PS: ps, WORKER: workers - 1}
 
@@ -49,13 +49,13 @@ def local_cluster(ps: int, workers: int, synchronous: bool = False) -> Cluster:
 
 @dataclass(eq=False)
 class _Member:
-    """A task of the cluster, and the process that is it now.
+    """A task of the cluster and its current process.
 
     Attributes:
-        job, index: which task.
-        process: its newest process.
-        restarts: how often it may still be started again.
-        code: its exit code, once it has ended for good.
+        job, index: the task.
+        process: its current process.
+        restarts: the number of restarts left.
+        code: its final exit code.
     """
 
     job: str
@@ -73,14 +73,13 @@ class Launch:
     """The processes of a cluster.
 
     Args:
-        command: the program and its arguments, the same for each.
-        tasks: how many there are of each job; the first of 'chief', or of 'worker' without one, is
-            the chief.
+        command: the program and its arguments, the same for all.
+        tasks: the number of tasks by job; the first of 'chief', or else of 'worker', is the chief.
         evaluator: whether there is an evaluator beside the cluster.
-        restarts: how often each process may be started again.
-        grace: seconds that the others have to end after the chief.
-        out: where their lines go, each after its task's name.
-        place: where they run.
+        restarts: how often each process may be restarted.
+        grace: seconds for the others to exit after the chief.
+        out: receives the output lines, prefixed with the task's name.
+        launcher: starts the processes.
     """
 
     command: Sequence[str]
@@ -89,7 +88,7 @@ class Launch:
     restarts: int = 0
     grace: float = 10.0
     out: IO[str] = field(default_factory=lambda: sys.stdout)
-    place: Place = field(default_factory=LocalLauncher)
+    launcher: Launcher = field(default_factory=LocalLauncher)
 
     def __post_init__(self) -> None:
         tasks = [(job, index) for job, count in self.tasks.items() for index in range(count)]
@@ -105,15 +104,15 @@ class Launch:
         self._waits_for_room = False
 
     def run(self) -> int:
-        """Starts all, and waits for their end.
+        """Starts all processes and waits for them.
 
         Returns:
-            The chief's exit code, 128 and the signal's number where a signal ended it; or that of a
-            process without which the others cannot go on.
+            The exit code of the chief, or of another process that the others cannot do without;
+            128 + signal number if a signal ended it.
 
         Raises:
             OSError: the program cannot be started.
-            SystemExit: a signal came before all were started.
+            SystemExit: a signal was received before all were started.
         """
         with self._signals_passed_on():
             try:
@@ -121,7 +120,7 @@ class Launch:
                 code = self._wait()
             finally:
                 self._stop()
-                self.place.close()
+                self.launcher.close()
         for reader in self._readers:
             reader.join()
         return code
@@ -132,7 +131,7 @@ class Launch:
         evaluator = {EVALUATOR: 1} if self.evaluator else {}
         self._waits_for_room = True
         try:
-            opened = self.place.open({**self.tasks, **evaluator})
+            opened = self.launcher.open({**self.tasks, **evaluator})
         finally:
             self._waits_for_room = False
         self._cluster = {job: hosts for job, hosts in opened.items() if job != EVALUATOR}
@@ -147,7 +146,7 @@ class Launch:
             "task": {"type": member.job, "index": member.index},
         }
         member.code = None
-        member.process = self.place.start(
+        member.process = self.launcher.start(
             member.job, member.index, self.command, {"TF_CONFIG": json.dumps(config)}
         )
         reader = threading.Thread(target=self._pass_on, args=(member, member.process))
@@ -155,7 +154,7 @@ class Launch:
         self._readers.append(reader)
 
     def _wait(self) -> int:
-        """Waits for the chief, or for a process that cannot be done without; its exit code."""
+        """Waits for the chief, or another indispensable process; returns its exit code."""
         while True:
             for member in self._members:
                 if member.code is None and member.process is not None:
@@ -169,7 +168,7 @@ class Launch:
     def _ended(self, member: _Member, code: int) -> None:
         if code >= _RETRYABLE and member.restarts and not self._signals:
             member.restarts -= 1
-            if self.place.is_lost(member.job, member.index):
+            if self.launcher.is_lost(member.job, member.index):
                 self._say(f"{member} is lost with its place; all are started again in new ones")
                 self._send(signal.SIGKILL)
                 self._left_after(_KILL_SECS)
@@ -183,15 +182,15 @@ class Launch:
             self._say(f"{member} ended with {code}")
 
     def _is_the_end(self, member: _Member) -> bool:
-        """Whether the others cannot, or need not, go on without this one."""
+        """Whether the cluster ends with this process."""
         if member is self._chief:
             return True
         is_synchronous = self._chief.job == WORKER and not self.tasks.get(PS)
         return bool(member.code) and (member.job == PS or (is_synchronous and member.job == WORKER))
 
     def _stop(self) -> None:
-        """Ends who is left: after a good end of the chief, or a signal that all have got and may
-        be at work on, only once the grace is over."""
+        """Stops the remaining processes; after a successful chief, or a signal sent to all, only
+        after the grace period."""
         patience = self.grace if self._chief.code == 0 or self._signals else 0.0
         left = self._left_after(patience)
         if left and patience:
@@ -203,7 +202,7 @@ class Launch:
             self._left_after(_KILL_SECS)
 
     def _left_after(self, seconds: float) -> list[_Member]:
-        """Who still runs after at most so long."""
+        """The processes still running after a timeout."""
         end = time.monotonic() + seconds
         while left := [each for each in self._members if _runs(each)]:
             if time.monotonic() >= end:
@@ -218,7 +217,7 @@ class Launch:
 
     @contextlib.contextmanager
     def _signals_passed_on(self) -> Any:
-        """SIGINT and SIGTERM go to every process; the second time as SIGKILL."""
+        """A context manager that forwards SIGINT and SIGTERM, and sends SIGKILL the second time."""
         if threading.current_thread() is not threading.main_thread():
             yield  # only the main thread may handle signals
             return

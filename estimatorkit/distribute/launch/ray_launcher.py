@@ -1,10 +1,9 @@
 """`RayLauncher`: runs the processes of a cluster as Ray actors.
 
-Each task has an actor, which holds its place: a node's processors and a port there. The actor runs
-the program as a process of its own, so that signals, exit codes and the memory of one are not those
-of the other. A process that ends is started again in its place; where a node is lost, and the actor
-with it, all tasks get new places. The Ray cluster is that of RAY_ADDRESS, or one that is started on
-this machine for the launch: token authentication on, no dashboard, addresses of 127.0.0.1.
+Each task has an actor, which reserves cores and a port on a node and runs the program as a
+subprocess, with its own signals, exit code and memory. Processes are restarted by their actor; if a
+node with an actor is lost, all tasks are rescheduled. The Ray cluster is that of RAY_ADDRESS, or a
+local one started for the launch, with token authentication, on 127.0.0.1, without the dashboard.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ _LOST = 137
 
 
 class TaskHolder:
-    """A task's place on a node, as an actor.
+    """The actor that runs a task on a node.
 
     Args:
-        variables: of the environment, besides the node's own.
-        folder: where the program runs, if it is there.
+        variables: environment variables in addition to the node's.
+        folder: the working directory, if it exists there.
     """
 
     def __init__(self, variables: Mapping[str, str], folder: str) -> None:
@@ -49,7 +48,7 @@ class TaskHolder:
         self._lines: queue.Queue[str | None] = queue.Queue()
 
     def address(self) -> str:
-        """An address on this node with a free port."""
+        """A free address on this node."""
         import ray
 
         own = ray.get_runtime_context().get_node_id()
@@ -63,7 +62,7 @@ class TaskHolder:
         """Starts the program."""
         environment = {**os.environ, **self._variables, "PYTHONUNBUFFERED": "1", **variables}
         self._lines = queue.Queue()
-        self._process = LocalProcess(command, environment, self._folder, tethered=True)
+        self._process = LocalProcess(command, environment, self._folder, die_with_parent=True)
         threading.Thread(target=self._read, args=(self._process, self._lines), daemon=True).start()
 
     @staticmethod
@@ -73,8 +72,8 @@ class TaskHolder:
         lines.put(None)
 
     def progress(self) -> tuple[list[str], int | None]:
-        """Lines since the last call, after a while if there are none, and the exit code once the
-        program has ended and all lines were told.
+        """New output lines, after waiting a while if there are none, and the exit code once the
+        program has ended and all lines were returned.
         """
         found: list[str] = []
         timeout = _READ_SECS
@@ -91,17 +90,17 @@ class TaskHolder:
             timeout = 0.0
 
     def send(self, number: int) -> None:
-        """Sends the program a signal."""
+        """Sends a signal to the program."""
         if self._process is not None:
             self._process.send(number)
 
 
 class RayLauncher:
-    """Where Ray puts processes.
+    """Starts processes by Ray.
 
     Args:
-        processors: how many each task takes.
-        wait_secs: how long to wait for nodes that have them.
+        processors: the number of cores per task.
+        wait_secs: how long to wait for available nodes.
     """
 
     def __init__(self, processors: float = 1.0, wait_secs: float = 7200.0) -> None:
@@ -137,10 +136,10 @@ class RayLauncher:
         return ray
 
     def open(self, counts: Mapping[str, int]) -> Cluster:
-        """Makes the actors; their addresses.
+        """Creates the actors, and returns their addresses.
 
         Raises:
-            DeadlineExceededError: the cluster had no room for them in time.
+            DeadlineExceededError: the cluster did not have enough resources in time.
         """
         ray = self._connect(sum(counts.values()))
         variables = {VARIABLE: cluster_token()}
@@ -188,7 +187,7 @@ class RayLauncher:
     def start(
         self, job: str, index: int, command: Sequence[str], variables: Mapping[str, str]
     ) -> Process:
-        """Starts a process in its task's place."""
+        """Starts a process by its task's actor."""
         import ray
 
         holder = self._holders[job, index]
@@ -196,7 +195,7 @@ class RayLauncher:
         return RayProcess(holder)
 
     def is_lost(self, job: str, index: int) -> bool:
-        """Whether the actor, or its node, has ended."""
+        """Whether the actor or its node has died."""
         import ray
 
         try:
@@ -206,7 +205,7 @@ class RayLauncher:
         return False
 
     def close(self) -> None:
-        """Ends the actors, and Ray where it was started for this."""
+        """Kills the actors, and shuts Ray down if it was started for the launch."""
         if self._is_connected:
             import ray
 
@@ -228,7 +227,7 @@ class RayProcess:
         self._code: int | None = None
 
     def poll(self) -> int | None:
-        """Its exit code, once all its lines are read; 137 where it is lost with its node."""
+        """Its exit code, once all lines are read; 137 if its node is lost."""
         return self._code
 
     def send(self, number: int) -> None:
@@ -236,7 +235,7 @@ class RayProcess:
         self._holder.send.remote(number)
 
     def lines(self) -> Iterator[str]:
-        """What it prints."""
+        """Its output lines."""
         import ray
 
         code = None

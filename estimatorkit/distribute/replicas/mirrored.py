@@ -17,18 +17,18 @@ from estimatorkit.runtime.placement import available
 class MirroredStrategy(Strategy):
     """Replicas on devices of this process (`tf.distribute.MirroredStrategy`).
 
-    On a machine without accelerators, `JAX_NUM_CPU_DEVICES=2` in the environment makes two devices
-    of its processors.
+    Without accelerators, set `JAX_NUM_CPU_DEVICES=2` in the environment for two virtual CPU
+    devices.
 
     Args:
-        devices: their names, such as '/gpu:0'; all of this process by default: its accelerators,
-            or else its CPU devices.
-        cross_device_ops: accepted for TensorFlow's signature: XLA chooses.
-        num_gpus, num_gpus_per_worker: how many GPUs, in place of `devices` (`tf.contrib`).
+        devices: their names, such as '/gpu:0'; by default all accelerators of this process, or else
+            its CPU devices.
+        cross_device_ops: accepted for TensorFlow's signature; XLA chooses.
+        num_gpus, num_gpus_per_worker: the number of GPUs, instead of `devices` (`tf.contrib`).
         auto_shard_dataset, cross_tower_ops: accepted for the signature of `tf.contrib`.
 
     Raises:
-        ValueError: one of several devices is not there, or comes twice.
+        ValueError: one of several devices does not exist, or is repeated.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class MirroredStrategy(Strategy):
 
     @cached_property
     def replicas(self) -> Replicas | None:
-        """The replicas; None where there is one device, which need not be there (see
+        """The replicas; None for a single device, which may be missing (see
         `OneDeviceStrategy`).
         """
         if self.device is not None:
@@ -71,7 +71,7 @@ class MirroredStrategy(Strategy):
 class CentralStorageStrategy(MirroredStrategy):
     """Replicas on devices of this process (`tf.distribute.experimental.CentralStorageStrategy`).
 
-    Gives the numbers of `MirroredStrategy`, which it is: XLA places the variables.
+    The same as `MirroredStrategy`, as XLA places the variables.
 
     Args:
         compute_devices: see `MirroredStrategy`.

@@ -1,9 +1,8 @@
 """`MultiWorkerMirroredStrategy`: replicas in several processes, on one host or many.
 
-Each process runs the same program; the environment says which of them it is (`cluster_task`). They
-meet at the address of the first (`rendezvous`), and from there on run the same steps: gloo
-exchanges values between CPUs, NCCL between GPUs. A process has a replica on each of its GPUs, or
-one on its CPU.
+All processes run the same program; the environment gives each its rank (`cluster_task`). They join
+at the address of the first (`rendezvous`) and then run the same steps, with collectives by gloo on
+CPUs and NCCL on GPUs. A process has a replica on each of its GPUs, or one on its CPU.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ WAIT_SECS = 7200.0
 
 
 class CommunicationImplementation(Enum):
-    """How values travel between processes; accepted: it is what the devices have."""
+    """The implementation of collectives; without effect, as it depends on the devices."""
 
     AUTO = "AUTO"
     RING = "RING"
@@ -40,18 +39,18 @@ class MultiWorkerMirroredStrategy(Strategy):
     (`tf.distribute.experimental.MultiWorkerMirroredStrategy`,
     `tf.contrib.distribute.CollectiveAllReduceStrategy`).
 
-    The cluster comes from the environment; where that names no other process, the replicas are
-    those of this one. JAX has to meet the other processes before it computes anything: `connect`
-    does that, or the first training, or whoever asks for the number of replicas.
+    The cluster comes from the environment; without other processes, only this one has replicas. JAX
+    must connect to the other processes before it is used: `connect`, the first training and the
+    number of replicas do that.
 
     Args:
-        cluster_resolver: accepted for TensorFlow's signature: the environment says who takes part.
-        communication_options, communication: accepted for TensorFlow's signatures: gloo on CPUs,
-            NCCL on GPUs.
-        num_gpus_per_worker: how many GPUs of each process compute; all by default.
+        cluster_resolver: accepted for TensorFlow's signature; the environment defines the cluster.
+        communication_options, communication: accepted for TensorFlow's signatures; gloo is used on
+            CPUs, NCCL on GPUs.
+        num_gpus_per_worker: the number of GPUs to use per process; all by default.
 
     Raises:
-        ValueError: the environment cannot be right, or the cluster has parameter servers.
+        ValueError: the environment is invalid, or the cluster has parameter servers.
     """
 
     def __init__(
@@ -78,19 +77,18 @@ class MultiWorkerMirroredStrategy(Strategy):
 
     @property
     def is_chief(self) -> bool:
-        """Whether this process saves what is trained."""
+        """Whether this process saves checkpoints."""
         return not self.has_others or self._task.is_chief
 
     def connect(self, seconds: float | None = None) -> None:
-        """Meets the other processes.
+        """Connects to the other processes.
 
         Args:
-            seconds: how long to wait for them, now and whenever they compute together; two hours by
-                default.
+            seconds: the timeout, for connecting and for every collective; two hours by default.
 
         Raises:
-            SystemExit: 138: they did not come.
-            RuntimeError: JAX has computed something in this process before.
+            SystemExit: 138: they did not join in time.
+            RuntimeError: JAX has been used in this process before.
         """
         if self.has_others:
             share_processors(self._task.cluster, self._task.address)
@@ -99,7 +97,7 @@ class MultiWorkerMirroredStrategy(Strategy):
 
     @contextmanager
     def together(self, seconds: float) -> Iterator[None]:
-        """Inside, the processes compute together; see `Strategy.together`."""
+        """A context manager for collective work (see `Strategy.together`)."""
         if not self.has_others:
             yield
             return
@@ -109,7 +107,7 @@ class MultiWorkerMirroredStrategy(Strategy):
 
     @cached_property
     def replicas(self) -> Replicas | None:
-        """The replicas of all processes; None where there is one."""
+        """The replicas of all processes; None for a single one."""
         self.connect()
         devices = jax.devices() if self.has_others else jax.local_devices()
         most = self._gpus if devices[0].platform != "cpu" else None
@@ -123,7 +121,7 @@ class MultiWorkerMirroredStrategy(Strategy):
 
     @property
     def input_context(self) -> InputContext:
-        """What this process's `input_fn` is told."""
+        """The `InputContext` for this process's `input_fn`."""
         if not self.has_others or self.replicas is None:
             return super().input_context
         spec = rendezvous.RendezvousSpec.of(self._task)

@@ -1,10 +1,10 @@
 """`ReplicaLoop`: many steps of all replicas in one XLA call on a device mesh.
 
-The executable is that of one replica's loop (`compiled_loop`), run on a mesh of devices by
-`jax.shard_map`: each replica takes its own elements of the block, variables are the same for all,
-and where the graph says so (`AllReduce`) they exchange values. Elements that cannot be taken so,
-since their shapes differ between replicas or some replicas have none left, are taken by a step of
-their own (`replica_run`). Before each call the processes agree on what it is.
+The executable is that of a single replica's loop (`compiled_loop`), mapped over a device mesh by
+`jax.shard_map`: each replica takes its own elements of the block, variables are replicated, and
+`AllReduce` operations are collectives. Elements whose shapes differ between replicas, or that only
+some replicas have, are processed by single steps (`replica_run`). Before each call the processes
+reach consensus on it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from estimatorkit.runtime.plan import Segment, make_plan
 
 
 class ReplicaLoop(StepLoop):
-    """Steps of several replicas.
+    """Runs the steps of several replicas.
 
     Attributes:
         one_call: whether steps can run many in one call.
@@ -79,18 +79,18 @@ class ReplicaLoop(StepLoop):
                 self._blocks = _Blocks(shape.get_next, prepare, spec.source, state)
 
     def describe(self) -> str:
-        """How the steps run, as text."""
+        """A description (see `StepLoop.describe`)."""
         calls = "many steps run in one XLA call on all devices" if self.one_call else "a run a step"
         return (
             f"loop of steps of {len(self._replicas.own)} replicas: {calls}\n{self.plan.describe()}"
         )
 
     def run(self, steps: int, until: float = math.inf) -> Steps:
-        """Runs up to `steps` steps, fewer where others can take fewer or the elements need it.
+        """Runs up to `steps` steps, as many as all processes can run in one call.
 
         Raises:
             OutOfRangeError: the input of all replicas has ended.
-            PeerStopped: another process takes no further step.
+            PeerStopped: another process has stopped.
         """
         self._is_over = False
         found: list[Values] | None = None
@@ -122,7 +122,7 @@ class ReplicaLoop(StepLoop):
         return Steps(1, every, [np.asarray(value) for value in self._after.run([])], False)
 
     def leave(self, interrupted: bool = False) -> None:
-        """Tells the others that this process takes no further step, unless all know already."""
+        """Tells the other processes that this one stops, unless they know."""
         if not self._is_over:
             self._is_over = True
             self._replicas.reach_consensus(
@@ -130,7 +130,7 @@ class ReplicaLoop(StepLoop):
             )
 
     def _ready(self) -> tuple[int, int]:
-        """How many steps can be run in one call, and a fingerprint of that call."""
+        """The number of steps that can run in one call, and that call's fingerprint."""
         if not self.one_call:
             return 0, 0
         if self._blocks is None:
@@ -146,7 +146,7 @@ class ReplicaLoop(StepLoop):
         return Steps(count, every, [np.array(value) for value in after], False, elements)
 
     def _chosen(self, values: Sequence[Sequence[NDArray[Any]]]) -> list[NDArray[Any]]:
-        """For each fetched tensor what is wanted of its values by replica."""
+        """Selects from each fetched tensor's values by replica."""
         return [
             np.concatenate(each) if is_of_each else each[0]
             for each, is_of_each in zip(values, self._of_each, strict=True)
@@ -158,7 +158,7 @@ def _is_of_input(error: OpError) -> bool:
 
 
 class _Blocks:
-    """Blocks of elements, dealt out to the replicas of this process in turn."""
+    """Blocks of elements, assigned to the replicas of this process round-robin."""
 
     def __init__(
         self,
@@ -179,7 +179,7 @@ class _Blocks:
         self._columns: list[Any] = []
 
     def ready(self) -> tuple[int, int]:
-        """How many steps the block at hand has elements for, and a fingerprint of its shapes."""
+        """The number of steps that the block has elements for, and its shapes' fingerprint."""
         try:
             block = self._source(self._get_next).block(self._prepare)
         except OutOfRangeError:
@@ -189,7 +189,7 @@ class _Blocks:
         return (block.count - block.offset) // self._share, fingerprint(shapes)
 
     def sharded(self) -> tuple[list[Any], int]:
-        """The block's columns on the devices of all replicas, and this process's next row."""
+        """The block's columns, sharded over all replicas, and this process's next row."""
         block, share = self._block, self._share
         if self._dealt is not block or (block.offset - self._base) % share:
             self._base = block.offset % share
@@ -201,7 +201,7 @@ class _Blocks:
         return self._columns, (block.offset - self._base) // share
 
     def used(self, steps: int) -> tuple[tuple[Sequence[Any], int, int], ...]:
-        """Goes on by so many steps; where their elements are (see `Steps.elements`)."""
+        """Advances by steps, and returns their elements (see `Steps.elements`)."""
         block = self._block
         start = block.offset
         block.offset += steps * self._share
@@ -209,7 +209,7 @@ class _Blocks:
 
 
 def _in_shares(column: NDArray[Any], base: int, share: int) -> NDArray[Any]:
-    """Rows from `base` on, so many next to each other: `(rows // share, share, ...)`."""
+    """Rows from `base` on, reshaped to `(rows // share, share, ...)`."""
     length = len(column) // share
     if not base and length * share == len(column):
         return column.reshape(length, share, *column.shape[1:])
@@ -229,13 +229,13 @@ class ReplicaMesh(SingleDevice):
         self.compiler_options = None
 
     def segment(self, segment: Segment) -> Callable[..., Any]:
-        """The step's function, whose random numbers are the replica's own."""
+        """The step's function, with different random numbers in each replica."""
         return of_replica(super().segment(segment), segment)
 
     def over(
         self, function: Callable[..., Any], given: Sequence[Layout], made: Sequence[Layout]
     ) -> Callable[..., Any]:
-        """The function over all replicas (see `SingleDevice.over`)."""
+        """Maps a function over all replicas (see `SingleDevice.over`)."""
 
         def of_all(*arguments: Any) -> Any:
             static = arguments[len(given) :]
@@ -260,15 +260,15 @@ class ReplicaMesh(SingleDevice):
         return of_all
 
     def variables(self, names: Sequence[str]) -> list[Any]:
-        """The values of variables, each on the devices of all replicas."""
+        """The values of variables, replicated on all devices."""
         return self._state.take_everywhere(names)
 
     def same(self, value: Any) -> Any:
-        """A constant on the devices of all replicas."""
+        """Replicates a constant on all devices."""
         return self._replicas.everywhere(value)
 
     def each(self, value: Any) -> Any:
-        """An array for each replica of this process."""
+        """Gives each replica of this process its own copy."""
         return self._replicas.for_each(value)
 
 
@@ -280,7 +280,7 @@ _SPECS: dict[Layout, PartitionSpec] = {
 
 
 def _own(layout: Layout, value: Any) -> Any:
-    """A replica's part of an argument, without the axis of replicas."""
+    """A replica's part of an argument, without the replica axis."""
     if layout == "columns":
         return [column.reshape(column.shape[0], *column.shape[2:]) for column in value]
     return jax.tree.map(lambda leaf: leaf[0], value) if layout == "each" else value

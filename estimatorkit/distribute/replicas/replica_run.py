@@ -1,10 +1,10 @@
 """`ReplicaRunner`: steps of replicas one by one, with the collectives between segments.
 
-`ReplicaRunner` cuts a plan where replicas exchange values (`AllReduce`, `AllGather`) and runs what
-is in between for each replica of this process in turn, then the exchange, once for all. So the
-replicas' batches may be of any shapes, or missing at the end of the input, and a process may fetch
-more than the others. Steps of equal batches run in one call instead, on all devices at once (see
-`replica_loop`); `of_replica` makes a segment's function one of such a call.
+`ReplicaRunner` splits a plan at collectives (`AllReduce`, `AllGather`); it runs the segments
+between them for each replica of this process in turn, and each collective once for all. Batches may
+thus have any shapes, or be missing at the end of the input, and processes may fetch different
+tensors. Steps with equal batches run in a single call on all devices instead (see `replica_loop`);
+`of_replica` adapts a segment's function to that.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ Values = dict[Any, Any]
 
 
 class ReplicatedState(State):
-    """What a session holds whose graph is run by replicas.
+    """The state of a session whose graph is run by replicas.
 
     Args:
-        state: the session's.
+        state: the session's state.
         replicas: the replicas.
     """
 
@@ -66,20 +66,19 @@ class ReplicatedState(State):
         self.replicas = replicas
 
     def take(self, names: Sequence[str]) -> list[Any]:
-        """The values of these names, on this process's first device."""
+        """The values of `names`, on this process's first device."""
         return [self.replicas.here(value) for value in super().take(names)]
 
     def take_everywhere(self, names: Sequence[str]) -> list[Any]:
-        """The values of these names, each an array on the devices of all replicas."""
+        """The values of `names`, replicated on all devices."""
         found = [self.replicas.everywhere(value) for value in super().take(names)]
         self.values.update(zip(names, found, strict=True))
         return found
 
     def variables_set(self) -> None:
-        """Takes over the chief's variables and the counters of its random operations, and goes on
-        in the input by as many elements as the chief has.
+        """Broadcasts the chief's variables, random counters and input position.
 
-        All processes must do so; each must have values of the chief's variables.
+        A collective: all processes must call it, with the same variables initialized.
         """
         if self.replicas.processes == 1:
             return
@@ -114,9 +113,7 @@ class ReplicatedState(State):
         optimize: bool = True,
         elsewhere: Collection[Operation] = frozenset(),
     ) -> Runner:
-        """What runs a plan: all replicas where they exchange values in it, or else this process by
-        itself.
-        """
+        """The runner of a plan: for all replicas if it has collectives, else local."""
         plan = _cut_plan(self, fetches, targets, feeds, optimize)
         if elsewhere or not _exchanges(plan):
             return super().runner(fetches, targets, feeds, optimize, elsewhere)
@@ -124,17 +121,17 @@ class ReplicatedState(State):
 
 
 class Elements(Protocol):
-    """An input, as far as replicas look at it (`data.execution.cursor.Cursor`)."""
+    """The interface of an input for replicas (`data.execution.cursor.Cursor`)."""
 
     @property
     def taken(self) -> int:
-        """How many elements it has given."""
+        """The number of elements consumed."""
 
     def skip_elements(self, count: int) -> None:
-        """Goes on by so many."""
+        """Skips elements."""
 
     def unread(self) -> None:
-        """Lets the last one come once more."""
+        """Returns the last element to the input."""
 
 
 def _is_input(resource: Any) -> TypeGuard[Elements]:
@@ -164,19 +161,19 @@ def _exchanges(plan: Plan) -> list[str]:
 
 
 class ReplicaRunner:
-    """Runs a plan for the replicas of this process; those of others do the same.
+    """Runs a plan for the replicas of this process, together with the other processes.
 
     Args:
-        plan: cut at its exchanges.
-        state: the session's.
+        plan: a plan whose collectives are separate segments.
+        state: the session's state.
 
     Attributes:
         plan: the plan.
-        exchanges: a fingerprint of what is exchanged.
+        exchanges: a fingerprint of the collectives.
 
     Raises:
-        UnimplementedError: the input depends on what a device computes.
-        ValueError: replicas would give a variable different values.
+        UnimplementedError: the input depends on values computed on a device.
+        ValueError: replicas would assign different values to a variable.
     """
 
     def __init__(self, plan: Plan, state: ReplicatedState) -> None:
@@ -215,7 +212,7 @@ class ReplicaRunner:
         return ReplicaRunner(_cut_plan(state, fetches, targets, []), state)
 
     def run(self, feeds: Sequence[Any], trace: Trace | None = None) -> list[Any]:
-        """The values of the plan's fetches, those of this process's first replica.
+        """Runs the plan; returns the fetches of this process's first replica.
 
         Args:
             feeds: the values of the plan's feeds, in order, for every replica.
@@ -223,14 +220,14 @@ class ReplicaRunner:
 
         Raises:
             OutOfRangeError: the input of all replicas has ended.
-            PeerStopped: another process takes no further step.
+            PeerStopped: another process has stopped.
         """
         found = self.read(feeds)
         agreement = self._replicas.reach_consensus(StepProposal(0, len(found), 0, self.exchanges))
         return self.finish(found, agreement.elements, feeds)[0]
 
     def read(self, feeds: Sequence[Any] = ()) -> list[Values]:
-        """What the host does first, for as many of this process's replicas as have an element."""
+        """Runs the input segments, for as many replicas of this process as there are elements."""
         found: list[Values] = []
         for _ in self._replicas.own:
             try:
@@ -248,16 +245,15 @@ class ReplicaRunner:
     def finish(
         self, found: list[Values], elements: int, feeds: Sequence[Any] = ()
     ) -> list[list[Any]]:
-        """The rest of a run.
+        """Runs the remaining segments.
 
         Args:
-            found: what `read` gave.
-            elements: how many replicas of all processes have an element.
+            found: the result of `read`.
+            elements: the number of replicas in all processes that have an element.
             feeds: the values of the plan's feeds.
 
         Returns:
-            The values of the plan's fetches, for each replica of this process that has an element,
-            or for one.
+            The fetches of each replica of this process that has an element, at least of one.
         """
         counted = len(found)
         if not found:  # what this process computes counts for nothing, but it keeps up
@@ -273,7 +269,7 @@ class ReplicaRunner:
 
 
 class _OnHost:
-    """A segment of the host, for one replica after the other."""
+    """A host segment, run for each replica in turn."""
 
     def __init__(self, segment: Segment, state: State) -> None:
         self._step = HostSegment(segment, state)
@@ -284,9 +280,9 @@ class _OnHost:
 
 
 class _OnDevice:
-    """A segment of a device, for one replica after the other, or once where it is the same for all.
+    """A device segment, run for each replica in turn, or once if equal for all.
 
-    Each replica begins with the same variables, and what it makes of them is the same for all.
+    Each replica starts with the same variables, and updates them to the same values.
     """
 
     def __init__(
@@ -316,7 +312,7 @@ class _OnDevice:
                 self._state.values.update(before)
 
     def _copies(self) -> Values:
-        """What the segment changes; a run takes its memory."""
+        """Copies of the variables that the segment updates, as a run donates them."""
         with x64():
             return {
                 name: jnp.array(value, copy=True)
@@ -324,7 +320,7 @@ class _OnDevice:
             }
 
     def _move_seeds(self, replicas: int) -> None:
-        """Lets random operations draw as those of so many replicas further on do."""
+        """Offsets the seeds of random operations by a number of replicas."""
         names = self._segment.random if replicas else ()
         by = np.array([replicas * _APART & 0xFFFFFFFF, 0, 0], np.uint32)
         for name, words in zip(names, self._state.take(names), strict=True):
@@ -332,7 +328,7 @@ class _OnDevice:
 
 
 class _Exchange:
-    """Operations by which replicas exchange values, those of all processes at once."""
+    """Collectives, run for the replicas of all processes at once."""
 
     def __init__(self, segment: Segment, replicas: Replicas) -> None:
         self._ops = segment.ops
@@ -403,10 +399,10 @@ def _check_comes_first(segment: Segment, plan: Plan) -> None:
 
 
 def _differing(plan: Plan) -> set[Tensor]:
-    """The tensors whose values differ from replica to replica.
+    """The tensors whose values differ between replicas.
 
     Raises:
-        ValueError: a variable would be given one of them.
+        ValueError: a variable would be assigned one of them.
     """
     ops = sorted((op for each in plan.segments for op in each.ops), key=lambda op: op.index)
     found: set[Tensor] = set()
@@ -441,8 +437,8 @@ def _different_values(op: Operation, handle: Operation) -> ValueError:
 
 
 def of_replica(function: Callable[..., Any], segment: Segment) -> Callable[..., Any]:
-    """The function of a segment (see `lower.segment_function`) as a replica runs it, which draws
-    random numbers of its own. The first one's are those of a run without replicas.
+    """Adapts a segment's function (see `lower.segment_function`) to draw different random numbers
+    in each replica; the first replica's are those of a run without replicas.
     """
     random = set(segment.random)
 

@@ -1,12 +1,12 @@
-"""`Replicas`: the device mesh of all processes, and how they agree on each call.
+"""`Replicas`: the device mesh of all processes, and consensus on each call.
 
-Between calls a variable has one value for all replicas. Where they compute, it is one array on all
-their devices (`everywhere`); where this process does something alone, it is that of its own first
-replica (`here`).
+Between calls, a variable has the same value in all replicas: for collective calls an array
+replicated on all devices (`everywhere`), for local work that of this process's first replica
+(`here`).
 
-Calls that hold exchanges between replicas must be the same in all processes. How many steps a
-process would take, and of which shapes its batches are, differs: so before each call all say what
-they would do (`StepProposal`), and all draw the same conclusion from what all have said (`agree`).
+Calls with collectives must be the same in all processes, but the number of available steps and the
+shapes of batches differ. So before each call the processes exchange proposals (`StepProposal`),
+from which all derive the same decision (`reach_consensus`).
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ ENDED, INTERRUPTED = 1, 2
 
 
 def axes(*names: str | None) -> PartitionSpec:
-    """Which axes of a mesh the dimensions of an array are spread over."""
+    """The mesh axes that an array's dimensions are sharded over."""
     return PartitionSpec(*names)  # type: ignore[no-untyped-call]
 
 
 class PeerStopped(Exception):
-    """Another process has ended what all did together.
+    """Another process has stopped.
 
     Attributes:
-        reason: the number that it gave (see `StepProposal.stop`).
+        reason: its reason (see `StepProposal.stop`).
     """
 
     def __init__(self, reason: int) -> None:
@@ -51,15 +51,14 @@ class PeerStopped(Exception):
 
 @dataclass(frozen=True)
 class StepProposal:
-    """What a process would do next.
+    """A process's proposal for the next call.
 
     Attributes:
-        steps: how many steps it could run in one call; 0 where none.
-        elements: for how many of its replicas it has an element of the input, at least for one
-            step.
-        shape: a fingerprint of the call: only equal ones can be one call.
-        exchanges: a fingerprint of what its steps exchange, which must be equal.
-        stop: 0, or another number where it takes no further step: the reason, for the others.
+        steps: the number of steps it could run in one call; may be 0.
+        elements: the number of its replicas that have an input element, for at least one step.
+        shape: a fingerprint of the call, which must be equal in all processes.
+        exchanges: a fingerprint of the collectives of its steps, which must be equal.
+        stop: 0, or the reason why it stops.
     """
 
     steps: int
@@ -69,18 +68,18 @@ class StepProposal:
     stop: int = 0
 
     def words(self) -> list[int]:
-        """As numbers."""
+        """The proposal as integers."""
         return [self.steps, self.elements, self.shape, self.exchanges, self.stop]
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """What all processes do next.
+    """The decision on the next call.
 
     Attributes:
-        steps: how many steps in one call; 0 for one step whose replicas' batches are of several
-            shapes, or are missing.
-        elements: how many replicas have an element.
+        steps: the number of steps in one call; 0 for a single step whose replicas' batches have
+            different shapes or are missing.
+        elements: the number of replicas that have an element.
     """
 
     steps: int
@@ -94,19 +93,18 @@ def fingerprint(value: Any) -> int:
 
 
 class Replicas:
-    """The replicas that run steps together.
+    """The replicas of a training.
 
     Args:
-        devices: the device of each, those of a process next to each other; the same in all
-            processes.
+        devices: the device of each, grouped by process; the same in all processes.
 
     Attributes:
-        mesh: these devices along one axis.
-        count: how many replicas there are.
+        mesh: the one-dimensional device mesh.
+        count: the number of replicas.
         own: the devices of this process's replicas.
-        first: the number of the first of these among all.
-        processes: how many processes there are.
-        is_chief: whether the first replica of all is of this process.
+        first: the index of this process's first replica.
+        processes: the number of processes.
+        is_chief: whether the first replica is in this process.
     """
 
     def __init__(self, devices: Sequence[Any]) -> None:
@@ -143,9 +141,9 @@ class Replicas:
     # -- values
 
     def everywhere(self, value: Any) -> Any:
-        """A value of this process as one array on the devices of all replicas.
+        """Replicates a value on the devices of all replicas.
 
-        The other processes must do the same with an equal value.
+        A collective: the other processes must call it with an equal value.
         """
         if isinstance(value, jax.Array) and value.sharding == self._same:
             return value
@@ -153,16 +151,16 @@ class Replicas:
         return jax.make_array_from_single_device_arrays(parts[0].shape, self._same, parts)
 
     def here(self, value: Any) -> Any:
-        """The part of an array on all replicas' devices that is on the first of this process."""
+        """The shard of an array that is on this process's first device."""
         if isinstance(value, jax.Array) and len(value.sharding.device_set) > 1:
             return value.addressable_data(0)
         return value
 
     def sharded(self, columns: NDArray[Any]) -> Any:
-        """Columns `(length, own replicas, ...)` as an array over all replicas, along axis 1.
+        """Shards columns `(length, own replicas, ...)` over all replicas, along axis 1.
 
         Args:
-            columns: nobody writes to it any more. As long in all processes.
+            columns: not modified afterwards; of the same length in all processes.
         """
         parts = [
             jax.device_put(columns[:, at : at + 1], device, may_alias=True)
@@ -173,7 +171,9 @@ class Replicas:
         return jax.make_array_from_single_device_arrays(shape, sharding, parts)
 
     def for_each(self, value: Any) -> Any:
-        """A value of this process for each of its replicas: an array `(count, ...)` over all."""
+        """An array `(count, ...)` sharded over all replicas, with this value in those of the
+        process.
+        """
         sharding = NamedSharding(self.mesh, axes(AXIS))
         part = np.asarray(value)[None]
         parts = [jax.device_put(part, device) for device in self.own]
@@ -181,16 +181,16 @@ class Replicas:
         return jax.make_array_from_single_device_arrays(shape, sharding, parts)
 
     def own_parts(self, array: Any) -> list[NDArray[Any]]:
-        """The parts of an array `(count, ...)` over all replicas that are of this process's."""
+        """The shards of an array `(count, ...)` that are in this process."""
         return [np.asarray(array.addressable_data(at))[0] for at in range(len(self.own))]
 
     # -- what processes tell each other
 
     def reach_consensus(self, offer: StepProposal) -> Agreement:
-        """What all processes do next; all must ask.
+        """Decides the next call; a collective.
 
         Raises:
-            PeerStopped: another process takes no further step.
+            PeerStopped: another process has stopped.
             OutOfRangeError: no replica has an element.
             InternalError: the processes run different programs.
         """
@@ -208,18 +208,18 @@ class Replicas:
         return Agreement(int(steps.min()) if alike else 0, int(elements.sum()))
 
     def table(self, words: Sequence[int]) -> NDArray[np.int32]:
-        """The numbers of all processes, int32 `(processes, numbers)`."""
+        """Gathers integers of all processes: int32 `(processes, numbers)`."""
         own = np.array([words], np.int32)
         if self.processes == 1:
             return own
         return np.asarray(self._table([self._part(own)])[0])
 
     def wait_for_all(self) -> None:
-        """Waits until all processes are here."""
+        """A barrier for all processes."""
         self.table([0])
 
     def total(self, arrays: Sequence[Any]) -> list[Any]:
-        """The sums of arrays over all processes, on the first device of this one."""
+        """Sums arrays over all processes; the results are on this process's first device."""
         if self.processes == 1:
             return list(arrays)
         with x64():
@@ -227,7 +227,7 @@ class Replicas:
         return [each.addressable_data(0) for each in found]
 
     def of_chief(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The chief's values of arrays that all processes have, by name."""
+        """Broadcasts the chief's values of named arrays that all processes have."""
         names = sorted(values)
         arrays = [jnp.asarray(values[name]) for name in names]
         if not self.is_chief:
@@ -235,7 +235,7 @@ class Replicas:
         return dict(zip(names, self.total(arrays), strict=True))
 
     def text_of_chief(self, text: str) -> str:
-        """The chief's text."""
+        """Broadcasts a string of the chief."""
         own = np.frombuffer(text.encode(), np.uint8)
         length = int(self.table([len(own)])[0, 0])
         padded = np.zeros(1 << length.bit_length(), np.uint8)
@@ -244,10 +244,10 @@ class Replicas:
         return bytes(np.asarray(self.total([padded])[0])[:length]).decode()
 
     def rows(self, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        """The rows of all processes' arrays, one after the other; they may be of several numbers.
+        """Concatenates the rows of arrays of all processes, which may have different lengths.
 
         Args:
-            arrays: of one dtype and shape of row in all processes.
+            arrays: of the same dtypes and row shapes in all processes.
         """
         if self.processes == 1 or not arrays:
             return list(arrays)
@@ -266,7 +266,7 @@ class Replicas:
         return whole
 
     def _part(self, own: Any) -> Any:
-        """An array `(1, ...)` of this process as its part of one over all processes."""
+        """An array over all processes, of which this process's shard is `(1, ...)`."""
         sharding = NamedSharding(self._leaders, axes(_PROCESS))
         shape = (self.processes, *own.shape[1:])
         part = jax.device_put(own, self.own[0])
@@ -274,7 +274,7 @@ class Replicas:
 
 
 def different_programs(received: str | None = None) -> InternalError:
-    """The error of processes that do not do the same."""
+    """The error for processes that run different programs."""
     return InternalError.explained(
         "the processes that train together do different things",
         expected="the same program, model and structure of the input in each",

@@ -1,8 +1,8 @@
 """`Strategy`: the replicas of synchronous training (`tf.distribute`).
 
-A strategy says how many replicas there are and on which devices (`distribute.replicas.replicas`).
-Estimators take one by `RunConfig(train_distribute=strategy)`: the `model_fn` is called once, in the
-strategy's scope, and its graph is run by all replicas, each on its own batch.
+A strategy defines the replicas and their devices (`distribute.replicas.replicas`). Estimators take
+one from `RunConfig(train_distribute=strategy)`: `model_fn` is called once, in the strategy's scope,
+and all replicas run its graph, each on its own batch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from estimatorkit.ops.control.collectives import all_gather, all_reduce
 
 
 class ReduceOp(Enum):
-    """How values of replicas become one."""
+    """How values of replicas are combined."""
 
     SUM = "SUM"
     MEAN = "MEAN"
@@ -32,12 +32,12 @@ class ReduceOp(Enum):
 
 @dataclass(frozen=True)
 class InputContext:
-    """What an `input_fn` may ask for, as its argument `input_context`.
+    """The argument `input_context` of an `input_fn`.
 
     Attributes:
-        num_input_pipelines: how many processes call the `input_fn`.
-        input_pipeline_id: which of them this is: 0, 1, ...
-        num_replicas_in_sync: how many replicas train together.
+        num_input_pipelines: the number of processes that call the `input_fn`.
+        input_pipeline_id: this process's index among them.
+        num_replicas_in_sync: the number of replicas.
     """
 
     num_input_pipelines: int = 1
@@ -45,10 +45,10 @@ class InputContext:
     num_replicas_in_sync: int = 1
 
     def get_per_replica_batch_size(self, global_batch_size: int) -> int:
-        """A replica's part of a batch of all.
+        """The batch size per replica of a global batch.
 
         Raises:
-            ValueError: it cannot be divided.
+            ValueError: it is not divisible.
         """
         if global_batch_size % self.num_replicas_in_sync:
             raise ValueError(
@@ -59,20 +59,20 @@ class InputContext:
 
 
 class Strategy:
-    """One replica, on the default device: what is in force where nothing else is said.
+    """The default strategy: a single replica on the default device.
 
-    Subclasses say which replicas there are. Loops of the user's own (`run`, `reduce`, distributed
-    datasets) are TensorFlow 2's; here strategies are for Estimators.
+    Subclasses define other replicas. Strategies are for Estimators; TensorFlow 2's custom training
+    loops (`run`, `reduce`, distributed datasets) are not supported.
     """
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas train together; JAX starts here."""
+        """The number of replicas; initializes JAX."""
         return 1 if self.replicas is None else self.replicas.count
 
     @property
     def replicas(self) -> Replicas | None:
-        """The replicas; None where there is one."""
+        """The replicas; None for a single one."""
         return None
 
     @property
@@ -82,13 +82,13 @@ class Strategy:
 
     @property
     def input_context(self) -> InputContext:
-        """What this process's `input_fn` is told."""
+        """The `InputContext` for this process's `input_fn`."""
         replicas = self.replicas
         return InputContext() if replicas is None else InputContext(1, 0, replicas.count)
 
     @property
     def is_chief(self) -> bool:
-        """Whether this process saves what is trained."""
+        """Whether this process saves checkpoints."""
         return True
 
     @property
@@ -97,16 +97,15 @@ class Strategy:
         return False
 
     def connect(self, seconds: float | None = None) -> None:
-        """Meets the processes of the other replicas, where there are any; calling it twice is no
-        error.
+        """Connects to the processes of the other replicas, if any and not yet connected.
 
         Args:
-            seconds: how long to wait for them, now and later.
+            seconds: the timeout, for connecting and for every collective.
         """
 
     def together(self, seconds: float) -> AbstractContextManager[None]:
-        """Inside, replicas compute together, also those of other processes, which end with this one
-        where an error ends it.
+        """A context manager for collective work of the replicas of all processes, which all end if
+        one fails.
 
         Args:
             seconds: see `connect`.
@@ -115,7 +114,7 @@ class Strategy:
 
     @contextmanager
     def scope(self) -> Iterator[Strategy]:
-        """Inside, `get_strategy` gives this strategy."""
+        """A context manager that makes this the current strategy."""
         token = _current.set(_InForce(self, None))
         try:
             yield self
@@ -124,7 +123,7 @@ class Strategy:
 
     @contextmanager
     def building(self) -> Iterator[None]:
-        """Inside, a graph is built that every replica is to run."""
+        """A context manager for building a graph that all replicas run."""
         context = replica_context.ReplicaContext(self.num_replicas_in_sync, all_reduce, all_gather)
         token = _current.set(_InForce(self, ReplicaContext(self)))
         try:
@@ -141,15 +140,15 @@ class Strategy:
 
 
 class OneDeviceStrategy(Strategy):
-    """A single replica on a device of your choice (`tf.distribute.OneDeviceStrategy`).
+    """A single replica on a given device (`tf.distribute.OneDeviceStrategy`).
 
     Args:
-        device: its name, such as '/gpu:0' or 'device:GPU:0'. Where there is none, the model runs on
-            the CPU, unless the session's `ConfigProto` forbids that (`allow_soft_placement=False`).
+        device: its name, such as '/gpu:0' or 'device:GPU:0'. If it does not exist, the model runs
+            on the CPU, unless the session's `ConfigProto` sets `allow_soft_placement=False`.
         num_gpus_per_worker: accepted for the signature of `tf.contrib.distribute`.
 
     Raises:
-        ValueError: `device` is not a device's name.
+        ValueError: `device` is not a valid device name.
     """
 
     def __init__(self, device: str, num_gpus_per_worker: Any = None) -> None:
@@ -165,13 +164,12 @@ class ParameterServerStrategy(Strategy):
     """Asynchronous training on the parameter servers of `TF_CONFIG`
     (`tf.distribute.experimental.ParameterServerStrategy`, `tf.contrib.distribute`).
 
-    An Estimator without a strategy does the same in a cluster with a job 'ps'; outside of a
-    cluster it trains in this process.
+    The default in a cluster with a job 'ps'; outside of a cluster, training is local.
 
     Args:
-        cluster_resolver: accepted for TensorFlow's signature: the environment names the cluster.
-        num_gpus_per_worker: accepted for the signature of `tf.contrib.distribute`: each worker
-            computes on its default device.
+        cluster_resolver: accepted for TensorFlow's signature; the environment defines the cluster.
+        num_gpus_per_worker: accepted for the signature of `tf.contrib.distribute`; workers use
+            their default device.
     """
 
     def __init__(self, cluster_resolver: Any = None, num_gpus_per_worker: int = 0) -> None:
@@ -179,13 +177,13 @@ class ParameterServerStrategy(Strategy):
 
 
 def full_device_name(name: str) -> str:
-    """A device's name as '/device:GPU:0'.
+    """Converts a device name to the form '/device:GPU:0'.
 
     Args:
         name: with or without a leading slash: 'gpu:0', '/gpu:0', 'device:GPU:0'.
 
     Raises:
-        ValueError: it is not a device's name.
+        ValueError: it is not a valid device name.
     """
     spec = DeviceSpec.from_string(name if name.startswith("/") else f"/{name}")
     return f"/device:{spec.device_type}:{spec.device_index or 0}"
@@ -211,10 +209,10 @@ def _refuse(name: str) -> NoReturn:
 
 
 class ReplicaContext:
-    """The replica whose graph is being built; one graph stands for all of them.
+    """The replica context while the graph, which all replicas share, is being built.
 
     Args:
-        strategy: the strategy in force.
+        strategy: the current strategy.
     """
 
     def __init__(self, strategy: Strategy) -> None:
@@ -222,11 +220,11 @@ class ReplicaContext:
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas run the graph."""
+        """The number of replicas."""
         return self.strategy.num_replicas_in_sync
 
     def all_reduce(self, reduce_op: Any, value: Any) -> Any:
-        """The sum or the mean of a tensor over all replicas, or of each of a list of them.
+        """Sums or averages a tensor, or each of a list of tensors, over all replicas.
 
         Args:
             reduce_op: a `ReduceOp`, or its name.
@@ -253,28 +251,28 @@ _current: ContextVar[_InForce] = ContextVar(
 
 
 def get_strategy() -> Strategy:
-    """The strategy in force; outside of all scopes one of a single replica."""
+    """The current strategy; outside of all scopes, the default one."""
     return _current.get().strategy
 
 
 def has_strategy() -> bool:
-    """Whether a strategy other than the default one is in force."""
+    """Whether the current strategy is not the default one."""
     return get_strategy() is not _DEFAULT
 
 
 def get_replica_context() -> ReplicaContext | None:
-    """The replica whose graph is being built; None in a strategy's `scope` outside of it."""
+    """The current replica context; None in the cross-replica context of a strategy's `scope`."""
     return _current.get().replica
 
 
 def in_cross_replica_context() -> bool:
-    """Whether this is inside a strategy's `scope`, but not in what replicas run."""
+    """Whether this is inside a strategy's `scope`, but not in a replica context."""
     return get_replica_context() is None
 
 
 def get_loss_reduction() -> ReduceOp:
-    """What becomes of the replicas' losses: their mean where an optimizer divides them by the
-    number of replicas, else their sum (`tf.compat.v1.distribute.get_loss_reduction`).
+    """How losses are combined over replicas: MEAN if an optimizer divides them by the number of
+    replicas, else SUM (`tf.compat.v1.distribute.get_loss_reduction`).
     """
     context = replica_context.replica_context()
     if context is None or context.loss_reduction == replica_context.SUM:
@@ -283,8 +281,8 @@ def get_loss_reduction() -> ReduceOp:
 
 
 def reported_loss(loss: Tensor) -> Tensor:
-    """The loss of all replicas from that of the one whose graph was built: the mean of their losses
-    where an optimizer has taken each as a part of that, else their sum.
+    """The loss to report for all replicas: the mean of their losses if an optimizer divided them
+    by the number of replicas, else their sum.
     """
     context = replica_context.replica_context()
     is_mean = context is not None and context.is_loss_divided
