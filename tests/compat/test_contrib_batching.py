@@ -143,7 +143,7 @@ def test_rejection_sampling() -> None:
 def test_stratified_sampling(initial: Any) -> None:
     with tf.Graph().as_default():
         tf.set_random_seed(2)
-        number = tf.train.range_input_producer(5, 400, shuffle=False).dequeue()
+        number = tf.train.range_input_producer(5, 800, shuffle=False).dequeue()
         label = tf.cast(tf.not_equal(number, 0), tf.int32)
         (values,), labels = training.stratified_sample(
             [tf.stack([number, label])], label, [0.5, 0.5, 0.0], 10, init_probs=initial
@@ -153,8 +153,9 @@ def test_stratified_sampling(initial: Any) -> None:
     for rows, classes in found:
         np.testing.assert_array_equal(rows[:, 1], classes)
     taken = np.concatenate([classes for _, classes in found])
-    assert len(taken) > 200
-    assert 0.4 < taken.mean() < 0.6
+    assert len(taken) > 400  # of 4000, four fifths of which are of class 1
+    late = taken[len(taken) // 2 :]  # early ones follow a poor estimate of that
+    assert 0.37 < late.mean() < 0.63
 
 
 def test_what_stratified_sampling_refuses() -> None:
