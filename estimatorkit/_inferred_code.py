@@ -175,7 +175,7 @@ def render(value: Any, names: Names, indent: int, used: int) -> str:
 
 
 def _filled(values: tuple[Any, ...], names: Names, indent: int) -> str:
-    """Items one after the other, as many a line as it holds."""
+    """Items in sequence, as many a line as it holds."""
     lines = [" " * (indent - 1)]
     for value in values:
         text = inline(value, names)

@@ -49,7 +49,7 @@ class Feature:
         source: the label of the table's column of which it is made.
         steps: from that to the feature.
         bases: the calls that get variables of their own in source, with the ends of their names.
-        deep: makes a dense column; None where no column reads it (a weight).
+        deep: makes a dense column; None if no column reads it (a weight).
         wide: makes a column for linear models.
     """
 
@@ -398,7 +398,7 @@ def number(
 
 
 def _scaling(finite: NDArray[Any]) -> Scaling | None:
-    """Mean and deviation; None where numbers are within [-1, 1] and spread widely there."""
+    """Mean and deviation; None if numbers are within [-1, 1] and spread widely there."""
     center, scale = float(finite.mean()), float(finite.std())
     if abs(finite).max() <= 1.0 and scale >= 0.1:
         return None

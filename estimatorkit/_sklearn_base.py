@@ -102,7 +102,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         """Weights, float32 `(rows,)`.
 
         Raises:
-            ValueError: they are negative, all 0, or not one a row.
+            ValueError: they are negative, all 0, or not one per row.
         """
         weights = _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
         if not weights.any():
@@ -176,7 +176,7 @@ class Numbers(RegressorMixin):  # type: ignore[misc]
         """Labels, float32 `(rows, labels)`.
 
         Raises:
-            ValueError: they are no numbers, or not as many a row as before.
+            ValueError: they are not numbers, or not as many a row as before.
         """
         if y is None:
             raise ValueError(

@@ -210,8 +210,8 @@ def infer(
     Raises:
         ValueError: no rows, a name that is there twice or not at all, no column of use, or a CSV
             file without a header.
-        TypeError: this is no table.
-        NotFoundError: there is no such file.
+        TypeError: this is not a table.
+        NotFoundError: the file does not exist.
     """
     least = {"max_vocabulary": 1, "embedding_from": 1, "buckets": 0, "sample_rows": 1}
     given = (max_vocabulary, embedding_from, buckets, sample_rows)

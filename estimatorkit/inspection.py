@@ -137,7 +137,7 @@ def label_ids(labels: Any, predictions: Mapping[str, NDArray[Any]]) -> NDArray[A
         predictions: those of a classifier.
 
     Raises:
-        ValueError: a label is no class.
+        ValueError: a label is not a class.
     """
     given = np.asarray(labels).reshape(-1)
     if given.dtype.kind in "iubf":
@@ -247,7 +247,7 @@ def permutation_importance(
         `repeat_0`, ...
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
     import pandas as pd
 

@@ -75,7 +75,7 @@ class LazyFunctions:
 
 
 def public_names(module: ModuleType) -> list[str]:
-    """The names that a module gives to others: `__all__` where there is one, or else what it
+    """The names that a module gives to others: `__all__` if there is one, or else what it
     defines: its functions and classes, and its constants in capitals.
     """
     space = vars(module)

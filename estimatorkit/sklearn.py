@@ -54,7 +54,7 @@ class SKClassifier(Classes, Wrapper):
             `(rows, features)`.
         epochs: times that each row is seen; 30 by default.
         steps: steps to train instead.
-        batch_size: rows a step; 32 by default.
+        batch_size: rows per step; 32 by default.
         validation_fraction: of the rows, set aside to measure the loss after each epoch
             (`history_`); 0 by default.
         patience: epochs without a smaller such loss after which training ends; the best epoch's
@@ -63,7 +63,7 @@ class SKClassifier(Classes, Wrapper):
             `feature_columns` are given; True by default.
         model_dir: here each `fit` keeps its model, in a new folder `fit-...`; None (default): in a
             temporary folder.
-        random_state: as scikit-learn's. An int: the same model each time, to the bit.
+        random_state: as scikit-learn's. An int: the same model each time, bit for bit.
         verbose: whether to log; False by default.
         arguments: of the estimator: `hidden_units` ((64, 32) by default), `optimizer`, ...
 

@@ -10,7 +10,7 @@ from typing import Any
 
 
 def signature_of(defaults: Mapping[str, Any]) -> inspect.Signature:
-    """A signature of arguments with defaults, `Parameter.empty` (or `...`) where there is none."""
+    """A signature of arguments with defaults, `Parameter.empty` (or `...`) if there is none."""
     kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
     return inspect.Signature(
         [

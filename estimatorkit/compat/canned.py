@@ -39,7 +39,7 @@ linear_logit_fn_builder_v2 = linear_logit_fn_builder
 
 
 def load_global_step_from_checkpoint_dir(checkpoint_dir: str) -> int:
-    """The global step of a folder's latest checkpoint; 0 where there is none."""
+    """The global step of a folder's latest checkpoint; 0 if there is none."""
     return step_of(latest_checkpoint(checkpoint_dir))
 
 
@@ -49,7 +49,7 @@ def write_dict_to_summary(
     """Writes the numbers of an evaluation to event files.
 
     Args:
-        output_dir: a folder; made where it is not there.
+        output_dir: a folder; created if missing.
         dictionary: numbers, arrays or serialized summaries by name; the global step is left out.
         current_global_step: the step they belong to.
     """
@@ -60,7 +60,7 @@ def write_dict_to_summary(
 
 def get_replica_device_setter(config: RunConfig) -> Callable[[Any], str] | None:
     """The device function of a cluster's task: variables to the parameter servers, everything else
-    to the task; None where there are no parameter servers.
+    to the task; None if there are no parameter servers.
     """
     return TrainingCluster.device_function(config.task)
 
@@ -105,7 +105,7 @@ def _dnn_model_fn(
     """The `model_fn` of `DNNEstimator`, whose arguments these are.
 
     Raises:
-        ValueError: the features are no dict, or an argument does not fit.
+        ValueError: the features are no dict, or an argument is invalid.
     """
     if not isinstance(features, dict):
         raise ValueError(
@@ -133,7 +133,7 @@ dnn_model_fn_v2 = with_arguments(
 
 
 def _compute_fraction_of_zero(variables: Any) -> Tensor:
-    """The part of the elements of variables that are 0, float32; NaN where there are none.
+    """The part of the elements of variables that are 0, float32; NaN if there are none.
 
     Args:
         variables: nested lists of variables or tensors.
@@ -167,7 +167,7 @@ def get_optimizer_instance_v2(opt: Any, learning_rate: Any = None) -> Any:
     """The optimizer of `tf.keras.optimizers` that an argument means.
 
     Args:
-        opt: an optimizer (given back), a function without arguments that makes one, or a name.
+        opt: an optimizer (given back), a function without arguments that returns one, or a name.
         learning_rate: for names only; by default the class's.
 
     Raises:

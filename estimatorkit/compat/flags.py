@@ -72,7 +72,7 @@ class FlagValues:
         return str(self.__dict__["_values"])
 
     def __call__(self, argv: list[str], known_only: bool = False) -> list[str]:
-        """Parses a command line; returns the arguments that are no flags."""
+        """Parses a command line; returns the arguments that are not flags."""
         rest: list[str] = self.__dict__["_values"](argv, known_only)
         return rest
 

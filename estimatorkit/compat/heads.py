@@ -41,7 +41,7 @@ class LossSpec(NamedTuple):
     Attributes:
         training_loss: a float32 scalar.
         unreduced_loss: the loss of each example, float32 `(batch, ..., n)`.
-        weights: the examples' weights, `(batch, ..., 1)`; 1.0 where there are none.
+        weights: the examples' weights, `(batch, ..., 1)`; 1.0 if there are none.
         processed_labels: labels as the loss takes them.
 
     A head of several heads has dicts by their names for the last three.

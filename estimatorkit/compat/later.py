@@ -86,7 +86,7 @@ MODULES = (
 
 
 def sentence(name: str) -> str | None:
-    """What to say of a dotted name below `tf` that is not there; None where nothing is known."""
+    """What to say of a dotted name below `tf` that is not there; None if nothing is known."""
     short = name.removeprefix("python.")
     return next((SENTENCES[each] for each in _prefixes(short) if each in SENTENCES), None)
 

@@ -156,7 +156,7 @@ def look_up(name: str) -> tuple[bool, str | None]:
     only; below something that is no module (`Session.run`) it is not looked further.
 
     Returns:
-        Whether it is a module, and what is wrong with it: None where it is there.
+        Whether it is a module, and what is wrong with it: None if it is there.
     """
     from estimatorkit.compat import v1
 
@@ -293,7 +293,7 @@ class _Script:
         return frozenset({*names, *(stored - self._assigned)})
 
     def edits(self, lines: list[bytes]) -> Iterator[tuple[ast.stmt, _Edit | None]]:
-        """The changes of TensorFlow's imports; None where one is written too oddly."""
+        """The changes of TensorFlow's imports; None if one is written too oddly."""
         for statement in self._imports:
             for alias in statement.names:
                 below = _below(alias.name, (_TENSORFLOW, _ESTIMATOR))

@@ -64,7 +64,7 @@ def problem(name: str) -> tuple[str, bool] | None:
         name: for example 'random.random_integers'.
 
     Returns:
-        What to say, and whether the name is gone; None where it is there, and stays.
+        What to say, and whether the name is gone; None if it is there, and stays.
     """
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -94,7 +94,7 @@ _MISSING = object()
 
 
 def argument_problem(name: str, arguments: Mapping[str, object]) -> str | None:
-    """What is wrong with the arguments of a call by keyword; None where nothing is.
+    """What is wrong with the arguments of a call by keyword; None if nothing is.
 
     Args:
         name: the function's dotted name below `numpy`.

@@ -42,7 +42,7 @@ class GraphNodeProto:
 
 
 def _size(shape: Any) -> int:
-    """The number of elements; 0 where it is unknown."""
+    """The number of elements; 0 if it is unknown."""
     return shape.num_elements() or 0
 
 

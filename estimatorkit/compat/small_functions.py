@@ -182,7 +182,7 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
         op_seed: the operation's own.
 
     Returns:
-        Both None where neither the graph nor the operation has one.
+        Both None if neither the graph nor the operation has one.
     """
     seeds = random.get_seed(op_seed)
     return (0, 2**31 - 1) if seeds == (0, 0) else seeds or (None, None)

@@ -191,7 +191,7 @@ class TPUEstimator(Estimator):
         warm_start_from: as for `Estimator`.
 
     Raises:
-        ValueError: `config` is no `estimator.tpu.RunConfig`, or a reserved key is in `params`.
+        ValueError: `config` is not an `estimator.tpu.RunConfig`, or a reserved key is in `params`.
     """
 
     def __init__(

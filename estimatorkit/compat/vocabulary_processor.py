@@ -1,6 +1,6 @@
 """`VocabularyProcessor` of `tf.contrib.learn.preprocessing`: documents to rows of word ids.
 
-All of it is Python and NumPy. Differs from TensorFlow: `save` writes JSON, not a pickle, which
+All of it is Python and NumPy. Difference from TensorFlow: `save` writes JSON, not a pickle, which
 could run anything when it is read.
 """
 
@@ -32,7 +32,7 @@ def tokenizer(iterator: Iterable[str]) -> Iterator[list[str]]:
 
 
 class CategoricalVocabulary:
-    """Words and their ids: 0 is the unknown word, the others count from 1 as they come.
+    """Words and their ids: 0 is the unknown word, the others count from 1 in order.
 
     Args:
         unknown_token: what the unknown word is called.

@@ -66,7 +66,7 @@ def read_csv(
         The columns in the file's order, each `(rows,)`; strings are objects of `bytes` (UTF-8).
 
     Raises:
-        NotFoundError: there is no such file.
+        NotFoundError: the file does not exist.
         ValueError: an empty file, repeated or unknown names, undecodable bytes, broken quotes, or
             a bad row where rows are not to be skipped.
     """

@@ -98,7 +98,7 @@ def map_and_batch(
 
     Args:
         map_func: a function of an element.
-        batch_size: elements a batch.
+        batch_size: elements per batch.
         num_parallel_batches, num_parallel_calls: have no effect.
         drop_remainder: leave out a last batch of fewer elements.
     """
@@ -139,7 +139,7 @@ def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
     """Batches of elements of different shapes as sparse tensors.
 
     Args:
-        batch_size: elements a batch.
+        batch_size: elements per batch.
         row_shape: the dense shape of an element in a batch, into which each must fit; None or -1
             for a dimension: as long as the longest of the batch.
     """
@@ -332,7 +332,7 @@ def rejection_resample(
     Args:
         class_func: gives an element's class, an integer scalar.
         target_dist: the shares that classes are to have, `(classes,)`.
-        initial_dist: the shares that they have; None to count the classes as they come, each with
+        initial_dist: the shares that they have; None to count the classes in order, each with
             16 elements to begin with.
         seed: of the random draws; see `set_random_seed`.
 

@@ -30,14 +30,14 @@ def numpy_input_fn(
     Rows come `num_epochs` times; a batch may hold the end of one epoch and the start of the next;
     only the very last may have fewer rows.
 
-    Differs from TensorFlow: each epoch is shuffled as a whole rather than within a queue of
+    Difference from TensorFlow: each epoch is shuffled as a whole rather than within a queue of
     `queue_capacity` rows, which mixes better; and as there is no queue, that argument and
     `num_threads` have no effect.
 
     Args:
         x: features: a dict of arrays, or an array; equal in their first dimension.
         y: labels: an array or a dict of arrays; None: no labels.
-        batch_size: rows a batch.
+        batch_size: rows per batch.
         num_epochs: passes over the rows; None: for ever.
         shuffle: True to train; must be given.
         queue_capacity: accepted for TensorFlow's signature.
@@ -48,8 +48,9 @@ def numpy_input_fn(
         tensors of the next batch: `(features, labels)`, or features alone.
 
     Raises:
-        ValueError: `shuffle` is no bool; lengths differ; something is empty; a key in both dicts.
-        TypeError: `x` or `y` is no array or dict.
+        ValueError: `shuffle` is not a bool; lengths differ; something is empty; a key in both
+            dicts.
+        TypeError: `x` or `y` is not an array or dict.
     """
     _check_shuffle(shuffle)
     for name, value in (("x", x), ("y", y)):
@@ -104,7 +105,7 @@ def pandas_input_fn(
     Args:
         x: features, a column each.
         y: labels: a Series, or a DataFrame, which gives a dict of labels; indexed as `x` is.
-        batch_size: rows a batch.
+        batch_size: rows per batch.
         num_epochs: passes over the rows; None: for ever.
         shuffle: True to train; must be given.
         queue_capacity: accepted for TensorFlow's signature.
@@ -113,7 +114,7 @@ def pandas_input_fn(
 
     Raises:
         TypeError: `x` is no DataFrame, or `target_column` no string.
-        ValueError: `shuffle` is no bool; the indices differ; a feature is named `target_column`.
+        ValueError: `shuffle` is not a bool; the indices differ; a feature is named `target_column`.
     """
     import pandas as pd
 

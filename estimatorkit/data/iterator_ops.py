@@ -375,7 +375,7 @@ def _handle_op(spec: Any, name: str, dataset: Dataset | None) -> Operation:
 
 
 def make_one_shot_iterator(dataset: Dataset) -> Iterator:
-    """An iterator that needs no initialization and goes through `dataset` once a session.
+    """An iterator that needs no initialization and goes through `dataset` once per session.
 
     Raises:
         ValueError: the dataset depends on a placeholder.

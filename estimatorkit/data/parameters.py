@@ -69,7 +69,7 @@ def integer(what: str, value: Any, *, least: int | None = None, rule: str = "") 
         rule: that in TensorFlow's words, for the message.
 
     Raises:
-        TypeError: it is no integer.
+        TypeError: it is not an integer.
         InvalidArgumentError: it is too small.
     """
     if isinstance(value, Tensor):

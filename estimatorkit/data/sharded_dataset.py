@@ -75,7 +75,7 @@ class Dealer(Protocol):
     """Whether others get units from the same."""
 
     def take(self) -> Unit | None:
-        """The next unit; None where there is none, at least for now."""
+        """The next unit; None if there is none, at least for now."""
 
     def trained(self, units: Sequence[Unit]) -> None:
         """Says that units that were taken here are trained."""
@@ -87,7 +87,7 @@ class Dealer(Protocol):
         """Goes to what `get_state` gave."""
 
     def has_more(self) -> bool | None:
-        """Whether there is a unit to be taken; None where others hold some, which may come back."""
+        """Whether there is a unit to be taken; None if others hold some, which may come back."""
 
     def close(self) -> None:
         """Gives back what was taken and is not trained."""
@@ -356,8 +356,8 @@ def report_trained(state: Any) -> None:
 
 
 def has_more(state: Any) -> bool | None:
-    """Whether inputs that have ended go on, as others have given back what they had taken; None
-    where others hold units, which they may give back yet.
+    """Whether inputs that have ended go on, as others have given back what they had taken; None if
+    others hold units, which they may give back yet.
     """
     found = [iterator.dealer.has_more() for _, _, iterator in shared_iterators(state)]
     return True if any(found) else (None if None in found else False)

@@ -25,7 +25,7 @@ class TensorSpec:
     """The static shape and dtype of one leaf (`tf.TensorSpec`).
 
     Args:
-        shape: anything that `TensorShape` takes; None where the rank is unknown.
+        shape: anything that `TensorShape` takes; None if the rank is unknown.
         dtype: anything that `as_dtype` takes; default float32.
         name: a name for messages and signatures.
     """
@@ -237,7 +237,7 @@ def to_array(value: Any, where: str, dtype: DType | None = None) -> NDArray[Any]
     Args:
         value: an array, Series, scalar or rectangular list.
         where: what is converted, for messages.
-        dtype: the dtype wanted; by default the value's own.
+        dtype: the dtype; by default the value's own.
 
     Raises:
         ValueError: a ragged list, or a missing value (None, NaN) among strings.

@@ -139,7 +139,7 @@ class DatasetFunction:
         function: its graph.
         input_spec: what an element is.
         output_spec: what it returns.
-        captured: the values of `function.captured`, as far as they are known.
+        captured: the values of `function.captured`, if known.
     """
 
     function: GraphFunction

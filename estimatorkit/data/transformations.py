@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def check_dataset(what: str, spec: Any) -> None:
-    """Raises TypeError where a function's result, described by `spec`, is no dataset."""
+    """Raises TypeError if a function's result, described by `spec`, is not a dataset."""
     if not isinstance(spec, DatasetSpec):
         raise type_error(
             f"{what}(): the function must return a `Dataset` object",

@@ -173,7 +173,7 @@ def run(invocation: Invocation) -> None:
 @cli.command()
 @_on_experiment
 def train(invocation: Invocation) -> None:
-    """Train, going on from the newest checkpoint, and export."""
+    """Train, going on from the latest checkpoint, and export."""
     experiment = invocation.load()
     _train(experiment)
     click.echo(f"The model is in {experiment.model_dir}.")
@@ -183,7 +183,7 @@ def train(invocation: Invocation) -> None:
 @cli.command()
 @_on_experiment
 def evaluate(invocation: Invocation) -> None:
-    """Measure the newest checkpoint on the evaluation data."""
+    """Measure the latest checkpoint on the evaluation data."""
     from estimatorkit.experiment import runner
 
     experiment = invocation.load()
@@ -357,7 +357,7 @@ def _predict_samples(experiment: Experiment) -> Path | None:
     """Predicts the first examples of the evaluation data, and keeps them as a file.
 
     Returns:
-        The file; None where the examples are no lines of numbers and words.
+        The file; None if the examples are no lines of numbers and words.
     """
     from estimatorkit.experiment import examples, report, runner, tables
 

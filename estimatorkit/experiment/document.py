@@ -428,7 +428,7 @@ def dump(data: Any, *, flow: bool = False) -> str:
 
 
 def nearest(word: str, known: Sequence[str]) -> str | None:
-    """Returns the known word that is nearest whatever its case, or None where nothing is near."""
+    """Returns the known word that is nearest whatever its case, or None if nothing is near."""
     lower = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word.lower(), list(lower), n=1, cutoff=0.6)
     return lower[near[0]] if near else None

@@ -144,7 +144,7 @@ def _short(name: str) -> str:
 
 @styled
 def roc_and_precision(hits: NDArray[Any], scores: NDArray[Any], names: Sequence[str]) -> Figure:
-    """ROC and precision-recall curves, one a class.
+    """ROC and precision-recall curves, one per class.
 
     Args:
         hits: bool `(rows, classes)`: whether the row is of the class.

@@ -97,7 +97,7 @@ def last_step(experiment: Experiment, rows: int, start: int) -> int:
     Args:
         experiment: says how long to train.
         rows: of the training data.
-        start: the global step of the newest checkpoint.
+        start: the global step of the latest checkpoint.
     """
     settings = experiment.train
     if settings.epochs is not None:
@@ -132,7 +132,7 @@ def _evaluation_input(experiment: Experiment, name: str) -> Callable[[], Any]:
 
 
 def evaluate(experiment: Experiment) -> dict[str, Metrics]:
-    """The metrics of the newest checkpoint, by the name of the set that it is measured with.
+    """The metrics of the latest checkpoint, by the name of the set that it is measured with.
 
     Raises:
         DataError: there is no checkpoint, or the data do not fit the experiment.

@@ -62,7 +62,7 @@ def _infer_of(value: Any) -> Any:
 
 
 class StepCounter(Model):
-    """Logs the number of steps a second (`StepCounterHook`)."""
+    """Logs the number of steps per second (`StepCounterHook`)."""
 
     factory: ClassVar[str] = "StepCounterHook"
     type: Literal["step_counter"] = "step_counter"

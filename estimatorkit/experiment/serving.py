@@ -80,7 +80,7 @@ class ModelStore:
             )
 
     def refresh(self) -> bool:
-        """Loads the newest version where it is not there yet; whether there is one now."""
+        """Loads the newest version where it does not exist yet; whether there is one now."""
         if self._single:
             number = self.directory.name
             versions = [int(number) if number.isdecimal() else 1]

@@ -160,7 +160,7 @@ def _missing_file(name: str, kind: str) -> DataError:
 
 
 def _joined(parts: Sequence[Table], names: Sequence[str]) -> Table:
-    """The rows of several files, one after the other."""
+    """The rows of several files, in sequence."""
     for name, part in zip(names, parts, strict=True):
         if list(part) != list(parts[0]):
             raise DataError(

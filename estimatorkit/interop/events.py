@@ -22,7 +22,7 @@ class MetricsWriter:
     """Writes what is measured in a run: an event file, and a line of `metrics.jsonl` for each call.
 
     Args:
-        directory: made where it is not there.
+        directory: created if missing.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -79,7 +79,7 @@ class MetricsWriter:
             events.add_summary(Summary(value=[value]), step)
 
     def close(self) -> None:
-        """Writes out what is waiting; closing twice is no error."""
+        """Writes out what is waiting; closing twice is not an error."""
         if self._events is not None:
             self._events.close()
             self._events = None

@@ -196,7 +196,7 @@ def write_graph(
 
     Args:
         graph_or_graph_def: a `Graph` or a `GraphDef`.
-        logdir: the folder, made where it is not there.
+        logdir: the folder, created if missing.
         name: the file's name.
         as_text: whether as text (`.pbtxt`), else in the binary form (`.pb`).
 
@@ -238,7 +238,7 @@ def read_proto(kind: Any, path: str | os.PathLike[str]) -> Any:
         path: the file.
 
     Raises:
-        NotFoundError: there is no such file.
+        NotFoundError: the file does not exist.
         ValueError: it holds no such proto.
     """
     from google.protobuf import message, text_format

@@ -107,7 +107,7 @@ def import_graph_def(
         What `return_elements` names, or None.
 
     Raises:
-        TypeError: `graph_def` is no `GraphDef`.
+        TypeError: `graph_def` is not a `GraphDef`.
         ValueError: op types are unknown (all are named); an input, a key of `input_map` or a
             returned element is not there; a name is there twice.
     """

@@ -1,6 +1,6 @@
 """What TensorFlow's nodes of lookup tables, strings, parsed `Example`s and checks are here.
 
-A part of the table of `graphdef_tensorflow`. A table's handle is no tensor here: what stands for
+A part of the table of `graphdef_tensorflow`. A table's handle is not a tensor here: what stands for
 it while nodes are made is the table itself, as `Table`.
 """
 

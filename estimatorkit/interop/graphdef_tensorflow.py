@@ -369,7 +369,7 @@ RULES: dict[str, Rule] = {
 
 
 def _function(rule: Rule) -> Any:
-    """The function of a rule; None where it has none, or this version lacks it."""
+    """The function of a rule; None if it has none, or this version lacks it."""
     import estimatorkit
 
     place: Any = estimatorkit

@@ -174,7 +174,7 @@ class Writer:
 
         Args:
             operations: those that are wanted, in the order in which they run.
-            given: what tensors are called that are there already.
+            given: what tensors are called that exist already.
             part: the end of the scope's name below the operation's.
             pivot: what nodes without inputs must run after; as for this operation by default.
 

@@ -73,7 +73,7 @@ def write_embeddings(summary_writer: Any, config: Any, session: Any) -> None:
         session: the session that holds the variables.
 
     Raises:
-        ValueError: there is no such variable, or it is no matrix.
+        ValueError: there is no such variable, or it is not a matrix.
     """
     logdir = _logdir(summary_writer)
     logdir.mkdir(parents=True, exist_ok=True)

@@ -179,7 +179,7 @@ class FileWriter:
             self._events.flush()
 
     def close(self) -> None:
-        """Writes what is waiting and closes the file; closing twice is no error."""
+        """Writes what is waiting and closes the file; closing twice is not an error."""
         if self._events is not None:
             self._events.close()
             self._events = None
@@ -249,7 +249,7 @@ def summary_iterator(path: str | os.PathLike[str]) -> Iterator[Any]:
         `Event` protos.
 
     Raises:
-        FileNotFoundError: there is no such file.
+        FileNotFoundError: the file does not exist.
     """
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.tensorflow_stub import errors

@@ -43,7 +43,7 @@ def shape(x: Any) -> Tensor:
 
 
 def int_shape(x: Any) -> tuple[int | None, ...] | None:
-    """The shape as far as it is known; None where not even the rank is."""
+    """The shape if known; None if not even the rank is."""
     dims = x.shape.dims
     return None if dims is None else tuple(dims)
 
@@ -78,7 +78,7 @@ def is_keras_tensor(x: Any) -> bool:
     """Whether a layer made the tensor, or it is a model's input.
 
     Raises:
-        ValueError: it is no tensor.
+        ValueError: it is not a tensor.
     """
     if not isinstance(x, (Tensor, Variable, SparseTensor)):
         raise ValueError(

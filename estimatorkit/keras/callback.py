@@ -135,7 +135,7 @@ class History(Callback):
 
     Attributes:
         epoch: the numbers of the epochs.
-        history: the values of each log, one an epoch; 'acc' means 'accuracy', too.
+        history: the values of each log, one per epoch; 'acc' means 'accuracy', too.
     """
 
     def __init__(self) -> None:
@@ -277,7 +277,7 @@ def learning_rate_of(model: Any) -> float:
     """The learning rate of a model's optimizer.
 
     Raises:
-        ValueError: it is no variable, but a schedule, say.
+        ValueError: it is not a variable, but a schedule, say.
     """
     return float(values_of([_rate_variable(model)])[0])
 
@@ -286,7 +286,7 @@ def set_learning_rate(model: Any, rate: float) -> None:
     """Sets the learning rate of a model's optimizer: a variable's value, nothing is compiled.
 
     Raises:
-        ValueError: it is no variable.
+        ValueError: it is not a variable.
     """
     set_values([(_rate_variable(model), rate)])
 

@@ -14,8 +14,8 @@ class CallbackList:
 
     Args:
         callbacks: a callback, or a list of them.
-        add_history: whether to add a `History` where there is none.
-        add_progbar: whether to add a `ProgbarLogger` where there is none.
+        add_history: whether to add a `History` if there is none.
+        add_progbar: whether to add a `ProgbarLogger` if there is none.
         model: the model.
         params: 'verbose', 'epochs', 'steps'.
     """

@@ -74,7 +74,7 @@ class EarlyStopping(Callback):
 
     Attributes:
         best, best_epoch: the best value and its epoch.
-        stopped_epoch: the epoch that was the last, 0 where this callback ended nothing.
+        stopped_epoch: the epoch that was the last, 0 if this callback ended nothing.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Cross-entropies as functions, as `tf.keras.losses`: one value an example.
+"""Cross-entropies as functions, as `tf.keras.losses`: one value per example.
 
 Predictions are probabilities, or logits where `from_logits` says so. Probabilities are kept 1e-7
 away from 0 and 1, so that a sure and wrong prediction costs 16 at most and has no gradient: where
@@ -97,7 +97,7 @@ def categorical_crossentropy(
         `(...)`, of the dtype of `y_pred`.
 
     Raises:
-        ValueError: the shapes do not fit.
+        ValueError: the shapes are incompatible.
     """
     truth, output = as_floats(y_true, y_pred)
     truth = _smoothed_classes(truth, label_smoothing, axis)
@@ -184,7 +184,7 @@ def sparse_categorical_crossentropy(
 
 
 def _check_classes(labels: Tensor, output: Tensor) -> None:
-    """Lets the step that is being built refuse labels that are no class."""
+    """Lets the step that is being built refuse labels that are not class."""
     classes = output.shape[-1] if output.shape.rank else None
     if classes is None:
         return
@@ -236,7 +236,7 @@ def binary_crossentropy(
         `(...)`, of the dtype of `y_pred`.
 
     Raises:
-        ValueError: the shapes do not fit.
+        ValueError: the shapes are incompatible.
     """
     truth, output = as_floats(y_true, y_pred)
     truth = _smoothed(truth, label_smoothing, 0.5)

@@ -1,4 +1,4 @@
-"""Losses of numbers and margins as functions, as `tf.keras.losses`: one value an example.
+"""Losses of numbers and margins as functions, as `tf.keras.losses`: one value per example.
 
 Each takes labels and predictions of one shape and reduces the last axis. `as_floats` is what all of
 them do first. Probabilities and divisors are kept `keras.backend.epsilon()` away from 0, as Keras

@@ -30,7 +30,7 @@ def get_file(
     archive_format: Any = "auto",
     cache_dir: str | os.PathLike[str] | None = None,
 ) -> str:
-    """A file's path, after it was fetched where it is not there yet.
+    """A file's path, after it was fetched where it does not exist yet.
 
     Source: `tf.keras.utils.get_file`. Differs by intent: an `http` address is asked over https
     unless a checksum of the file is given; members of archives that lead out of the folder, and

@@ -42,7 +42,7 @@ class Reduction:
 
     @classmethod
     def validate(cls, key: Any) -> None:
-        """Raises ValueError where `key` is none of the values."""
+        """Raises ValueError if `key` is none of the values."""
         if key not in cls.all():
             raise value_error(
                 f"Invalid Reduction Key: {key}",
@@ -107,7 +107,7 @@ class Loss:
             )
 
     def _values(self, y_true: Any, y_pred: Any, by_example: bool) -> Any:
-        """The losses; one an example, where weights or a mask tell examples apart."""
+        """The losses; one per example, where weights or a mask tell examples apart."""
         return self.call(y_true, y_pred)
 
     def get_config(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def masked_weights(
     """Weights of losses without the steps that are masked in predictions or losses.
 
     Args:
-        losses: one an example or step.
+        losses: one per example or step.
         y_pred: the predictions.
         sample_weight: weights, or None.
         reduction: where it divides by the number of losses, what is left counts as much more.
@@ -202,7 +202,7 @@ _MEANS_OF_ELEMENTS = frozenset(
 
 
 def as_columns(function: Any, y_true: Tensor, y_pred: Tensor) -> tuple[Tensor, Tensor]:
-    """Vectors as columns, of which such a function gives a value an example.
+    """Vectors as columns, of which such a function gives a value per example.
 
     Of vectors it gives one number, their mean, which weights could not change.
     """

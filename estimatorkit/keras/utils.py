@@ -41,7 +41,7 @@ def to_categorical(y: Any, num_classes: int | None = None, dtype: Any = "float32
         An array `(..., num_classes)`.
 
     Raises:
-        IndexError: a number is no class.
+        IndexError: a number is not a class.
     """
     numbers = np.array(y, dtype="int64")
     if numbers.ndim > 1 and numbers.shape[-1] == 1:
@@ -91,7 +91,7 @@ class Sequence:
         """Called after each epoch."""
 
     def __iter__(self) -> Iterator[Any]:
-        """The batches, one after the other."""
+        """The batches, in sequence."""
         for index in range(len(self)):
             yield self[index]
 
@@ -100,7 +100,7 @@ def set_random_seed(seed: int) -> None:
     """Sets the seeds of Python, of NumPy and of the default graph.
 
     Raises:
-        ValueError: it is no integer that all of them take.
+        ValueError: it is not an integer that all of them take.
     """
     if not isinstance(seed, (int, np.integer)) or not 0 <= seed <= _LARGEST_SEED:
         raise value_error(

@@ -354,7 +354,7 @@ class MultiHeadAttention(ConfiguredLayer):
     def _visible(
         self, query: Tensor, key: Tensor, value: Tensor, given: Any, is_causal: bool
     ) -> Any:
-        """Which values a step of the query sees; None for all."""
+        """Which values per step of the query sees; None for all."""
         of_query, of_value, of_key = mask_of(query), mask_of(value), mask_of(key)
         visible = None if of_query is None else array.expand_dims(of_query, 2)
         for mask in (of_value, of_key if key is not value else None):

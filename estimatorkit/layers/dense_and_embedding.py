@@ -90,7 +90,7 @@ class Dense(ConfiguredLayer):
 
 
 class Embedding(ConfiguredLayer):
-    """A table of vectors, one a row, looked up by integers (`tf.keras.layers.Embedding`).
+    """A table of vectors, one per row, looked up by integers (`tf.keras.layers.Embedding`).
 
     Inputs: integers in [0, input_dim) of any shape. Outputs: floats `(..., output_dim)`. Variables:
     `embeddings` `(input_dim, output_dim)`. Its gradient is `IndexedSlices`: optimizers change the

@@ -22,7 +22,7 @@ class EinsumDense(ConfiguredLayer):
         equation: 'inputs,kernel->outputs' in letters; '...' before or after the letters of inputs
             and outputs stands for dimensions that are only handed on.
         output_shape: the lengths of the outputs' letters without the batch, where None is a length
-            of the inputs; a number where there is one.
+            of the inputs; a number if there is one.
         activation: a function or its name; none by default.
         bias_axes: the letters of the outputs along which the bias varies; None for no bias.
         kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,

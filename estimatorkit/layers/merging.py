@@ -135,7 +135,7 @@ class Subtract(Merge):
 
 
 class Concatenate(Merge):
-    """The inputs one after the other along an axis (`tf.keras.layers.Concatenate`).
+    """The inputs concatenated along an axis (`tf.keras.layers.Concatenate`).
 
     Args:
         axis: the axis.
@@ -280,7 +280,7 @@ minimum = _function(Minimum, "The least of tensors")
 
 
 def concatenate(inputs: Sequence[Any], axis: int = -1, **kwargs: Any) -> Any:
-    """Tensors one after the other (`tf.keras.layers.concatenate`).
+    """Tensors in sequence (`tf.keras.layers.concatenate`).
 
     Args:
         inputs: a list of tensors.

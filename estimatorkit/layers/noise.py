@@ -23,7 +23,7 @@ from estimatorkit.ops.nn import nn
 
 
 def known_training(training: Any) -> bool | None:
-    """True or False where that is known when the graph is made; None for a tensor."""
+    """True or False if that is known when the graph is made; None for a tensor."""
     known = constant_value(training) if isinstance(training, Tensor) else training
     return None if known is None else bool(known)
 

@@ -218,7 +218,7 @@ class CategoryEncoding(_Encoding):
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: an argument is none of its values.
+        ValueError: an argument is invalid.
     """
 
     modes = ("one_hot", "multi_hot", "count")
@@ -262,7 +262,7 @@ class Discretization(_Encoding):
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: there are no boundaries, or an argument is none of its values.
+        ValueError: there are no boundaries, or an argument is invalid.
     """
 
     def __init__(
@@ -305,7 +305,7 @@ class Hashing(_Encoding):
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: an argument is none of its values.
+        ValueError: an argument is invalid.
     """
 
     def __init__(

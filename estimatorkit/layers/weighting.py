@@ -104,7 +104,7 @@ def match_ranks(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
     """Labels and predictions, the one that lacks a last dimension of length 1 with it.
 
     As `remove_squeezable_dimensions`, but nothing is lost: what is computed along the last axis
-    then gives one value an example, which a weight an example fits.
+    then gives one value per example, which a weight per example fits.
 
     Args:
         labels, predictions: tensors.

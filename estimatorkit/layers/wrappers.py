@@ -26,7 +26,7 @@ class Wrapper(Layer):
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: it is no layer.
+        ValueError: it is not a layer.
     """
 
     def __init__(self, layer: Any, **kwargs: Any) -> None:
@@ -73,7 +73,7 @@ class TimeDistributed(Wrapper):
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: it is no layer, or the inputs have fewer than 3 dimensions.
+        ValueError: it is not a layer, or the inputs have fewer than 3 dimensions.
     """
 
     def __init__(self, layer: Any, **kwargs: Any) -> None:

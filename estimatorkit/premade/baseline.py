@@ -71,16 +71,16 @@ class BaselineClassifier(Premade):
         n_classes: the number of classes; 2 by default.
         weight_column: a feature's key or a `NumericColumn`: each example's weight in loss and
             metrics; None (default): all 1.
-        label_vocabulary: the `n_classes` names of the classes, where labels are strings; None by
+        label_vocabulary: the `n_classes` names of the classes, if labels are strings; None by
             default.
-        optimizer: an `Optimizer`, a function without arguments that makes one, or 'Adagrad',
+        optimizer: an `Optimizer`, a function without arguments that returns one, or 'Adagrad',
             'Adam', 'Ftrl' (default), 'RMSProp', 'SGD', all with learning rate 0.3.
         config: a `RunConfig`.
         loss_reduction: 'sum_over_batch_size' (default: the mean over the batch), 'sum', or another
             of `losses.Reduction`, but not NONE.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class BaselineRegressor(Premade):
 
     Args:
         model_dir: where checkpoints and logs go; a temporary folder by default.
-        label_dimension: the number of labels an example; 1 by default.
+        label_dimension: the number of labels per example; 1 by default.
         weight_column: a feature's key or a `NumericColumn`: each example's weight in loss and
             metrics; None (default): all 1.
         optimizer: as for `BaselineClassifier`; 'Ftrl' by default.
@@ -116,7 +116,7 @@ class BaselineRegressor(Premade):
             another of `losses.Reduction`, but not NONE.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
 
     def __init__(
@@ -137,13 +137,13 @@ class BaselineEstimator(Premade):
     """A bias under a head (`tf.estimator.BaselineEstimator`).
 
     Args:
-        head: says what the logits are for: labels, loss, metrics and predictions are its.
+        head: determines labels, loss, metrics and predictions.
         model_dir: where checkpoints and logs go; a temporary folder by default.
         optimizer: as for `BaselineClassifier`; 'Ftrl' by default.
         config: a `RunConfig`.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
 
     def __init__(

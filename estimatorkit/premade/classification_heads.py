@@ -174,7 +174,7 @@ class BinaryClassHead(_ClassificationHead):
             all 1.
         thresholds: probabilities in (0, 1) above which an example counts as positive, for more
             metrics; none by default.
-        label_vocabulary: two strings that name the classes, where labels are strings; None by
+        label_vocabulary: two strings that name the classes, if labels are strings; None by
             default.
         loss_reduction: 'sum_over_batch_size' (default: the weighted sum divided by the batch size),
             'sum', or another of `losses.Reduction`, but not NONE.
@@ -183,7 +183,7 @@ class BinaryClassHead(_ClassificationHead):
         name: ends every metric's key, as `/name`; None by default.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
 
     def __init__(
@@ -258,7 +258,7 @@ class MultiClassHead(_ClassificationHead):
         n_classes: the number of classes, more than 2; an int or a constant tensor.
         weight_column: a feature's key or a `NumericColumn`: each example's weight; None (default):
             all 1.
-        label_vocabulary: `n_classes` strings that name the classes, where labels are strings; None
+        label_vocabulary: `n_classes` strings that name the classes, if labels are strings; None
             by default.
         loss_reduction: 'sum_over_batch_size' (default: the weighted sum divided by the batch size),
             'sum', or another of `losses.Reduction`, but not NONE.
@@ -267,7 +267,7 @@ class MultiClassHead(_ClassificationHead):
         name: ends every metric's key, as `/name`; None by default.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
 
     def __init__(

@@ -139,7 +139,7 @@ def dnn_part(
         network: the other arguments of `dnn_logits`.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
     widths = _checked_units(hidden_units)
     columns = normalize_columns(feature_columns)
@@ -216,9 +216,9 @@ class DNNClassifier(Premade):
         n_classes: the number of classes; 2 by default.
         weight_column: a feature's key or a `NumericColumn`: each example's weight in loss and
             metrics; None (default): all 1.
-        label_vocabulary: the `n_classes` names of the classes, where labels are strings; None by
+        label_vocabulary: the `n_classes` names of the classes, if labels are strings; None by
             default.
-        optimizer: an `Optimizer`, a function without arguments that makes one, or a name:
+        optimizer: an `Optimizer`, a function without arguments that returns one, or a name:
             'Adagrad' (default) with learning rate 0.05; 'Adam', 'Ftrl', 'RMSProp', 'SGD' with the
             rates that TensorFlow 2 gives them: 0.001, SGD 0.01.
         activation_fn: applied after each hidden layer; `nn.relu` by default, None for none.
@@ -231,7 +231,7 @@ class DNNClassifier(Premade):
         batch_norm: whether to normalize after each hidden layer (momentum 0.999); False by default.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
 
     def __init__(
@@ -269,7 +269,7 @@ class DNNClassifier(Premade):
 class DNNRegressor(Premade):
     """A regressor: a deep network (`tf.estimator.DNNRegressor`).
 
-    Labels: numbers `(batch, label_dimension)` or, for one label an example, `(batch,)`.
+    Labels: numbers `(batch, label_dimension)` or, for one label per example, `(batch,)`.
 
     Metrics of `evaluate`: `average_loss` (weighted mean squared error), `loss` (mean over batches),
     `label/mean`, `prediction/mean`, `global_step`. Predictions: `predictions`, float32
@@ -279,7 +279,7 @@ class DNNRegressor(Premade):
         hidden_units: the width of each hidden layer, for example `[64, 32]`.
         feature_columns: the model's inputs: dense feature columns.
         model_dir: where checkpoints and logs go; a temporary folder by default.
-        label_dimension: the number of labels an example; 1 by default.
+        label_dimension: the number of labels per example; 1 by default.
         weight_column: a feature's key or a `NumericColumn`: each example's weight in loss and
             metrics; None (default): all 1.
         optimizer: as for `DNNClassifier`; 'Adagrad' by default.
@@ -293,7 +293,7 @@ class DNNRegressor(Premade):
         batch_norm: whether to normalize after each hidden layer (momentum 0.999); False by default.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
 
     def __init__(
@@ -329,7 +329,7 @@ class DNNEstimator(Premade):
     """A deep network under a head (`tf.estimator.DNNEstimator`).
 
     Args:
-        head: says what the logits are for: labels, loss, metrics and predictions are its.
+        head: determines labels, loss, metrics and predictions.
         hidden_units: the width of each hidden layer, for example `[64, 32]`.
         feature_columns: the model's inputs: dense feature columns.
         model_dir: where checkpoints and logs go; a temporary folder by default.
@@ -337,7 +337,7 @@ class DNNEstimator(Premade):
             `DNNClassifier`.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
 
     def __init__(

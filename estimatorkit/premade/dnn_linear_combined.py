@@ -88,8 +88,8 @@ class DNNLinearCombinedClassifier(Premade):
         model_dir: where checkpoints and logs go; a temporary folder by default.
         linear_feature_columns: the inputs of the linear model, dense and categorical columns; None
             (default) for no linear model.
-        linear_optimizer: trains it: an `Optimizer`, a function without arguments that makes one, or
-            'Adagrad', 'Adam', 'Ftrl' (default), 'RMSProp', 'SGD', all with the learning rate
+        linear_optimizer: trains it: an `Optimizer`, a function without arguments that returns one,
+            or 'Adagrad', 'Adam', 'Ftrl' (default), 'RMSProp', 'SGD', all with the learning rate
             min(0.005, 1 / sqrt(number of columns)).
         dnn_feature_columns: the inputs of the network, dense columns; None (default) for no
             network.
@@ -101,7 +101,7 @@ class DNNLinearCombinedClassifier(Premade):
         n_classes: the number of classes; 2 by default.
         weight_column: a feature's key or a `NumericColumn`: each example's weight in loss and
             metrics; None (default): all 1.
-        label_vocabulary: the `n_classes` names of the classes, where labels are strings; None by
+        label_vocabulary: the `n_classes` names of the classes, if labels are strings; None by
             default.
         config: a `RunConfig`.
         warm_start_from: see `Estimator`.
@@ -112,7 +112,7 @@ class DNNLinearCombinedClassifier(Premade):
             model: 'sum' (default), 'mean' or 'sqrtn'.
 
     Raises:
-        ValueError: an argument does not fit, or there are no columns at all.
+        ValueError: an argument is invalid, or there are no columns at all.
     """
 
     def __init__(
@@ -162,12 +162,12 @@ class DNNLinearCombinedRegressor(Premade):
     Args:
         model_dir, linear_feature_columns, linear_optimizer, dnn_feature_columns, dnn_optimizer,
             dnn_hidden_units, dnn_activation_fn, dnn_dropout: see `DNNLinearCombinedClassifier`.
-        label_dimension: the number of labels an example; 1 by default.
+        label_dimension: the number of labels per example; 1 by default.
         weight_column, config, warm_start_from, loss_reduction, batch_norm, linear_sparse_combiner:
             see `DNNLinearCombinedClassifier`.
 
     Raises:
-        ValueError: an argument does not fit, or there are no columns at all.
+        ValueError: an argument is invalid, or there are no columns at all.
     """
 
     def __init__(
@@ -210,13 +210,13 @@ class DNNLinearCombinedEstimator(Premade):
     (`tf.estimator.DNNLinearCombinedEstimator`).
 
     Args:
-        head: says what the logits are for: labels, loss, metrics and predictions are its.
+        head: determines labels, loss, metrics and predictions.
         model_dir, linear_feature_columns, linear_optimizer, dnn_feature_columns, dnn_optimizer,
             dnn_hidden_units, dnn_activation_fn, dnn_dropout, config, batch_norm,
             linear_sparse_combiner: see `DNNLinearCombinedClassifier`.
 
     Raises:
-        ValueError: an argument does not fit, or there are no columns at all.
+        ValueError: an argument is invalid, or there are no columns at all.
     """
 
     def __init__(

@@ -351,7 +351,7 @@ class KMeansClustering(Estimator):
         feature_columns: dense columns that make the points of a dict of features.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
 
     SQUARED_EUCLIDEAN_DISTANCE: ClassVar[str] = _EUCLIDEAN

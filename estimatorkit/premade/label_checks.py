@@ -29,7 +29,7 @@ def checked_labels(labels: Any, logits: Tensor, dimension: int) -> Tensor:
     Args:
         labels: of that shape or, where `dimension` is 1, without the last dimension.
         logits: `(batch, ..., n)`.
-        dimension: the number of labels an example.
+        dimension: the number of labels per example.
 
     Raises:
         ValueError: there are none, or the shape is another.
@@ -78,7 +78,7 @@ def as_batch_of(logits: Tensor, labels: Tensor, dimension: int) -> Tensor:
     Args:
         logits: `(batch, ..., n)`.
         labels: `(batch, ..., dimension)`; for a `dimension` of 1 also `(batch, ...)`.
-        dimension: the number of labels an example.
+        dimension: the number of labels per example.
 
     Raises:
         InvalidArgumentError: when run: they have another shape.

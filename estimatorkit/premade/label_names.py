@@ -29,7 +29,7 @@ def as_vocabulary(
     """A checked vocabulary.
 
     Args:
-        label_vocabulary: a list or tuple of strings, one a class, or None.
+        label_vocabulary: a list or tuple of strings, one per class, or None.
         n_classes: how many there must be.
         multi_label: whether errors have the words of TensorFlow's head of several labels.
 

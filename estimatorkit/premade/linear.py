@@ -69,7 +69,7 @@ def linear_part(
         is_one_of_several: whether the logits get summaries of their own, too.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
     columns = normalize_columns(feature_columns)
     check_sparse_combiner(sparse_combiner)
@@ -141,9 +141,9 @@ class LinearClassifier(Premade):
         n_classes: the number of classes; 2 by default.
         weight_column: a feature's key or a `NumericColumn`: each example's weight in loss and
             metrics; None (default): all 1.
-        label_vocabulary: the `n_classes` names of the classes, where labels are strings; None by
+        label_vocabulary: the `n_classes` names of the classes, if labels are strings; None by
             default.
-        optimizer: an `Optimizer`, a function without arguments that makes one, or 'Adagrad',
+        optimizer: an `Optimizer`, a function without arguments that returns one, or 'Adagrad',
             'Adam', 'Ftrl' (default), 'RMSProp', 'SGD', all with learning rate 0.2; None is Ftrl
             with min(0.2, 1 / sqrt(number of columns)).
         config: a `RunConfig`.
@@ -154,7 +154,7 @@ class LinearClassifier(Premade):
             'mean' or 'sqrtn'.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class LinearRegressor(Premade):
     Args:
         feature_columns: the model's inputs.
         model_dir: where checkpoints and logs go; a temporary folder by default.
-        label_dimension: the number of labels an example; 1 by default.
+        label_dimension: the number of labels per example; 1 by default.
         weight_column: a feature's key or a `NumericColumn`: each example's weight in loss and
             metrics; None (default): all 1.
         optimizer: as for `LinearClassifier`; 'Ftrl' by default.
@@ -203,7 +203,7 @@ class LinearRegressor(Premade):
             'mean' or 'sqrtn'.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
 
     def __init__(
@@ -233,13 +233,13 @@ class LinearEstimator(Premade):
     """A linear model under a head (`tf.estimator.LinearEstimator`).
 
     Args:
-        head: says what the logits are for: labels, loss, metrics and predictions are its.
+        head: determines labels, loss, metrics and predictions.
         feature_columns: the model's inputs.
         model_dir: where checkpoints and logs go; a temporary folder by default.
         optimizer, config, sparse_combiner, warm_start_from: see `LinearClassifier`.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
 
     def __init__(

@@ -50,7 +50,7 @@ def dnn_logit_fn_builder(
         `logit_fn(features, mode)`, which returns float32 `(batch, units)`.
 
     Raises:
-        ValueError: `units` is no integer.
+        ValueError: `units` is not an integer.
 
     Source: `tf.compat.v1.estimator.experimental.dnn_logit_fn_builder`.
     """
@@ -90,7 +90,7 @@ def linear_logit_fn_builder(
         `logit_fn(features)`, which returns float32 `(batch, units)`.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
 
     Source: `tf.compat.v1.estimator.experimental.linear_logit_fn_builder`.
     """

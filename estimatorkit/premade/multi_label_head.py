@@ -106,7 +106,7 @@ class MultiLabelHead(SingleHead):
             all 1.
         thresholds: probabilities in (0, 1) above which a class counts as predicted, for more
             metrics; none by default.
-        label_vocabulary: `n_classes` strings that name the classes, where labels are a
+        label_vocabulary: `n_classes` strings that name the classes, if labels are a
             `SparseTensor` of strings; None by default.
         loss_reduction: 'sum_over_batch_size' (default: the weighted sum divided by the batch size),
             'sum', or another of `losses.Reduction`, but not NONE.
@@ -116,7 +116,7 @@ class MultiLabelHead(SingleHead):
         name: ends every metric's key, as `/name`; None by default.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
 
     def __init__(

@@ -34,7 +34,7 @@ from estimatorkit.train.saving.saved_model_constants import DEFAULT_SERVING_SIGN
 class RegressionHead(SingleHead):
     """Numbers: squared error (`tf.estimator.RegressionHead`).
 
-    Labels: numbers `(batch, label_dimension)` or, for one label an example, `(batch,)`.
+    Labels: numbers `(batch, label_dimension)` or, for one label per example, `(batch,)`.
 
     Predictions: `predictions` float32 `(batch, label_dimension)`; with an `inverse_link_fn` also
         `logits`.
@@ -42,7 +42,7 @@ class RegressionHead(SingleHead):
     Metrics: `average_loss`, `label/mean`, `prediction/mean`.
 
     Args:
-        label_dimension: the number of labels an example; 1 by default.
+        label_dimension: the number of labels per example; 1 by default.
         weight_column: a feature's key or a `NumericColumn`: each example's weight, or one for each
             label; None (default): all 1.
         loss_reduction: 'sum_over_batch_size' (default: the weighted sum divided by batch size times
@@ -53,7 +53,7 @@ class RegressionHead(SingleHead):
         name: ends every metric's key, as `/name`; None by default.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
 
     _weights_per_logit = True
@@ -137,7 +137,7 @@ class PoissonRegressionHead(RegressionHead):
             `nn.log_poisson_loss`.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class LogisticRegressionHead(RegressionHead):
         weight_column, loss_reduction, name: see `RegressionHead`.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
 
     def __init__(

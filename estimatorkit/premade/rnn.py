@@ -99,13 +99,13 @@ class RNNEstimator(Premade):
         rnn_cell_fn: a function without arguments that makes the cell, in place of the two above.
         return_sequences: whether there are logits for every step, or for the last one (default).
         model_dir: where checkpoints and logs go; a temporary folder by default.
-        optimizer: an `Optimizer`, a function without arguments that makes one, or 'Adagrad'
+        optimizer: an `Optimizer`, a function without arguments that returns one, or 'Adagrad'
             (default), 'Adam', 'Ftrl', 'RMSProp', 'SGD', all with learning rate 0.05 and each
             gradient's norm at most 5.
         config: a `RunConfig`.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
 
     def __init__(
@@ -175,15 +175,15 @@ class RNNClassifier(RNNEstimator):
         n_classes: the number of classes; 2 by default.
         weight_column: a feature's key or a `NumericColumn` (a key with `return_sequences`): each
             example's or each step's weight; None (default): all 1.
-        label_vocabulary: the `n_classes` names of the classes, where labels are strings; None by
+        label_vocabulary: the `n_classes` names of the classes, if labels are strings; None by
             default.
         loss_reduction: 'sum_over_batch_size' (default), 'sum', or another of `losses.Reduction`,
             but not NONE.
-        sequence_mask: the feature that says which steps count, with `return_sequences`; where there
-            is none, it follows from the sequences' lengths.
+        sequence_mask: the feature that says which steps count, with `return_sequences`; if there is
+            none, it follows from the sequences' lengths.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
 
     def __init__(

@@ -38,7 +38,7 @@ class SequentialHeadWrapper(Head):
         feature_columns: keys of the features that the head needs: its weights.
 
     Raises:
-        TypeError: a key is no text.
+        TypeError: a key is not a string.
         ValueError: the head is none of one task.
     """
 

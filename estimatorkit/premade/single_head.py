@@ -60,7 +60,7 @@ class SingleHead(Head):
         name: ends every metric's key, as `/name`, and is the name scope.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
 
     _weights_per_logit: ClassVar[bool] = False

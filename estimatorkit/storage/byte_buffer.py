@@ -158,7 +158,7 @@ class ByteBuffer:
         return [content[start:end] for start, end in places]
 
     def _gathered(self, starts: _Array, sizes: _Array, unit: int) -> _Array:
-        """Pieces of the buffer, one after the other, as bytes; sizes are multiples of `unit`."""
+        """Pieces of the buffer, in sequence, as bytes; sizes are multiples of `unit`."""
         size = int(sizes[0]) if len(sizes) else 0
         if size and (sizes == size).all():
             return self.windows(starts, size).view(np.uint8)

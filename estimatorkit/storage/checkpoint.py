@@ -4,7 +4,7 @@ A checkpoint is a folder `model.ckpt-100` of a model folder (its inside: `checkp
 `write_checkpoint` makes it under a temporary name, syncs it and renames it. One of the same name is
 first set aside as `NAME.old-RANDOM`; readers take that while NAME is missing or damaged, and the
 next writer puts it back or removes it. Readers trust only what verifies: `latest_checkpoint`
-follows the pointer (`checkpoint_state`), and where that fails, finds the newest checkpoint that is
+follows the pointer (`checkpoint_state`), and where that fails, finds the latest checkpoint that is
 whole. One process writes a model folder (`directory_lock`), any number read it. Checkpoints that
 TensorFlow wrote are read like our own (`tensorflow_checkpoint`).
 """
@@ -94,7 +94,7 @@ class Checkpoint:
 
     @property
     def step(self) -> int | None:
-        """The number at the end of the name, 100 for `model.ckpt-100`; None where there is none."""
+        """The number at the end of the name, 100 for `model.ckpt-100`; None if there is none."""
         return checkpoint_step(self.path)
 
 
@@ -217,7 +217,7 @@ def _check_known(path: AnyPath, names: Iterable[str], known: Collection[str]) ->
 def read_latest(
     directory: AnyPath, names: Iterable[str] | None = None, latest_filename: str | None = None
 ) -> Checkpoint:
-    """Reads the newest checkpoint of a folder whose writer may remove old ones at the same time.
+    """Reads the latest checkpoint of a folder whose writer may remove old ones at the same time.
 
     Args:
         directory: the model folder.
@@ -275,7 +275,7 @@ def latest_checkpoint(checkpoint_dir: AnyPath, latest_filename: str | None = Non
 
 
 def checkpoint_version(path: AnyPath) -> tuple[Any, ...] | None:
-    """What differs where a checkpoint of this path was written anew; None where there is none.
+    """What differs where a checkpoint of this path was written anew; None if there is none.
 
     Args:
         path: such as `/dir/model.ckpt-100`.
@@ -293,7 +293,7 @@ def checkpoint_version(path: AnyPath) -> tuple[Any, ...] | None:
 def checkpoint_exists(checkpoint_prefix: AnyPath) -> bool:
     """Returns whether there is a checkpoint of that path (`tf.compat.v1.train.checkpoint_exists`).
 
-    True where its manifest can be read; the tensors are not compared.
+    True if its manifest can be read; the tensors are not compared.
     """
     path = local_path(checkpoint_prefix)
     try:
@@ -422,7 +422,7 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _check_is_checkpoint(path: Path) -> None:
-    """Refuses to replace or remove what is no checkpoint: a folder `eval` of event files, say."""
+    """Raises an error rather than replace or remove a path that is not a checkpoint."""
     if path.exists() and (not path.is_dir() or _foreign_files(path)):
         raise errors.AlreadyExistsError.explained(
             f"{os.fspath(path)!r} is no checkpoint, so it is not replaced or removed",
@@ -440,7 +440,7 @@ def _foreign_files(folder: Path) -> list[str]:
 
 
 def _candidates(directory: str, pointer: CheckpointState | None) -> Iterator[str]:
-    """Gives the paths at which to look for the newest checkpoint, the likeliest first."""
+    """Gives the paths at which to look for the latest checkpoint, the likeliest first."""
     if pointer is not None:
         yield pointer.model_checkpoint_path
     for name in _checkpoints_in(directory):
@@ -518,7 +518,7 @@ def _open(path: AnyPath, read: Callable[[Path, Manifest], _T]) -> _T:
 
 
 def _identity(folder: Path) -> tuple[int, ...] | None:
-    """Tells a folder from another that takes its name; None where there is no folder."""
+    """Tells a folder from another that takes its name; None if there is no folder."""
     try:
         status = folder.stat()
     except (FileNotFoundError, NotADirectoryError):

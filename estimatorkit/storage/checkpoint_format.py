@@ -315,7 +315,7 @@ def _write_synced(path: Path, data: bytes) -> None:
 
 
 def verify_files(directory: Path, manifest: Manifest, names: Iterable[str] | None = None) -> None:
-    """Compares files with the manifest: size, then sha256, once a process for each version of a
+    """Compares files with the manifest: size, then sha256, once per process for each version of a
     file.
 
     Args:
@@ -508,7 +508,7 @@ def _bytes_to_strings(
 
 
 def _sha256(path: Path) -> str:
-    """Hashes a file, once a process for each version of it (identity, size and times)."""
+    """Hashes a file, once per process for each version of it (identity, size and times)."""
     status = path.stat()
     version = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     return _sha256_of_version(path, version)

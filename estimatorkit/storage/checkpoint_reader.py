@@ -112,7 +112,7 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[AnyPath]) -> list[float]
 
 
 def modified(path: AnyPath) -> float | None:
-    """When a checkpoint was written, seconds since 1970; None where there is none."""
+    """When a checkpoint was written, seconds since 1970; None if there is none."""
     name = local_path(path)
     with suppress(OSError):
         return os.stat(os.path.join(name, MANIFEST)).st_mtime
@@ -125,7 +125,7 @@ def wait_for_new_checkpoint(
     seconds_to_sleep: float = _POLL_SECONDS,
     timeout: float | None = None,
 ) -> str | None:
-    """Waits until the newest checkpoint of a folder is another than `last_checkpoint`.
+    """Waits until the latest checkpoint of a folder is another than `last_checkpoint`.
 
     Args:
         checkpoint_dir: the model folder.
@@ -134,7 +134,7 @@ def wait_for_new_checkpoint(
         timeout: seconds to wait at most; None is for ever.
 
     Returns:
-        Its path; None where the time is over.
+        Its path; None if the time is over.
     """
     stop = None if timeout is None else time.monotonic() + timeout
     while True:
@@ -152,7 +152,7 @@ def checkpoints_iterator(
     timeout: float | None = None,
     timeout_fn: Callable[[], bool] | None = None,
 ) -> Iterator[str]:
-    """Yields the newest checkpoint of a folder, then each newer one as it comes.
+    """Yields the latest checkpoint of a folder, then each newer one as it comes.
 
     Checkpoints that come faster than they are taken are passed over
     (`tf.train.checkpoints_iterator`).

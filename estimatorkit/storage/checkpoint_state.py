@@ -4,7 +4,7 @@
     all_model_checkpoint_paths: "model.ckpt-100"
     all_model_checkpoint_paths: "model.ckpt-200"
 
-It names the newest checkpoint and those that are kept. Names in it are relative, so that the folder
+It names the latest checkpoint and those that are kept. Names in it are relative, so that the folder
 can be moved. It is a hint, not the truth: `checkpoint.latest_checkpoint` checks what it names.
 """
 
@@ -37,7 +37,7 @@ class CheckpointState:
     """The content of the pointer file (`tf.train.CheckpointState`).
 
     Args:
-        model_checkpoint_path: path of the newest checkpoint.
+        model_checkpoint_path: path of the latest checkpoint.
         all_model_checkpoint_paths: those that are kept, oldest first.
         all_model_checkpoint_timestamps: when each was written, seconds since 1970; or empty.
         last_preserved_timestamp: when the last one was put aside for good
@@ -61,7 +61,7 @@ def generate_checkpoint_state_proto(
 
     Args:
         save_dir: the model folder. Where it is relative, relative paths are made relative to it.
-        model_checkpoint_path: the newest checkpoint.
+        model_checkpoint_path: the latest checkpoint.
         all_model_checkpoint_paths: those that are kept, oldest first; the newest is added where it
             is missing.
         all_model_checkpoint_timestamps: when each was written, seconds since 1970.
@@ -91,12 +91,12 @@ def update_checkpoint_state(
 ) -> None:
     """Moves the pointer of a folder, in one step (`tf.compat.v1.train.update_checkpoint_state`).
 
-    Differs from TensorFlow: names are always written relative to the folder, and must be of folders
-    in it.
+    Difference from TensorFlow: names are always written relative to the folder, and must be of
+    folders in it.
 
     Args:
         save_dir: the model folder.
-        model_checkpoint_path: the newest checkpoint: its name, or its path with `save_dir` in
+        model_checkpoint_path: the latest checkpoint: its name, or its path with `save_dir` in
             front.
         all_model_checkpoint_paths: those that are kept, oldest first; the newest is added where it
             is missing.
@@ -157,7 +157,7 @@ def get_checkpoint_state(
 
     Returns:
         The state, relative paths joined to `checkpoint_dir`, as are the names of absolute ones
-        whose checkpoints are there (the folder may have been moved); None where there is no
+        whose checkpoints are there (the folder may have been moved); None if there is no
         pointer, or, with a warning, where it cannot be parsed. The paths are not checked:
         `latest_checkpoint` does that. Differs from TensorFlow, which raises `ValueError` for an
         empty pointer.
@@ -242,7 +242,7 @@ def warn_once(message: str) -> None:
 
 
 def _parse(content: bytes) -> dict[str, list[str]] | None:
-    """Reads a text-format proto without nesting; None where the content is not one."""
+    """Reads a text-format proto without nesting; None if the content is not one."""
     fields: dict[str, list[str]] = {}
     try:
         text = content.decode()

@@ -72,7 +72,7 @@ class FileStatistics(NamedTuple):
 
     Attributes:
         length: bytes.
-        mtime_nsec: when the content changed last, nanoseconds since 1970; 0 where not known.
+        mtime_nsec: when the content changed last, nanoseconds since 1970; 0 if not known.
         is_directory: whether it is a folder.
     """
 
@@ -241,7 +241,7 @@ def locate(path: AnyPath) -> tuple[FileSystem, str]:
     """The file system that a path names, and the path to give to it.
 
     Raises:
-        UnimplementedError: there is no such file system, or what it needs is not installed.
+        UnimplementedError: the file does not exist system, or what it needs is not installed.
     """
     name = os.fsdecode(path)
     kind = scheme(name)
@@ -322,7 +322,7 @@ def open_file(
         newline: as `open` has it, in modes without 'b'.
 
     Raises:
-        OpError: it cannot be opened; `NotFoundError` where there is no such file.
+        OpError: it cannot be opened; `NotFoundError` where the file does not exist.
         InvalidArgumentError: there is no such compression.
     """
     files, name = locate(path)

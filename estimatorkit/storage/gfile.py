@@ -119,7 +119,7 @@ def walk(
 
 
 def mkdir(path: AnyPath) -> None:
-    """Makes a folder, if it is not there.
+    """Makes a folder, if it does not exist.
 
     Raises:
         NotFoundError: the folder above is not there.
@@ -187,7 +187,7 @@ def copy(src: AnyPath, dst: AnyPath, overwrite: bool = False) -> None:
         overwrite: replace what has that name.
 
     Raises:
-        NotFoundError: there is no such file.
+        NotFoundError: the file does not exist.
         AlreadyExistsError: there is one called `dst`.
     """
     files, source = locate(src)
@@ -211,7 +211,7 @@ def rename(src: AnyPath, dst: AnyPath, overwrite: bool = False) -> None:
         overwrite: replace what has that name.
 
     Raises:
-        NotFoundError: there is no such file.
+        NotFoundError: the file does not exist.
         AlreadyExistsError: there is one called `dst`.
         UnimplementedError: the two are on different file systems.
     """
@@ -258,7 +258,7 @@ class GFile:
 
     Raises:
         InvalidArgumentError: there is no such mode.
-        NotFoundError: there is no such file (on first use).
+        NotFoundError: the file does not exist (on first use).
     """
 
     def __init__(self, name: AnyPath, mode: str = "r") -> None:

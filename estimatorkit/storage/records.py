@@ -197,7 +197,7 @@ class TFRecordWriter:
             file.flush()
 
     def close(self) -> None:
-        """Ends the file; closing twice is no error."""
+        """Ends the file; closing twice is not an error."""
         if self._file is None:
             return
         with file_errors("write", self._path):
@@ -227,7 +227,7 @@ class RecordReader:
             read up to it, others are not.
 
     Raises:
-        OpError: the file cannot be opened; `NotFoundError` where there is none.
+        OpError: the file cannot be opened; `NotFoundError` if there is none.
     """
 
     def __init__(
@@ -404,7 +404,7 @@ _MOST_SIZES = 1 << 14
 
 
 def _size(header: bytes) -> int | None:
-    """The size of the record that a header begins, or None where its checksum is wrong."""
+    """The size of the record that a header begins, or None if its checksum is wrong."""
     length: int
     length, checksum = _HEADER.unpack(header)
     if masked_crc32c(header[:8]) != checksum:
@@ -418,7 +418,7 @@ def _size(header: bytes) -> int | None:
 def read_records(
     path: AnyPath, compression: str = "", buffer_size: int = BUFFER_SIZE, *, start: int = 0
 ) -> Iterator[bytes]:
-    """The records of a file, one after the other; see `RecordReader` for the arguments.
+    """The records of a file, in sequence; see `RecordReader` for the arguments.
 
     Raises:
         DataLossError: the file is truncated or damaged.

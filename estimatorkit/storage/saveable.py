@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 @runtime_checkable
 class Saveable(Protocol):
-    """State of a session that is no variable."""
+    """State of a session that is not a variable."""
 
     @property
     def name(self) -> str:

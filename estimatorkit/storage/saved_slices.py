@@ -37,7 +37,7 @@ class SavedSlices:
 
     Raises:
         DataLossError: a table is damaged.
-        NotFoundError: there is no such file.
+        NotFoundError: the file does not exist.
     """
 
     def __init__(self, path: str) -> None:

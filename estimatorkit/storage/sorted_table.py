@@ -41,7 +41,7 @@ class SortedTable:
         path: the file.
 
     Raises:
-        DataLossError: it is no table, or its index is damaged.
+        DataLossError: it is not a table, or its index is damaged.
         NotFoundError and others by errno: it cannot be read.
     """
 

@@ -34,7 +34,7 @@ def is_tensorflow_checkpoint(path: str) -> bool:
 
 
 def open_tensorflow(path: str) -> TensorBundle | SavedSlices | None:
-    """Opens a checkpoint of TensorFlow; None where there is none.
+    """Opens a checkpoint of TensorFlow; None if there is none.
 
     Raises:
         DataLossError: its index is damaged.
@@ -45,7 +45,7 @@ def open_tensorflow(path: str) -> TensorBundle | SavedSlices | None:
 
 
 def tensorflow_contents(path: str) -> dict[str, TensorEntry] | None:
-    """What tensors a checkpoint of TensorFlow holds; None where there is none.
+    """What tensors a checkpoint of TensorFlow holds; None if there is none.
 
     The dtype is 'unknown' where it is none of this package.
     """
@@ -60,7 +60,7 @@ def tensorflow_contents(path: str) -> dict[str, TensorEntry] | None:
 
 
 def verify_tensorflow(path: str) -> bool:
-    """Compares every checksum of a checkpoint, once a process for each version of its files.
+    """Compares every checksum of a checkpoint, once per process for each version of its files.
 
     Returns:
         Whether there is one.
@@ -118,7 +118,7 @@ def remove_tensorflow(path: str) -> None:
 
 
 def modified(path: str) -> float | None:
-    """When a checkpoint was written, seconds since 1970; None where there is none."""
+    """When a checkpoint was written, seconds since 1970; None if there is none."""
     for file in [path + _INDEX, *matching(path)]:
         with suppress(OSError):
             return os.stat(file).st_mtime

@@ -80,7 +80,7 @@ def create_global_step(graph: Graph | None = None) -> Variable:
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Variable:
-    """The graph's global step, made where there is none."""
+    """The graph's global step, made if there is none."""
     found = get_global_step(graph)
     return create_global_step(graph) if found is None else found
 

@@ -211,7 +211,7 @@ def run_training(
         loop: what `training_loop` made of these, where it is kept.
 
     Returns:
-        The last step's loss, or None where there was none.
+        The last step's loss, or None if there was none.
 
     Raises:
         FailedPreconditionError: the train operation does not move the global step.

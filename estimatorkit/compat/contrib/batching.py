@@ -72,7 +72,7 @@ def bucket(
         The bucket, an int32 scalar, and the batch in the form of `tensors`.
 
     Raises:
-        ValueError: a shape is not known; `batch_size` or `bucket_capacities` has another length
+        ValueError: a shape is not known; `batch_size` or `bucket_capacities` has a length other
             than `num_buckets`.
     """
     sizes = (
@@ -249,7 +249,7 @@ def stratified_sample(
         ValueError: shares of another rank or length; tensors and labels differ in their first
             dimension.
         InvalidArgumentError: when run: shares do not sum to 1, a class with a share in the batches
-            has none in the data, a label is no class.
+            has none in the data, a label is not a class.
     """
     with name_scope(name, "stratified_sample"):
         given = [convert_to_tensor(each) for each in tensors]

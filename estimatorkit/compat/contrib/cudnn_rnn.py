@@ -191,7 +191,7 @@ class _CudnnRNN:
             last step.
 
         Raises:
-            TypeError: `initial_state` is no tuple.
+            TypeError: `initial_state` is not a tuple.
             ValueError: the inputs do not have three dimensions, or the last one is unknown.
         """
         if initial_state is not None and not isinstance(initial_state, tuple):

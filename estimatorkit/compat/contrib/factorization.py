@@ -26,7 +26,7 @@ class KMeansClustering(kmeans.KMeansClustering):
             config, feature_columns: see `estimator.experimental.KMeans`.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
 
     def __init__(

@@ -180,7 +180,7 @@ def translate(
 
 
 def compose_transforms(*transforms: Any) -> Tensor:
-    """The transform that does several, one after the other.
+    """The transform that does several, in sequence.
 
     Args:
         *transforms: float32 `(8,)` or `(batch, 8)`, at least one.

@@ -140,7 +140,7 @@ def apply_regularization(regularizer: Regularizer, weights_list: Any = None) -> 
     """The sum of a regularizer over weights (those of the collection WEIGHTS by default).
 
     Raises:
-        ValueError: there are no weights, or the regularizer gives what is no scalar.
+        ValueError: there are no weights, or the regularizer gives what is not a scalar.
     """
     weights = weights_list or get_collection(GraphKeys.WEIGHTS)
     if not weights:

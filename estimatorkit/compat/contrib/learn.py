@@ -174,7 +174,7 @@ class Experiment:
         """Exports by other strategies from now on; returns the old ones.
 
         Raises:
-            ValueError: one of them is no strategy.
+            ValueError: one of them is not a strategy.
         """
         given = new_export_strategies or ()
         strategies = [given] if isinstance(given, Exporter) else list(given)
@@ -198,7 +198,7 @@ class Experiment:
         )
 
     def evaluate(self, delay_secs: float | None = None, name: str | None = None) -> Any:
-        """Evaluates the newest checkpoint; returns the metrics."""
+        """Evaluates the latest checkpoint; returns the metrics."""
         spec = self._eval_spec
         return self._estimator.evaluate(spec.input_fn, spec.steps, spec.hooks, name=name)
 
@@ -259,7 +259,7 @@ def run(
         What the method returns.
 
     Raises:
-        TypeError: `experiment_fn` is no function, or makes no `Experiment`.
+        TypeError: `experiment_fn` is not a function, or makes no `Experiment`.
         ValueError: both or neither of `output_dir` and `run_config` are given, or there is no such
             schedule.
     """

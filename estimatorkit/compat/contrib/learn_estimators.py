@@ -183,7 +183,7 @@ class Learner:
         hooks: Any = None,
         log_progress: bool = True,
     ) -> dict[str, Any]:
-        """Evaluates the newest checkpoint, or the given one; see `fit`.
+        """Evaluates the latest checkpoint, or the given one; see `fit`.
 
         Args:
             metrics: more metrics by name: `MetricSpec`s, or functions of predictions and labels.
@@ -213,11 +213,11 @@ class Learner:
         return rows if as_iterable else _stacked(list(rows))
 
     def get_variable_names(self) -> list[str]:
-        """The names of the variables in the newest checkpoint."""
+        """The names of the variables in the latest checkpoint."""
         return self.core.get_variable_names()
 
     def get_variable_value(self, name: str) -> NDArray[Any]:
-        """The value of a variable in the newest checkpoint."""
+        """The value of a variable in the latest checkpoint."""
         return self.core.get_variable_value(name)
 
     def export_savedmodel(

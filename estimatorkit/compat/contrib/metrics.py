@@ -81,7 +81,7 @@ def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | Non
 
     Args:
         predictions, labels: of one shape.
-        weights: a scalar or one an element.
+        weights: a scalar or one per element.
         name: the operation's name.
     """
     hits = elementwise.cast(elementwise.equal(predictions, labels), float32)

@@ -65,7 +65,7 @@ def optimize_loss(
     Args:
         loss: a scalar.
         global_step: the variable that counts steps; None for the graph's.
-        learning_rate: a number, which becomes a variable, or a tensor; None where the optimizer
+        learning_rate: a number, which becomes a variable, or a tensor; None if the optimizer
             knows it.
         optimizer: a name ('Adagrad', 'Adam', 'Ftrl', 'Momentum', 'RMSProp', 'SGD'), an optimizer,
             its class, or a function that makes one, of the learning rate or without arguments.
@@ -83,7 +83,7 @@ def optimize_loss(
         increment_global_step: whether the step counts.
 
     Raises:
-        ValueError: an argument is none of its values, or there is no global step.
+        ValueError: an argument is invalid, or there is no global step.
     """
     wanted = _DEFAULT_SUMMARIES if summaries is None else tuple(summaries)
     unknown = [each for each in wanted if each not in OPTIMIZER_SUMMARIES]

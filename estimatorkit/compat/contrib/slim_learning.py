@@ -166,7 +166,7 @@ def train(
         startup_delay_steps, ignore_live_threads: accepted for TensorFlow's signature.
 
     Returns:
-        The last loss; None where no step was made.
+        The last loss; None if no step was made.
 
     Raises:
         ValueError: there is no training operation, a number of steps below 1, a `sync_optimizer`,

@@ -71,7 +71,7 @@ class DataProvider:
         """The tensors of the items, in order.
 
         Raises:
-            ValueError: `items` is no list or tuple, or one of them is unknown.
+            ValueError: `items` is not a list or tuple, or one of them is unknown.
         """
         if not isinstance(items, (list, tuple)):
             raise ValueError("items must be a list or tuple")

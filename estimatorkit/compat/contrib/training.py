@@ -144,7 +144,7 @@ def multiply_gradients(grads_and_vars: Pairs, gradient_multipliers: Mapping[Any,
         gradient_multipliers: factors by variable or its operation's name.
 
     Raises:
-        ValueError: an argument is of another kind, or a variable with a factor has no gradient.
+        ValueError: an argument has the wrong type, or a variable with a factor has no gradient.
     """
     if not isinstance(grads_and_vars, list):
         raise ValueError("`grads_and_vars` must be a list.")
@@ -189,7 +189,7 @@ def train(
             save_checkpoint_secs, save_summaries_steps: see `MonitoredTrainingSession`.
 
     Returns:
-        The operation's last value; None where no step was made.
+        The operation's last value; None if no step was made.
 
     Raises:
         ValueError: there is no `logdir`, and something is to be saved.
@@ -337,7 +337,7 @@ def evaluate_once(
         config: a `ConfigProto`.
 
     Returns:
-        The values of `final_ops`; None where there are none.
+        The values of `final_ops`; None if there are none.
     """
     eval_ops = _counted(eval_ops, hooks or ())
     return _evaluate(
@@ -429,7 +429,7 @@ def evaluate_repeatedly(
 def evaluate_each(
     evaluate: Callable[[str], Any], paths: Iterable[str], max_number_of_evaluations: int | None
 ) -> Any:
-    """Evaluates checkpoints as they come, at most so many; returns the last result."""
+    """Evaluates checkpoints in order, at most so many; returns the last result."""
     found = None
     for count, path in enumerate(paths, 1):
         found = evaluate(path)

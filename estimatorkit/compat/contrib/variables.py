@@ -211,7 +211,7 @@ def get_variables_to_restore(
     """The global variables under some scopes (all by default) and not under others.
 
     Raises:
-        TypeError: `include` or `exclude` is no list.
+        TypeError: `include` or `exclude` is not a list.
     """
     for given, name in ((include, "include"), (exclude, "exclude")):
         if given is not None and not isinstance(given, (list, tuple)):

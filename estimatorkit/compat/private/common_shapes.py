@@ -9,7 +9,7 @@ from estimatorkit.ops.debug.shape_matching import broadcast_static_shape
 
 
 def rank(tensor: Any) -> int | None:
-    """The rank of a tensor, or None where it is unknown."""
+    """The rank of a tensor, or None if it is unknown."""
     known: int | None = tensor.shape.rank
     return known
 

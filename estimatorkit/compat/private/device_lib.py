@@ -13,7 +13,7 @@ class DeviceAttributes(NamedTuple):
     Attributes:
         name: as in `tf.device`.
         device_type: 'CPU', 'GPU' or 'TPU'.
-        memory_limit: bytes, 0 where it is not known.
+        memory_limit: bytes, 0 if it is not known.
         physical_device_desc: what JAX calls it.
     """
 

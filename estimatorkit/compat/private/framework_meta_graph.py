@@ -24,7 +24,7 @@ def read_meta_graph_file(filename: str | os.PathLike[str]) -> Any:
     """Reads a `MetaGraphDef`, binary or text.
 
     Raises:
-        OSError: there is no such file, or it holds none.
+        OSError: the file does not exist, or it holds none.
     """
     if not os.path.exists(filename):
         raise OSError(f"File {os.fspath(filename)} does not exist.")

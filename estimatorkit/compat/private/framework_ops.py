@@ -44,8 +44,8 @@ def prepend_name_scope(name: str, import_scope: str | None) -> str:
 
 
 def get_gradient_function(op: Operation) -> Any:
-    """The function registered for an operation's gradient, or by what other rule it flows; None
-    where nothing does, or where the operation has no inputs.
+    """The function registered for an operation's gradient, or by what other rule it flows; None if
+    nothing does, or where the operation has no inputs.
     """
     return gradients.gradient_rule(op)[0] if op.inputs else None
 
@@ -69,7 +69,7 @@ def convert_n_to_tensor(values: Sequence[Any], dtype: Any = None, name: str | No
     """The values as a list of tensors.
 
     Raises:
-        TypeError: `values` is no sequence.
+        TypeError: `values` is not a sequence.
     """
     if not isinstance(values, Sequence):
         raise TypeError("values must be a sequence.")

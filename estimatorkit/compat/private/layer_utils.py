@@ -73,7 +73,7 @@ def convert_data_format(data_format: str, ndim: int) -> str:
 def conv_output_length(
     input_length: int | None, filter_size: int, padding: str, stride: int, dilation: int = 1
 ) -> int | None:
-    """How many positions a window takes along an axis; None where `input_length` is None.
+    """How many positions a window takes along an axis; None if `input_length` is None.
 
     Args:
         input_length: the length of the axis.

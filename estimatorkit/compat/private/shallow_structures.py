@@ -101,7 +101,7 @@ def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
     """A dict whose keys and values are the leaves of those of another.
 
     Raises:
-        TypeError: this is no mapping.
+        TypeError: this is not a mapping.
         ValueError: a key and its value have not the same number of leaves, or a key comes twice.
     """
     if not isinstance(dictionary, Mapping):

@@ -46,7 +46,7 @@ def freeze_graph(
         input_graph: a file with a `GraphDef`, as `train.write_graph` writes it.
         input_saver, restore_op_name, filename_tensor_name, checkpoint_version: accepted for
             TensorFlow's signature.
-        input_binary: whether `input_graph` is no text.
+        input_binary: whether `input_graph` is not a string.
         input_checkpoint: the variables' values, but for a SavedModel.
         output_node_names: names of the operations to be kept, with commas between them.
         output_graph: the file to be written.

@@ -156,7 +156,7 @@ class TestCase(absltest.TestCase):
 
         Args:
             graph, config: see `Session`.
-            use_gpu: accepted without effect: there is one backend in a process.
+            use_gpu: without effect: there is one backend in a process.
             force_gpu: whether operations are placed on the first GPU.
         """
         with Session(graph=graph, config=config) as opened, _on(force_gpu):

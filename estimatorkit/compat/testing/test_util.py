@@ -77,7 +77,7 @@ def skip_if(condition: bool | Callable[[], bool]) -> Callable[[Any], Any]:
 
 @contextmanager
 def device(use_gpu: bool) -> Iterator[None]:
-    """On the first GPU, where there is one and it is asked for; on the CPU otherwise."""
+    """On the first GPU, if there is one and it is asked for; on the CPU otherwise."""
     name = gpu_device_name() if use_gpu else ""
     with get_default_graph().device(name or "/device:CPU:0"):
         yield

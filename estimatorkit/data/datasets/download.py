@@ -39,8 +39,8 @@ class DataFile:
 
     Attributes:
         name: its name in the folder of its data set.
-        size: bytes; None where only the server knows.
-        sha256: its checksum, hexadecimal; None where nobody knows.
+        size: bytes; None if only the server knows.
+        sha256: its checksum, hexadecimal; None if nobody knows.
         urls: where it is, the first to be tried first.
         md5: another checksum, for those who have no better one.
     """
@@ -87,7 +87,7 @@ class Downloader:
     pause: float = 1.0
 
     def fetch(self, file: DataFile, path: Path) -> None:
-        """Puts a file at a path, where it is not there yet.
+        """Puts a file at a path, where it does not exist yet.
 
         Raises:
             NotFoundError: it has no address.

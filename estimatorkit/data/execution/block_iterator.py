@@ -96,7 +96,7 @@ class BlockIterator(ABC):
         return self.next_block(n)
 
     def next_ahead(self, n: int) -> Columns | None:
-        """The same before the rows that came last are used; None where the next ones must wait."""
+        """The same before the rows that came last are used; None if the next ones must wait."""
         return self.next_block(n)
 
     def _hold(self, n: int, *, defer: bool) -> bool:

@@ -59,7 +59,7 @@ def batch(column: Column, size: int, what: str) -> Column:
 
     Args:
         column: the rows.
-        size: rows a batch, >= 1.
+        size: rows per batch, >= 1.
         what: the component, for messages.
 
     Raises:
@@ -110,7 +110,7 @@ def padded_batch(
 
     Args:
         column: the rows.
-        size: rows a batch, >= 1.
+        size: rows per batch, >= 1.
         shape: of a padded row; None: as long as the longest of the batch.
         padding: a scalar that fills up.
         what: the component, for messages.

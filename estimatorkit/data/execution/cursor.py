@@ -149,7 +149,7 @@ class Cursor:
             return block
 
     def _of_two_shapes(self, block: Block) -> Block | None:
-        """The elements, of two shapes, as one block; None where they are of others."""
+        """The elements, of two shapes, as one block; None if they are of others."""
         if not getattr(self._prepare, "two_shapes", False):
             return None
         found = in_partial_batches(block.ready, max(self._most, block.count))
@@ -290,7 +290,7 @@ class Cursor:
         return True
 
     def close(self) -> None:
-        """Gives back what the iterator holds; closing twice is no error."""
+        """Gives back what the iterator holds; closing twice is not an error."""
         self._closed = True
         end = time.monotonic() + CLOSE_SECS
         if self.lock.acquire(timeout=CLOSE_SECS):  # another thread may wait for an element

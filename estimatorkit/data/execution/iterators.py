@@ -239,7 +239,7 @@ class BatchIterator(UnaryIterator):
 
     Args:
         source: the input.
-        batch_size: input rows a row.
+        batch_size: input rows per row.
         drop_remainder: leave out a last row of fewer.
         names: of the components, for messages.
     """
@@ -283,7 +283,7 @@ class BatchedEpochsIterator(UnaryIterator):
         columns: the rows, plain arrays.
         indices: the numbers of rows of one epoch after the other.
         epoch_rows: how many an epoch has.
-        batch_size: rows a batch.
+        batch_size: rows per batch.
         drop_remainder: leave out a last batch of fewer.
     """
 

@@ -227,7 +227,7 @@ class InterleaveIterator(UnaryIterator):
         self._taken = 0
 
     def _open_next(self) -> None:
-        """Puts a dataset into the empty slot whose turn it is; passes on where there is none."""
+        """Puts a dataset into the empty slot whose turn it is; passes on if there is none."""
         if not self._ended:
             before = self._input.get_state()
             number = self._read

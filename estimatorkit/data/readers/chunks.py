@@ -30,7 +30,7 @@ class Chunks:
         offset: where the chunk begins that `read` returns next.
 
     Raises:
-        OpError: the file cannot be opened; `NotFoundError` where there is none.
+        OpError: the file cannot be opened; `NotFoundError` if there is none.
     """
 
     def __init__(

@@ -157,7 +157,7 @@ def make_csv_dataset(
 
     Args:
         file_pattern: a name, a pattern (see `gfile.glob`) or a list of them; may be URLs.
-        batch_size: rows a batch.
+        batch_size: rows per batch.
         column_names: names of all columns, in the files' order; None: those of the header.
         column_defaults: for each column that is read a dtype, where the cell must be there, or
             the value of missing cells, or a list or tensor with this one value.
@@ -172,7 +172,7 @@ def make_csv_dataset(
         shuffle_buffer_size: rows that are shuffled at a time.
         shuffle_seed: of the order.
         prefetch_buffer_size: batches read ahead; None: the library chooses.
-        num_parallel_reads: accepted: files are read one after the other.
+        num_parallel_reads: accepted: files are read in sequence.
         sloppy: accepted: the order does not depend on the machine.
         num_rows_for_inference: rows that dtypes are inferred from; None: all.
         compression_type: None, '', 'GZIP' or 'ZLIB'.
@@ -351,7 +351,7 @@ def _chosen(
 
 
 def _default(what: str, place: int, given: Any) -> tuple[DType, Any]:
-    """The dtype of a column, and what stands for missing cells; None where they must be there."""
+    """The dtype of a column, and what stands for missing cells; None if they must be there."""
     name = f"{what}: the default of column {place}"
     if isinstance(given, (DType, type, np.dtype)):
         dtype, values = as_dtype(given), []

@@ -24,7 +24,7 @@ class CsvColumn:
         index: its place in a record, from 0.
         dtype: string, bool, or a number's.
         default: stands for missing cells; None: the cell must be there.
-        name: for messages; None where there is none.
+        name: for messages; None if there is none.
     """
 
     index: int
@@ -66,7 +66,7 @@ class CsvLayout:
 
 
 class Cells(NamedTuple):
-    """A column's cells: numbers, or texts, of which `codes` (None: in order) picks one a row."""
+    """A column's cells: numbers, or texts, of which `codes` (None: in order) picks one per row."""
 
     texts: Any
     codes: NDArray[Any] | None

@@ -2,7 +2,7 @@
 
 NumPy finds the records of a chunk and the cells of each; pandas' C parser then reads the columns of
 those that are well formed (integers NumPy reads itself). Where quotes do not fit together, records
-are taken apart one by one; a column with what is no number is looked at as text. So a bad cell
+are taken apart one by one; a column with what is not a number is looked at as text. So a bad cell
 costs its chunk some time, and its message has the file, the line and the column. Source of the
 rules: RFC 4180 and TensorFlow's CsvDataset; blank lines are passed over.
 """
@@ -120,7 +120,7 @@ class Parser:
         return True
 
     def _cells(self, chunk: bytes, place: Spans, rows: NDArray[np.bool_]) -> list[Cells] | None:
-        """The cells of the columns; None where pandas takes the text for another table."""
+        """The cells of the columns; None if pandas takes the text for another table."""
         layout, count = self._layout, int(rows.sum())
         if not count:
             return [Cells([], None) for _ in layout.columns]
@@ -294,7 +294,7 @@ def _shown(text: bytes) -> str:
 def _read_table(
     text: bytes, kinds: Mapping[int, Any], width: int, layout: CsvLayout, missing: list[int]
 ) -> Any:
-    """A DataFrame with the columns of `kinds`; None where pandas meets what it cannot read.
+    """A DataFrame with the columns of `kinds`; None if pandas meets what it cannot read.
 
     Missing cells of the columns `missing` become NaN.
     """

@@ -148,7 +148,7 @@ class Spans(NamedTuple):
             missing: stands for empty cells.
 
         Returns:
-            int64; None where a cell is none, or not plain, or empty and `missing` is None.
+            int64; None if a cell is none, or not plain, or empty and `missing` is None.
         """
         starts, ends, first = self.starts[rows], self.ends[rows], self.first[:-1][rows]
         if index:
@@ -189,7 +189,7 @@ def _integers(
 
 
 def spans(chunk: bytes, layout: CsvLayout) -> Spans | None:
-    """Where the records are; None where quotes stand where they may not."""
+    """Where the records are; None if quotes stand where they may not."""
     if b"\0" in chunk:
         return None
     array = np.frombuffer(chunk, np.uint8)

@@ -44,7 +44,7 @@ def make_batched_features_dataset(
 
     Args:
         file_pattern: a pattern of file names, or a list of them.
-        batch_size: examples a batch.
+        batch_size: examples per batch.
         features: features by name, see `io.parse_example`.
         reader: makes a dataset of serialized examples of file names; default `TFRecordDataset`.
         label_key: the feature that becomes the labels.

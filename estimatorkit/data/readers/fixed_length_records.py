@@ -51,7 +51,7 @@ class FixedLengthFile:
     Raises:
         InvalidArgumentError: the file is not as long as whole records make it. Of a compressed file
             this is known at its end only, and raised there.
-        OpError: it cannot be read; `NotFoundError` where there is none.
+        OpError: it cannot be read; `NotFoundError` if there is none.
     """
 
     def __init__(self, layout: Layout, name: str, start: int) -> None:
@@ -155,7 +155,7 @@ class FixedLengthRecordDataset(Dataset):
         header_bytes, footer_bytes: bytes of each file before and after its records; None for 0.
         buffer_size: bytes read at a time; None for 256 KiB.
         compression_type: None, '', 'GZIP' or 'ZLIB'.
-        num_parallel_reads: accepted; the files are read one after the other.
+        num_parallel_reads: accepted; the files are read in sequence.
         name: accepted for TensorFlow's signature.
 
     Raises:

@@ -190,7 +190,7 @@ def file_names(filenames: Any, what: str) -> Any:
         what: the function that was called, for messages.
 
     Raises:
-        TypeError: they are no names.
+        TypeError: they are not names.
     """
     if isinstance(filenames, Dataset):
         spec = filenames.element_spec

@@ -79,7 +79,7 @@ class TFRecordWriter:
             dataset: its elements are scalar strings.
 
         Raises:
-            TypeError: it is no dataset of scalar strings.
+            TypeError: it is not a dataset of scalar strings.
         """
         if not isinstance(dataset, Dataset):
             raise type_error("`dataset` must be a Dataset", expected="a Dataset", received=dataset)

@@ -31,11 +31,11 @@ class Completion:
 
     Attributes:
         step: the global step at which it ended; at which it began, where it goes on.
-        max_steps: the one at which it was to end; None where there was none.
-        reason: why it ended; None where it goes on, or was killed.
+        max_steps: the one at which it was to end; None if there was none.
+        reason: why it ended; None if it goes on, or was killed.
         checkpoint: the name of its last checkpoint; empty where it goes on.
         restored: the name of the best checkpoint, where the model goes back to it.
-        results: by label of an evaluation its metrics and exports (see `result_record`); None where
+        results: by label of an evaluation its metrics and exports (see `result_record`); None if
             the last evaluations are still to come.
     """
 
@@ -56,7 +56,7 @@ class Completion:
 
         Args:
             max_steps: where that training is to end.
-            latest: the path of the newest checkpoint.
+            latest: the path of the latest checkpoint.
         """
         newest = None if latest is None else os.path.basename(latest)
         ends = (self.checkpoint, self.restored)
@@ -66,13 +66,13 @@ class Completion:
         """Whether it was killed in the course of its training, at checkpoints after its start.
 
         Args:
-            start: the global step of the newest checkpoint.
+            start: the global step of the latest checkpoint.
         """
         return self.reason is None and start > self.step
 
 
 def completion_time(model_dir: str) -> float:
-    """When the file was written last, in seconds since 1970; 0 where there is none."""
+    """When the file was written last, in seconds since 1970; 0 if there is none."""
     try:
         return (Path(model_dir) / FILE).stat().st_mtime
     except FileNotFoundError:
@@ -80,7 +80,7 @@ def completion_time(model_dir: str) -> float:
 
 
 def read_completion(model_dir: str) -> Completion | None:
-    """Reads the file; None where there is none, or, with a warning, where it is damaged."""
+    """Reads the file; None if there is none, or, with a warning, where it is damaged."""
     path = Path(model_dir) / FILE
     try:
         content = json.loads(path.read_bytes())
@@ -139,7 +139,7 @@ def result_record(
     Args:
         metrics: numbers and arrays of numbers, by name.
         exports: what exporters returned; paths below `model_dir` are stored relative to it, and
-            anything that is no path as null.
+            anything that is not a path as null.
         model_dir: the model's folder.
     """
     arrays = {name: np.asarray(value) for name, value in metrics.items()}

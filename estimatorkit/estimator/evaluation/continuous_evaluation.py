@@ -58,7 +58,7 @@ class EvaluationSchedule:
         return self.is_new(step) and self.seconds_to_wait() <= 0
 
     def seconds_to_wait(self) -> float:
-        """How long no checkpoint will be due; 0 where a new one would be."""
+        """How long no checkpoint will be due; 0 if a new one would be."""
         if self._evaluated is None:
             return 0.0
         return max(0.0, self._started_at + self._throttle_secs - self._clock())
@@ -200,7 +200,7 @@ class EvaluationListener(CheckpointSaverListener):
         self.stop_reasons: list[str] = []
 
     def after_save(self, session: Any, global_step_value: int) -> bool:
-        """Evaluates; True where a hook wants the training to end."""
+        """Evaluates; True if a hook wants the training to end."""
         for evaluation, schedule in self._scheduled:
             if schedule.is_due(global_step_value):
                 schedule.started(global_step_value)

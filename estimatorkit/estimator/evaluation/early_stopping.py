@@ -213,7 +213,7 @@ class BestCheckpoint:
 
     @property
     def checkpoint(self) -> str | None:
-        """The path of the best checkpoint: the one that is kept; None where there is none."""
+        """The path of the best checkpoint: the one that is kept; None if there is none."""
         if self._best is None:
             return None
         path = self._folder / self._best[0]

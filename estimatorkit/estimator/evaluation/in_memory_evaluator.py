@@ -17,7 +17,7 @@ class InMemoryEvaluatorHook(SessionRunHook):
     """Evaluates the model at the start, every so many steps and at the end of `Estimator.train`.
 
     The numbers are those of `Estimator.evaluate`, and go where it writes them; the checkpoints of
-    `model_dir` stay as they are. Differs from TensorFlow: the last step is evaluated once, not
+    `model_dir` stay as they are. Difference from TensorFlow: the last step is evaluated once, not
     twice, where it is one of the multiples.
 
     Args:

@@ -54,7 +54,7 @@ class MetricMonitor:
         """The metric's value in an evaluation.
 
         Raises:
-            ValueError: it is not there, or is no single number; the message lists what is.
+            ValueError: it does not exist, or is no single number; the message lists what is.
         """
         if self.metric in metrics and np.ndim(metrics[self.metric]) == 0:
             return float(metrics[self.metric])

@@ -44,7 +44,7 @@ class StopOnPredicateHook(SessionRunHook):
         self._timer = SecondOrStepTimer(run_every_secs, run_every_steps)
 
     def next_control_step(self, global_step: int) -> int | None:
-        """The next step to ask at; None where seconds decide: those are looked at as steps end."""
+        """The next step to ask at; None if seconds decide: those are looked at as steps end."""
         return self._timer.next_step(global_step) if self._by_steps else None
 
     def after_steps(self, steps: FinishedSteps) -> None:
@@ -67,7 +67,7 @@ def make_early_stopping_hook(
     Args:
         estimator: the `Estimator`.
         should_stop_fn: returns True to end the training.
-        run_every_secs: seconds between calls; None where steps are given.
+        run_every_secs: seconds between calls; None if steps are given.
         run_every_steps: steps between calls.
 
     Raises:
@@ -96,7 +96,7 @@ class _StopOnMetricHook(StopOnPredicateHook, EvaluationHook):
         reason_to_stop: says, from the metric's values by step, why to stop, or None.
         eval_dir: the folder; that of evaluations without a name by default.
         min_steps: evaluations before this step do not count.
-        patience: steps that may go by without improvement; None where it is no matter of that.
+        patience: steps that may go by without improvement; None if it is no matter of that.
         run_every_secs, run_every_steps: how often to look.
     """
 
@@ -228,7 +228,7 @@ def stop_if_higher_hook(
         threshold: the number.
         eval_dir: `estimator.eval_dir(name)` of the evaluation; by default of the one without name.
         min_steps: evaluations before this global step do not count.
-        run_every_secs: seconds between looks; None where steps are given.
+        run_every_secs: seconds between looks; None if steps are given.
         run_every_steps: steps between looks.
 
     Raises:
@@ -274,7 +274,7 @@ def stop_if_no_increase_hook(
     Args: as `stop_if_higher_hook`, and
         max_steps_without_increase: steps from the evaluation with the highest value to the newest.
 
-    Differs from TensorFlow: a first value of NaN is no record, which nothing could ever beat.
+    Difference from TensorFlow: a first value of NaN is no record, which nothing could ever beat.
     """
     return _no_improvement_hook(
         MetricMonitor(metric_name, "max"),
@@ -297,7 +297,7 @@ def stop_if_no_decrease_hook(
     Args: as `stop_if_higher_hook`, and
         max_steps_without_decrease: steps from the evaluation with the lowest value to the newest.
 
-    Differs from TensorFlow: see `stop_if_no_increase_hook`.
+    Difference from TensorFlow: see `stop_if_no_increase_hook`.
     """
     return _no_improvement_hook(
         MetricMonitor(metric_name, "min"),
@@ -312,7 +312,7 @@ class StopAtCheckpointStepHook(SessionRunHook):
     Args:
         model_dir: the model's folder.
         last_step: the global step.
-        wait_after_file_check_secs: seconds to wait where it is not there yet.
+        wait_after_file_check_secs: seconds to wait where it does not exist yet.
         sleep: waits so many seconds; for tests.
 
     Raises:
@@ -340,7 +340,7 @@ class StopAtCheckpointStepHook(SessionRunHook):
         return max(self._last_step, global_step + 1)
 
     def after_steps(self, steps: FinishedSteps) -> None:
-        """Looks at the newest checkpoint, from the last step on."""
+        """Looks at the latest checkpoint, from the last step on."""
         if steps.last < self._last_step:
             return
         path = latest_checkpoint(self._model_dir)

@@ -50,7 +50,7 @@ class ClassificationOutput(ExportOutput):
         classes: string `(batch, classes)`, labels rather than ids, or None.
 
     Raises:
-        ValueError: both are None, or one is no tensor of its dtype.
+        ValueError: both are None, or one is not a tensor of its dtype.
     """
 
     def __init__(self, scores: Tensor | None = None, classes: Tensor | None = None) -> None:
@@ -122,7 +122,7 @@ class PredictOutput(ExportOutput):
         outputs: tensors by name; a single tensor is called 'output'.
 
     Raises:
-        ValueError: a name is no string, or a value no tensor.
+        ValueError: a name is not a string, or a value no tensor.
     """
 
     def __init__(self, outputs: Tensor | Mapping[Any, Tensor]) -> None:
@@ -148,7 +148,7 @@ class _SupervisedOutput(ExportOutput):
             several by name.
 
     Raises:
-        ValueError: a name is no string, or a value no tensor.
+        ValueError: a name is not a string, or a value no tensor.
     """
 
     _method: str
@@ -209,7 +209,7 @@ def served_outputs(outputs: Any, predictions: Any) -> dict[str, ExportOutput]:
         predictions: a tensor or a dict of tensors.
 
     Raises:
-        TypeError: `outputs` is no dict of `ExportOutput`s.
+        TypeError: `outputs` is not a dict of `ExportOutput`s.
         ValueError: several are given, and none is called 'serving_default'.
     """
     default = constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY

@@ -184,7 +184,7 @@ def read_file(folder: Path, name: str, contents: Contents) -> bytes:
 
 
 def check_folder(path: Path) -> None:
-    """Refuses what is no folder, or a link to one."""
+    """Refuses what is not a folder, or a link to one."""
     try:
         plain = stat.S_ISDIR(path.lstat().st_mode)
     except OSError:

@@ -189,9 +189,9 @@ def _loss_smaller(
 class BestExporter(_SavedModelExporter):
     """Exports a model that is better than all before it (`tf.estimator.BestExporter`).
 
-    Differs from TensorFlow: the best evaluation is remembered in the exporter's folder, and after a
-    restart a worse model is not exported. Where that memory is missing but models are there, the
-    event files tell what was best.
+    Difference from TensorFlow: the best evaluation is remembered in the exporter's folder, and
+    after a restart a worse model is not exported. Where that memory is missing but models are
+    there, the event files tell what was best.
 
     Args:
         name: the folder's name in `model_dir/export`.
@@ -292,7 +292,7 @@ class BestExporter(_SavedModelExporter):
                 yield metrics
 
     def _read_best(self, folder: Path) -> Mapping[str, Any] | None:
-        """The best evaluation, as `best.json` has it; None where that does not say."""
+        """The best evaluation, as `best.json` has it; None if that does not say."""
         try:
             content = json.loads((folder / _BEST).read_bytes())
         except FileNotFoundError:

@@ -92,8 +92,8 @@ def export_saved_model(
         The path of the export, as bytes (as TensorFlow).
 
     Raises:
-        ValueError: there is no checkpoint, it lacks variables, or the model has no signature that
-            can be served.
+        ValueError: there is no checkpoint, it lacks variables, or the model has no signature
+            that can be served.
         InternalError: the exported model does not answer as the model does.
         OpError: the disk refuses.
 
@@ -449,7 +449,7 @@ class ServedGraph:
 def _check_examples(
     example_inputs: Mapping[str, Any] | None, signatures: Mapping[str, list[str]]
 ) -> None:
-    """Raises ValueError where no signature takes the example inputs that were given."""
+    """Raises ValueError if no signature takes the example inputs that were given."""
     if example_inputs is not None and not any(
         example_inputs.keys() == set(names) for names in signatures.values()
     ):

@@ -182,7 +182,7 @@ class Predictor:
         return session
 
     def close(self) -> None:
-        """Gives the model's memory back; closing twice is no error."""
+        """Gives the model's memory back; closing twice is not an error."""
         with self._lock:
             self._closed = True
             for session in self._sessions.values():

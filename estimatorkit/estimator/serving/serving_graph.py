@@ -61,7 +61,7 @@ class ServingGraph:
         array_places: where they belong: array by 'operation:attribute'.
         variables: the names of the variables that are read.
         initializers: the operations that fill the tables.
-        kept: why segments are no modules, by their names.
+        kept: why segments are not modules, by their names.
     """
 
     graph_def: Any

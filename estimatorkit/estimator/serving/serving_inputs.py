@@ -47,7 +47,7 @@ class ServingInputReceiver(_Receiver):
             gives signatures of its own, 'name:signature'.
 
     Raises:
-        ValueError: a key is no string (nor int, for features), or a value no tensor.
+        ValueError: a key is not a string (nor int, for features), or a value no tensor.
     """
 
     __slots__ = ()
@@ -101,7 +101,7 @@ class SupervisedInputReceiver(_Supervised):
         receiver_tensors: what is fed, by name.
 
     Raises:
-        ValueError: a key is no string (nor int, for features and labels), or a value no tensor.
+        ValueError: a key is not a string (nor int, for features and labels), or a value no tensor.
     """
 
     __slots__ = ()
@@ -137,7 +137,7 @@ def checked_tensors(
         allow_ints: whether names may be ints.
 
     Raises:
-        ValueError: there are none, a name is of another type, or a value is no tensor.
+        ValueError: there are none, a name has the wrong type, or a value is not a tensor.
     """
     if tensors is None:
         raise ValueError(f"{what}s must be defined.")
@@ -286,7 +286,7 @@ def serving_input_receiver_fn_from_columns(
 ) -> Callable[[], ServingInputReceiver]:
     """A function that makes a receiver of what feature columns read: one input for each feature.
 
-    No feature can be forgotten or be of another dtype than in training, and the weights of
+    No feature can be forgotten or be of a dtype other than in training, and the weights of
     examples, which a trained model does not need, are not asked for. Each is fed as it is: dense
     features as `(batch, *shape)`, others as `(batch, values)`, padded by -1 or the empty string.
     The default values of columns stand in for nothing here: a request gives every feature.

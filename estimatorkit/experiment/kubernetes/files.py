@@ -1,6 +1,6 @@
 """The files of an experiment on Kubernetes, and the commands that bring them there.
 
-The secret's is no `.yaml`: `kubectl apply --filename FOLDER` shall not put a known token in the
+The secret's is not a `.yaml`: `kubectl apply --filename FOLDER` shall not put a known token in the
 place of the right one.
 """
 

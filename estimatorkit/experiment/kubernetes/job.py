@@ -46,7 +46,7 @@ class Job:
         cpu: cores of a task, such as '2' or '500m'.
         memory: of a task, such as '4Gi'.
         gpus: of each task but those that hold parameters.
-        claim: the claim that the tasks share, which is there already; None: one is made.
+        claim: the claim that the tasks share, which exists already; None: one is made.
         storage: the size of the claim that is made.
 
     Raises:

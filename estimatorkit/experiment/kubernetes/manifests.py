@@ -36,7 +36,7 @@ def job_manifest(kind: str, job: Job) -> Manifest:
 
 
 def common_manifests(job: Job, kinds: Iterable[str]) -> list[Manifest]:
-    """What the jobs use: account, claim (unless it is there already), network policy."""
+    """What the jobs use: account, claim (unless it exists already), network policy."""
     account = _manifest("v1", "ServiceAccount", job) | {"automountServiceAccountToken": False}
     claim = _manifest("v1", "PersistentVolumeClaim", job) | {
         "spec": {

@@ -17,7 +17,7 @@ def read_npz(path: str | Path) -> tuple[Part, Part]:
     """Training and test part of a file with the arrays x_train, y_train, x_test, y_test.
 
     Raises:
-        NotFoundError: there is no such file.
+        NotFoundError: the file does not exist.
         ValueError: an array is missing, or is one of Python objects.
     """
     if not Path(path).is_file():

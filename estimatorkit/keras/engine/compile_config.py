@@ -54,7 +54,7 @@ class Contents:
 
 
 def compile_config(model: Any) -> Any:
-    """What `compile` was given, as plain values; None where it was not called, or, with a warning,
+    """What `compile` was given, as plain values; None if it was not called, or, with a warning,
     where a part has no name.
     """
     from estimatorkit.keras import losses, metrics, optimizers

@@ -88,7 +88,7 @@ def weights_of_classes(y_true: Any, class_weight: Mapping[int, float]) -> Tensor
         class_weight: weights by class number.
 
     Raises:
-        ValueError: a key is no class number, or beyond the width of one-hot labels.
+        ValueError: a key is not a class number, or beyond the width of one-hot labels.
     """
     labels = convert_to_tensor(y_true)
     width = labels.shape[-1] if labels.shape.rank == 2 else 1

@@ -25,7 +25,7 @@ class Batches:
 
     Attributes:
         dataset: of `(x,)`, `(x, y)` or `(x, y, weights)`.
-        steps: how many batches an epoch has; None where only the end tells.
+        steps: how many batches an epoch has; None if only the end tells.
         once: whether the batches are gone through once, an epoch taking the next `steps` of them.
         on_epoch_end: called after each epoch.
     """

@@ -221,11 +221,11 @@ class Model(ModelFiles, ModelStructure):
         """Trains the model.
 
         Args:
-            x: arrays, lists or DataFrames, `(examples, ...)`, one an input (a list, or a dict by
+            x: arrays, lists or DataFrames, `(examples, ...)`, one per input (a list, or a dict by
                 the inputs' names); or a `Dataset`, a generator or a `Sequence` of batches `(x, y)`
                 or `(x, y, weights)`.
             y: labels `(examples, ...)`, where `x` are arrays.
-            batch_size: examples a step; 32 by default.
+            batch_size: examples per step; 32 by default.
             epochs: the number of the last epoch.
             verbose: 0 for no words, 1 or 'auto' for a bar, 2 for a line an epoch.
             callbacks: `keras.callbacks.Callback`s.

@@ -12,7 +12,7 @@ from estimatorkit.train.checks import offer_step_check
 
 
 class DataNaNWarning:
-    """A step check that warns once a pass where the loss is NaN and the batch has NaN in it.
+    """A step check that warns once per pass where the loss is NaN and the batch has NaN in it.
 
     NaN in the data alone is legal: a model may mask or replace it. So is a NaN loss: callbacks such
     as `TerminateOnNaN` handle it. What TensorFlow gives is not changed.

@@ -296,7 +296,7 @@ def load_weights(
 
     Raises:
         ValueError: layers, weights or shapes do not fit; nothing was changed.
-        OpError: the file is not there, or damaged.
+        OpError: the file does not exist, or damaged.
     """
     if skip_mismatch and not by_name:
         raise ValueError(
@@ -332,7 +332,7 @@ def load_model(
 
     Raises:
         ValueError: it holds no model, or a name is unknown.
-        OpError: the file is not there, or damaged.
+        OpError: the file does not exist, or damaged.
     """
     if not safe_mode:
         raise ValueError("load_model: safe_mode=False is not supported: files hold no code")
@@ -357,7 +357,7 @@ def restore_training(model: Any, path: str | os.PathLike[str]) -> int | None:
     """Gives a model what `save_training` wrote.
 
     Returns:
-        The number of the epoch; None where there is no such file.
+        The number of the epoch; None if the file does not exist.
     """
     if not os.path.exists(path):
         return None

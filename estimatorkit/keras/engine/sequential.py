@@ -48,7 +48,7 @@ class Sequential(Model):
         """Adds a layer at the end.
 
         Raises:
-            TypeError: it is no layer.
+            TypeError: it is not a layer.
             ValueError: its name is taken, or it has several outputs.
         """
         if isinstance(layer, Tensor):  # the tensor of `Input`

@@ -235,7 +235,7 @@ class Step:
         """Sets the metrics to where they begin.
 
         Args:
-            length: the steps of an epoch, after which training sets them back by itself; 0 where it
+            length: the steps of an epoch, after which training sets them back by itself; 0 if it
                 is not known.
         """
         values = self._state.values

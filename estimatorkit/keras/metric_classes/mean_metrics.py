@@ -158,7 +158,7 @@ class MeanMetricWrapper(Mean):
 
 
 class MeanRelativeError(Mean):
-    """The mean of |label - prediction| / normalizer; 0 where the normalizer is.
+    """The mean of |label - prediction| / normalizer; 0 if the normalizer is.
 
     Args:
         normalizer: numbers of the shape of predictions.

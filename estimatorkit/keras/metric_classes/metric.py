@@ -306,7 +306,7 @@ class StreamingMetric(Metric):
         raise NotImplementedError("Must be implemented in subclasses.")
 
     def shapes(self) -> Mapping[str, Any] | None:
-        """The shapes of the sums, or None where they follow from the first batch."""
+        """The shapes of the sums, or None if they follow from the first batch."""
         return None
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
@@ -339,7 +339,7 @@ class StreamingMetric(Metric):
         return self.value(*(each.value() for each in held.values()))
 
     def add_sums(self, increments: Mapping[str, Tensor]) -> Operation:
-        """The operation that adds to the sums; their variables are made where there are none."""
+        """The operation that adds to the sums; their variables are made if there are none."""
         state = self._in_graph
         if not state.sums:
             self._hold(dict(zip(increments, variables_of(increments), strict=True)))

@@ -1,4 +1,4 @@
-"""Accuracies as functions, as `tf.keras.metrics`: one value an example, 1 where it is right."""
+"""Accuracies as functions, as `tf.keras.metrics`: one value per example, 1 where it is right."""
 
 from __future__ import annotations
 

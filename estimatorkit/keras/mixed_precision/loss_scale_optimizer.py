@@ -34,7 +34,7 @@ class LossScaleOptimizer(MixedPrecisionLossScaleOptimizer):
         dynamic_growth_steps: after how many finite steps it doubles; 2000 by default.
 
     Raises:
-        TypeError: `inner_optimizer` is no optimizer.
+        TypeError: `inner_optimizer` is not an optimizer.
         ValueError: the arguments do not fit each other.
     """
 
@@ -90,12 +90,12 @@ class LossScaleOptimizer(MixedPrecisionLossScaleOptimizer):
 
     @property
     def dynamic_growth_steps(self) -> Any:
-        """After how many finite steps the scale doubles; None where it is fixed."""
+        """After how many finite steps the scale doubles; None if it is fixed."""
         return self._config["dynamic_growth_steps"]
 
     @property
     def dynamic_counter(self) -> Variable | None:
-        """The variable that counts finite steps; None where the scale is fixed."""
+        """The variable that counts finite steps; None if the scale is fixed."""
         scale = self._loss_scale
         return scale.variables()[1] if isinstance(scale, DynamicLossScale) else None
 

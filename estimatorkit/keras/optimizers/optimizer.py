@@ -382,7 +382,7 @@ class Optimizer(Hyperparameters):
     def add_slot(
         self, var: Variable, slot_name: str, initializer: Any = "zeros", shape: Any = None
     ) -> Variable:
-        """The variable `slot_name` that belongs to `var`, made where it is not there.
+        """The variable `slot_name` that belongs to `var`, created if missing.
 
         Args:
             var: the variable.

@@ -198,7 +198,7 @@ class CosineDecay(_Described):
 
 
 class CosineDecayRestarts(_Described):
-    """Half cosines one after the other; see `train.cosine_decay_restarts`.
+    """Half cosines in sequence; see `train.cosine_decay_restarts`.
 
     Args:
         initial_learning_rate, first_decay_steps, t_mul, m_mul, alpha: numbers or scalar tensors.

@@ -130,7 +130,7 @@ def load_img(
 
     Raises:
         ValueError: an argument is none of those.
-        OSError: there is no such file, or it is no picture.
+        OSError: the file does not exist, or it is no picture.
     """
     from PIL import Image
 

@@ -44,8 +44,7 @@ def pad_sequences(
         An array `(number of sequences, maxlen, ...)`.
 
     Raises:
-        ValueError: the sequences are none, or of different shapes; an argument is none of its
-            values.
+        ValueError: the sequences are none, or of different shapes; an argument is invalid.
     """
     if not hasattr(sequences, "__len__"):
         raise ValueError("`sequences` must be iterable.")

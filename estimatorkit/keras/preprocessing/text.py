@@ -162,7 +162,7 @@ class Tokenizer:
         return None if self.oov_token is None else self.word_index.get(self.oov_token)
 
     def texts_to_sequences_generator(self, texts: Iterable[Any]) -> Iterator[list[int]]:
-        """The numbers of the words of each text, one after the other."""
+        """The numbers of the words of each text, in sequence."""
         for text in texts:
             found = (self._known(self.word_index.get(word)) for word in self._words(text))
             yield [number for number in found if number is not None]
@@ -172,7 +172,7 @@ class Tokenizer:
         return list(self.texts_to_sequences_generator(texts))
 
     def sequences_to_texts_generator(self, sequences: Iterable[Sequence[int]]) -> Iterator[str]:
-        """The text of each sequence, one after the other."""
+        """The text of each sequence, in sequence."""
         for sequence in sequences:
             known = (
                 self._known(number if number in self.index_word else None) for number in sequence

@@ -31,7 +31,7 @@ class BaseWrapper(Parameters):
     """The base of `KerasClassifier` and `KerasRegressor`.
 
     Args:
-        build_fn: makes a compiled model; or None where the subclass has a method `__call__` that
+        build_fn: makes a compiled model; or None if the subclass has a method `__call__` that
             does.
         sk_params: arguments of `build_fn`, and of the model's `fit`, `predict` and `evaluate`:
             `epochs`, `batch_size`, ...; all may be searched over.

@@ -118,7 +118,7 @@ class Filters(ConfiguredLayer):
         return channels
 
     def add_bias(self, length: int) -> None:
-        """Makes the bias, where there is one."""
+        """Makes the bias, if there is one."""
         if self.use_bias:
             self.bias = self.add_configured_weight("bias", [length])
 

@@ -145,7 +145,7 @@ class UpSampling(_Borders):
 
 
 def _repeated(x: Tensor, axis: int, times: int) -> Tensor:
-    """Each slice several times, one after the other. The gradient of `tile` is a sum, that of
+    """Each slice several times, in sequence. The gradient of `tile` is a sum, that of
     `repeat` would add rows one by one.
     """
     if times == 1:

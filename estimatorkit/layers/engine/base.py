@@ -424,7 +424,7 @@ class _Arguments:
 
 
 def mask_of(inputs: Any) -> Any:
-    """The masks of tensors in their structure, or None where there is none."""
+    """The masks of tensors in their structure, or None if there is none."""
     masks = record_of().masks
     if isinstance(inputs, Tensor):
         return masks.get(inputs)

@@ -129,7 +129,7 @@ class CallScope:
     """A call under way: whether it trains, and what it and the calls inside it have made.
 
     Attributes:
-        training: True, False, a scalar tensor, or None where nobody has said.
+        training: True, False, a scalar tensor, or None if nobody has said.
         losses: scalars made by the calls: activity regularizers, `add_loss`.
         updates: operations that a training step must run: moving averages.
         metrics: (name, tensor) pairs of `add_metric`.

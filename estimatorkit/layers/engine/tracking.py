@@ -9,7 +9,7 @@ from estimatorkit.core.variables import Variable
 
 
 class Tracker:
-    """Finds the layers and variables among an object's attributes, in the order of their making."""
+    """Finds the layers and variables among an object's attributes, in creation order."""
 
     _untracked: frozenset[str] = frozenset(
         {"_calls", "_before_build", "_made_updates", "_made_losses", "_regularized", "_weights"}

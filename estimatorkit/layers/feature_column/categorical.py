@@ -53,7 +53,7 @@ class KeyedColumn(OfFeature, CategoricalColumn):
         return f"{self.factory}({self.key!r})"
 
     def check(self, raw: Raw) -> None:
-        """Raises ValueError where the feature has another dtype than the column."""
+        """Raises ValueError if the feature has a dtype other than the column."""
         if raw.dtype.is_integer != self.dtype.is_integer:
             raise self.misfit(
                 raw,
@@ -153,7 +153,7 @@ def _not_string_or_int(what: str, dtype: DType) -> str:
 
 
 def check_string_or_int(dtype: DType, what: str) -> None:
-    """Raises ValueError where a dtype is neither string nor an integer one."""
+    """Raises ValueError if a dtype is neither string nor an integer one."""
     if not (dtype is string or dtype.is_integer):
         raise ValueError(_not_string_or_int(what, dtype))
 
@@ -182,7 +182,7 @@ class IdentityColumn(KeyedColumn):
         return "IdentityIds", attrs
 
     def check(self, raw: Raw) -> None:
-        """Raises ValueError where the feature is not of integers."""
+        """Raises ValueError if the feature is not of integers."""
         if not raw.dtype.is_integer:
             problem = f"Invalid input, not integer. key: {self.key} dtype: {raw.dtype!r}"
             raise self.misfit(raw, problem)
@@ -235,7 +235,7 @@ class HashedColumn(KeyedColumn):
         return "HashedIds", {"num_buckets": self.hash_bucket_size}
 
     def check(self, raw: Raw) -> None:
-        """Raises ValueError where the feature has another dtype than the column."""
+        """Raises ValueError if the feature has a dtype other than the column."""
         if not (raw.dtype.is_integer or raw.dtype is string):
             raise self.misfit(raw, _not_string_or_int(f"{self.key} input_tensor", raw.dtype))
         super().check(raw)
@@ -252,7 +252,7 @@ def categorical_column_with_hash_bucket(
         dtype: of the values: string (default) or an integer dtype; integers are hashed as text.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
     if hash_bucket_size is None:
         raise ValueError(f"hash_bucket_size must be set. key: {key}")
@@ -371,7 +371,7 @@ def weighted_categorical_column(
         dtype: of the weights, floating (float32 by default) or integer.
 
     Raises:
-        ValueError: dtype is no number.
+        ValueError: dtype is not a number.
     """
     if dtype is None or not (as_dtype(dtype).is_integer or as_dtype(dtype).is_floating):
         shown = None if dtype is None else f"<dtype: {as_dtype(dtype).name!r}>"

@@ -13,7 +13,7 @@ class Ids(NamedTuple):
     Attributes:
         ids: int64 `(batch, width)`, `(batch, steps, width)` for sequences. What is below 0 counts
             for nothing (`feature_ids.ABSENT`: there was no value).
-        weights: float32 of the same shape; None where all are 1.
+        weights: float32 of the same shape; None if all are 1.
     """
 
     ids: Tensor

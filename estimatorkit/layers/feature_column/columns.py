@@ -172,7 +172,7 @@ def raw_keys(column: FeatureColumn) -> Iterator[str]:
 
 
 def check_key(key: Any) -> None:
-    """Raises ValueError where a feature's key is no string."""
+    """Raises ValueError if a feature's key is not a string."""
     if not isinstance(key, str):
         raise ValueError(f"key must be a string. Got: type {type(key)}. Given key: {key}.")
 
@@ -185,7 +185,7 @@ def normalize_columns(feature_columns: Any, word: str = "FeatureColumn") -> list
         word: what the error calls a column.
 
     Raises:
-        ValueError: there is none, one is no column, or two have one name.
+        ValueError: there is none, one is not a column, or two have one name.
     """
     if isinstance(feature_columns, Mapping):
         raise ValueError("Expected feature_columns to be iterable, found dict.")

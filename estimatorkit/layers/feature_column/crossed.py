@@ -164,7 +164,7 @@ def crossed_column(keys: Any, hash_bucket_size: int, hash_key: int | None = None
         hash_key: what the hash begins with; TensorFlow's 0xDECAFCAFFE by default.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
     if not hash_bucket_size or hash_bucket_size < 1:
         raise ValueError(f"hash_bucket_size must be > 1. hash_bucket_size: {hash_bucket_size}")

@@ -212,7 +212,7 @@ def embedding_column(
             zeros in any case.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
     _check_table(dimension, ckpt_to_load_from, tensor_name_in_ckpt)
     _check_categorical("embedding_column", categorical_column)
@@ -287,7 +287,7 @@ def shared_embedding_columns(
         A column for each, in their order.
 
     Raises:
-        ValueError: an argument does not fit, or the columns differ.
+        ValueError: an argument is invalid, or the columns differ.
     """
     return _shared(
         categorical_columns,
@@ -318,7 +318,7 @@ def shared_embeddings(
 ) -> list[SharedEmbeddingColumn]:
     """`shared_embedding_columns` of TensorFlow 2: the table is the variable `<shared name>`.
 
-    Differs from TensorFlow: `input_layer` and `linear_model` take them, too.
+    Difference from TensorFlow: `input_layer` and `linear_model` take them, too.
     """
     return _shared(
         categorical_columns,

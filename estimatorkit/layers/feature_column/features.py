@@ -68,7 +68,7 @@ class Features:
             nothing.
 
     Raises:
-        ValueError: `features` is no dict.
+        ValueError: `features` is not a dict.
     """
 
     def __init__(self, features: Any) -> None:

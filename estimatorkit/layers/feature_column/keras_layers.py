@@ -304,7 +304,7 @@ class SequenceFeatures(FeaturesLayer):
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: a column is no column of sequences, or two have one name.
+        ValueError: a column is not a column of sequences, or two have one name.
     """
 
     _kind = SequenceDenseColumn

@@ -80,7 +80,7 @@ def flat_tensor(column: DenseColumn, features: Features, weights: WeightMaker) -
 
 
 def check_batches(tensors: Iterable[Tensor], columns: Iterable[FeatureColumn]) -> None:
-    """Raises ValueError where the tensors of two columns have batches of different size."""
+    """Raises ValueError if the tensors of two columns have batches of different size."""
     first: tuple[FeatureColumn, int] | None = None
     for tensor, column in zip(tensors, columns, strict=True):
         size = tensor.shape[0] if tensor.shape.rank else None
@@ -204,7 +204,7 @@ def sequence_input_layer(
         the lengths.
 
     Raises:
-        ValueError: a column is no column of sequences, or a feature is missing or does not fit.
+        ValueError: a column is not a column of sequences, or a feature is missing or does not fit.
         InvalidArgumentError: (when run) the features' sequences differ in length.
     """
     columns = columns_of(SequenceDenseColumn, feature_columns)

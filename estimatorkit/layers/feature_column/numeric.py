@@ -80,7 +80,7 @@ class NumericColumn(OfFeature, DenseColumn):
         """float32 `(batch, *shape)`.
 
         Raises:
-            ValueError: an example has another number of values than `shape`.
+            ValueError: an example has a different number of values than `shape`.
         """
         tensor: Tensor = features.transformed(self)
         count = math.prod(self.shape)
@@ -126,9 +126,9 @@ def numeric_column(
         normalizer_fn: a function of the raw tensor, for example `lambda x: (x - 3.0) / 4.2`.
 
     Raises:
-        TypeError: a dimension is no int, default_value fits neither shape nor dtype, or
+        TypeError: a dimension is not an int, default_value fits neither shape nor dtype, or
             normalizer_fn is not callable.
-        ValueError: a dimension is not positive, dtype is no number, or key is no string.
+        ValueError: a dimension is not positive, dtype is not a number, or key is not a string.
     """
     dims = checked_shape(shape, key)
     wanted = as_dtype(dtype)
@@ -140,7 +140,7 @@ def numeric_column(
 
 
 def check_numbers(dtype: DType, key: Any) -> None:
-    """Raises ValueError where a dtype is neither integer nor floating."""
+    """Raises ValueError if a dtype is neither integer nor floating."""
     if not (dtype.is_integer or dtype.is_floating):
         raise ValueError(
             f"dtype must be convertible to float. dtype: <dtype: {dtype.name!r}>, key: {key}"
@@ -148,7 +148,7 @@ def check_numbers(dtype: DType, key: Any) -> None:
 
 
 def check_normalizer(normalizer_fn: Any) -> None:
-    """Raises TypeError where it is neither None nor callable."""
+    """Raises TypeError if it is neither None nor callable."""
     if normalizer_fn is not None and not callable(normalizer_fn):
         raise TypeError(f"normalizer_fn must be a callable. Given: {normalizer_fn}")
 
@@ -157,7 +157,7 @@ def checked_shape(shape: Any, key: Any) -> tuple[int, ...]:
     """A column's shape as a tuple.
 
     Raises:
-        TypeError: a dimension is no int.
+        TypeError: a dimension is not an int.
         ValueError: one is not positive.
     """
     dims = tuple(shape) if isinstance(shape, Iterable) else (shape,)
@@ -259,7 +259,7 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
         return output("BucketIds", [numbers], attrs, "bucketize")
 
     def from_raw(self, features: Features) -> Tensor | None:
-        """The raw numbers, `(batch,)` or `(batch, n)`; None where they are normalized or shaped."""
+        """The raw numbers, `(batch,)` or `(batch, n)`; None if they are normalized or shaped."""
         source = self.source_column
         raw = features.raw(source.key, f"column {self.name!r}")
         if source.normalizer_fn is not None or raw.is_sparse or raw.dtype.kind not in "fi":

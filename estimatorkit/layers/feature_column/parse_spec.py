@@ -21,7 +21,7 @@ def make_parse_example_spec(feature_columns: Any) -> dict[str, Any]:
         By feature key a `FixedLenFeature` or `VarLenFeature`.
 
     Raises:
-        ValueError: one is no column, or two read a feature in different ways.
+        ValueError: one is not a column, or two read a feature in different ways.
     """
     columns = [feature_columns] if isinstance(feature_columns, FeatureColumn) else feature_columns
     spec: dict[str, Any] = {}
@@ -58,8 +58,7 @@ def classifier_parse_example_spec(
         weight_column: the weights' key, or a `numeric_column`.
 
     Raises:
-        ValueError: the label or the weights are features of the columns, or an argument does not
-            fit.
+        ValueError: the label or the weights are features of the columns, or an argument is invalid.
     """
     label = FixedLenFeature((1,), as_dtype(label_dtype), label_default)
     return _with_label(feature_columns, label_key, label, weight_column)

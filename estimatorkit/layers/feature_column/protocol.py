@@ -32,7 +32,7 @@ class IdsAndWeights(NamedTuple):
 
     Attributes:
         id_tensor: a `SparseTensor` of ids.
-        weight_tensor: a `SparseTensor` of their weights; None where all are 1.
+        weight_tensor: a `SparseTensor` of their weights; None if all are 1.
     """
 
     id_tensor: Any

@@ -98,7 +98,7 @@ def sequence_length_of(ids: Ids) -> Tensor:
 
 
 def check_no_sequence(who: str, name: str, column: CategoricalColumn) -> None:
-    """Raises ValueError where a column for single values is made of a sequence."""
+    """Raises ValueError if a column for single values is made of a sequence."""
     if isinstance(column, SequenceCategoricalColumn):
         raise ValueError(
             f"In {who}: {name}. categorical_column must not be of type SequenceCategoricalColumn. "
@@ -109,7 +109,7 @@ def check_no_sequence(who: str, name: str, column: CategoricalColumn) -> None:
 
 
 def check_sequence(who: str, name: str, column: CategoricalColumn) -> None:
-    """Raises ValueError where a column for sequences is made of single values."""
+    """Raises ValueError if a column for sequences is made of single values."""
     if not isinstance(column, SequenceCategoricalColumn):
         raise ValueError(
             f"In {who}: {name}. categorical_column must be of type SequenceCategoricalColumn to "
@@ -234,8 +234,8 @@ def sequence_numeric_column(
         normalizer_fn: a function of the sparse tensor.
 
     Raises:
-        TypeError: a dimension is no int, or normalizer_fn is not callable.
-        ValueError: a dimension is not positive, or dtype is no number.
+        TypeError: a dimension is not an int, or normalizer_fn is not callable.
+        ValueError: a dimension is not positive, or dtype is not a number.
     """
     dims = checked_shape(shape, key)
     wanted = as_dtype(dtype)

@@ -41,7 +41,7 @@ def combined_rows(table: Any, ids: Ids, combiner: str, max_norm: float | None = 
         max_norm: rows are scaled down to this Euclidean length; None: not.
 
     Returns:
-        float32 `(..., d)`; 0 where nothing counts.
+        float32 `(..., d)`; 0 if nothing counts.
     """
     numbers, weights = ids
     alone = weights is None and bool(numbers.shape.rank) and numbers.shape[-1] == 1
@@ -72,7 +72,7 @@ def combined_rows(table: Any, ids: Ids, combiner: str, max_norm: float | None = 
 
 
 def _rows(table: Any, ids: Tensor, counts: Tensor) -> Tensor:
-    """The rows `(..., width, d)`, 0 where `counts` says no."""
+    """The rows `(..., width, d)`, 0 if `counts` says no."""
     start, found = 0, []
     parts = variables_of(table)
     for part in parts:

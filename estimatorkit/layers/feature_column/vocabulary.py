@@ -98,7 +98,7 @@ def categorical_column_with_vocabulary_list(
         num_oov_buckets: how many hash buckets there are for other words; 0 by default.
 
     Raises:
-        ValueError: an argument does not fit.
+        ValueError: an argument is invalid.
     """
     if vocabulary_list is None or len(vocabulary_list) < 1:
         raise ValueError(f"vocabulary_list {vocabulary_list} must be non-empty, column_name: {key}")
@@ -223,7 +223,7 @@ class _File:
         """The first `size` words.
 
         Raises:
-            InvalidArgumentError: there are fewer, or one is no number.
+            InvalidArgumentError: there are fewer, or one is not a number.
             FailedPreconditionError: a word is there twice.
         """
         known = (dtype.is_integer, size, file_format)
@@ -281,14 +281,14 @@ def categorical_column_with_vocabulary_file(
         vocabulary_file: the file, a word a line.
         vocabulary_size: how many lines are read; all by default.
         num_oov_buckets: how many hash buckets there are for other words; 0 by default.
-        default_value: the id of other words where there are no buckets; -1 by default, which leaves
-            them out.
+        default_value: the id of other words where there are no buckets; -1 by default, which
+            leaves them out.
         dtype: string (default) or an integer dtype.
         file_format: None for lines of text; 'tfrecord_gzip' (the default for files whose name ends
             in 'tfrecord.gz') for a compressed TFRecord file, a word a record.
 
     Raises:
-        ValueError: an argument does not fit, or there is no file and no vocabulary_size.
+        ValueError: an argument is invalid, or there is no file and no vocabulary_size.
         NotFoundError, FailedPreconditionError: (when a graph is built) the file is gone, or has
             changed since.
     """

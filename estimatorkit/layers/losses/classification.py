@@ -84,7 +84,7 @@ def softmax_cross_entropy(
         onehot_labels: numbers `(..., classes)`; no gradient flows to them.
         logits: floats `(..., classes)`.
         label_smoothing: labels become (1 - this) label + this / classes.
-        weights: a scalar or one an example, `(...)`.
+        weights: a scalar or one per example, `(...)`.
         scope, loss_collection, reduction: see `compute_weighted_loss`.
     """
     with get_default_graph().name_scope(scope or "softmax_cross_entropy_loss") as inner:
@@ -112,7 +112,7 @@ def sparse_softmax_cross_entropy(
     Args:
         labels: integers `(...)` or `(..., 1)`, in [0, classes).
         logits: floats `(..., classes)`.
-        weights: a scalar or one an example, `(...)` or `(..., 1)`.
+        weights: a scalar or one per example, `(...)` or `(..., 1)`.
         scope, loss_collection, reduction: see `compute_weighted_loss`.
     """
     with get_default_graph().name_scope(scope or "sparse_softmax_cross_entropy_loss") as inner:

@@ -27,7 +27,7 @@ def get_regularization_losses(scope: str | None = None) -> list[Tensor]:
 def get_regularization_loss(
     scope: str | None = None, name: str = "total_regularization_loss"
 ) -> Tensor:
-    """The sum of `get_regularization_losses`; 0 where there are none."""
+    """The sum of `get_regularization_losses`; 0 if there are none."""
     found = get_regularization_losses(scope)
     return elementwise.add_n(found, name) if found else convert_to_tensor(0.0)
 

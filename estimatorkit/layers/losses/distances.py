@@ -133,7 +133,7 @@ def mean_pairwise_squared_error(
 
     Args:
         labels, predictions: numbers `(batch, d0, ..., dn)`.
-        weights: a scalar, or one an example: `(batch, 1, ..., 1)`.
+        weights: a scalar, or one per example: `(batch, 1, ..., 1)`.
         scope, loss_collection: see `compute_weighted_loss`.
     """
 
@@ -156,7 +156,7 @@ def mean_pairwise_squared_error(
 
 
 def _pairwise(differences: Tensor, present: Tensor) -> Tensor:
-    """2 (n sum(d**2) - sum(d)**2) / (n (n - 1)) of each row; 0 where n, the number of elements that
+    """2 (n sum(d**2) - sum(d)**2) / (n (n - 1)) of each row; 0 if n, the number of elements that
     are present, is 0 or 1.
     """
     count = reduce.reduce_sum(present, -1)

@@ -87,7 +87,7 @@ def triplet_semihard_loss(labels: Any, embeddings: Any, margin: float = 1.0) -> 
         margin: by how much the other one shall be farther.
 
     Raises:
-        ValueError: `labels` is no vector.
+        ValueError: `labels` is not a vector.
     """
     distances = pairwise_distance(embeddings, squared=True)
     same = _same_class(labels)
@@ -114,7 +114,7 @@ def lifted_struct_loss(labels: Any, embeddings: Any, margin: float = 1.0) -> Ten
         margin: by how much others shall be farther.
 
     Raises:
-        ValueError: `labels` is no vector.
+        ValueError: `labels` is not a vector.
     """
     distances = pairwise_distance(embeddings)
     same = _same_class(labels)
@@ -148,7 +148,7 @@ def npairs_loss(
         print_losses: whether both parts are printed.
 
     Raises:
-        ValueError: `labels` is no vector.
+        ValueError: `labels` is not a vector.
     """
     lengths = [
         reduce.reduce_mean(reduce.reduce_sum(elementwise.square(each), 1))

@@ -53,7 +53,7 @@ class Reduction:
 
     @classmethod
     def validate(cls, key: str) -> None:
-        """Raises ValueError where `key` is none of the values."""
+        """Raises ValueError if `key` is none of the values."""
         as_reduction(key)
 
 

@@ -21,7 +21,7 @@ def matrix_of(
     """A batch's confusion matrix: rows are labels, columns predictions.
 
     Args:
-        labels, predictions: class indices of one shape; others than [0, num_classes) count nothing.
+        labels, predictions: class indices of one shape; those outside [0, num_classes) are ignored.
         num_classes: the number of classes.
         weights: None, a scalar, or of the shape of `labels` with 1 in any place.
         dtype: of the matrix.

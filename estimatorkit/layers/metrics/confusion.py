@@ -88,7 +88,7 @@ def precision(
         weights, metrics_collections, updates_collections, name: see `mean`.
 
     Returns:
-        `(value, update_op)`; 0 where nothing was decided positive.
+        `(value, update_op)`; 0 if nothing was decided positive.
     """
     return _ratio(
         *(name or "precision", "false_positives", labels, predictions, weights, None),

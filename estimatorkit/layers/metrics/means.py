@@ -223,7 +223,7 @@ def mean_relative_error(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """The mean of |prediction - label| / normalizer; 0 where the normalizer is.
+    """The mean of |prediction - label| / normalizer; 0 if the normalizer is.
 
     Args:
         labels, predictions, weights, metrics_collections, updates_collections, name: see

@@ -129,12 +129,12 @@ def precision_at_top_k(
     """Of the classes chosen for an example, the share that its labels have.
 
     Args:
-        labels: int64: `(...)` with one label an example, `(..., labels)`, or a SparseTensor of that
-            shape. Where there are fewer, others than classes fill up.
+        labels: int64: `(...)` with one label per example, `(..., labels)`, or a SparseTensor of
+            that shape. Where there are fewer, other than classes fill up.
         predictions_idx: the classes chosen, int64 `(..., k)`.
         k: for the names only.
         class_id: the class that alone counts; all by default.
-        weights: a scalar or one an example, `(...)`.
+        weights: a scalar or one per example, `(...)`.
         metrics_collections, updates_collections, name: see `mean`.
 
     Returns:
@@ -160,7 +160,7 @@ def recall_at_top_k(
 ) -> Metric:
     """Of the labels of an example, the share that was chosen; arguments: `precision_at_top_k`.
 
-    Labels that are no classes count as missed. NaN where there are no labels.
+    Labels that are not classes count as missed. NaN where there are no labels.
     """
     sets = _sets(labels, predictions_idx, class_id)
     collections = (metrics_collections, updates_collections)

@@ -312,7 +312,7 @@ class RNN(Layer):
     ) -> tuple[Any, list[Any]]:
         """The output, or the outputs of all steps, and the last states.
 
-        Cells on top of each other run one after the other, each over all steps: so the products
+        Cells on top of each other run in sequence, each over all steps: so the products
         with the inputs of each are one.
         """
         if not isinstance(self.cell, StackedRNNCells):

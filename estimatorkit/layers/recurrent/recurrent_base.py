@@ -24,7 +24,7 @@ Step: TypeAlias = Callable[[Any, Any], tuple[Any, Any]]
 
 
 def check_cell(cell: Any) -> None:
-    """Raises ValueError where something is no recurrent cell."""
+    """Raises ValueError if something is no recurrent cell."""
     for attribute, meaning in (("call", "method"), ("state_size", "attribute")):
         if attribute not in dir(cell):
             raise value_error(

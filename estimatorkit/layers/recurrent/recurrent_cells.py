@@ -289,7 +289,7 @@ class FusedCell(ConfiguredLayer, AbstractRNNCell):
             training: a bool or a scalar tensor.
 
         Returns:
-            None where nothing is dropped.
+            None if nothing is dropped.
         """
         traced = isinstance(training, Tensor)
         if not rate or not (traced or training):

@@ -38,7 +38,7 @@ class ConvLSTM2DCell(LSTMCell):
         kwargs: as for `FusedCell`.
 
     Raises:
-        ValueError: an argument is none of its values.
+        ValueError: an argument is invalid.
     """
 
     fixed = ("units", "implementation")

@@ -191,9 +191,9 @@ def static_rnn(
         The list of outputs, and the last state.
 
     Raises:
-        TypeError: `inputs` is no list.
+        TypeError: `inputs` is not a list.
         ValueError: it is empty, neither `initial_state` nor `dtype` is given, or `sequence_length`
-            is no vector of the batch's size.
+            is not a vector of the batch's size.
     """
     assert_like_cell(cell)
     if not isinstance(inputs, (list, tuple)):

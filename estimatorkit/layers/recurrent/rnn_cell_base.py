@@ -206,7 +206,7 @@ class RNNCell:
 
 
 def assert_like_cell(cell: Any, what: str = "cell") -> None:
-    """Raises TypeError where the argument `what` is no recurrent cell."""
+    """Raises TypeError if the argument `what` is no recurrent cell."""
     needed = [("state_size",), ("output_size",), ("zero_state", "get_initial_state")]
     missing = [each for each in needed if not any(_has(cell, name) for name in each)]
     if missing or not callable(cell):

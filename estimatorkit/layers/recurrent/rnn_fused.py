@@ -215,7 +215,7 @@ class LSTMBlockFusedCell(LSTMBlockWrapper):
 def _check_stack(
     forward: Any, backward: Any, states_forward: Any, states_backward: Any
 ) -> tuple[Any, Any]:
-    """Raises ValueError where the lists do not fit; the states, None for each by default."""
+    """Raises ValueError if the lists do not fit; the states, None for each by default."""
     for what, cells in (("fw", forward), ("bw", backward)):
         if not cells:
             raise ValueError(f"Must specify at least one {what} cell for BidirectionalRNN.")

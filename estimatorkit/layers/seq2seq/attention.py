@@ -63,7 +63,7 @@ class BaseAttentionMechanism(AttentionMechanism):
         name: the name scope.
 
     Raises:
-        TypeError: a layer is no layer, or `probability_fn` no function.
+        TypeError: a layer is not a layer, or `probability_fn` no function.
         ValueError: the memory's size is not known.
     """
 

@@ -286,7 +286,7 @@ class AttentionWrapper(RNNCell):
         """One step: the cell, then what its output reads.
 
         Raises:
-            TypeError: `state` is no `AttentionWrapperState`.
+            TypeError: `state` is not an `AttentionWrapperState`.
         """
         if not isinstance(state, AttentionWrapperState):
             raise TypeError(

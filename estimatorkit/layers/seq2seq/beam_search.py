@@ -44,7 +44,7 @@ class FinalBeamSearchDecoderOutput(NamedTuple):
 
 
 def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
-    """Each example `multiplier` times, one after the other.
+    """Each example `multiplier` times, in sequence.
 
     Args:
         t: a structure of tensors `(batch, ...)`.
@@ -132,8 +132,8 @@ class BeamSearchDecoder(Decoder):
 
     Raises:
         TypeError: `cell` is no cell, or `output_layer` no layer.
-        ValueError: `start_tokens` is no vector, `end_token` no scalar, or the state is of another
-            batch.
+        ValueError: `start_tokens` is not a vector, `end_token` no scalar, or the state is of
+            another batch.
     """
 
     _finalizes_unused_steps = True

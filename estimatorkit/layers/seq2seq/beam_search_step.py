@@ -163,7 +163,7 @@ def mask_finished(log_probs: Any, end_token: Any, finished: Any) -> Tensor:
 
 
 def attention_probabilities(cell_state: Any, coverage_penalty_weight: Any) -> Any:
-    """The alignments of a state, the mean of several; None where coverage is not penalized.
+    """The alignments of a state, the mean of several; None if coverage is not penalized.
 
     Raises:
         ValueError: coverage is penalized, and no cell has attention.
@@ -206,8 +206,8 @@ def scores_of(
         accumulated_attention_probs: `(batch, beams, places)`, or None.
 
     Raises:
-        ValueError: `coverage_penalty_weight` is no scalar, or there are no attention probabilities
-            for it.
+        ValueError: `coverage_penalty_weight` is not a scalar, or there are no attention
+            probabilities for it.
     """
     penalty = length_penalty(sequence_lengths, length_penalty_weight)
     scores: Tensor = log_probs / elementwise.cast(convert_to_tensor(penalty), log_probs.dtype)
@@ -232,7 +232,7 @@ def scores_of(
 
 
 def length_penalty(sequence_lengths: Any, penalty_factor: Any) -> Any:
-    """((5 + length) / 6) ** penalty_factor; 1.0 where the factor is 0."""
+    """((5 + length) / 6) ** penalty_factor; 1.0 if the factor is 0."""
     factor = convert_to_tensor(penalty_factor, name="penalty_factor")
     factor.set_shape([])
     if constant_value(factor) == 0:

@@ -172,7 +172,7 @@ class BasicDecoder(Decoder):
 
 
 def check_output_layer(layer: Any) -> None:
-    """Raises TypeError where an output layer is no layer."""
+    """Raises TypeError if an output layer is not a layer."""
     if layer is not None and not isinstance(layer, Layer):
         raise TypeError(f"output_layer must be a Layer, received: {type(layer)}")
 
@@ -221,7 +221,7 @@ def dynamic_decode(
 
     Raises:
         TypeError: `decoder` is no decoder.
-        ValueError: `maximum_iterations` is no scalar; `step` returns other structures.
+        ValueError: `maximum_iterations` is not a scalar; `step` returns other structures.
     """
     if not isinstance(decoder, Decoder):
         raise TypeError(f"Expected decoder to be type Decoder, but saw: {type(decoder)}")

@@ -146,7 +146,7 @@ class TrainingHelper(Helper):
         name: the name scope.
 
     Raises:
-        ValueError: `sequence_length` is no vector.
+        ValueError: `sequence_length` is not a vector.
     """
 
     def __init__(

@@ -372,7 +372,7 @@ def one2many_rnn_seq2seq(
         By the decoder's name the list of its outputs, and its last state.
 
     Raises:
-        TypeError: a cell is no `RNNCell`.
+        TypeError: a cell is not a `RNNCell`.
         ValueError: the dicts have other keys.
     """
     if not isinstance(enc_cell, RNNCell):
@@ -431,7 +431,7 @@ def embedded(table: Any, ids: Sequence[Any]) -> list[Tensor]:
 
 
 def check_projection(projection: Any, symbols: int, dtype: Any) -> None:
-    """Raises ValueError where an output projection has shapes that do not fit."""
+    """Raises ValueError if an output projection has shapes that do not fit."""
     if projection is None:
         return
     weights, biases = (convert_to_tensor(each, dtype) for each in projection)

@@ -175,7 +175,7 @@ _WIDTH = [int32, int64, float32, float64]
 
 
 def _widest(values: Sequence[Any]) -> DType | None:
-    """The dtype that holds all values; None where they are none of `_WIDTH`."""
+    """The dtype that holds all values; None if they are none of `_WIDTH`."""
     dtypes = [
         as_dtype(each.dtype if hasattr(each, "dtype") else as_array(each).dtype) for each in values
     ]

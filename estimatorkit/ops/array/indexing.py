@@ -592,7 +592,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         A tensor like x; or int64 `(true elements, rank of condition)`.
 
     Raises:
-        ValueError: only one of x and y is given, or the shapes do not fit.
+        ValueError: only one of x and y is given, or the shapes are incompatible.
         TypeError: x and y have different dtypes, or the condition is not bool.
     """
     picked = convert_to_tensor(condition, name="condition")

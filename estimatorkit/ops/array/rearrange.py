@@ -221,7 +221,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
 
 
 def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """Each element (or slice along an axis) several times, one after the other.
+    """Each element (or slice along an axis) several times, in sequence.
 
     Args:
         input: a tensor.

@@ -168,7 +168,7 @@ def _counts(data: Tensor, ids: Tensor, count: Any) -> Tensor:
 def unsorted_segment_mean(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
-    """The mean of the rows of each segment; 0 where none is."""
+    """The mean of the rows of each segment; 0 if none is."""
     with get_default_graph().name_scope(name or "UnsortedSegmentMean"):
         x, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
         return unsorted_segment_sum(x, ids, num_segments) / _counts(x, ids, num_segments)
@@ -209,7 +209,7 @@ register(
 
 
 def _check_ids(data: Tensor, ids: Tensor) -> None:
-    """Raises ValueError where sorted ids cannot be those of the data's rows."""
+    """Raises ValueError if sorted ids cannot be those of the data's rows."""
     if ids.shape.rank not in (1, None) or data.shape.rank == 0:
         raise value_error(
             f"Shape must be rank 1 but is rank {ids.shape.rank}: segment ids are a vector"

@@ -55,7 +55,7 @@ def _is_computed(bound: Any) -> bool:
 
 
 def _axis(parts: Sequence[Any], position: int, rank: int | None) -> int | None:
-    """The axis that a part of an index is about; None where the unknown rank decides it."""
+    """The axis that a part of an index is about; None if the unknown rank decides it."""
 
     def takes(some: Sequence[Any]) -> int:
         return sum(part is not None and part is not Ellipsis for part in some)

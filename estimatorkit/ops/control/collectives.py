@@ -135,7 +135,7 @@ def all_reduce(values: Sequence[Any], mean: bool = False, name: str | None = Non
 
 
 def all_gather(values: Sequence[Any], name: str | None = None) -> list[Tensor]:
-    """The values of all replicas one after the other, along the first axis.
+    """The values of all replicas in sequence, along the first axis.
 
     Args:
         values: tensors of at least one dimension.

@@ -257,8 +257,8 @@ def switch_case(
         name: the name scope.
 
     Raises:
-        TypeError, ValueError: `branch_index` is no tensor of integers, or the numbers are not 0, 1
-            and so on.
+        TypeError, ValueError: `branch_index` is not a tensor of integers, or the numbers are not 0,
+            1 and so on.
     """
     if not isinstance(branch_index, Tensor) and not hasattr(branch_index, "_as_tensor"):
         raise TypeError(f"'branch_index' must be a Tensor, got {type(branch_index).__name__}")
@@ -325,7 +325,7 @@ def while_loop(
         The loop variables after the last step, in the structure of `loop_vars`.
 
     Raises:
-        TypeError: `cond` or `body` is no function.
+        TypeError: `cond` or `body` is not a function.
         ValueError: `body` gives another structure, dtype or shape.
     """
     if not callable(cond):

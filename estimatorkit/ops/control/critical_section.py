@@ -1,4 +1,4 @@
-"""`CriticalSection`: parts of the graph that concurrent runs enter one after the other.
+"""`CriticalSection`: parts of the graph that concurrent runs enter in sequence.
 
 What a function makes inside `execute` is the section's body. It stays in the graph, but the plan of
 a run sees one host operation instead, which runs the body by a plan of its own while it holds the

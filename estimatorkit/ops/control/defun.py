@@ -54,7 +54,7 @@ class Defun:
 
         Raises:
             ValueError: it is not callable, takes keyword arguments or has defaults, or takes
-                another number of arguments than there are input types.
+                a different number of arguments than there are input types.
         """
         if not callable(function):
             raise ValueError(f"Function {function} must be a callable.")

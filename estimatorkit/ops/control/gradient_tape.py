@@ -196,7 +196,7 @@ class GradientTape:
 
         Raises:
             RuntimeError: the tape is used a second time and is not persistent.
-            ValueError: `unconnected_gradients` is none of its values.
+            ValueError: `unconnected_gradients` is invalid.
         """
         self._use()
         unconnected = UnconnectedGradients(unconnected_gradients)
@@ -379,7 +379,7 @@ def _joined(*parts: Any) -> Tensor:
 
 
 def _handle(value: Any) -> Tensor | None:
-    """A variable's handle; None of what is no variable."""
+    """A variable's handle; None of what is not a variable."""
     handle = getattr(value, "handle", None)
     return handle if isinstance(handle, Tensor) else None
 

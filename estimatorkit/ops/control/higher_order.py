@@ -135,7 +135,7 @@ def map_fn(
         The results in the structure that `fn` gives, `(elements, ...)`.
 
     Raises:
-        TypeError: `fn` is no function, gives another dtype than `dtype`, or sparse tensors.
+        TypeError: `fn` is not a function, gives a dtype other than `dtype`, or sparse tensors.
     """
     _check_callable(fn)
     dtype = fn_output_signature if dtype is None else dtype
@@ -183,7 +183,7 @@ def vectorized_map(
         The results in the structure that `fn` gives, `(elements, ...)`.
 
     Raises:
-        TypeError: `fn` is no function.
+        TypeError: `fn` is not a function.
         ValueError: `elems` is empty, or its first dimensions differ.
     """
     _check_callable(fn)

@@ -74,7 +74,7 @@ class _Backward:
         incoming: Sequence[Any],
         elements: Sequence[Any] = (),
     ) -> list[Any]:
-        """The gradients of the function's inputs, None where nothing flows."""
+        """The gradients of the function's inputs, None if nothing flows."""
         function = self._functions[number]
         backward, kept = gradient_function(function)
         given = dict(zip(function.inputs, self.values(number, inputs, elements), strict=True))

@@ -76,7 +76,7 @@ def switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None) -> 
     Args:
         data: a tensor.
         pred: a bool scalar.
-        dtype: that of `data`, where it is no tensor yet.
+        dtype: that of `data`, where it is not a tensor yet.
         name: the operation's name.
     """
     inputs = {

@@ -380,7 +380,7 @@ class TensorArray:
         return stacked
 
     def concat(self, name: str | None = None) -> Tensor:
-        """The elements one after the other along their first dimension, `(size * n, ...)`."""
+        """The elements concatenated along their first dimension, `(size * n, ...)`."""
         from estimatorkit.ops.array.array import reshape
         from estimatorkit.ops.array.joining import concat
 

@@ -232,7 +232,7 @@ def _rank_check(
     """Asserts that the rank of `x` is as `fits` and `holds` say, at once where it is known.
 
     Raises:
-        ValueError: it is known, and is not; or a rank is no scalar.
+        ValueError: it is known, and is not; or a rank is not a scalar.
     """
     with get_default_graph().name_scope(name or scope):
         x = x if isinstance(x, SparseTensor) else convert_to_tensor(x, name="x")

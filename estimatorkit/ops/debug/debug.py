@@ -330,7 +330,7 @@ def verify_tensor_all_finite(
 
 
 def add_check_numerics_ops() -> Operation:
-    """An operation that checks every floating tensor of the graph, in the order of their making.
+    """An operation that checks every floating tensor of the graph, in creation order.
 
     The error names the operation whose output it is.
     """

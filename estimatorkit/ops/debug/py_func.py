@@ -123,13 +123,13 @@ def py_func(
         func: takes NumPy arrays (scalars for 0-d tensors; strings as `bytes`), one for each of
             `inp`, and returns arrays of the dtypes `Tout`.
         inp: tensors.
-        Tout: the dtypes of the results, a list or one; [] or None where there are none.
+        Tout: the dtypes of the results, a list or one; [] or None if there are none.
         stateful: whether equal inputs may give other results, or something else happens.
         name: the operation's name.
 
     Returns:
         A tensor of unknown shape; a list of them where `Tout` is a list; the operation where there
-        are no results. Gradients do not flow through.
+        are not results. Gradients do not flow through.
     """
     several = isinstance(Tout, (list, tuple))
     dtypes = tuple(map(as_dtype, Tout)) if several else () if Tout is None else (as_dtype(Tout),)

@@ -100,9 +100,9 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
 
 
 def _adjusted(values: _Dims, reference: _Dims, difference: int, adjust: Adjust) -> int | None:
-    """1 where a last dimension is to be added, -1 where it is to be removed, 0 where neither.
+    """1 where a last dimension is to be added, -1 where it is to be removed, 0 if neither.
 
-    None where that depends on what is not known.
+    None if that depends on what is not known.
     """
     if values is None or reference is None:
         return None

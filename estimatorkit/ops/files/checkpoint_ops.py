@@ -164,8 +164,8 @@ def save_v2(
 ) -> Operation:
     """An operation that writes tensors to a checkpoint (`tf.raw_ops.SaveV2`).
 
-    Differs from TensorFlow: the checkpoint is in the package's format, and the slices of a tensor
-    must be saved together.
+    Difference from TensorFlow: the checkpoint is in the package's format, and the slices of a
+    tensor must be saved together.
 
     Args:
         prefix: string scalar: the checkpoint's path.

@@ -62,13 +62,13 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
         name: the operation's name.
 
     Raises:
-        NotFoundError: there is no such file (when the graph runs).
+        NotFoundError: the file does not exist (when the graph runs).
     """
     return make("ReadFile", {"filename": filename}, {}, name, dtypes={"filename": string})
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
-    """An operation that writes a file, in a folder that is made where it is not there.
+    """An operation that writes a file, in a folder that is created if missing.
 
     Args:
         filename: a scalar string.

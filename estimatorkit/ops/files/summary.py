@@ -2,7 +2,7 @@
 
 They run on the host. What they show is computed on the device with the rest of the step, so a step
 with summaries is one XLA call and then one host segment. Tags are the operations' names, under the
-family where there is one. What a proto holds is in `ops.files.summary_values`.
+family if there is one. What a proto holds is in `ops.files.summary_values`.
 """
 
 from __future__ import annotations
@@ -359,7 +359,7 @@ def get_summary_description(node_def: Any) -> Any:
         node_def: its `NodeDef`, of a graph that TensorFlow wrote.
 
     Raises:
-        ValueError: it is of another type.
+        ValueError: it has the wrong type.
     """
     if node_def.op != "TensorSummary":
         raise ValueError(f"Can't get_summary_description on {node_def.op}")

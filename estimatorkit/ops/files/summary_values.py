@@ -22,7 +22,7 @@ def scalar(values: Any, tag: str) -> bytes:
     """One number (`simple_value`, float32).
 
     Raises:
-        ValueError: `values` is no scalar.
+        ValueError: `values` is not a scalar.
     """
     shape = np.shape(values)
     if shape:

@@ -135,7 +135,7 @@ def _random_box(
     aspect: float,
     areas: tuple[float, float],
 ) -> tuple[int, int, int, int] | None:
-    """A box of this form and an area within bounds: y, x, height, width; None where none fits."""
+    """A box of this form and an area within bounds: y, x, height, width; None if none fits."""
     least, most = (share * height * width for share in areas)
     low = round((least / aspect) ** 0.5)
     high = round((most / aspect) ** 0.5)
@@ -269,7 +269,7 @@ def sample_distorted_bounding_box(
 
     Returns:
         `begin` `(3,)` and `size` `(3,)` for `slice`, and the box, float32 `(1, 1, 4)`. Equal
-        seeds give equal boxes, others than TensorFlow's.
+        seeds give equal boxes, other than TensorFlow's.
 
     Raises:
         ValueError: a range is none.

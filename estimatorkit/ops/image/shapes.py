@@ -76,7 +76,7 @@ def pair(first: Any, second: Any, name: str) -> Tensor:
 
 
 def check_box(image: tuple[int, int], offset: Any, target: Any) -> None:
-    """Raises ValueError where a box of known place does not lie within the image."""
+    """Raises ValueError if a box of known place does not lie within the image."""
     for length, at, wanted, what in zip(image, offset, target, ("height", "width"), strict=True):
         if at < 0:
             raise ValueError(f"offset_{what} must be >= 0.")

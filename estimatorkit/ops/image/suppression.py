@@ -207,7 +207,7 @@ def non_max_suppression_padded(
         int32 `(..., chosen)`, by falling score, and int32 `(...)`.
 
     Raises:
-        ValueError: the shapes do not fit, or there are batches without padding.
+        ValueError: the shapes are incompatible, or there are batches without padding.
         InvalidArgumentError: (when run) `iou_threshold` is not within [0, 1].
     """
     if not pad_to_max_output_size:

@@ -28,7 +28,7 @@ class Band(NamedTuple):
     """Where the elements of a band are in their matrix; all `(diagonals, longest)`.
 
     Attributes:
-        rows, columns: their places, 0 where there is padding.
+        rows, columns: their places, 0 if there is padding.
         inside: where there is an element.
     """
 

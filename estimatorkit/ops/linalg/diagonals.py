@@ -75,7 +75,7 @@ def matrix_diag(
         `(..., rows, columns)`.
 
     Raises:
-        ValueError: the arguments do not fit, or the diagonals do not fit the rows and columns.
+        ValueError: the arguments are invalid, or the diagonals do not fit the rows and columns.
         InvalidArgumentError: the same, where shapes are known only when the graph runs.
     """
     lower, upper = ends(k)
@@ -104,7 +104,7 @@ def matrix_diag_part(
         padding_value: what shorter diagonals are filled up with.
 
     Raises:
-        ValueError: the arguments do not fit, or there is no such diagonal.
+        ValueError: the arguments are invalid, or there is no such diagonal.
         InvalidArgumentError: the same, where shapes are known only when the graph runs.
     """
     lower, upper = ends(k)

@@ -339,7 +339,7 @@ def idct(
 
 
 def length_along(tensor: Tensor, axis: int) -> int | None:
-    """A dimension as far as it is known."""
+    """A dimension if known."""
     return None if tensor.shape.rank is None else tensor.shape[axis]
 
 

@@ -40,7 +40,7 @@ def norm(
         name: the name scope.
 
     Raises:
-        ValueError: ord is none of its values.
+        ValueError: ord is invalid.
     """
     keep = bool(keep_dims if keepdims is None else keepdims)
     matrix = isinstance(axis, (list, tuple)) and len(axis) == 2

@@ -32,7 +32,7 @@ class _Bands(NamedTuple):
 
 
 def _bands(diagonals: Any, module: Any = jnp) -> _Bands:
-    """The rows of a compact form, with 0 where they leave the matrix."""
+    """The rows of a compact form, with 0 if they leave the matrix."""
     above, main, below = (module.asarray(diagonals)[..., row, :] for row in range(3))
     places = module.arange(main.shape[-1])
     last = main.shape[-1] - 1

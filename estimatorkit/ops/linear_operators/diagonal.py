@@ -207,7 +207,7 @@ class LinearOperatorIdentity(_OfRows, _Diagonal):
 
     Raises:
         ValueError: a hint is False, or a size is negative or of another rank.
-        TypeError: a size is no integer.
+        TypeError: a size is not an integer.
     """
 
     def __init__(
@@ -271,7 +271,7 @@ class LinearOperatorScaledIdentity(_OfRows, _Diagonal):
 
     Raises:
         ValueError: hints that are wrong of it, or a size that is negative or of another rank.
-        TypeError: `num_rows` is no integer.
+        TypeError: `num_rows` is not an integer.
     """
 
     def __init__(
@@ -346,7 +346,7 @@ class LinearOperatorZeros(_OfRows):
 
     Raises:
         ValueError: hints that are wrong of it, or a size that is negative or of another rank.
-        TypeError: a size is no integer.
+        TypeError: a size is not an integer.
     """
 
     def __init__(

@@ -501,7 +501,7 @@ def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y, and 0 where y is 0; integers are divided as floats, as by `truediv`."""
+    """x / y, and 0 if y is 0; integers are divided as floats, as by `truediv`."""
     with get_default_graph().name_scope(name or "div_no_nan") as scope:
         one, two = _inexact(*_as_pair(x, y))
         return make("DivNoNan", {"x": one, "y": two}, name=scope)
@@ -525,7 +525,7 @@ register(
 
 
 def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
-    """1 / x, and 0 where x is 0.
+    """1 / x, and 0 if x is 0.
 
     Raises:
         TypeError: x holds no floating or complex numbers.

@@ -29,7 +29,7 @@ DEFAULT_GRAPH_SEED = 87654321
 
 
 def get_seed(op_seed: int | None) -> tuple[int, int] | None:
-    """The (graph seed, op seed) an op made now gets; None where neither is set.
+    """The (graph seed, op seed) an op made now gets; None if neither is set.
 
     As `tf.compat.v1.get_seed`: with a graph seed alone, the op seed is the op's place in the graph.
     """

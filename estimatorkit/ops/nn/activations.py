@@ -132,8 +132,8 @@ def compute_average_loss(
             default.
 
     Raises:
-        ValueError: the losses have no dimension, or the batch size is no scalar.
-        TypeError: the batch size is no integer.
+        ValueError: the losses have no dimension, or the batch size is not a scalar.
+        TypeError: the batch size is not an integer.
         InvalidArgumentError: the batch size is known to be negative.
     """
     losses = convert_to_tensor(per_example_loss)

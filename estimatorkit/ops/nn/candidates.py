@@ -149,7 +149,7 @@ register(
 
 
 def check_range(num_sampled: int, unique: bool, range_max: int, sampler: str) -> None:
-    """Raises InvalidArgumentError where more unique classes are asked for than there are."""
+    """Raises InvalidArgumentError if more unique classes are asked for than there are."""
     if unique and num_sampled > range_max:
         raise InvalidArgumentError.explained(
             f"Sampler's range is too small: {sampler} is asked for more unique classes than "

@@ -72,7 +72,7 @@ def _by_platform(
     plain: Callable[..., Any],
     *arrays: Any,
 ) -> Any:
-    """`plain` of the arrays, on a CPU `on_cpu` of them and the window where there is one."""
+    """`plain` of the arrays, on a CPU `on_cpu` of them and the window if there is one."""
     if window is None:
         return plain(*arrays)
     return lax.platform_dependent(

@@ -45,7 +45,7 @@ def _conv(
 
 
 def _groups(x: Tensor, filters: Tensor, rank: int, first: bool) -> int:
-    """How many groups of channels the filter takes; 0 where the run's shapes tell it."""
+    """How many groups of channels the filter takes; 0 if the run's shapes tell it."""
     if x.shape.rank != rank + 2 or filters.shape.rank != rank + 2:
         return 0
     channels, taken, outputs = x.shape[1 if first else -1], filters.shape[-2], filters.shape[-1]
@@ -97,7 +97,7 @@ def conv2d(
         `(batch, height, width, outputs)`, or with the outputs second.
 
     Raises:
-        ValueError: shapes or arguments do not fit.
+        ValueError: shapes or arguments are invalid.
     """
     chosen = filters if filter is None else filter
     return _conv(input, chosen, 2, strides, padding, data_format, dilations, name, "Conv2D")

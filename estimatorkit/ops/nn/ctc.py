@@ -120,7 +120,7 @@ def ctc_loss(
         sequence_length: int32 `(batch,)`: the steps of each example.
         preprocess_collapse_repeated: merge repeated labels first.
         ctc_merge_repeated: must be True.
-        ignore_longer_outputs_than_inputs: a loss of 0 where the labels are too many for the steps,
+        ignore_longer_outputs_than_inputs: a loss of 0 if the labels are too many for the steps,
             instead of an infinite one.
         time_major: False for logits `(batch, time, classes)`.
 

@@ -159,7 +159,7 @@ def embedding_lookup_sparse(
 
     Raises:
         TypeError: ids or weights are no `SparseTensor`.
-        ValueError: combiner is none of its values.
+        ValueError: combiner is invalid.
     """
     combiner = combiner or "mean"
     if combiner not in ("mean", "sqrtn", "sum"):

@@ -298,7 +298,7 @@ def fractional_max_pool(
         pseudo_random: windows evenly spread by one random number, instead of sizes in random order.
         overlapping: windows share the row and the column between them.
         deterministic: the same windows in every run.
-        seed, seed2: of the windows; 0 for none. (They are others than TensorFlow's for equal
+        seed, seed2: of the windows; 0 for none. (They are other than TensorFlow's for equal
             seeds.)
         name: the name scope.
 

@@ -158,7 +158,7 @@ def dilation2d(
         data_format: 'NHWC'.
 
     Raises:
-        ValueError: shapes or arguments do not fit.
+        ValueError: shapes or arguments are invalid.
     """
     check_channels_last(data_format)
     x = convert_to_tensor(input, name="input")

@@ -294,7 +294,7 @@ def max_pool(
         name: the operation's name.
 
     Raises:
-        ValueError: shapes or arguments do not fit.
+        ValueError: shapes or arguments are invalid.
     """
     x = input if value is None else value
     if np.size(ksize) == 4 and not is_channels_first(data_format) and ksize[3] != 1:
@@ -367,7 +367,7 @@ def max_pool_v2(
         data_format: the order of the dimensions; channels last by default.
 
     Raises:
-        ValueError: shapes or arguments do not fit, or the rank of `input` is not known.
+        ValueError: shapes or arguments are invalid, or the rank of `input` is not known.
     """
     return _pool_of_any_rank("MaxPool", input, ksize, strides, padding, data_format, name)
 
@@ -447,7 +447,7 @@ def pool(
         name: the operation's name.
 
     Raises:
-        ValueError: an argument is none of its values, or they do not go together.
+        ValueError: an argument is invalid, or they do not go together.
     """
     if pooling_type not in ("MAX", "AVG"):
         raise value_error(
@@ -528,7 +528,7 @@ def max_pool_with_argmax(
         include_batch_in_index: count from the first example.
 
     Raises:
-        ValueError: shapes or arguments do not fit.
+        ValueError: shapes or arguments are invalid.
     """
     check_channels_last(data_format)
     wanted = (

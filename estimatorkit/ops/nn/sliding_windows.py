@@ -49,7 +49,7 @@ def output_length(
     """The length of a convolution's or a pooling's output along one dimension.
 
     Args:
-        length, window: of the input and the window; None where they are not known.
+        length, window: of the input and the window; None if they are not known.
         stride, dilation: the window's.
         padding: 'SAME', 'VALID', or a pair of numbers.
     """

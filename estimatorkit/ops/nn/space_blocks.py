@@ -126,7 +126,7 @@ def required_space_to_batch_paddings(
         Paddings for `space_to_batch_nd`, crops for `batch_to_space_nd`: int32 `(n, 2)`.
 
     Raises:
-        ValueError: the shapes do not fit.
+        ValueError: the shapes are incompatible.
     """
     with get_default_graph().name_scope(name or "required_space_to_batch_paddings"):
         size = convert_to_tensor(input_shape, int32, name="input_shape")

@@ -68,7 +68,7 @@ def conv2d_transpose(
         name: the name scope.
 
     Raises:
-        ValueError: shapes or arguments do not fit.
+        ValueError: shapes or arguments are invalid.
         InvalidArgumentError: (when run) a convolution of `output_shape` does not give `value`'s.
     """
     return _conv_transpose(
@@ -259,7 +259,7 @@ def depthwise_conv2d_backprop_input(
         strides, padding, data_format, dilations, name: see `depthwise_conv2d`.
 
     Raises:
-        ValueError: shapes or arguments do not fit.
+        ValueError: shapes or arguments are invalid.
         InvalidArgumentError: (when run) `out_backprop` has not the shape of the output.
     """
     with get_default_graph().name_scope(name or "DepthwiseConv2dNativeBackpropInput") as scope:

@@ -35,7 +35,7 @@ class _Elements:
         self.place = np.arange(self.starts[-1]) - np.repeat(self.starts[:-1], sizes)
 
     def most(self, counts: _Ints) -> _Ints:
-        """The greatest of the numbers of each element's examples; 0 where it has none."""
+        """The greatest of the numbers of each element's examples; 0 if it has none."""
         found = np.zeros(len(self.sizes), np.int64)
         full = np.flatnonzero(self.sizes)
         if len(full):
@@ -52,7 +52,7 @@ def parse_block(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Column]
         attrs: those of the operation.
 
     Returns:
-        A column for each output; None where the elements are neither strings nor vectors.
+        A column for each output; None if the elements are neither strings nor vectors.
 
     Raises:
         InvalidArgumentError: as `parse_examples`.

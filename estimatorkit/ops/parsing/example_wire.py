@@ -1,6 +1,6 @@
 """The features of many serialized `Example`s, read all at once with NumPy.
 
-All examples lie one after the other in one buffer, with a cursor each. At every turn the cursors
+All examples lie in sequence in one buffer, with a cursor each. At every turn the cursors
 stand at the next entry of their map of features; the form of the first one's entry (its key, and
 how many bytes each length takes) is compared with all others by whole words, and those that have
 the same are read in a dozen array operations. Examples in forms that no common writer uses
@@ -39,8 +39,8 @@ class Lists(NamedTuple):
 
     Attributes:
         kinds: int8 `(n,)`, what each example has: NONE or the kind of its list.
-        counts: int64 `(n,)`, how many values; 0 where the list is of another kind than asked for.
-        values: those of all examples, one after the other.
+        counts: int64 `(n,)`, how many values; 0 if the list is of another kind than asked for.
+        values: those of all examples, in sequence.
         complete: whether all examples have a list of this kind.
     """
 
@@ -61,7 +61,7 @@ def read_features(
         serialized: `Example`s.
         wanted: keys of features, and the kind of the values.
         rewrite: gives an example (by its position) in the common form, with these features only;
-            raises where it is no `Example`.
+            raises where it is not an `Example`.
 
     Returns:
         One `Lists` for each of `wanted`.
@@ -188,13 +188,13 @@ class _Scan:
                 rows, at, end = (np.concatenate(each) for each in zip(*done, strict=True))
 
     def _form(self, at: int, end: int) -> _Form | None:
-        """The form of the entry at this place; None where it is no common one."""
+        """The form of the entry at this place; None if it is no common one."""
         buffer = self._buffer.content
         lengths: list[tuple[int, int]] = []
         start, entry_end = at, end
 
         def length(tag: int) -> int | None:
-            """Goes into a field that fills the rest; None where there is no such field."""
+            """Goes into a field that fills the rest; None if there is no such field."""
             nonlocal at
             if at >= entry_end or buffer[at] != tag:
                 return None

@@ -103,7 +103,7 @@ class QueueSpec:
         name: its name.
         capacity: the most elements it holds; negative for any number.
         dtypes: of the components.
-        shapes: of the components; None where they are free.
+        shapes: of the components; None if they are free.
         min_after_dequeue: how many elements stay for shuffling while it is open.
         seed: two words for shuffling; None for other numbers in each session.
     """
@@ -265,7 +265,7 @@ class HostQueue(Blocking):
     def enqueue(
         self, elements: Sequence[Element], context: Any, batch: tuple[int, ...] = ()
     ) -> None:
-        """Puts elements in, one after the other, waiting for room.
+        """Puts elements in, in sequence, waiting for room.
 
         Args:
             elements: the elements.
@@ -430,7 +430,7 @@ class HostQueue(Blocking):
 
 
 def _stack(parts: Sequence[NDArray[Any]], dtype: DType, shape: TensorShape) -> NDArray[Any]:
-    """`parts` under a new first axis, filled up with zeros (or empty strings) to one shape."""
+    """`parts` under a new first axis, padded with zeros (or empty strings) to one shape."""
     if not parts:
         dims = tuple(dim or 0 for dim in shape.as_list())
         return np.empty((0, *dims), dtype.numpy_dtype)

@@ -177,7 +177,7 @@ class QueueBase:
 
     Args:
         dtypes: the components' dtypes.
-        shapes: their shapes, or None where they are free.
+        shapes: their shapes, or None if they are free.
         names: their names, or None; with names, elements are dicts.
         handles: the queues' handles; several with an `index`.
         index: an int32 scalar that chooses among several handles.

@@ -186,12 +186,12 @@ def _two(op_type: str, a: Any, b: Any, more: list[Tensor], name: str | None) -> 
 
 
 def sparse_maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """The greater of two sparse tensors, element by element (0 where one has no value)."""
+    """The greater of two sparse tensors, element by element (0 if one has no value)."""
     return _two("SparseSparseMaximum", sp_a, sp_b, [], name)
 
 
 def sparse_minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """The lesser of two sparse tensors, element by element (0 where one has no value)."""
+    """The lesser of two sparse tensors, element by element (0 if one has no value)."""
     return _two("SparseSparseMinimum", sp_a, sp_b, [], name)
 
 

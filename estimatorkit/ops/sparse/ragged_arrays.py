@@ -105,7 +105,7 @@ register(
 
 
 def _shapes(layout: _Array) -> list[tuple[int, ...] | None]:
-    """The shape of each element, None where there is none."""
+    """The shape of each element, None if there is none."""
     return [None if row[0] < 0 else tuple(row[1 : 1 + row[0]].tolist()) for row in layout]
 
 
@@ -170,7 +170,7 @@ def _read(layout: _Array, indices: _Array, joined: bool) -> tuple[_Array, _Array
     Args:
         layout: the array's.
         indices: of one element (a scalar), or of those to be stacked.
-        joined: put them one after the other along their first dimension instead.
+        joined: concatenate them along their first dimension instead.
     """
     shapes = _shapes(layout)
     sizes = _sizes(shapes)

@@ -120,7 +120,7 @@ def keys(indices: Array, shape: Array) -> Array:
 
 
 def check_in_bounds(indices: Array, shape: Array) -> None:
-    """Raises ValueError where an index is outside of `shape`."""
+    """Raises ValueError if an index is outside of `shape`."""
     if not indices.size or all(  # 14x as fast as looking at each row (50,000 rows)
         column.min() >= 0 and column.max() < length
         for column, length in zip(indices.T, shape, strict=True)
@@ -135,7 +135,7 @@ def check_in_bounds(indices: Array, shape: Array) -> None:
 
 
 def check_in_order(indices: Array, shape: Array) -> None:
-    """Raises ValueError where indices are not in row-major order, each once."""
+    """Raises ValueError if indices are not in row-major order, each once."""
     steps = np.diff(keys(indices, shape))
     if (steps <= 0).any():
         first = int(np.argmax(steps <= 0)) + 1
@@ -159,7 +159,7 @@ def sparse_specs(
 
 
 def length_of(tensor: Tensor, axis: int = 0) -> int | None:
-    """A dimension as far as it is known."""
+    """A dimension if known."""
     return tensor.shape[axis] if tensor.shape.rank is not None else None
 
 

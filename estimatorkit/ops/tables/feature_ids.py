@@ -271,7 +271,7 @@ def infer_dense(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec
 
 
 def _rows_of(shape: TensorShape, steps: bool) -> TensorShape:
-    """The shape of `laid_out`, as far as it is known."""
+    """The shape of `laid_out`, if known."""
     if shape.rank is None:
         return UNKNOWN
     if shape.rank == 1:

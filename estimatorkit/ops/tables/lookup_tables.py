@@ -139,7 +139,7 @@ class HostTable:
         return flat
 
     def _flat(self, keys: Any) -> list[Any]:
-        """The keys, one after the other; a tuple for a key with a shape."""
+        """The keys, in sequence; a tuple for a key with a shape."""
         if isinstance(keys, bytes):
             return [keys]
         array, shape = np.asarray(keys), self._spec.key_shape
@@ -327,7 +327,7 @@ def read_vocabulary(
         offset: added to line numbers.
 
     Raises:
-        NotFoundError: there is no such file.
+        NotFoundError: the file does not exist.
         InvalidArgumentError: it has too few lines or columns, an empty line, or other values.
     """
     with open_file(path) as file, file_errors("read the vocabulary", path):

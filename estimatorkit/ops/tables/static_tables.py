@@ -176,7 +176,7 @@ class TextFileInitializer:
 
     @property
     def shared_name(self) -> str | None:
-        """The name that tables of this file may share; None where the file is not known yet."""
+        """The name that tables of this file may share; None if the file is not known yet."""
         if isinstance(self._given, Tensor):
             return None
         how = (self._vocab_size, *self._key, *self._value, self._delimiter, self._offset)

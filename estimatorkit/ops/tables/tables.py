@@ -236,7 +236,7 @@ def split_keys(keys: Any, dtype: DType) -> tuple[SparseTensor | None, Tensor]:
     """Keys as a tensor, and the sparse tensor whose values they are, if any.
 
     Raises:
-        TypeError: they have another dtype than `dtype`.
+        TypeError: they have a dtype other than `dtype`.
     """
     sparse = SparseTensor.from_value(keys) if isinstance(keys, SparseTensorValue) else keys
     given = sparse.values if isinstance(sparse, SparseTensor) else keys

@@ -131,7 +131,7 @@ class IdTableWithHashBuckets:
             by default.
 
     Raises:
-        TypeError: the dtypes do not fit.
+        TypeError: the dtypes are incompatible.
         ValueError: there is neither a table nor a bucket.
     """
 
@@ -252,7 +252,7 @@ class StaticVocabularyTable(IdTableWithHashBuckets):
         experimental_is_anonymous: accepted for TensorFlow's signature.
 
     Raises:
-        TypeError: the dtypes do not fit.
+        TypeError: the dtypes are incompatible.
         ValueError: there is no bucket.
     """
 
@@ -325,7 +325,7 @@ def index_table_from_file(
     value_column_index: int = TextFileIndex.LINE_NUMBER,
     delimiter: str = "\t",
 ) -> Any:
-    """A table from the words of a file, one a line, to their line numbers, from 0.
+    """A table from the words of a file, one per line, to their line numbers, from 0.
 
     Args:
         vocabulary_file: the file; a string or a scalar tensor.

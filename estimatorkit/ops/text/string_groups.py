@@ -109,7 +109,7 @@ def ngrams(
 
     Args:
         data: strings `(..., n)`, or a `SparseTensor` such as `split` gives.
-        ngram_width: how many to join: an int, or several, one after the other.
+        ngram_width: how many to join: an int, or several, in sequence.
         separator: what stands between two strings.
         pad_values: what stands before and after a row: a string, or two; nothing by default.
         padding_width: how often, at most `ngram_width - 1` times, which is the default.
@@ -232,7 +232,7 @@ def unsorted_segment_join(
         Strings `(num_segments, the other dimensions of inputs)`; '' for segments without any.
 
     Raises:
-        ValueError: the shapes do not fit.
+        ValueError: the shapes are incompatible.
         InvalidArgumentError: (when run) a number is out of range.
     """
     given = [

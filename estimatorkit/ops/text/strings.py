@@ -295,7 +295,7 @@ def regex_replace(
 ) -> Tensor:
     """The strings with matches of a pattern replaced.
 
-    Differs from TensorFlow: RE2's syntax by Python's `re` (see `ops.text.regular_expressions`).
+    Difference from TensorFlow: RE2's syntax by Python's `re` (see `ops.text.regular_expressions`).
 
     Args:
         input: strings.

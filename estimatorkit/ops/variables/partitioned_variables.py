@@ -44,10 +44,10 @@ class PartitionInfo:
         return self.var_offset[self.single_slice_dim(shape)]
 
     def single_slice_dim(self, shape: Sequence[int]) -> int:
-        """The axis that is cut into slices of this shape; 0 where none is.
+        """The axis that is cut into slices of this shape; 0 if none is.
 
         Raises:
-            TypeError: `shape` is no sequence.
+            TypeError: `shape` is not a sequence.
             ValueError: it has another rank, reaches beyond the whole, or is cut along several axes.
         """
         if not isinstance(shape, Sequence):
@@ -204,7 +204,7 @@ def whole_of(name: str, parts: Sequence[Variable]) -> PartitionedVariable | None
         parts: variables with a `save_slice_info`, in any order.
 
     Returns:
-        None where some are missing, or they are parts along several axes.
+        None if some are missing, or they are parts along several axes.
     """
     found = [(part.save_slice_info, part) for part in parts if part.save_slice_info is not None]
     found.sort(key=lambda each: each[0].var_offset)
@@ -227,7 +227,7 @@ def whole_of(name: str, parts: Sequence[Variable]) -> PartitionedVariable | None
 
 
 def partition_axis(name: str, partitions: Sequence[int]) -> int:
-    """The axis that is cut; 0 where none is.
+    """The axis that is cut; 0 if none is.
 
     Raises:
         ValueError: several are, or a number is not positive.

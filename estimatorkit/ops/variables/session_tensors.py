@@ -67,7 +67,7 @@ def get_session_handle(data: Any, name: str | None = None) -> Tensor:
         A string scalar; a run that fetches it gives a `TensorHandle`.
 
     Raises:
-        TypeError: `data` is no tensor.
+        TypeError: `data` is not a tensor.
     """
     if not isinstance(data, Tensor):
         raise type_error("`data` must be of type Tensor.", received=repr(data)[:200])

@@ -94,8 +94,8 @@ def report_uninitialized_variables(
 
 
 def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> Operation | None:
-    """An operation that raises `FailedPreconditionError` where a variable has no value yet; None
-    where there are no variables.
+    """An operation that raises `FailedPreconditionError` where a variable has no value yet; None if
+    there are no variables.
 
     Args:
         var_list: the variables asked about; the global and local ones by default.

@@ -178,7 +178,7 @@ def _store() -> _Store:
 
 
 def partitioned_variables(graph: Graph | None = None) -> list[PartitionedVariable]:
-    """The partitioned variables of a graph (the default graph), in the order of their making."""
+    """The partitioned variables of a graph (the default graph), in creation order."""
     store: _Store | None = (graph or get_default_graph()).variable_store
     return [] if store is None else list(store.partitioned.values())
 

@@ -21,7 +21,7 @@ def scatter(kind: str, variable: Variable, indices: Any, updates: Any, name: str
     """An operation that changes the parts of a variable that `indices` say.
 
     Raises:
-        TypeError: the indices are no integers, or the updates have another dtype.
+        TypeError: the indices are not integers, or the updates have another dtype.
         ValueError: the updates have another shape.
     """
     with get_default_graph().name_scope(name or f"Scatter{kind}") as scope:

@@ -104,7 +104,7 @@ class CheckpointSaverHook(SessionRunHook):
         self._saved_step = step
 
     def next_control_step(self, global_step: int) -> int | None:
-        """The next step to save at; None where seconds decide."""
+        """The next step to save at; None if seconds decide."""
         if self._steps is None:
             return None
         return global_step + 1 if self._saved_step is None else self._saved_step + self._steps

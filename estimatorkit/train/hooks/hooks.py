@@ -66,7 +66,7 @@ class FinishedSteps:
         losses: the loss of each step, `(count,)`.
         session: the session.
         element: gives the tensors of the element of the input that a step took, by the step's
-            number among these; None where that is not known.
+            number among these; None if that is not known.
     """
 
     first: int
@@ -129,7 +129,7 @@ class SessionRunHook:
         """Called once at the end, unless an error ended the training."""
 
     def close(self) -> None:
-        """Called last, also where an error ended the training: gives back what the hook holds."""
+        """Called last, also where an error ended the training: releases its resources."""
 
     def next_control_step(self, global_step: int) -> int | None:
         """The next global step around which this hook must have control; None for never.
@@ -143,7 +143,7 @@ class SessionRunHook:
     def changes_graph(self) -> bool:
         """Whether `begin` may add to the graph, so that an estimator builds one for this hook.
 
-        True where a subclass outside of this package overrides `begin`; its own only look things
+        True if a subclass outside of this package overrides `begin`; its own only look things
         up. Not in TensorFlow.
         """
         begin = type(self).begin
@@ -213,7 +213,7 @@ class NanTensorHook(SessionRunHook):
         fail_on_nan_loss: raise `NanLossDuringTrainingError`; otherwise end the training.
         names: what the tensors of an element of the input are called, by their place, so that the
             error can name those that are not finite. Not in TensorFlow.
-        checkpoint: finds the newest checkpoint, for the error. Not in TensorFlow.
+        checkpoint: finds the latest checkpoint, for the error. Not in TensorFlow.
     """
 
     def __init__(
@@ -425,7 +425,7 @@ def check_hooks(hooks: Sequence[Any] | None) -> list[SessionRunHook]:
     """Returns the hooks as a list.
 
     Raises:
-        TypeError: one of them is no `SessionRunHook`.
+        TypeError: one of them is not a `SessionRunHook`.
     """
     checked: list[SessionRunHook] = []
     for hook in hooks or ():

@@ -26,7 +26,7 @@ class ProfilerHook(SessionRunHook):
     Args:
         save_steps: steps between measured ones.
         save_secs: seconds between measured steps.
-        output_dir: where the files go; made where it is not there. The current one by default.
+        output_dir: where the files go; created if missing. The current one by default.
         show_dataflow, show_memory: accepted for TensorFlow's signature.
 
     Raises:

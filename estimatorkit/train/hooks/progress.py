@@ -18,7 +18,7 @@ class ProgressHook(SessionRunHook):
     """Shows a progress bar.
 
     Args:
-        steps: how many steps this training has, or None where only the input ends it.
+        steps: how many steps this training has, or None if only the input ends it.
         last_step: the global step it ends at, or None.
         stream: where to show it; stderr by default.
     """
@@ -56,7 +56,7 @@ class ProgressHook(SessionRunHook):
         self.close()
 
     def close(self) -> None:
-        """Closes the bar; closing twice is no error."""
+        """Closes the bar; closing twice is not an error."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None

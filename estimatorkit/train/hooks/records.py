@@ -74,5 +74,5 @@ class RecordHook(SessionRunHook):
         self.close()
 
     def close(self) -> None:
-        """Closes the files; closing twice is no error."""
+        """Closes the files; closing twice is not an error."""
         self._writer.close()

@@ -61,7 +61,7 @@ class SecondOrStepTimer:
         """Notes that it was time at a step.
 
         Returns:
-            The seconds and the steps since the last time; None where there was none.
+            The seconds and the steps since the last time; None if there was none.
         """
         now = time.time()
         if self._last_step is None:
@@ -72,7 +72,7 @@ class SecondOrStepTimer:
         return elapsed
 
     def last_triggered_step(self) -> int | None:
-        """The step at which it was time last; None where there was none."""
+        """The step at which it was time last; None if there was none."""
         return self._last_step
 
     def next_step(self, global_step: int) -> int:
@@ -90,7 +90,7 @@ class StepCounterHook(SessionRunHook):
     """Logs and writes the speed, '<global step>/sec', every so many steps or seconds.
 
     Args:
-        every_n_steps: steps between values; None where seconds decide.
+        every_n_steps: steps between values; None if seconds decide.
         every_n_secs: seconds between values.
         output_dir: the folder of the summaries.
         summary_writer: a `FileWriter`, instead of `output_dir`.

@@ -34,7 +34,7 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
         A scalar.
 
     Raises:
-        TypeError: `t_list` is no list or tuple.
+        TypeError: `t_list` is not a list or tuple.
         ValueError: it holds no tensor.
     """
     values = _values(t_list)
@@ -68,7 +68,7 @@ def clip_by_global_norm(
         elements are NaN, so that the trouble is seen.
 
     Raises:
-        TypeError: `t_list` is no list or tuple.
+        TypeError: `t_list` is not a list or tuple.
     """
     values = _values(t_list)
     norm = global_norm(t_list, name) if use_norm is None else convert_to_tensor(use_norm)

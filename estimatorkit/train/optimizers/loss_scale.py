@@ -197,7 +197,7 @@ class MixedPrecisionLossScaleOptimizer(WrappingOptimizer):
         loss_scale: a `LossScale`, a number, or 'dynamic'.
 
     Raises:
-        TypeError: `opt` is no optimizer.
+        TypeError: `opt` is not an optimizer.
     """
 
     def __init__(self, opt: Optimizer, loss_scale: Any) -> None:

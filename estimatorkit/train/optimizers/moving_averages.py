@@ -65,7 +65,7 @@ class ExponentialMovingAverage:
         return self._name
 
     def apply(self, var_list: Sequence[Variable | Tensor] | None = None) -> Operation:
-        """An operation that updates the averages; they are made where they are not there yet.
+        """An operation that updates the averages; they are created if missing yet.
 
         Args:
             var_list: floating-point variables and tensors; the trainable variables by default.
@@ -109,7 +109,7 @@ class ExponentialMovingAverage:
             return create_zeros_slot(item, self._name)
 
     def average(self, var: Variable | Tensor) -> Variable | None:
-        """The variable that holds the average, or None where there is none."""
+        """The variable that holds the average, or None if there is none."""
         return self._averages.get(var)
 
     def average_name(self, var: Variable | Tensor) -> str:

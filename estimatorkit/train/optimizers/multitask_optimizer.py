@@ -28,7 +28,7 @@ class MultitaskOptimizerWrapper(WrappingOptimizer):
         opt: the optimizer, whose other methods and attributes this object has.
 
     Raises:
-        TypeError: `opt` is no optimizer.
+        TypeError: `opt` is not an optimizer.
     """
 
     def __getattr__(self, name: str) -> Any:

@@ -130,16 +130,16 @@ class Optimizer:
         """The gradients of `loss` with respect to the variables.
 
         Args:
-            loss: a floating tensor, or a function without arguments that makes it. One that is no
-                scalar counts as the sum of its elements, as in TensorFlow.
-            var_list: variables, nested as wished; `trainable_variables()` by default.
+            loss: a floating tensor, or a function without arguments that makes it. One that is not
+                a scalar counts as the sum of its elements, as in TensorFlow.
+            var_list: variables, arbitrarily nested; `trainable_variables()` by default.
             gate_gradients: one of GATE_NONE, GATE_OP, GATE_GRAPH; without effect, since a run
                 reads all variables before it changes any.
             aggregation_method, colocate_gradients_with_ops: accepted for TensorFlow's signature.
             grad_loss: the gradient that flows into `loss`; ones by default.
 
         Returns:
-            Pairs of a gradient (a tensor, an `IndexedSlices`, or None where the loss does not
+            Pairs of a gradient (a tensor, an `IndexedSlices`, or None if the loss does not
             depend on the variable) and a variable.
 
         Raises:
@@ -204,7 +204,7 @@ class Optimizer:
         Raises:
             ValueError: there are no pairs, or none with a gradient, or a gradient does not fit its
                 variable.
-            TypeError: a pair is none, or `global_step` is no variable.
+            TypeError: a pair is none, or `global_step` is not a variable.
             NotImplementedError: a pair's second part is a tensor.
             RuntimeError: a variable with a constraint has a sparse gradient.
         """
@@ -295,7 +295,7 @@ class Optimizer:
     # -- slots
 
     def get_slot(self, var: Variable, name: str) -> Variable | None:
-        """The slot `name` of `var`, or None where the optimizer made none."""
+        """The slot `name` of `var`, or None if the optimizer made none."""
         return self._slots.get(name, {}).get(var)
 
     def get_slot_names(self) -> list[str]:
@@ -310,11 +310,11 @@ class Optimizer:
         return sorted((each for each in own if each.graph is graph), key=lambda each: each.name)
 
     def _zeros_slot(self, var: Variable, slot_name: str, op_name: str) -> Variable:
-        """The slot, made of zeros where it is not there."""
+        """The slot, made of zeros where it does not exist."""
         return self._slot(var, slot_name, op_name, lambda: _filled_like(var, 0.0))
 
     def _get_or_make_slot(self, var: Variable, val: Any, slot_name: str, op_name: str) -> Variable:
-        """The slot, made of `val` (a tensor, or one number for all) where it is not there."""
+        """The slot, made of `val` (a tensor, or one number for all) where it does not exist."""
 
         def value() -> Any:
             return _filled_like(var, val) if isinstance(val, (int, float)) else val
@@ -332,7 +332,7 @@ class Optimizer:
     def _get_or_make_slot_with_initializer(
         self, var: Variable, initializer: Any, shape: Any, dtype: Any, slot_name: str, op_name: str
     ) -> Variable:
-        """The slot, made by an initializer where it is not there."""
+        """The slot, made by an initializer where it does not exist."""
         return self._slot(var, slot_name, op_name, lambda: initializer(shape, dtype))
 
     def _slot_dict(self, slot_name: str) -> dict[Variable, Variable]:

@@ -250,7 +250,7 @@ class FtrlOptimizer(RuleOptimizer):
 
     With p = -learning_rate_power and g' = g + 2 l2_shrinkage w:
     linear += g' - ((accum + g^2)^p - accum^p) / lr w; accum += g^2;
-    w = 0 where |linear| <= l1, else (sign(linear) l1 - linear) / ((accum^p + beta) / lr + 2 l2).
+    w = 0 if |linear| <= l1, else (sign(linear) l1 - linear) / ((accum^p + beta) / lr + 2 l2).
 
     Source: `tf.compat.v1.train.FtrlOptimizer`; McMahan et al. 2013. Slots: 'accum', 'linear'.
 

@@ -49,7 +49,7 @@ def get_optimizer_by_name(
     """The optimizer that an estimator's argument means.
 
     Args:
-        optimizer: an optimizer (given back), a function without arguments that makes one, or
+        optimizer: an optimizer (given back), a function without arguments that returns one, or
             'Adagrad', 'Adam', 'Ftrl', 'RMSProp' or 'SGD'.
         learning_rate: a number, a tensor, or a function without arguments; for names only.
         version: 2 for the numbers of `tf.keras.optimizers.legacy`, as `tf.estimator` uses them
@@ -60,8 +60,8 @@ def get_optimizer_by_name(
         The optimizer.
 
     Raises:
-        ValueError: the name is unknown, no learning rate is given in version 1, or the object is no
-            optimizer.
+        ValueError: the name is unknown, no learning rate is given in version 1, or the object is
+            not an optimizer.
     """
     if isinstance(optimizer, str):
         names = tuple(sorted(_VERSION_2))

@@ -1,7 +1,7 @@
 """`RuleOptimizer`: an optimizer that is an update rule with values for its hyperparameters.
 
-A hyperparameter is a number, a tensor, or a function without arguments that gives one of these when
-the operation is made.
+A hyperparameter is a number, a tensor, or a function without arguments that returns one of these
+when the operation is made.
 """
 
 from __future__ import annotations

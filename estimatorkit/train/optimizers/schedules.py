@@ -237,7 +237,7 @@ def cosine_decay_restarts(
     alpha: Any = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """Half cosines one after the other, each beginning anew (SGDR: Loshchilov & Hutter 2016).
+    """Half cosines in sequence, each beginning anew (SGDR: Loshchilov & Hutter 2016).
 
     Source: `tf.compat.v1.train.cosine_decay_restarts`.
 

@@ -21,7 +21,7 @@ class WrappingOptimizer(Optimizer):
         name: the name of the operations; that of the optimizer by default.
 
     Raises:
-        TypeError: `opt` is no optimizer.
+        TypeError: `opt` is not an optimizer.
     """
 
     def __init__(self, opt: Optimizer, name: str | None = None) -> None:

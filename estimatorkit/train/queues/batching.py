@@ -403,7 +403,7 @@ class Pipeline:
 
         Args:
             which: the number of an example's bucket, an int32 scalar.
-            sizes: how many examples a batch of each bucket has.
+            sizes: how many examples per batch of each bucket has.
             capacity: how many batches are held.
             capacities: how many examples each bucket holds.
             up_to: whether the last batches may be smaller.

@@ -46,7 +46,7 @@ class QueueRunner:
     Raises:
         ValueError: there is no queue or no operation; or a `QueueRunnerDef` beside them.
         KeyError: the graph lacks what the `QueueRunnerDef` names.
-        TypeError: `queue_closed_exception_types` is no tuple of OpErrors.
+        TypeError: `queue_closed_exception_types` is not a tuple of OpErrors.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class QueueRunner:
         self._ended = tuple(map(exception_type_from_error_code, codes)) or (OutOfRangeError,)
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """The runner as a `QueueRunnerDef`; None where its queue is not below `export_scope`.
+        """The runner as a `QueueRunnerDef`; None if its queue is not below `export_scope`.
 
         Args:
             export_scope: a name scope, which the names leave out.

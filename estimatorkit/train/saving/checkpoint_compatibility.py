@@ -69,7 +69,7 @@ def with_wholes(items: Mapping[str, Item]) -> dict[str, Item]:
 
 
 def _name_of_whole(name: str, variable: Variable) -> str | None:
-    """What a checkpoint calls the tensor that a variable is a part of; None where it is none.
+    """What a checkpoint calls the tensor that a variable is a part of; None if it is none.
 
     Args:
         name: what the variable itself would be called there. Where that does not say which part it

@@ -89,7 +89,7 @@ class CheckpointManager:
 
     @property
     def latest_checkpoint(self) -> str | None:
-        """The newest checkpoint, None where there is none."""
+        """The newest checkpoint, None if there is none."""
         return latest_checkpoint(self._directory)
 
     def save(
@@ -110,7 +110,7 @@ class CheckpointManager:
             session: the session; the default session by default.
 
         Returns:
-            Its path, to be given to `Checkpoint.restore`; None where nothing was saved.
+            Its path, to be given to `Checkpoint.restore`; None if nothing was saved.
 
         Raises:
             FailedPreconditionError: a variable has no value.
@@ -130,7 +130,7 @@ class CheckpointManager:
         return path
 
     def restore_or_initialize(self, *, session: Any = None) -> str | None:
-        """Restores the newest checkpoint; where there is none, calls `init_fn`.
+        """Restores the latest checkpoint; if there is none, calls `init_fn`.
 
         Variables that the checkpoint has no value for are initialized.
 
@@ -138,7 +138,7 @@ class CheckpointManager:
             session: the session; the default session by default.
 
         Returns:
-            The checkpoint's path, None where there is none.
+            The checkpoint's path, None if there is none.
         """
         path = self.latest_checkpoint
         if path is None:

@@ -38,7 +38,7 @@ def noted_columns(graph: Graph) -> dict[str, list[str]]:
 
 
 def changed_columns(saved: Notes, now: Notes) -> str | None:
-    """What is different: one line a layer; None where nothing is, or nothing is known.
+    """What is different: one line a layer; None if nothing is, or nothing is known.
 
     Args:
         saved: what `noted_columns` gave when the model was saved.

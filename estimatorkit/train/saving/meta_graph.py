@@ -42,7 +42,7 @@ class LoadedMetaGraph(NamedTuple):
 
     Attributes:
         variables: the global variables by their names in the file.
-        saver_def: the `SaverDef`, or None where the file has none.
+        saver_def: the `SaverDef`, or None if the file has none.
         elements: what `return_elements` named.
     """
 
@@ -192,7 +192,7 @@ def read_meta_graph(path: str | os.PathLike[str]) -> Any:
     """Reads a `MetaGraphDef` from a file, binary or text.
 
     Raises:
-        NotFoundError: there is no such file.
+        NotFoundError: the file does not exist.
         ValueError: it holds none.
     """
     from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef

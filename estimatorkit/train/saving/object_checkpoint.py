@@ -135,7 +135,7 @@ class Checkpoint:
         return path
 
     def count_up(self, session: Any) -> int:
-        """Counts `save_counter` up in a session, from 0 where it has no value; returns it."""
+        """Counts `save_counter` up in a session, from 0 if it has no value; returns it."""
         with session.graph.as_default():
             counter = self.save_counter
         if not session.state.is_initialized(counter.op.name):

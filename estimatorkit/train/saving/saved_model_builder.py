@@ -107,7 +107,7 @@ class SavedModelBuilder:
         Raises:
             AssertionError: variables were added before, or a signature names no tensor.
             FailedPreconditionError: a variable has no value.
-            ValueError: both operations are given, or an asset is no file.
+            ValueError: both operations are given, or an asset is not a file.
         """
         if self._tensors is not None:
             raise AssertionError(

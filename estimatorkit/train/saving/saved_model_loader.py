@@ -110,7 +110,7 @@ class SavedModelLoader:
                 names what is to be returned.
 
         Returns:
-            A Saver of the model's variables, None where it has none, and what `return_elements`
+            A Saver of the model's variables, None if it has none, and what `return_elements`
             names.
         """
         loaded = self._add_to(graph, tags, import_scope, saver_kwargs.get("return_elements"))

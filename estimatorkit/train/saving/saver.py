@@ -232,12 +232,12 @@ class Saver:
             strip_default_attrs, save_debug_info: accepted for TensorFlow's signature.
 
         Returns:
-            The checkpoint's path, to be given to `restore`; None where there is nothing to save.
+            The checkpoint's path, to be given to `restore`; None if there is nothing to save.
 
         Raises:
             FailedPreconditionError: a variable has no value.
             OpError: the disk refuses (see `storage.checkpoint.write_checkpoint`).
-            TypeError: `sess` is no session.
+            TypeError: `sess` is not a session.
         """
         items = self._built("save")
         _check_session(sess)
@@ -491,7 +491,7 @@ def _by_name(given: Any) -> dict[str, Item]:
 
 
 def _check_is_checkpoint(path: str) -> None:
-    """Refuses what is no checkpoint, and says what was meant; damage is an error of its own."""
+    """Refuses what is not a checkpoint, and says what was meant; damage is an error of its own."""
     problem = f"The passed save_path is not a valid checkpoint: {path}"
     try:
         found = locate_checkpoint(path)
@@ -593,7 +593,7 @@ def import_meta_graph(
         **kwargs: `input_map` and `return_elements`, see `import_graph_def`.
 
     Returns:
-        A `Saver` of its variables; None where it has none.
+        A `Saver` of its variables; None if it has none.
     """
     loaded = load_meta_graph(meta_graph_or_file, clear_devices, import_scope, **kwargs)
     if not loaded.variables:

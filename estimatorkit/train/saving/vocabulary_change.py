@@ -28,13 +28,13 @@ class VocabInfo(NamedTuple):
     """How a vocabulary has changed (`tf.train.VocabInfo`, `tf.estimator.VocabInfo`).
 
     Attributes:
-        new_vocab: the file of the words now, one a line.
+        new_vocab: the file of the words now, one per line.
         new_vocab_size: how many of its words count.
         num_oov_buckets: rows after those of the words, for unknown ones.
         old_vocab: the file of the words when the checkpoint was written.
         old_vocab_size: how many of its words count; -1 for all.
         backup_initializer: gives rows that the checkpoint has no word for; zeros by default.
-        axis: 0 where words are rows, 1 where they are columns (labels of the last layer).
+        axis: 0 if words are rows, 1 where they are columns (labels of the last layer).
     """
 
     new_vocab: Any

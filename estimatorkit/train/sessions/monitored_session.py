@@ -119,11 +119,11 @@ class HookedSession:
         self.session.close()
 
     def _step(self) -> int:
-        """The global step; where there is none, or no hook to ask, how many runs there were."""
+        """The global step; if there is none, or no hook to ask, how many runs there were."""
         return self._runs if self._read_step is None else int(self._read_step())
 
     def _is_due(self, hook: SessionRunHook, step: int) -> bool:
-        """Whether a hook is asked around this run: at most once a step, where it names steps."""
+        """Whether a hook is asked around this run: at most once per step, where it names steps."""
         if not hook.takes_part_in_runs:
             return False
         if type(hook).next_control_step is SessionRunHook.next_control_step:
@@ -334,7 +334,7 @@ class _MonitoredSession:
                 self._drop(error)
 
     def _current(self) -> _Attempt:
-        """The attempt that is on, made where there is none."""
+        """The attempt that is on, made if there is none."""
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
         while self._attempt is None:
@@ -358,7 +358,7 @@ class _MonitoredSession:
             self._close_attempt(attempt)
 
     def _close_attempt(self, attempt: _Attempt) -> None:
-        """Closes a session; that a task was lost is no error then, where another can be made."""
+        """Closes a session; ignores that a task was lost if a new session can be created."""
         try:
             attempt.close()
         except _LOST as error:

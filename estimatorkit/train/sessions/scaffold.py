@@ -111,7 +111,7 @@ class Scaffold:
 
     @property
     def init_fn(self) -> Callable[[Any], Any] | None:
-        """A function of the session, called after `init_op`; None where none was given."""
+        """A function of the session, called after `init_op`; None if none was given."""
         given = self._parts["init_fn"]
         return None if given is None else lambda session: given(self, session)
 
@@ -138,7 +138,7 @@ class Scaffold:
 
     @property
     def summary_op(self) -> Any:
-        """All summaries as one; None where there is none."""
+        """All summaries as one; None if there is none."""
         return self._parts["summary_op"]
 
     @property

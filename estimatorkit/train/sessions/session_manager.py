@@ -80,7 +80,7 @@ class SessionManager:
         init_feed_dict: Mapping[Any, Any] | None = None,
         init_fn: Callable[[Any], Any] | None = None,
     ) -> Session:
-        """A session with a ready model, from a checkpoint where there is one.
+        """A session with a ready model, from a checkpoint if there is one.
 
         Args:
             master: the session's target.

@@ -181,7 +181,7 @@ class Supervisor:
         max_wait_secs: float = 7200,
         start_standard_services: bool = True,
     ) -> Session:
-        """A ready session, from the last checkpoint in `logdir` where there is one.
+        """A ready session, from the last checkpoint in `logdir` if there is one.
 
         Args:
             master: its target.
@@ -384,7 +384,7 @@ class Supervisor:
 
 
 class _StepCounter:
-    """Writes how many steps a second there were since it wrote last."""
+    """Writes how many steps per second there were since it wrote last."""
 
     def __init__(self, supervisor: Supervisor, session: Session, global_step: Any) -> None:
         self._supervisor = supervisor
@@ -411,7 +411,7 @@ def _number(session: Session, global_step: Any) -> int:
 
 
 def _default_saver() -> Saver | None:
-    """A saver of all variables; None where there are none."""
+    """A saver of all variables; None if there are none."""
     return (
         Saver(allow_empty=True)
         if get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
@@ -420,7 +420,7 @@ def _default_saver() -> Saver | None:
 
 
 def _default_step() -> Any:
-    """The graph's global step, which need not be a scalar here; None where there is none."""
+    """The graph's global step, which need not be a scalar here; None if there is none."""
     graph = get_default_graph()
     found = graph.get_collection(GraphKeys.GLOBAL_STEP) or [
         each
