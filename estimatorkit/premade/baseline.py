@@ -1,7 +1,8 @@
 """Baselines that ignore the features: `BaselineClassifier` learns class frequencies,
 `BaselineRegressor` the mean, `BaselineEstimator` what its head asks for.
 
-The logits are one variable, `baseline/bias`: what a model with features must do better than.
+The logits are a single variable, `baseline/bias`: the baseline that a model with features must
+beat.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ LEARNING_RATE = 0.3
 
 
 def _baseline_logits(features: Any, units: int, weight_column: Any) -> Tensor:
-    """The bias for each example of the batch, float32 `(batch, units)`."""
+    """The bias, repeated for each example: float32 `(batch, units)`."""
     weight_key = getattr(weight_column, "key", weight_column)
     given = features if isinstance(features, Mapping) else {"features": features}
     # The weights are left out, so that predicting needs none; strings and sparse tensors last, they
@@ -62,7 +63,7 @@ def _part(optimizer: OptimizerLike, weight_column: Any, version: Version) -> Par
 
 
 class BaselineClassifier(Premade):
-    """A classifier that learns how frequent each class is (`tf.estimator.BaselineClassifier`).
+    """A classifier that learns class frequencies (`tf.estimator.BaselineClassifier`).
 
     Labels, metrics and predictions: see `DNNClassifier`.
 

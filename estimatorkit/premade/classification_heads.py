@@ -1,7 +1,7 @@
 """Heads of classifiers: `BinaryClassHead`, `MultiClassHead`, and the choice between them.
 
-Both turn labels into class indices (strings by a vocabulary), have them checked after the step, and
-predict ids and names of classes beside the probabilities; see `head` for what heads share.
+Both convert labels to class indices (strings by a vocabulary), check them after the step, and
+predict class ids and names as well as probabilities; see `head` for what heads share.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _CLASS_KEYS = ("class_ids", "classes", "all_class_ids", "all_classes")
 
 
 class _ClassificationHead(SingleHead):
-    """What the two classification heads share: class ids, names and a vocabulary."""
+    """The base of both classification heads: class ids, names and a vocabulary."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class _ClassificationHead(SingleHead):
         return self._vocabulary or numbers
 
     def _class_ids(self, labels: Any, logits: Tensor, floats_allowed: bool) -> Tensor:
-        """Labels as numbers of classes, `(batch, ..., 1)`, with a step check of their range."""
+        """Labels as class indices, `(batch, ..., 1)`, with a step check of their range."""
         tensor = checked_labels(labels, logits, 1)
         if self._vocabulary is not None:
             if tensor.dtype is not string:
@@ -138,7 +138,7 @@ def _one_each(values: Tensor) -> Tensor:
 
 
 def class_outputs(predictions: Mapping[Any, Tensor], names: Vocabulary) -> dict[str, ExportOutput]:
-    """What classifiers export: scores with the classes' names, and all predictions.
+    """The export outputs of classifiers: scores with class names, and all predictions.
 
     Args:
         predictions: by key, `probabilities` among them.
@@ -325,11 +325,11 @@ def classification_head(
     loss_reduction: str,
     version: Version = 2,
 ) -> Head:
-    """The head of a classifier: binary for two classes.
+    """Returns the head of a classifier: binary for two classes.
 
     Args:
         n_classes, weight_column, label_vocabulary, loss_reduction: see `MultiClassHead`.
-        version: that of TensorFlow whose numbers the metrics are, and names the operations.
+        version: the major version of TensorFlow to follow in metrics and operation names.
     """
     made: _ClassificationHead
     if n_classes == 2:

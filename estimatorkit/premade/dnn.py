@@ -54,15 +54,15 @@ def dnn_logits(
 
     Args:
         features: tensors by key.
-        mode: a `ModeKeys`; dropout and batch statistics are for TRAIN.
+        mode: a `ModeKeys`; dropout and batch statistics are used in TRAIN only.
         units: the number of logits.
         hidden_units: the width of each hidden layer.
         feature_columns: dense columns.
-        activation_fn: after each hidden layer; None for none.
-        dropout: the probability that an output of a hidden layer is dropped; None for no dropout.
+        activation_fn: applied after each hidden layer; None for none.
+        dropout: the probability of dropping an output of a hidden layer; None for no dropout.
         batch_norm: whether to normalize after each hidden layer.
-        partitioner: of the columns' tables; see `get_variable`.
-        version: that of TensorFlow whose names the summaries have.
+        partitioner: partitions the columns' embedding tables; see `get_variable`.
+        version: the major version of TensorFlow to follow in summary names.
     """
     # TensorFlow 1 has `dnn/hiddenlayer_0/kernel/part_0`, and the whole in its checkpoints.
     whole = min_max_variable_partitioner(1) if version == 1 else None
@@ -129,13 +129,13 @@ def dnn_part(
     version: Version = 2,
     **network: Any,
 ) -> Part:
-    """A deep network as a part of a model.
+    """A deep network as a `Part` of a model.
 
     Args:
         hidden_units, feature_columns: see `dnn_logits`.
         optimizer: see `DNNClassifier`.
-        learning_rate: of an optimizer given by name; by default that of `DNNClassifier`.
-        version: that of TensorFlow whose optimizers the names mean.
+        learning_rate: for an optimizer given by name; by default that of `DNNClassifier`.
+        version: the major version of TensorFlow whose optimizers the names refer to.
         network: the other arguments of `dnn_logits`.
 
     Raises:
@@ -198,8 +198,8 @@ class DNNClassifier(Premade):
         print(classifier.evaluate(input_fn, steps=10)["accuracy"])
         ```
 
-    Features: what the columns and the weight column name. Labels, `(batch,)` or `(batch, 1)`:
-    integers in [0, n_classes), or strings where there is a `label_vocabulary`.
+    Features: those of the columns and the weight column. Labels, `(batch,)` or `(batch, 1)`:
+    integers in [0, n_classes), or strings with a `label_vocabulary`.
 
     Metrics of `evaluate`: `accuracy`, `average_loss` (weighted mean over examples), `loss` (mean
     over batches), `global_step`; with two classes also `accuracy_baseline`, `auc`,
@@ -219,11 +219,11 @@ class DNNClassifier(Premade):
         label_vocabulary: the `n_classes` names of the classes, if labels are strings; None by
             default.
         optimizer: an `Optimizer`, a function without arguments that returns one, or a name:
-            'Adagrad' (default) with learning rate 0.05; 'Adam', 'Ftrl', 'RMSProp', 'SGD' with the
-            rates that TensorFlow 2 gives them: 0.001, SGD 0.01.
+            'Adagrad' (default) with learning rate 0.05; 'Adam', 'Ftrl', 'RMSProp' (0.001) or 'SGD'
+            (0.01), the defaults of TensorFlow 2.
         activation_fn: applied after each hidden layer; `nn.relu` by default, None for none.
-        dropout: the probability that an output of a hidden layer is dropped in training; None
-            (default) for no dropout.
+        dropout: the probability of dropping an output of a hidden layer in training; None (default)
+            for no dropout.
         config: a `RunConfig`.
         warm_start_from: see `Estimator`.
         loss_reduction: 'sum_over_batch_size' (default: the mean over the batch), 'sum', or another
@@ -284,8 +284,8 @@ class DNNRegressor(Premade):
             metrics; None (default): all 1.
         optimizer: as for `DNNClassifier`; 'Adagrad' by default.
         activation_fn: applied after each hidden layer; `nn.relu` by default, None for none.
-        dropout: the probability that an output of a hidden layer is dropped in training; None
-            (default) for no dropout.
+        dropout: the probability of dropping an output of a hidden layer in training; None (default)
+            for no dropout.
         config: a `RunConfig`.
         warm_start_from: see `Estimator`.
         loss_reduction: 'sum_over_batch_size' (default: the mean over batch and labels), 'sum', or

@@ -1,8 +1,8 @@
-"""Wide and deep models: a linear model and a deep network whose logits are added, each with its
+"""Wide and deep models: the sum of the logits of a linear model and a deep network, each with its
 own columns and optimizer (Cheng et al. 2016, arXiv:1606.07792).
 
-Variables: those of `linear` and `dnn`. The learning rates of optimizers given by name are
-TensorFlow's: 0.001 for the network, `min(0.005, 1 / sqrt(number of columns))` for the linear model.
+Variables: those of `linear` and `dnn`. Optimizers given by name have TensorFlow's learning rates:
+0.001 for the network, `min(0.005, 1 / sqrt(number of columns))` for the linear model.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _parts(
     dnn_hidden_units: Iterable[int] | None,
     **network: Any,
 ) -> list[Part]:
-    """The network and the linear model, as far as there are columns for them."""
+    """The network and the linear model, if they have columns."""
     linear = [] if not linear_feature_columns else normalize_columns(linear_feature_columns)
     deep = [] if not dnn_feature_columns else normalize_columns(dnn_feature_columns)
     if not linear and not deep:
@@ -93,10 +93,11 @@ class DNNLinearCombinedClassifier(Premade):
             min(0.005, 1 / sqrt(number of columns)).
         dnn_feature_columns: the inputs of the network, dense columns; None (default) for no
             network.
-        dnn_optimizer: trains it; by name with the learning rate 0.001; 'Adagrad' by default.
+        dnn_optimizer: its optimizer; 'Adagrad' by default, with learning rate 0.001 if given by
+            name.
         dnn_hidden_units: the width of each hidden layer, for example `[64, 32]`.
         dnn_activation_fn: applied after each hidden layer; `nn.relu` by default, None for none.
-        dnn_dropout: the probability that an output of a hidden layer is dropped in training; None
+        dnn_dropout: the probability of dropping an output of a hidden layer in training; None
             (default) for no dropout.
         n_classes: the number of classes; 2 by default.
         weight_column: a feature's key or a `NumericColumn`: each example's weight in loss and
@@ -108,8 +109,8 @@ class DNNLinearCombinedClassifier(Premade):
         loss_reduction: 'sum_over_batch_size' (default: the mean over the batch), 'sum', or another
             of `losses.Reduction`, but not NONE.
         batch_norm: whether to normalize after each hidden layer (momentum 0.999); False by default.
-        linear_sparse_combiner: how several values of a categorical column become one in the linear
-            model: 'sum' (default), 'mean' or 'sqrtn'.
+        linear_sparse_combiner: how the linear model combines several values of a categorical
+            column: 'sum' (default), 'mean' or 'sqrtn'.
 
     Raises:
         ValueError: an argument is invalid, or there are no columns at all.

@@ -1,10 +1,10 @@
-"""`Head`: from logits to predictions, loss, metrics and training operation.
+"""`Head`: maps logits to predictions, loss, metrics and the training operation.
 
-A model function computes logits and hands them to a head; the head is what makes it a classifier or
-a regressor. `Head` says what a head is and makes `EstimatorSpec`s. A subclass says what it predicts
-(`predictions`) and what comes of logits and labels: a user's by `loss` and `update_metrics`, those
-here by `_outcome`, both at once. `single_head` is the base of heads of one task, `multi_head` holds
-several. Keys, dtypes and shapes are those of TensorFlow 2.15's heads.
+A model function passes its logits to a head, which makes it a classifier or regressor. `Head`
+defines the interface and creates `EstimatorSpec`s. Subclasses implement `predictions`, and `loss`
+and `update_metrics`, or as those in this package `_outcome`, which computes both. `single_head` is
+the base of heads of one task, `multi_head` combines several. Keys, dtypes and shapes are those of
+TensorFlow 2.15's heads.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ Version = Literal[1, 2]
 
 
 class Outcome(NamedTuple):
-    """What comes of a batch.
+    """The loss and metrics of a batch.
 
     Attributes:
         loss: a float32 scalar.
-        metrics: makes the metrics; called for evaluation only.
-        summaries: makes what training summarizes besides the loss, scalars by tag.
+        metrics: creates the metrics; only called for evaluation.
+        summaries: creates the scalars to summarize in training besides the loss, by tag.
     """
 
     loss: Tensor
@@ -51,10 +51,10 @@ class Outcome(NamedTuple):
 
 
 class Head(ABC):
-    """What all heads have in common (`tf.estimator.Head`).
+    """The base class of heads (`tf.estimator.Head`).
 
-    A head of your own has `name`, `logits_dimension`, `loss_reduction`, `predictions`, `loss` and,
-    for metrics, `update_metrics`; `create_estimator_spec` follows from them.
+    Custom heads implement `name`, `logits_dimension`, `loss_reduction`, `predictions`, `loss` and,
+    for metrics, `update_metrics`; `create_estimator_spec` is derived from these.
     """
 
     _version: Version = 2  # that of TensorFlow whose names operations have
@@ -67,12 +67,12 @@ class Head(ABC):
     @property
     @abstractmethod
     def logits_dimension(self) -> int:
-        """How many logits an example has."""
+        """The number of logits per example."""
 
     @property
     @abstractmethod
     def loss_reduction(self) -> str:
-        """How the examples' losses become one: a value of `layers.losses.Reduction`."""
+        """How the examples' losses are reduced: a value of `layers.losses.Reduction`."""
 
     # -- what subclasses say
 
@@ -82,10 +82,10 @@ class Head(ABC):
 
         Args:
             logits: numbers `(batch, ..., logits_dimension)`.
-            keys: which; all by default.
+            keys: the keys to compute; all by default.
 
         Raises:
-            ValueError: a key is unknown, or the logits have another shape.
+            ValueError: a key is unknown, or the logits have the wrong shape.
         """
 
     def _outcome(
@@ -95,7 +95,7 @@ class Head(ABC):
         labels: Any,
         regularization_losses: Sequence[Tensor] | None,
     ) -> Outcome:
-        """The loss, and the metrics to come; arguments as for `loss`."""
+        """The loss and the metrics; arguments as for `loss`."""
         if type(self).loss is Head.loss:
             raise NotImplementedError(f"{type(self).__name__} does not say what its loss is.")
         loss = self.loss(labels, logits, features, None, regularization_losses)
@@ -109,7 +109,7 @@ class Head(ABC):
         return Outcome(loss, metrics)
 
     def _export_outputs(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
-        """What an exported model gives, by the name of its signature: all predictions."""
+        """The outputs of exported models by signature: all predictions by default."""
         output = PredictOutput(predictions)
         return {DEFAULT_SERVING_SIGNATURE_DEF_KEY: output, "predict": output}
 
@@ -130,10 +130,10 @@ class Head(ABC):
             logits: numbers `(batch, ..., logits_dimension)`.
             features: the features, among them the weights.
             mode: accepted for TensorFlow's signature.
-            regularization_losses: scalars that are added.
+            regularization_losses: scalars to add.
 
         Raises:
-            ValueError, TypeError: labels, logits or weights do not fit.
+            ValueError, TypeError: labels, logits or weights are invalid.
         """
         return self._outcome(features, logits, labels, regularization_losses).loss
 
@@ -148,7 +148,7 @@ class Head(ABC):
         return self._outcome(features, logits, labels, regularization_losses).metrics()
 
     def metrics(self, regularization_losses: Sequence[Tensor] | None = None) -> Metrics:
-        """An empty dict, to be given to `update_metrics`, which makes the metrics."""
+        """Returns an empty dict for `update_metrics`, which creates the metrics."""
         return {}
 
     def update_metrics(
@@ -159,10 +159,10 @@ class Head(ABC):
         labels: Any,
         regularization_losses: Sequence[Tensor] | None = None,
     ) -> Metrics:
-        """`eval_metrics` with this head's metrics, for `EstimatorSpec(eval_metric_ops=...)`.
+        """Adds this head's metrics to `eval_metrics`, for `EstimatorSpec(eval_metric_ops=...)`.
 
         Args:
-            eval_metrics: what `metrics` gave, and more if wished.
+            eval_metrics: the result of `metrics`, with any additional metrics.
             features, logits, labels, regularization_losses: see `loss`.
         """
         eval_metrics.update(self.eval_metric_ops(features, logits, labels, regularization_losses))
@@ -180,23 +180,23 @@ class Head(ABC):
         update_ops: Sequence[Any] | None = None,
         regularization_losses: Sequence[Tensor] | None = None,
     ) -> EstimatorSpec:
-        """What a `model_fn` returns.
+        """Returns the `EstimatorSpec` of a `model_fn`.
 
         Args:
-            features: tensors by key; weights are taken from here.
+            features: tensors by key, including weights.
             mode: a `ModeKeys`.
             logits: numbers `(batch, ..., logits_dimension)`.
             labels: see the head; needed for TRAIN and EVAL.
-            optimizer: minimizes the loss; exactly one of it and `train_op_fn` is needed for TRAIN.
-            trainable_variables: what it changes; all trainable variables by default.
-            train_op_fn: `train_op_fn(loss)`, giving the training operation.
-            update_ops: operations that must run with each step; by default those in the collection
-                UPDATE_OPS (TensorFlow 2 runs none by default, so that batch normalization silently
-                keeps its first averages).
-            regularization_losses: scalars that are added to the loss.
+            optimizer: minimizes the loss; TRAIN requires exactly one of it and `train_op_fn`.
+            trainable_variables: the variables to train; all trainable ones by default.
+            train_op_fn: maps the loss to the training operation.
+            update_ops: operations to run with each step; by default the collection UPDATE_OPS
+                (TensorFlow 2 runs none by default, so batch normalization silently keeps its
+                initial averages).
+            regularization_losses: scalars to add to the loss.
 
         Raises:
-            ValueError, TypeError: labels, logits, weights or another argument do not fit.
+            ValueError, TypeError: an argument is invalid.
         """
         graph = get_default_graph()
         with graph.name_scope(self.name or "head"):
@@ -240,12 +240,12 @@ class Head(ABC):
         )
 
     def _tag(self, key: str) -> str:
-        """What a summary is called."""
+        """The tag of a summary."""
         return f"{key}/{self.name}" if self.name else key
 
 
 def _has_own_updates(optimizer: KerasOptimizer) -> bool:
-    """Whether a user's own class says by `get_updates` what a step is."""
+    """Whether a custom Keras optimizer overrides `get_updates`."""
     kind: Any = type(optimizer)
     ours = KerasOptimizer
     return kind.get_updates is not ours.get_updates and kind.minimize is ours.minimize

@@ -1,7 +1,7 @@
-"""`KMeansClustering`: finds clusters of points by full-batch or mini-batch k-means.
+"""`KMeansClustering`: full-batch and mini-batch k-means.
 
-A training step is one matrix product and one update, compiled; the first centers are chosen on the
-host before the first step, from the first batches, which training then sees as well.
+A training step is a compiled matrix product and update. The initial centers are chosen on the host
+from the first batches, which training then uses as well.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _EUCLIDEAN, _COSINE = "squared_euclidean", "cosine"
 
 @dataclass(frozen=True)
 class _Settings:
-    """The arguments of `KMeansClustering` that its model function needs."""
+    """The arguments of `KMeansClustering` for its model function."""
 
     num_clusters: int
     initial_clusters: Any
@@ -57,16 +57,16 @@ class _Settings:
 
     @property
     def delayed(self) -> bool:
-        """Whether centers are updated every few steps only."""
+        """Whether centers are only updated every few steps."""
         return self.use_mini_batch and self.steps_per_iteration > 1
 
     @property
     def cosine(self) -> bool:
-        """Whether distances are those of directions."""
+        """Whether distances are cosine distances."""
         return self.distance_metric == _COSINE
 
     def stored(self, centers: Tensor) -> Tensor:
-        """Centers as they are kept: unit vectors where only their directions count."""
+        """Centers in stored form: normalized for cosine distances."""
         return nn.l2_normalize(centers, 1) if self.cosine else centers
 
 
@@ -171,7 +171,7 @@ def _update(
     centers: Variable,
     copies: _Copies | None,
 ) -> Operation:
-    """One step: centers move to the means of the points that are nearest to them."""
+    """One step: moves centers to the means of their nearest points."""
     member = indexing.one_hot(nearest, settings.num_clusters, dtype=float32)
     new = reduce.reduce_sum(member, 0)
     sums = linalg.matmul(member, points, transpose_a=True)
@@ -199,7 +199,7 @@ def _update(
 
 
 def _moved(centers: Any, counts: Any, new: Tensor, sums: Tensor) -> tuple[Tensor, Tensor]:
-    """Centers as means of all points so far, and how many those are."""
+    """Running means of all points so far, and their counts."""
     total = counts + elementwise.cast(new, int64)
     step = elementwise.div_no_nan(
         sums - new[:, None] * centers, elementwise.cast(total, float32)[:, None]
@@ -211,7 +211,7 @@ def _moved(centers: Any, counts: Any, new: Tensor, sums: Tensor) -> tuple[Tensor
 
 
 class _ChooseCenters(SessionRunHook):
-    """Chooses the first centers, unless the checkpoint has them."""
+    """Chooses the initial centers, unless restored from a checkpoint."""
 
     def __init__(
         self, settings: _Settings, points: Tensor, centers: Variable, copies: _Copies | None
@@ -229,7 +229,7 @@ class _ChooseCenters(SessionRunHook):
             self._given = convert_to_tensor(initial, dtype=float32)
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Chooses, and puts the input back to where it was."""
+        """Chooses the centers, and rewinds the input."""
         if session.run(self._chosen):
             return
         positions = iterator_states(session.state)
@@ -293,13 +293,13 @@ class _ChooseCenters(SessionRunHook):
 
 
 def _unit_vectors(values: Array) -> Array:
-    """The directions of rows."""
+    """Normalizes rows."""
     unit: Array = values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-6)
     return unit
 
 
 class _StopWhereLossStays(SessionRunHook):
-    """Ends the training where the loss changes by less than a part of itself."""
+    """Stops training when the relative change of the loss is below a tolerance."""
 
     def __init__(self, loss: Tensor, tolerance: float) -> None:
         self._loss = loss
@@ -307,11 +307,11 @@ class _StopWhereLossStays(SessionRunHook):
         self._last: float | None = None
 
     def before_run(self, run_context: Any) -> SessionRunArgs:
-        """Asks for the loss."""
+        """Fetches the loss."""
         return SessionRunArgs(self._loss)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Compares it with the one before."""
+        """Compares it with the previous one."""
         loss = float(run_values.results)
         if self._last is not None:
             change = abs(loss - self._last) / (1 + abs(self._last))
@@ -334,21 +334,21 @@ class KMeansClustering(Estimator):
     a center that no point is nearest to stays (there it moves to the origin).
 
     Args:
-        num_clusters: how many; not used where `initial_clusters` is an array.
+        num_clusters: the number of clusters; ignored if `initial_clusters` is an array.
         model_dir: where checkpoints and logs go; a temporary folder by default.
         initial_clusters: how the first centers are chosen: 'random' (default) points of the first
             batches, 'kmeans_plus_plus' (Arthur & Vassilvitskii 2007, by scikit-learn) from the
             first batch, an array `(num_clusters, dimensions)`, or a function `f(points, missing)`
             of tensors that gives up to `missing` centers from a batch.
         distance_metric: 'squared_euclidean' (default), or 'cosine': 1 - cosine of the angle.
-        seed: of the random choice.
+        seed: the seed of the random choice.
         use_mini_batch: True (default): centers are means of the points of all steps (Sculley 2010);
             False: each step is one of Lloyd's, and its batch should be all points.
         mini_batch_steps_per_iteration: with mini-batches, centers are replaced every so many steps.
         kmeans_plus_plus_num_retries: how many more points k-means++ tries for each center.
-        relative_tolerance: training ends where the loss changes by less than this part of itself.
+        relative_tolerance: stop when the relative change of the loss is smaller.
         config: a `RunConfig`.
-        feature_columns: dense columns that make the points of a dict of features.
+        feature_columns: dense columns that convert a dict of features to points.
 
     Raises:
         ValueError: an argument is invalid.
@@ -401,7 +401,7 @@ class KMeansClustering(Estimator):
         super().__init__(model_fn=_model_fn(settings), model_dir=model_dir, config=config)
 
     def predict_cluster_index(self, input_fn: Callable[..., Any]) -> Iterator[Any]:
-        """For each point the number of the nearest center; `input_fn` as for `predict`."""
+        """The index of each point's nearest center; `input_fn` as for `predict`."""
         for row in self.predict(input_fn, predict_keys=[self.CLUSTER_INDEX]):
             yield row[self.CLUSTER_INDEX]
 
@@ -410,7 +410,7 @@ class KMeansClustering(Estimator):
         return float(self.evaluate(input_fn, steps=1)[self.SCORE])
 
     def transform(self, input_fn: Callable[..., Any]) -> Iterator[Array]:
-        """For each point its distances to all centers: Euclidean (not squared), or cosine."""
+        """Each point's distances to all centers: Euclidean (not squared), or cosine."""
         for row in self.predict(input_fn, predict_keys=[self.ALL_DISTANCES]):
             distances = row[self.ALL_DISTANCES]
             # Rounding may leave a distance of 0 a little below it.

@@ -1,7 +1,7 @@
 """Checks of labels and weights: shapes and dtypes while the graph is built, values inside the step.
 
-XLA cannot raise, so a check of values makes two or three scalars of the step (a minimum, a maximum,
-a count), which the loop fetches with it and looks at before results are used (`train.checks`).
+XLA cannot raise errors, so value checks are step checks on a few scalars (a minimum, a maximum, a
+count), which are tested before results are used (`runtime.step_checks`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from estimatorkit.train.checks import add_step_check
 
 
 def checked_labels(labels: Any, logits: Tensor, dimension: int) -> Tensor:
-    """Labels as `(batch, ..., dimension)`, as far as the shape is known.
+    """Reshapes labels to `(batch, ..., dimension)`, if the shape is known.
 
     Args:
         labels: of that shape or, where `dimension` is 1, without the last dimension.
@@ -95,8 +95,8 @@ def check_label_range(
     Args:
         labels: numbers.
         n_classes: the number of classes.
-        problem: the beginning of the error; by default the bound that does not hold.
-        version: that of TensorFlow whose words say so.
+        problem: the beginning of the error message; by default the violated bound.
+        version: the major version of TensorFlow whose message to use.
     """
     must = "Labels must be" if version == 2 else "Labels must"
 
@@ -130,7 +130,7 @@ def _range_hint(low: float, high: float, n_classes: int) -> str:
 
 
 def check_finite_labels(labels: Tensor) -> None:
-    """Adds a step check that no label is NaN or infinite."""
+    """Adds a step check that labels are finite."""
 
     def check(values: list[NDArray[Any]]) -> None:
         (counts,) = values
@@ -159,7 +159,7 @@ def weights_of(
         features: tensors by key.
         weight_column: a key, a `NumericColumn`, or None: there are no weights.
         logits: `(batch, ..., n)`.
-        allow_per_logit: whether each logit may have a weight of its own.
+        allow_per_logit: whether weights may be per logit.
 
     Raises:
         TypeError: `weight_column` is something else.

@@ -1,4 +1,4 @@
-"""Labels as strings: looking them up in a vocabulary, and naming predicted classes.
+"""String labels: vocabulary lookup, and names of predicted classes.
 
 Strings live on the host, so these are host ops: one before the training step (`label_ids`), two
 after a prediction (`class_names`, `all_class_names`, which `ops.tables.class_names` has).
@@ -26,7 +26,7 @@ _SHOWN = 20  # entries of a vocabulary that an error lists
 def as_vocabulary(
     label_vocabulary: Any, n_classes: int, multi_label: bool = False
 ) -> Vocabulary | None:
-    """A checked vocabulary.
+    """Validates a vocabulary.
 
     Args:
         label_vocabulary: a list or tuple of strings, one per class, or None.
@@ -110,7 +110,7 @@ register(
 def label_ids(labels: Tensor, vocabulary: Vocabulary) -> Tensor:
     """The position of each label in the vocabulary, int64 in the shape of `labels`.
 
-    A run raises InvalidArgumentError for a label that is not there.
+    A run raises InvalidArgumentError for labels that are not in the vocabulary.
     """
     return make("LabelIds", {"labels": labels}, {"vocabulary": vocabulary}, "class_id_lookup")
 

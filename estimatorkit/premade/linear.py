@@ -57,16 +57,16 @@ def linear_part(
     partitioner: Any = None,
     is_one_of_several: bool = False,
 ) -> Part:
-    """A linear model as a part of a model.
+    """A linear model as a `Part` of a model.
 
     Args:
         feature_columns: dense and categorical columns.
         optimizer: see `LinearClassifier`.
-        learning_rate: of an optimizer given by name.
+        learning_rate: for an optimizer given by name.
         sparse_combiner: see `LinearClassifier`.
-        version: that of TensorFlow whose optimizers the names mean.
-        partitioner: of the weights; see `get_variable`.
-        is_one_of_several: whether the logits get summaries of their own, too.
+        version: the major version of TensorFlow whose optimizers the names refer to.
+        partitioner: partitions the weights; see `get_variable`.
+        is_one_of_several: whether the logits also get their own summaries.
 
     Raises:
         ValueError: an argument is invalid.
@@ -101,7 +101,7 @@ def linear_part(
 
 
 def summarize_weights(made: Mapping[Any, Any], units: int, outer: str | None) -> None:
-    """Summaries of the bias, and of how many weights are zero.
+    """Summarizes the bias, and the fraction of zero weights.
 
     Args:
         made: the variables by column, and those of the bias as "bias".
@@ -126,7 +126,7 @@ def summarize_weights(made: Mapping[Any, Any], units: int, outer: str | None) ->
 
 
 def learning_rate_for(columns: Any, most: float) -> float:
-    """What fits so many columns: `min(most, 1 / sqrt(number of columns))`."""
+    """The default learning rate: `min(most, 1 / sqrt(number of columns))`."""
     return min(most, 1 / math.sqrt(len(columns)))
 
 
@@ -150,7 +150,7 @@ class LinearClassifier(Premade):
         warm_start_from: see `Estimator`.
         loss_reduction: 'sum_over_batch_size' (default: the mean over the batch), 'sum', or another
             of `losses.Reduction`, but not NONE.
-        sparse_combiner: how several values of a categorical column become one: 'sum' (default),
+        sparse_combiner: how to combine several values of a categorical column: 'sum' (default),
             'mean' or 'sqrtn'.
 
     Raises:
@@ -199,7 +199,7 @@ class LinearRegressor(Premade):
         warm_start_from: see `Estimator`.
         loss_reduction: 'sum_over_batch_size' (default: the mean over batch and labels), 'sum', or
             another of `losses.Reduction`, but not NONE.
-        sparse_combiner: how several values of a categorical column become one: 'sum' (default),
+        sparse_combiner: how to combine several values of a categorical column: 'sum' (default),
             'mean' or 'sqrtn'.
 
     Raises:

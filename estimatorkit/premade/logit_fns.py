@@ -1,4 +1,4 @@
-"""Functions from features to logits, for a `model_fn` with a head of one's own:
+"""Functions from features to logits, for custom `model_fn`s with a head:
 `dnn_logit_fn_builder`, `linear_logit_fn_builder`, `call_logit_fn` (`tf.estimator.experimental`).
 """
 
@@ -31,7 +31,7 @@ def dnn_logit_fn_builder(
     input_layer_partitioner: Any,
     batch_norm: bool,
 ) -> Callable[..., Tensor]:
-    """Makes a function that builds a deep network.
+    """Returns a function that builds a deep network.
 
     Its variables are `hiddenlayer_<i>/{kernel,bias}` and `logits/{kernel,bias}` in the variable
     scope where it is called.
@@ -43,7 +43,7 @@ def dnn_logit_fn_builder(
         activation_fn: applied after each hidden layer; None for none.
         dropout: the probability that an output of a hidden layer is dropped in training; None for
             no dropout.
-        input_layer_partitioner: cuts the tables of the inputs; None to keep them whole.
+        input_layer_partitioner: partitions the embedding tables; None for no partitioning.
         batch_norm: whether to normalize after each hidden layer.
 
     Returns:
@@ -75,7 +75,7 @@ def linear_logit_fn_builder(
     feature_columns: FeatureColumn | Iterable[FeatureColumn],
     sparse_combiner: str = "sum",
 ) -> Callable[..., Tensor]:
-    """Makes a function that builds a linear model.
+    """Returns a function that builds a linear model.
 
     Its variables are `linear_model/<column>/weights` and `linear_model/bias_weights` in the
     variable scope where it is called.
@@ -114,7 +114,7 @@ def call_logit_fn(
     params: Any = None,
     config: Any = None,
 ) -> Tensor | Mapping[str, Tensor]:
-    """Calls a function from features to logits with those of the arguments that it takes.
+    """Calls a logit function with the arguments that it accepts.
 
     Args:
         logit_fn: takes `features` and any of the others, all by name.
@@ -149,7 +149,7 @@ def _check_units(units: Any) -> None:
 
 
 def _name_scope() -> str | None:
-    """The current name scope with a slash at its end; None outside of any."""
+    """The current name scope with a trailing slash; None at the root."""
     name = get_default_graph().get_name_scope()
     return f"{name}/" if name else None
 

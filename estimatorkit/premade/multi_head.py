@@ -17,10 +17,10 @@ from estimatorkit.train.saving.saved_model_constants import DEFAULT_SERVING_SIGN
 
 
 class MultiHead(Head):
-    """Several tasks at once (`tf.estimator.MultiHead`).
+    """Combines the heads of several tasks (`tf.estimator.MultiHead`).
 
-    Logits: one tensor `(batch, ..., sum of the heads' dimensions)` that is cut in the order of the
-    heads, or a dict by the heads' names. Labels: a dict by the heads' names.
+    Logits: one tensor `(batch, ..., sum of the heads' dimensions)`, which is split in the order of
+    the heads, or a dict by head name. Labels: a dict by head name.
 
     The loss is the weighted sum of the heads' losses. Metrics: those of each head, whose keys end
     with `/<name>`, and `loss/<name>`. Predictions have the keys `(<name>, <key>)`.
@@ -29,12 +29,12 @@ class MultiHead(Head):
     and the others as `<name>/<signature>`; all predictions as 'predict', by `<name>/<key>`.
 
     Args:
-        heads: each with a name of its own.
-        head_weights: a number for each head, by which its loss counts; all 1 by default.
+        heads: heads with unique names.
+        head_weights: the weight of each head's loss; all 1 by default.
 
     Raises:
-        ValueError: there are no heads, one has no name, two have one, or there are more or fewer
-            weights.
+        ValueError: there are no heads, names are missing or repeated, or the number of weights
+            differs.
     """
 
     def __init__(self, heads: Sequence[Head], head_weights: Sequence[float] | None = None) -> None:
@@ -61,15 +61,15 @@ class MultiHead(Head):
 
     @property
     def logits_dimension(self) -> int:
-        """The sum of the heads'."""
+        """The sum of the heads' dimensions."""
         return sum(head.logits_dimension for head in self._heads.values())
 
     @property
     def loss_reduction(self) -> str:
-        """That of all heads.
+        """The loss reduction of all heads.
 
         Raises:
-            ValueError: they have several.
+            ValueError: they differ.
         """
         found = [head.loss_reduction for head in self._heads.values()]
         if len(set(found)) > 1:

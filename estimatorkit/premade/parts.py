@@ -1,9 +1,8 @@
 """`Part` and `Premade`: a premade estimator is a head over the sum of its parts' logits.
 
 A part is a linear model, a deep network or a bias, with the optimizer of its variables (`linear`,
-`dnn`, `baseline`); all parts are trained in one step, which counts once. `Premade._version` says
-which TensorFlow's numbers are meant: 2 here, 1 in the subclasses of
-`estimatorkit.compat.v1.estimator`.
+`dnn`, `baseline`); a training step trains all parts. `Premade._version` is the major version of
+TensorFlow whose numbers to reproduce: 2 here, 1 in `estimatorkit.compat.v1.estimator`.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Part:
 
     Attributes:
         logits: `logits(features, mode, units)`, float32 `(batch, units)`.
-        optimizer: makes what trains the variables that `logits` makes.
+        optimizer: creates the optimizer of the variables that `logits` creates.
         scope: what version 1's names of an optimizer's own variables begin with, where the part is
             the only one.
         columns: the feature columns that it reads.
@@ -52,10 +51,10 @@ class Part:
 
 
 class Premade(Estimator):
-    """The base of premade estimators.
+    """The base class of premade estimators.
 
     Args:
-        head: what the model is for.
+        head: its head.
         parts: the terms of its logits.
         model_dir, config, warm_start_from: see `Estimator`.
 
@@ -63,7 +62,7 @@ class Premade(Estimator):
         parts: the terms of its logits.
 
     Raises:
-        ValueError: the head is none.
+        ValueError: `head` is not a head.
     """
 
     _version: ClassVar[Version] = 2
@@ -126,7 +125,7 @@ def model_fn_of(
 def _minimize(
     loss: Tensor, trained: Sequence[tuple[Optimizer, list[Any]]], scope: str | None
 ) -> Operation:
-    """One operation for the updates of all parts; the global step is counted by the first."""
+    """One operation for the updates of all parts; the first increments the global step."""
     counter = get_or_create_global_step()
     updates = []
     for number, (optimizer, own) in enumerate(trained):
@@ -160,7 +159,7 @@ def _minimize_as_version_1(
 def _update(
     optimizer: Optimizer, loss: Tensor, scope: str | None, own: Any, counter: Any
 ) -> Operation:
-    """The update of one part; variables and counter are given where they are not None."""
+    """The update of one part; variables and global step are only passed if not None."""
     given = {"var_list": own, "global_step": counter}
     with get_default_graph().name_scope(scope):
         operation: Operation = optimizer.minimize(
@@ -172,7 +171,7 @@ def _update(
 def _keras_update(
     optimizer: KerasOptimizer, loss: Tensor, own: list[Any], counter: Any
 ) -> Operation:
-    """The update of one part by a Keras optimizer, by its own `get_updates` where it has one."""
+    """The update of one part by a Keras optimizer, using a custom `get_updates` if it has one."""
     own_loss = part_of_mean(loss, optimizer)
     graph = get_default_graph()
     if type(optimizer).get_updates is not KerasOptimizer.get_updates:
@@ -190,14 +189,14 @@ def _keras_update(
 
 
 def summarize_layer(value: Tensor, name: str, mode: str, outer: str | None) -> None:
-    """Summaries of what a layer gives, as TensorFlow's estimators have them.
+    """Summarizes a layer's output, as in TensorFlow's estimators.
 
     An estimator does not write them by itself: see `train.hooks.records.ON_DEMAND`.
 
     Args:
-        value: what it gives.
-        name: what the summaries' names begin with.
-        mode: a `ModeKeys`; there are none for PREDICT.
+        value: the layer's output.
+        name: the prefix of the summaries' names.
+        mode: a `ModeKeys`; nothing is summarized for PREDICT.
         outer: a name scope that ends with a slash, or None.
     """
     if mode != ModeKeys.PREDICT:

@@ -32,7 +32,7 @@ from estimatorkit.train.saving.saved_model_constants import DEFAULT_SERVING_SIGN
 
 
 class RegressionHead(SingleHead):
-    """Numbers: squared error (`tf.estimator.RegressionHead`).
+    """Regression with squared error (`tf.estimator.RegressionHead`).
 
     Labels: numbers `(batch, label_dimension)` or, for one label per example, `(batch,)`.
 
@@ -49,7 +49,7 @@ class RegressionHead(SingleHead):
             label_dimension), 'sum', or another of `losses.Reduction`, but not NONE.
         loss_fn: `loss_fn(labels, logits[, features][, loss_reduction])`, giving `(batch,
             label_dimension)`; squared error by default.
-        inverse_link_fn: from logits to predictions; none by default.
+        inverse_link_fn: maps logits to predictions; none by default.
         name: ends every metric's key, as `/name`; None by default.
 
     Raises:
@@ -126,7 +126,7 @@ class RegressionHead(SingleHead):
 
 
 class PoissonRegressionHead(RegressionHead):
-    """Counts: the Poisson loss of the logarithm of a rate (`tf.estimator.PoissonRegressionHead`).
+    """Poisson regression of counts; logits are log rates (`tf.estimator.PoissonRegressionHead`).
 
     Labels: numbers >= 0 in the shape that `RegressionHead` takes. Predictions: `predictions`, the
     rates `exp(logits)`, and `logits`. Metrics: as `RegressionHead`.
@@ -157,7 +157,7 @@ class PoissonRegressionHead(RegressionHead):
 
 
 class LogisticRegressionHead(RegressionHead):
-    """Fractions: sigmoid cross-entropy (`tf.estimator.LogisticRegressionHead`).
+    """Logistic regression of fractions (`tf.estimator.LogisticRegressionHead`).
 
     `BinaryClassHead` without classes: labels are numbers in [0, 1], `(batch,)` or `(batch, 1)`.
     Predictions: `predictions`, `sigmoid(logits)`, and `logits`. Metrics: as `RegressionHead`.
@@ -185,11 +185,11 @@ class LogisticRegressionHead(RegressionHead):
 def regression_head(
     label_dimension: int, weight_column: Any, loss_reduction: str, version: Version = 2
 ) -> RegressionHead:
-    """The head of a regressor.
+    """Returns the head of a regressor.
 
     Args:
         label_dimension, weight_column, loss_reduction: see `RegressionHead`.
-        version: that of TensorFlow whose names the operations have.
+        version: the major version of TensorFlow to follow in operation names.
     """
     head = RegressionHead(label_dimension, weight_column, loss_reduction)
     head._version = version

@@ -1,4 +1,4 @@
-"""`SequentialHeadWrapper`: a head for each step of sequences, padded ones left out."""
+"""`SequentialHeadWrapper`: applies a head to each step of sequences, without padding."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from estimatorkit.train.checks import add_step_check
 
 
 class SequentialHeadWrapper(Head):
-    """Another head, applied to each step of sequences (`tf.estimator`'s wrapper of the same name).
+    """Applies a head to each step of sequences (`tf.estimator`'s wrapper of the same name).
 
     Logits: `(batch, steps, n)`. Labels and weights: `(batch, steps)` or `(batch, steps, m)`, dense
     or a `SparseTensor` with values for just the steps that count. Steps that the mask leaves out
@@ -84,16 +84,16 @@ class SequentialHeadWrapper(Head):
 
     @property
     def logits_dimension(self) -> int:
-        """The head's."""
+        """As for the wrapped head."""
         return self._head.logits_dimension
 
     @property
     def loss_reduction(self) -> str:
-        """The head's."""
+        """As for the wrapped head."""
         return self._head.loss_reduction
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, Tensor]:
-        """The head's, for each step."""
+        """The wrapped head's predictions, for each step."""
         return self._head.predictions(logits, keys)
 
     def create_estimator_spec(

@@ -1,7 +1,7 @@
-"""`SingleHead`: what heads of one task have in common.
+"""`SingleHead`: the base of heads of one task.
 
-A subclass says how labels become targets (`_targets`), what an example costs (`_unweighted_loss`),
-what is predicted (`_predict`) and which metrics there are (`_metrics`): see `classification_heads`,
+Subclasses define the targets (`_targets`), the loss of an example (`_unweighted_loss`), the
+predictions (`_predict`) and the metrics (`_metrics`): see `classification_heads`,
 `multi_label_head` and `regression_head`.
 """
 
@@ -32,13 +32,13 @@ SUM_OVER_BATCH_SIZE = losses.Reduction.SUM_OVER_BATCH_SIZE
 
 @dataclass(frozen=True)
 class Batch:
-    """What loss and metrics are computed from.
+    """The inputs of loss and metrics.
 
     Attributes:
         logits: float32 `(batch, ..., logits_dimension)`.
-        targets: labels as the loss takes them, `(batch, ..., n)`.
+        targets: the loss's targets, `(batch, ..., n)`.
         weights: `(batch, ..., 1)`, or in the shape of the loss; None: all 1.
-        losses: of each example, `(batch, ..., n)`.
+        losses: the loss of each example, `(batch, ..., n)`.
     """
 
     logits: Tensor
@@ -88,12 +88,12 @@ class SingleHead(Head):
 
     @property
     def logits_dimension(self) -> int:
-        """How many logits an example has."""
+        """The number of logits per example."""
         return self._logits_dimension
 
     @property
     def loss_reduction(self) -> str:
-        """How the examples' losses become one: a value of `layers.losses.Reduction`."""
+        """How the examples' losses are reduced: a value of `layers.losses.Reduction`."""
         return self._loss_reduction
 
     # -- what subclasses say
@@ -105,7 +105,7 @@ class SingleHead(Head):
 
     @abstractmethod
     def _targets(self, labels: Any, logits: Tensor) -> Tensor:
-        """Checked labels as the loss takes them, `(batch, ..., n)`."""
+        """Validated targets, `(batch, ..., n)`."""
 
     @abstractmethod
     def _unweighted_loss(self, targets: Tensor, logits: Tensor) -> Tensor:
@@ -126,10 +126,10 @@ class SingleHead(Head):
 
         Args:
             logits: numbers `(batch, ..., logits_dimension)`.
-            keys: which; all by default.
+            keys: the keys to compute; all by default.
 
         Raises:
-            ValueError: a key is unknown, or the logits have another shape.
+            ValueError: a key is unknown, or the logits have the wrong shape.
         """
         for key in keys or ():
             if key not in self.prediction_keys:
@@ -188,7 +188,7 @@ class SingleHead(Head):
     def _batch(
         self, features: Any, logits: Any, labels: Any, counted: Tensor | None = None
     ) -> Batch:
-        """The losses of the examples and what they come of; see `_outcome`."""
+        """The losses of the examples and their inputs; see `_outcome`."""
         checked = self._checked_logits(logits)
         targets = self._targets(labels, checked)
         if self._loss_fn is None:
@@ -201,7 +201,7 @@ class SingleHead(Head):
         return Batch(checked, targets, weights, unweighted)
 
     def _reduced(self, batch: Batch) -> Tensor:
-        """The examples' losses as one, by `loss_reduction`."""
+        """The examples' losses, reduced by `loss_reduction`."""
         return losses.compute_weighted_loss(
             batch.losses,
             1.0 if batch.weights is None else batch.weights,
@@ -256,7 +256,7 @@ class SingleHead(Head):
 def metrics_at(
     threshold: float, targets: Tensor, probabilities: Tensor, weights: Tensor | None
 ) -> Metrics:
-    """Accuracy, precision and recall of deciding at a threshold, by TensorFlow's keys."""
+    """Accuracy, precision and recall at a threshold, by TensorFlow's keys."""
     decision = elementwise.greater(probabilities, float(threshold))
     kinds = {
         "accuracy": metrics.accuracy,
@@ -277,7 +277,7 @@ def areas_under_curves(
     end: str = "",
     summation_method: str = "interpolation",
 ) -> Metrics:
-    """The areas under both curves, by TensorFlow's keys; `end` ends them."""
+    """The areas under both curves, by TensorFlow's keys with suffix `end`."""
     return {
         f"{key}{end}": metrics.auc(
             *(targets, probabilities, weights),
@@ -290,10 +290,10 @@ def areas_under_curves(
 
 
 def checked_thresholds(thresholds: Iterable[float] | None) -> tuple[float, ...]:
-    """Thresholds, all within (0, 1).
+    """Validates thresholds.
 
     Raises:
-        ValueError: one is not.
+        ValueError: one is not in (0, 1).
     """
     found = tuple(thresholds or ())
     for threshold in found:

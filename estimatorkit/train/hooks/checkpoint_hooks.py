@@ -1,4 +1,4 @@
-"""`CheckpointSaverHook`, which saves checkpoints while a model trains, and its listeners."""
+"""`CheckpointSaverHook`, which saves checkpoints during training, and its listeners."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from estimatorkit.train.saving.saver import Saver
 
 
 class CheckpointSaverListener:
-    """Called around the saving of checkpoints; every method may be overridden."""
+    """Called before and after saving checkpoints; all methods may be overridden."""
 
     def begin(self) -> None:
-        """Called once, when the graph is built."""
+        """Called once the graph is built."""
 
     def before_save(self, session: Any, global_step_value: int) -> None:
         """Called before a checkpoint is written."""
 
     def after_save(self, session: Any, global_step_value: int) -> bool | None:
-        """Called after a checkpoint is written; True ends the training."""
+        """Called after a checkpoint is written; returning True stops training."""
         return None
 
     def end(self, session: Any, global_step_value: int) -> None:
@@ -30,16 +30,16 @@ class CheckpointSaverListener:
 
 
 class CheckpointSaverHook(SessionRunHook):
-    """Saves checkpoints: at the start, every so many steps or seconds, and at the end.
+    """Saves checkpoints at the start, periodically, and at the end of training.
 
     Args:
         checkpoint_dir: the directory.
         save_secs: seconds between checkpoints.
         save_steps: steps between checkpoints.
         saver: a `Saver`; by default one of all global variables.
-        checkpoint_basename: the first part of their names.
-        scaffold: a `Scaffold`, whose saver is taken.
-        save_graph_def: whether the graph is written beside each checkpoint.
+        checkpoint_basename: the prefix of their names.
+        scaffold: a `Scaffold`, whose saver to use.
+        save_graph_def: whether to write the graph beside each checkpoint.
         listeners: `CheckpointSaverListener`s.
 
     Raises:
@@ -73,22 +73,22 @@ class CheckpointSaverHook(SessionRunHook):
         self._saved_step: int | None = None
 
     def add_listeners(self, listeners: Sequence[CheckpointSaverListener]) -> None:
-        """Adds listeners, called after those that are there."""
+        """Adds listeners, which are called after existing ones."""
         self._listeners.extend(listeners)
 
     def remove_listeners(self, listeners: Sequence[CheckpointSaverListener]) -> None:
-        """Removes listeners: those of a training that has ended."""
+        """Removes listeners, when their training has ended."""
         self._listeners = [each for each in self._listeners if each not in listeners]
 
     def begin(self) -> None:
-        """Takes the graph's variables, where no saver was given."""
+        """Collects the graph's variables, unless a saver was given."""
         if self._saver is None and self._scaffold is None:
             self._saver = Saver()
         for listener in self._listeners:
             listener.begin()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Saves the first state, unless the session was restored from it."""
+        """Saves the initial state, unless it was restored from a checkpoint."""
         step = int(session.run(get_global_step(session.graph)))
         if self._saved_step != step:
             self._save(session, step)
@@ -100,7 +100,7 @@ class CheckpointSaverHook(SessionRunHook):
         return self._saved_step
 
     def restored_at(self, step: int) -> None:
-        """Told that the state of this step is on disk already."""
+        """Records that the state of this step was restored, and is saved already."""
         self._saved_step = step
 
     def next_control_step(self, global_step: int) -> int | None:
@@ -110,7 +110,7 @@ class CheckpointSaverHook(SessionRunHook):
         return global_step + 1 if self._saved_step is None else self._saved_step + self._steps
 
     def after_steps(self, steps: FinishedSteps) -> None:
-        """Saves where it is time."""
+        """Saves if due."""
         if self._saved_step is None:
             due = True
         elif self._steps is not None:
@@ -121,14 +121,14 @@ class CheckpointSaverHook(SessionRunHook):
             steps.request_stop("a checkpoint listener asked for it")
 
     def input_failed(self, session: Any) -> None:
-        """Saves the state after the last step before the input's error."""
+        """Saves the state after the last step before an error of the input."""
         step = int(session.run(get_global_step(session.graph)))
         if step != self._saved_step:
             logger.warning("The input failed after step %d: what was learned is saved.", step)
             self._save(session, step)
 
     def end(self, session: Any) -> None:
-        """Saves the last state."""
+        """Saves the final state."""
         step = int(session.run(get_global_step(session.graph)))
         if step != self._saved_step:
             self._save(session, step)

@@ -1,9 +1,9 @@
 """Hooks: what happens around training steps (`tf.train.SessionRunHook`), and built-in ones.
 
-A hook says, by `next_control_step`, after which global step it next must have control; the loop
-runs the steps until then in as few XLA calls as it can. A hook that says nothing and overrides
-`before_run` or `after_run` gets control around every step, as in TensorFlow. `after_steps` is
-called after each call of the loop with the losses of all its steps, and costs nothing.
+`next_control_step` tells the loop at which global step a hook next needs control; the steps until
+then run in as few XLA calls as possible. Hooks that override only `before_run` or `after_run` get
+control around every step, as in TensorFlow. `after_steps` is called after each call of the loop
+with the losses of all its steps, at no extra cost.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from estimatorkit.train.global_steps import get_global_step
 
 
 class SessionRunArgs(NamedTuple):
-    """What a hook asks to be fetched and fed with a step."""
+    """The fetches and feeds that a hook adds to a step."""
 
     fetches: Any
     feed_dict: Mapping[Any, Any] | None = None
@@ -31,7 +31,7 @@ class SessionRunArgs(NamedTuple):
 
 
 class SessionRunValues(NamedTuple):
-    """What came of a hook's `SessionRunArgs`."""
+    """The results of a hook's `SessionRunArgs`."""
 
     results: Any
     options: Any = None
@@ -40,12 +40,12 @@ class SessionRunValues(NamedTuple):
 
 @dataclass
 class SessionRunContext:
-    """Given to hooks around a step.
+    """The context of a step, for hooks.
 
     Attributes:
-        original_args: what the loop itself runs.
+        original_args: the fetches and feeds of the loop itself.
         session: the session.
-        stop_requested: whether a hook has asked to stop.
+        stop_requested: whether a hook has requested a stop.
     """
 
     original_args: SessionRunArgs
@@ -53,16 +53,16 @@ class SessionRunContext:
     stop_requested: bool = False
 
     def request_stop(self) -> None:
-        """Ends the training after this step."""
+        """Requests a stop after this step."""
         self.stop_requested = True
 
 
 @dataclass(frozen=True)
 class FinishedSteps:
-    """What a call of the loop did.
+    """The steps of one call of the loop.
 
     Attributes:
-        first: the global step before the first of these steps.
+        first: the global step before the first step.
         losses: the loss of each step, `(count,)`.
         session: the session.
         element: gives the tensors of the element of the input that a step took, by the step's
@@ -77,16 +77,16 @@ class FinishedSteps:
 
     @property
     def last(self) -> int:
-        """The global step after the last of these steps."""
+        """The global step after the last step."""
         return self.first + len(self.losses)
 
     def request_stop(self, reason: str) -> None:
-        """Ends the training."""
+        """Requests a stop."""
         self.stop.append(reason)
 
 
 class SessionRunHook:
-    """Called around training steps; every method may be overridden.
+    """Called before and after training steps; all methods may be overridden.
 
     Attributes:
         loss_tensor: whose values `after_steps` gets from a `MonitoredSession`, which does not know
@@ -96,17 +96,17 @@ class SessionRunHook:
     loss_tensor: Any = None
 
     def begin(self) -> None:
-        """Called once, when the graph is built and may still be added to."""
+        """Called once the graph is built; it may still be modified."""
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Called when the session has its variables' values."""
+        """Called when the session's variables have been initialized or restored."""
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Called before a step: may ask for fetches and feeds."""
+        """Called before a step; may return additional fetches and feeds."""
         return None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Called after a step with what was asked for; may request a stop."""
+        """Called after a step with the requested values; may request a stop."""
 
     def after_steps(self, steps: FinishedSteps) -> None:
         """Called after each call of the loop, with the losses of all its steps."""
@@ -126,7 +126,7 @@ class SessionRunHook:
         """
 
     def end(self, session: Any) -> None:
-        """Called once at the end, unless an error ended the training."""
+        """Called once at the end, unless training failed."""
 
     def close(self) -> None:
         """Called last, also where an error ended the training: releases its resources."""
@@ -135,7 +135,7 @@ class SessionRunHook:
         """The next global step around which this hook must have control; None for never.
 
         Args:
-            global_step: how many steps are done.
+            global_step: the current global step.
         """
         return global_step + 1 if self.takes_part_in_runs else None
 
@@ -157,7 +157,7 @@ class SessionRunHook:
 
     @property
     def takes_part_in_runs(self) -> bool:
-        """Whether `before_run` or `after_run` is overridden."""
+        """Whether it overrides `before_run` or `after_run`."""
         kind = type(self)
         return (
             kind.before_run is not SessionRunHook.before_run
@@ -170,11 +170,11 @@ class NanLossDuringTrainingError(RuntimeError):
 
 
 class StopAtStepHook(SessionRunHook):
-    """Ends the training after a number of steps, or at a global step.
+    """Stops training after a number of steps, or at a global step.
 
     Args:
-        num_steps: how many more steps.
-        last_step: the global step to end at.
+        num_steps: the number of steps to train.
+        last_step: the global step to stop at.
 
     Raises:
         ValueError: both or neither are given.
@@ -191,7 +191,7 @@ class StopAtStepHook(SessionRunHook):
         self._last_step = last_step
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Turns a number of steps into a global step."""
+        """Computes the global step to stop at."""
         if self._last_step is None and self._num_steps is not None:
             self._last_step = int(session.run(get_global_step(session.graph))) + self._num_steps
 
@@ -200,17 +200,17 @@ class StopAtStepHook(SessionRunHook):
         return max(self._last_step or 0, global_step + 1)
 
     def after_steps(self, steps: FinishedSteps) -> None:
-        """Ends the training where the last step is done."""
+        """Requests a stop after the last step."""
         if self._last_step is not None and steps.last >= self._last_step:
             steps.request_stop(f"step {self._last_step} is reached")
 
 
 class NanTensorHook(SessionRunHook):
-    """Watches the loss of every step for NaN.
+    """Monitors the loss of every step for NaN.
 
     Args:
         loss_tensor: the loss; the loop gives its value at every step.
-        fail_on_nan_loss: raise `NanLossDuringTrainingError`; otherwise end the training.
+        fail_on_nan_loss: raise `NanLossDuringTrainingError` rather than stop training.
         names: what the tensors of an element of the input are called, by their place, so that the
             error can name those that are not finite. Not in TensorFlow.
         checkpoint: finds the latest checkpoint, for the error. Not in TensorFlow.
@@ -231,7 +231,7 @@ class NanTensorHook(SessionRunHook):
         self._earlier: FinishedSteps | None = None  # those of the call before
 
     def after_steps(self, steps: FinishedSteps) -> None:
-        """Raises, or requests a stop, where a loss is NaN."""
+        """Raises an error or requests a stop if a loss is NaN."""
         bad = np.isnan(steps.losses)
         if not bad.any():
             self._earlier = steps
@@ -290,15 +290,15 @@ class NanTensorHook(SessionRunHook):
 
 
 class LoggingTensorHook(SessionRunHook):
-    """Logs tensors every so many steps or seconds.
+    """Logs tensors periodically.
 
     Args:
         tensors: tensors or names, a dict or a list. The name of an operation, without ":0", means
             its output.
         every_n_iter: steps between lines; the first step has one.
         every_n_secs: seconds between lines.
-        at_end: log at the end too.
-        formatter: makes the text from a dict of values.
+        at_end: also log at the end.
+        formatter: formats a dict of values.
 
     Raises:
         ValueError: not exactly one of `every_n_iter` and `every_n_secs` is given (neither with
@@ -334,7 +334,7 @@ class LoggingTensorHook(SessionRunHook):
         self._fetches: dict[str, Any] = {}
 
     def begin(self) -> None:
-        """Looks the tensors up."""
+        """Looks up the tensors."""
         self._logged_at = None
         graph = get_default_graph()
         self._fetches = {
@@ -345,19 +345,19 @@ class LoggingTensorHook(SessionRunHook):
         }
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Starts to count."""
+        """Starts counting."""
         step = get_global_step(session.graph)
         self._started = 0 if step is None else int(session.run(step))
 
     def next_control_step(self, global_step: int) -> int | None:
-        """The next step whose values are logged."""
+        """The next step to log."""
         if self._every is None:
             return global_step + 1 if self._secs is not None else None
         done = global_step - self._started
         return self._started + -(-done // self._every) * self._every + 1
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Asks for the tensors."""
+        """Fetches the tensors."""
         now = time.time()
         due = self._logged_at is None or self._secs is None or now - self._logged_at >= self._secs
         return SessionRunArgs(self._fetches) if due else None
@@ -368,7 +368,7 @@ class LoggingTensorHook(SessionRunHook):
             self._log(run_values.results)
 
     def end(self, session: Any) -> None:
-        """Logs the values at the end, where asked for."""
+        """Logs the values at the end, if requested."""
         if self._at_end:
             self._log(session.run(self._fetches))
 
@@ -404,7 +404,7 @@ class LossLogHook(SessionRunHook):
         self._logged_at = time.time()
 
     def after_steps(self, steps: FinishedSteps) -> None:
-        """Logs those of the steps whose turn it is."""
+        """Logs the steps that are due."""
         now = time.time()
         if self._first is None:
             self._first = steps.first

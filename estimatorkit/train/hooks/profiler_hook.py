@@ -18,15 +18,15 @@ from estimatorkit.train.hooks.summary_hooks import SecondOrStepTimer, check_glob
 
 
 class ProfilerHook(SessionRunHook):
-    """Measures a step every so many steps or seconds, and writes `timeline-<step>.json`.
+    """Profiles single steps periodically, and writes `timeline-<step>.json`.
 
-    The files open in chrome://tracing and in Perfetto. A measured step is run by itself and waits
-    for each segment, so it takes longer than others.
+    View the files in chrome://tracing or Perfetto. A profiled step runs by itself and waits for
+    each segment, so it takes longer than others.
 
     Args:
-        save_steps: steps between measured ones.
-        save_secs: seconds between measured steps.
-        output_dir: where the files go; created if missing. The current one by default.
+        save_steps: steps between profiles.
+        save_secs: seconds between profiles.
+        output_dir: the folder for the files, created if missing; the current one by default.
         show_dataflow, show_memory: accepted for TensorFlow's signature.
 
     Raises:
@@ -55,18 +55,18 @@ class ProfilerHook(SessionRunHook):
         check_global_step("ProfilerHook")
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Starts to count."""
+        """Starts counting."""
         self._step = int(session.run(get_global_step(session.graph)))
         self._timer.reset()
         self._timer.update_last_triggered_step(self._step)
 
     def next_control_step(self, global_step: int) -> int | None:
-        """The next step that is measured."""
+        """The next step to profile."""
         self._step = global_step
         return self._timer.next_step(global_step)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Asks for a trace, where it is time."""
+        """Requests a trace, if due."""
         from estimatorkit.runtime.protos import RunOptions
 
         if not self._timer.should_trigger_for_step(self._step + 1):
