@@ -1,7 +1,7 @@
-"""Categorical columns of one feature: ids by identity, by hash, and weights beside them.
+"""Categorical columns of one feature: by identity, by hash, and weighted.
 
-(Those by vocabulary are in `vocabulary`.) A dense feature's '' and -1 are missing values, as in
-TensorFlow; a sparse one says itself what is there.
+Those by vocabulary are in `vocabulary`. In dense features, '' and -1 are missing values, as in
+TensorFlow.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from estimatorkit.ops.parsing.parsing import VarLenFeature
 
 
 class KeyedColumn(OfFeature, CategoricalColumn):
-    """A categorical column that makes ids of one feature by one host operation."""
+    """A categorical column that maps one feature to ids by a host operation."""
 
     key: str
     dtype: DType
@@ -49,7 +49,7 @@ class KeyedColumn(OfFeature, CategoricalColumn):
         return {self.key: VarLenFeature(self.dtype)}
 
     def described(self) -> str:
-        """The column, for an error message."""
+        """The column, for error messages."""
         return f"{self.factory}({self.key!r})"
 
     def check(self, raw: Raw) -> None:
@@ -65,7 +65,7 @@ class KeyedColumn(OfFeature, CategoricalColumn):
             raise self.misfit(raw, _not_string_or_int(f"{self.key} input_tensor", raw.dtype))
 
     def misfit(self, raw: Raw, problem: str) -> ValueError:
-        """The error of a feature of another dtype."""
+        """The error for a feature of the wrong dtype."""
         return value_error(
             problem,
             expected=f"{self.described()}: feature {self.key!r} of dtype {self.dtype.name}",
@@ -110,23 +110,23 @@ class KeyedColumn(OfFeature, CategoricalColumn):
         return SparseTensor(sparse.indices, ids, sparse.dense_shape)
 
     def checked_raw(self, features: Features) -> Raw:
-        """The raw feature, of the right dtype."""
+        """The raw feature, after a dtype check."""
         raw = features.raw(self.key, self.described())
         self.check(raw)
         return raw
 
     def note(self, attrs: Mapping[str, Any]) -> None:
-        """Called when an operation has been made with these attributes."""
+        """Called when an operation with these attributes has been created."""
 
     def host_ids(self, features: Features) -> Tensor:
-        """The ids for operations on the host."""
+        """The ids for host operations."""
         ids = super().host_ids(features)
         on_host = lookup(ids.op.type).where == "host"
         return ids if on_host else self._ids(features, False)  # else a part of what is packed
 
 
 def ids_of(raw: Raw, kind: str, attrs: dict[str, Any], *, steps: bool = False) -> Tensor:
-    """Makes the operation that gives a raw feature's ids.
+    """Creates the operation that maps a raw feature to ids.
 
     Args:
         raw: the feature.
@@ -182,7 +182,7 @@ class IdentityColumn(KeyedColumn):
         return "IdentityIds", attrs
 
     def check(self, raw: Raw) -> None:
-        """Raises ValueError if the feature is not of integers."""
+        """Raises ValueError if the feature is not an integer tensor."""
         if not raw.dtype.is_integer:
             problem = f"Invalid input, not integer. key: {self.key} dtype: {raw.dtype!r}"
             raise self.misfit(raw, problem)
@@ -195,13 +195,13 @@ def categorical_column_with_identity(
 
     Args:
         key: the feature's key, and the column's name.
-        num_buckets: ids are in [0, num_buckets).
-        default_value: the id of values outside that range; None (default): larger ones are an
-            error, and those below 0 are left out.
+        num_buckets: the number of ids, which are in [0, num_buckets).
+        default_value: the id of values out of range; None (default) makes larger ones an error and
+            ignores negative ones.
 
     Raises:
         ValueError: num_buckets is less than 1, or default_value is out of range.
-        InvalidArgumentError: (when run) a value is too large and there is no default_value.
+        InvalidArgumentError: when run, a value is too large and there is no default_value.
     """
     if num_buckets < 1:
         raise ValueError(f"num_buckets {num_buckets} < 1, column_name {key}")
@@ -244,12 +244,12 @@ class HashedColumn(KeyedColumn):
 def categorical_column_with_hash_bucket(
     key: str, hash_bucket_size: int, dtype: Any = string
 ) -> HashedColumn:
-    """A categorical column whose ids are hashes of the values: TensorFlow's, bit for bit.
+    """A categorical column of hashed values, with the same ids as TensorFlow.
 
     Args:
         key: the feature's key, and the column's name.
         hash_bucket_size: the number of buckets.
-        dtype: of the values: string (default) or an integer dtype; integers are hashed as text.
+        dtype: the values' dtype: string (default), or an integer, hashed as a string.
 
     Raises:
         ValueError: an argument is invalid.
@@ -276,12 +276,12 @@ class WeightedColumn(CategoricalColumn):
 
     @property
     def name(self) -> str:
-        """The column's name and that of the weights."""
+        """The names of the column and the weights, joined."""
         return f"{self.categorical_column.name}_weighted_by_{self.weight_feature_key}"
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """That of the column, and a `VarLenFeature` for the weights.
+        """The spec of the column, and a `VarLenFeature` for the weights.
 
         Raises:
             ValueError: the column reads the weights' feature.
@@ -322,7 +322,7 @@ class WeightedColumn(CategoricalColumn):
         return Ids(ids.ids, weights)
 
     def plain(self, features: Features) -> Any:
-        """The ids and the weights, both sparse; dense weights of 0 are left out."""
+        """The ids and weights as sparse tensors; dense weights of 0 are omitted."""
         weights = features.get(self.weight_feature_key)
         if weights.dtype is not self.dtype:
             raise self._misfit(features)
@@ -362,13 +362,13 @@ class WeightedColumn(CategoricalColumn):
 def weighted_categorical_column(
     categorical_column: CategoricalColumn, weight_feature_key: str, dtype: Any = float32
 ) -> WeightedColumn:
-    """A categorical column whose values have weights, in another feature.
+    """A categorical column with weights from another feature.
 
     Args:
         categorical_column: the column.
-        weight_feature_key: the key of the weights: dense and of the same shape as the values, or
+        weight_feature_key: the key of the weights, which are dense with the shape of the values, or
             sparse with the same indices.
-        dtype: of the weights, floating (float32 by default) or integer.
+        dtype: the dtype of the weights, floating (float32 by default) or integer.
 
     Raises:
         ValueError: dtype is not a number.

@@ -1,8 +1,7 @@
-"""What every feature column is: a frozen description that reads features and makes ids or numbers.
+"""The base classes of feature columns: immutable descriptions of how to transform features.
 
-`DenseColumn`s make a float tensor of each example, `CategoricalColumn`s ids (`Ids`), and
-`SequenceDenseColumn`s a float tensor of each step of a sequence. Kinds of columns are subclasses;
-layers know only these classes.
+`DenseColumn`s produce a float tensor per example, `CategoricalColumn`s ids (`Ids`), and
+`SequenceDenseColumn`s a float tensor per step of a sequence. Layers only depend on these classes.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ if TYPE_CHECKING:
 
 
 class FeatureColumn(ColumnProtocol, ABC):
-    """What every column is: a name, what it reads, and a transformation of it."""
+    """The base class: a name, the features that it reads, and a transformation."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name: unique in a model, part of variable names."""
+        """The name, which is unique in a model and part of variable names."""
 
     @property
     @abstractmethod
@@ -42,24 +41,24 @@ class FeatureColumn(ColumnProtocol, ABC):
 
     @property
     def parents(self) -> list[FeatureColumn | str]:
-        """The columns and the keys of raw features that it reads; [] where it does not tell."""
+        """The columns and raw feature keys that it reads; [] if unknown."""
         return []
 
     @abstractmethod
     def transform(self, features: Features) -> Any:
-        """What later steps work on, made once for each `features` (see `Features.transformed`)."""
+        """The transformed feature, computed once per `features` (see `Features.transformed`)."""
 
     @property
     def scope_name(self) -> str:
-        """The name below which its variables are."""
+        """The scope of its variables."""
         return self.name
 
     def make_variables(self, weights: WeightMaker) -> None:
-        """Makes the variables that it will ask `weights` for; most columns have none."""
+        """Creates its variables with `weights`; most columns have none."""
 
 
 class OfFeature(FeatureColumn):
-    """A column that reads one feature, whose key is its name."""
+    """A column of one feature, named by its key."""
 
     key: str
 
@@ -75,13 +74,13 @@ class OfFeature(FeatureColumn):
 
 
 class OfColumn(FeatureColumn):
-    """A column made of one categorical column."""
+    """A column derived from a categorical column."""
 
     categorical_column: CategoricalColumn
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """That of the categorical column."""
+        """The spec of the categorical column."""
         return self.categorical_column.parse_example_spec
 
     @property
@@ -91,30 +90,30 @@ class OfColumn(FeatureColumn):
 
 
 class DenseColumn(DenseProtocol, FeatureColumn):
-    """A column that gives a float tensor."""
+    """A column that produces a float tensor."""
 
     @property
     @abstractmethod
     def variable_shape(self) -> TensorShape:
-        """The shape of one example, known in all dimensions."""
+        """The fully defined shape of one example."""
 
     @abstractmethod
     def dense_tensor(self, features: Features, weights: WeightMaker) -> Tensor:
         """float32 `(batch, *variable_shape)`.
 
         Args:
-            features: what it reads from.
-            weights: what makes its variables.
+            features: the features.
+            weights: creates its variables.
         """
 
 
 class CategoricalColumn(CategoricalProtocol, FeatureColumn):
-    """A column that gives ids."""
+    """A column that produces ids."""
 
     @property
     @abstractmethod
     def num_buckets(self) -> int:
-        """The number of ids: they are in [0, num_buckets)."""
+        """The number of ids, which are in [0, num_buckets)."""
 
     @abstractmethod
     def transform(self, features: Features) -> Ids:
@@ -132,7 +131,7 @@ class CategoricalColumn(CategoricalProtocol, FeatureColumn):
         )
 
     def host_ids(self, features: Features) -> Tensor:
-        """The ids for operations on the host: those that cross.
+        """The ids for host operations, such as crosses.
 
         Raises:
             ValueError: they have weights.
@@ -148,14 +147,14 @@ class CategoricalColumn(CategoricalProtocol, FeatureColumn):
 
 
 class SequenceDenseColumn(SequenceProtocol, FeatureColumn):
-    """A column that gives a float tensor for each step of sequences."""
+    """A column that produces a float tensor for each step of sequences."""
 
     TensorSequenceLengthPair = Sequence
 
     @property
     @abstractmethod
     def variable_shape(self) -> TensorShape:
-        """The shape of one step, known in all dimensions."""
+        """The fully defined shape of one step."""
 
     @abstractmethod
     def sequence(self, features: Features, weights: WeightMaker) -> Sequence:
@@ -178,14 +177,14 @@ def check_key(key: Any) -> None:
 
 
 def normalize_columns(feature_columns: Any, word: str = "FeatureColumn") -> list[FeatureColumn]:
-    """Columns as a list, in the order of their names.
+    """Returns columns as a list, sorted by name.
 
     Args:
         feature_columns: a column or an iterable of columns.
-        word: what the error calls a column.
+        word: the word for a column in the error message.
 
     Raises:
-        ValueError: there is none, one is not a column, or two have one name.
+        ValueError: there are none, one is not a column, or two have the same name.
     """
     if isinstance(feature_columns, Mapping):
         raise ValueError("Expected feature_columns to be iterable, found dict.")

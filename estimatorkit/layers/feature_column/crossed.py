@@ -33,7 +33,7 @@ class CrossedColumn(CategoricalColumn):
 
     @property
     def leaves(self) -> tuple[CategoricalColumn | str, ...]:
-        """The keys, with those of crosses in the place of crosses."""
+        """The keys, with nested crosses flattened."""
         return tuple(self._leaves())
 
     def _leaves(self) -> Iterator[CategoricalColumn | str]:
@@ -68,7 +68,7 @@ class CrossedColumn(CategoricalColumn):
         return self.hash_bucket_size
 
     def transform(self, features: Features) -> Ids:
-        """The ids `(batch, width)`, the width the product of the parents'.
+        """The ids `(batch, width)`; the width is the product of the parents' widths.
 
         Raises:
             ValueError: a parent has weights, or a feature's dtype cannot be crossed.
@@ -95,7 +95,7 @@ class CrossedColumn(CategoricalColumn):
         return sparse_ids(features.transformed(self).ids, packed=True)
 
     def attrs(self, expand: tuple[int, ...], mixed: tuple[bool, ...] | None = None) -> Any:
-        """The attributes of the operation that crosses.
+        """The attributes of the cross operation.
 
         Args:
             expand: how many dimensions inputs lack: 0, 1, or -1 where that is not known yet.
@@ -109,7 +109,7 @@ class CrossedColumn(CategoricalColumn):
         }
 
     def ordered(self, features: Features) -> list[CategoricalColumn | str]:
-        """The leaves as TensorFlow hashes them: sparse ones (columns are, to it), then dense ones.
+        """The leaves in TensorFlow's order: sparse ones (including columns), then dense ones.
 
         Raises:
             ValueError: a parent has weights, or a feature's dtype cannot be crossed.
@@ -152,16 +152,16 @@ class CrossedColumn(CategoricalColumn):
 
 
 def crossed_column(keys: Any, hash_bucket_size: int, hash_key: int | None = None) -> CrossedColumn:
-    """A categorical column of the combinations of several features' values.
+    """A categorical column of crossed features: hashed combinations of their values.
 
-    Its ids are TensorFlow's, bit for bit: FingerprintCat64 over the parents' values (the ids of
-    columns, FarmHash of strings, integers as they are).
+    Its ids are equal to TensorFlow's: FingerprintCat64 over the parents' values (ids of columns,
+    FarmHash of strings, integers unchanged).
 
     Args:
-        keys: two or more: keys of features of strings or integers, or categorical columns (not
+        keys: at least two keys of string or integer features, or categorical columns (except
             hashed ones).
         hash_bucket_size: the number of buckets.
-        hash_key: what the hash begins with; TensorFlow's 0xDECAFCAFFE by default.
+        hash_key: the seed of the hash; TensorFlow's 0xDECAFCAFFE by default.
 
     Raises:
         ValueError: an argument is invalid.

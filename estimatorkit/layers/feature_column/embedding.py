@@ -1,4 +1,4 @@
-"""Embedding columns: rows of a trainable table, by id, combined; and tables that columns share."""
+"""Embedding columns, with their own or shared tables."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from estimatorkit.layers.feature_column.weights import WeightMaker
 
 
 class _Embedding(OfColumn, DenseColumn, SequenceDenseColumn):
-    """What embeddings have in common."""
+    """The base class of embedding columns."""
 
     categorical_column: CategoricalColumn
     combiner: str
@@ -41,15 +41,15 @@ class _Embedding(OfColumn, DenseColumn, SequenceDenseColumn):
         return ids
 
     def plain(self, features: Features) -> Any:
-        """What the categorical column makes."""
+        """The values of the categorical column."""
         return features.get(self.categorical_column)
 
     def _table(self, weights: WeightMaker) -> Any:
-        """The variable."""
+        """The embedding table."""
         raise NotImplementedError
 
     def make_variables(self, weights: WeightMaker) -> None:
-        """Makes the table."""
+        """Creates the table."""
         self._table(weights)
 
     def _looked_up(self, features: Features, weights: WeightMaker) -> Tensor:
@@ -110,7 +110,7 @@ class SharedEmbeddingColumn(_Embedding):
 
     Attributes:
         shared_name: the table's name.
-        outside: whether the variable itself has that name (`shared_embeddings`), or is
+        outside: whether the variable has exactly that name (`shared_embeddings`), or is
             `<shared name>/embedding_weights` in the layer (`shared_embedding_columns`).
     """
 
@@ -134,7 +134,7 @@ class SharedEmbeddingColumn(_Embedding):
 
     @property
     def ckpt_to_load_from(self) -> Any:
-        """The checkpoint that has the first values; None without one."""
+        """The checkpoint to initialize the table from, or None."""
         return self.table.ckpt_to_load_from
 
     @property
@@ -144,7 +144,7 @@ class SharedEmbeddingColumn(_Embedding):
 
     @property
     def trainable(self) -> bool:
-        """Whether the table is."""
+        """Whether the table is trainable."""
         return self.table.trainable
 
     @property
@@ -196,20 +196,20 @@ def embedding_column(
     trainable: bool = True,
     use_safe_embedding_lookup: bool = True,
 ) -> EmbeddingColumn:
-    """A dense column: a trainable vector for each id of a categorical column.
+    """A dense column of trainable vectors for the ids of a categorical column.
 
     Args:
         categorical_column: the column of ids.
         dimension: the length of the vectors.
-        combiner: how several of an example become one: 'mean' (default), 'sqrtn' or 'sum'.
-        initializer: an initializer of the table `(num_buckets, dimension)`; by default normal
-            values, cut off, with deviation 1 / sqrt(dimension).
-        ckpt_to_load_from: a checkpoint, or a folder with some, that has the first values.
+        combiner: how to combine several ids of an example: 'mean' (default), 'sqrtn' or 'sum'.
+        initializer: the initializer of the table `(num_buckets, dimension)`; by default truncated
+            normal with standard deviation 1 / sqrt(dimension).
+        ckpt_to_load_from: a checkpoint, or a folder of checkpoints, to initialize the table from.
         tensor_name_in_ckpt: the tensor's name there.
-        max_norm: vectors are scaled down to this Euclidean length; None (default): not.
-        trainable: whether the table is; True by default.
-        use_safe_embedding_lookup: accepted for TensorFlow's signature: examples without ids give
-            zeros in any case.
+        max_norm: clip vectors to this L2 norm; None (default) for no clipping.
+        trainable: whether the table is trainable; True by default.
+        use_safe_embedding_lookup: accepted for TensorFlow's signature; examples without ids always
+            yield zeros.
 
     Raises:
         ValueError: an argument is invalid.
@@ -277,14 +277,14 @@ def shared_embedding_columns(
     """Embedding columns that share one table, `<layer>/<shared name>/embedding_weights`.
 
     Args:
-        categorical_columns: columns of one kind with equally many ids.
-        shared_embedding_collection_name: the shared name; by default the columns' names, sorted,
+        categorical_columns: columns of the same kind and number of ids.
+        shared_embedding_collection_name: the shared name; by default the sorted columns' names
             and '_shared_embedding'.
         dimension, combiner, initializer, ckpt_to_load_from, tensor_name_in_ckpt, max_norm,
             trainable, use_safe_embedding_lookup: see `embedding_column`.
 
     Returns:
-        A column for each, in their order.
+        A column for each, in order.
 
     Raises:
         ValueError: an argument is invalid, or the columns differ.
@@ -318,7 +318,7 @@ def shared_embeddings(
 ) -> list[SharedEmbeddingColumn]:
     """`shared_embedding_columns` of TensorFlow 2: the table is the variable `<shared name>`.
 
-    Difference from TensorFlow: `input_layer` and `linear_model` take them, too.
+    Difference from TensorFlow: `input_layer` and `linear_model` support them as well.
     """
     return _shared(
         categorical_columns,

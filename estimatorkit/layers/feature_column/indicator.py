@@ -1,4 +1,4 @@
-"""`indicator_column`: a categorical column as counts of its ids, dense."""
+"""`indicator_column`: a dense column of id counts (multi-hot)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class IndicatorColumn(OfColumn, DenseColumn, SequenceDenseColumn):
         return TensorShape([1, self.categorical_column.num_buckets])
 
     def transform(self, features: Features) -> Tensor:
-        """float32 `(..., num_buckets)`: how often each id is there, or the sum of its weights."""
+        """float32 `(..., num_buckets)`: the count of each id, or the sum of its weights."""
         ids, weights = features.transformed(self.categorical_column)
         depth = self.categorical_column.num_buckets
         if weights is None and ids.shape.rank and ids.shape[-1] == 1:
@@ -65,10 +65,10 @@ class IndicatorColumn(OfColumn, DenseColumn, SequenceDenseColumn):
 
 
 def indicator_column(categorical_column: CategoricalColumn) -> IndicatorColumn:
-    """A dense column: how often each id of a categorical column is in an example.
+    """A dense column with the count of each id of a categorical column (multi-hot).
 
     Args:
-        categorical_column: the column of ids. Where it has weights, they are added up.
+        categorical_column: the column of ids; its weights, if any, are summed.
 
     Raises:
         ValueError: it is no categorical column.

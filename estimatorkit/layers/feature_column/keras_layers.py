@@ -1,4 +1,4 @@
-"""Layers of Keras that make one dense tensor of columns: `DenseFeatures`, `SequenceFeatures`."""
+"""Keras layers from columns to a dense tensor: `DenseFeatures`, `SequenceFeatures`."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class _LayerWeights(WeightMaker):
 
 
 class FeaturesLayer(Layer):
-    """What `DenseFeatures` and `SequenceFeatures` have in common.
+    """The base class of `DenseFeatures` and `SequenceFeatures`.
 
     Its variables are made by `build`, whose argument counts for nothing. Within a variable scope,
     and where there is a partitioner, they are got by `get_variable`, as in TensorFlow 1.
@@ -232,7 +232,7 @@ def first_of(shape: Any) -> Any:
 
 
 class DenseFeatures(FeaturesLayer):
-    """A layer that makes one dense tensor of dense columns (`tf.keras.layers.DenseFeatures`).
+    """Concatenates dense columns to one tensor (`tf.keras.layers.DenseFeatures`).
 
     Called with features it gives float32 `(batch, total number of values)`, in the order of the
     columns' names; every call uses the same variables, `<name>/<column>/embedding_weights`. As the

@@ -1,6 +1,6 @@
-"""Functions that make one dense tensor of columns: `input_layer`, `sequence_input_layer`.
+"""Functions from columns to a dense tensor: `input_layer`, `sequence_input_layer`.
 
-The layers of Keras that do it, and keep their variables, are in `keras_layers`.
+The corresponding Keras layers are in `keras_layers`.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from estimatorkit.ops.variables.variable_scope import variable_scope
 
 
 def columns_of(kind: Any, feature_columns: Any, private: bool = False) -> list[Any]:
-    """The columns in the order of their names, all of one kind.
+    """Returns the columns sorted by name, after checking their kind.
 
     Args:
         kind: the class, or a tuple of classes.
         feature_columns: columns.
-        private: whether errors have the names of version 1, with an underscore.
+        private: whether error messages use version 1's names, with an underscore.
 
     Raises:
-        ValueError: one is of another.
+        ValueError: one is of another kind.
     """
     word = "_" if private else ""
     found = []
@@ -64,7 +64,7 @@ def as_features(features: Any, columns: Iterable[FeatureColumn]) -> Features:
 
 
 def as_scope(name: str) -> str:
-    """A column's name as a part of variable names: other characters than these become '_', as in
+    """A column's name for variable names, with invalid characters replaced by '_', as in
     TensorFlow.
     """
     return re.sub(r"[^A-Za-z0-9_.\\-]", "_", name)
@@ -97,7 +97,7 @@ def check_batches(tensors: Iterable[Tensor], columns: Iterable[FeatureColumn]) -
 
 
 def made_variables(make: Callable[[], Any]) -> tuple[Any, list[Any]]:
-    """What `make` gives, and the global variables that it made."""
+    """Calls `make`; returns its result and the global variables that it created."""
     graph = get_default_graph()
     before = len(graph.get_collection(GraphKeys.GLOBAL_VARIABLES))
     result = make()
@@ -112,15 +112,14 @@ def input_layer(
     cols_to_vars: dict[Any, Any] | None = None,
     cols_to_output_tensors: dict[Any, Tensor] | None = None,
 ) -> Tensor:
-    """The columns' tensors, each flattened to `(batch, n)`, concatenated in the order of the
-    columns' names.
+    """Concatenates the columns' tensors, flattened to `(batch, n)` and sorted by column name.
 
     Variables: `input_layer/<column>/embedding_weights`.
 
     Args:
-        features: tensors by key, the first dimension of each the batch.
+        features: tensors by key, with a leading batch dimension.
         feature_columns: dense columns.
-        weight_collections: collections that take the variables, besides GLOBAL_VARIABLES and
+        weight_collections: the variables' collections in addition to GLOBAL_VARIABLES and
             MODEL_VARIABLES.
         trainable: whether the variables are trainable.
         cols_to_vars: filled with each column's variables, if given.
@@ -130,8 +129,8 @@ def input_layer(
         float32 `(batch, total number of values)`.
 
     Raises:
-        ValueError: a column is no dense column, two have one name, or a feature is missing or does
-            not fit.
+        ValueError: a column is not dense, two have the same name, or a feature is missing or has
+            the wrong shape or dtype.
     """
     columns = columns_of(DenseColumn, feature_columns, private=True)
     source = as_features(features, columns)
@@ -167,7 +166,7 @@ def steps_of(
 
 
 def joined_steps(steps: Any, columns: Any) -> tuple[Tensor, Tensor]:
-    """All columns' steps side by side, and the lengths, which must be equal."""
+    """Concatenates all columns' steps; the lengths must be equal."""
     tensors, lengths = zip(*steps, strict=True)
     check_batches(lengths, columns)
     length = lengths[0]
@@ -188,7 +187,7 @@ def joined_steps(steps: Any, columns: Any) -> tuple[Tensor, Tensor]:
 def sequence_input_layer(
     features: Any, feature_columns: Any, weight_collections: Any = None, trainable: bool = True
 ) -> tuple[Tensor, Tensor]:
-    """The columns' sequences side by side, in the order of the columns' names.
+    """Concatenates the columns' sequences, sorted by column name.
 
     As `tf.contrib.feature_column.sequence_input_layer`. Variables:
     `sequence_input_layer/<column>/embedding_weights`.
@@ -200,8 +199,8 @@ def sequence_input_layer(
         weight_collections, trainable: see `input_layer`.
 
     Returns:
-        float32 `(batch, steps, n)`, the steps those of the longest sequence, and int64 `(batch,)`,
-        the lengths.
+        float32 `(batch, steps, n)`, padded to the longest sequence, and the lengths, int64
+        `(batch,)`.
 
     Raises:
         ValueError: a column is not a column of sequences, or a feature is missing or does not fit.
@@ -219,7 +218,7 @@ def sequence_input_layer(
 
 
 def concatenate_context_input(context_input: Any, sequence_input: Any) -> Tensor:
-    """What is known of each example beside each step of its sequence.
+    """Concatenates context features to every step of a sequence.
 
     Args:
         context_input: float32 `(batch, m)`.

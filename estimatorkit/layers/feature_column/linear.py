@@ -1,4 +1,4 @@
-"""`linear_model`: weights for each column, added up."""
+"""`linear_model`: a weighted sum of columns."""
 
 from __future__ import annotations
 
@@ -47,26 +47,26 @@ def linear_model(
 ) -> Tensor:
     """The sum over the columns of (column's tensor times weights), plus a bias.
 
-    Variables, zero at first: `linear_model/<column>/weights` of shape `(n, units)` for each column
-    in the order of the names (n: the values of a dense column, the ids of a categorical one), then
-    `linear_model/bias_weights` of shape `(units,)`.
+    Variables, initially zero: `linear_model/<column>/weights` of shape `(n, units)` for each
+    column, sorted by name (n: the size of a dense column, the number of ids of a categorical one),
+    then `linear_model/bias_weights` of shape `(units,)`.
 
     Args:
-        features: tensors by key, the first dimension of each the batch.
+        features: tensors by key, with a leading batch dimension.
         feature_columns: dense and categorical columns.
         units: the number of outputs.
-        sparse_combiner: how several values of a categorical column become one: "sum", "mean" or
+        sparse_combiner: how to combine several values of a categorical column: "sum", "mean" or
             "sqrtn".
-        weight_collections: collections that take the variables, besides GLOBAL_VARIABLES and
+        weight_collections: the variables' collections in addition to GLOBAL_VARIABLES and
             MODEL_VARIABLES.
-        trainable: whether they are trainable.
+        trainable: whether the variables are trainable.
         cols_to_vars: filled with each column's variables, and "bias", if given.
 
     Returns:
         float32 `(batch, units)`.
 
     Raises:
-        ValueError: an argument is out of its range; or as for `input_layer`.
+        ValueError: an argument is out of range, or as for `input_layer`.
     """
     check_sparse_combiner(sparse_combiner)
     columns = check_linear_columns(feature_columns, private=True)
@@ -106,7 +106,7 @@ def _unique_scope(column: FeatureColumn) -> str:
 def weighted_sum(
     column: FeatureColumn, features: Features, maker: WeightMaker, units: int, combiner: str
 ) -> Tensor:
-    """A column's share, float32 `(batch, units)`."""
+    """A column's term of the sum, float32 `(batch, units)`."""
     if isinstance(column, CategoricalColumn):
         weights = column_weights(column, maker, units)
         return combined_rows(weights, _in_rows(features.transformed(column)), combiner)
@@ -117,7 +117,7 @@ def weighted_sum(
 
 
 def column_weights(column: Any, maker: WeightMaker, units: int) -> Any:
-    """A column's weights `(n, units)`, n the number of its ids or of its values."""
+    """A column's weights `(n, units)`, n being the number of its ids or values."""
     if isinstance(column, CategoricalColumn):
         count = column.num_buckets
     else:
@@ -126,11 +126,11 @@ def column_weights(column: Any, maker: WeightMaker, units: int) -> Any:
 
 
 def check_linear_columns(feature_columns: Any, *, private: bool = False) -> list[FeatureColumn]:
-    """The columns in the order of their names.
+    """Returns the columns sorted by name.
 
     Args:
         feature_columns: dense and categorical columns.
-        private: whether errors have the names of version 1, with an underscore.
+        private: whether error messages use version 1's names, with an underscore.
 
     Raises:
         ValueError: one is neither.

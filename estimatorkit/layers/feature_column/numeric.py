@@ -1,6 +1,6 @@
-"""Columns of numbers: `numeric_column`, and `bucketized_column`, which cuts them into ranges.
+"""Columns of numbers: `numeric_column`, and `bucketized_column`.
 
-Both stay on the device, except that a cross of buckets needs them on the host.
+Both are computed on the device, except for crosses of buckets.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class NumericColumn(OfFeature, DenseColumn):
         return TensorShape(self.shape)
 
     def transform(self, features: Features) -> Tensor:
-        """The normalized feature as float32, in the shape in which it came.
+        """The normalized feature as float32, of unchanged shape.
 
         Raises:
             ValueError: it is missing, sparse, or holds strings.
@@ -119,10 +119,10 @@ def numeric_column(
 
     Args:
         key: the feature's key, and the column's name.
-        shape: of one example: an int or a tuple of ints; `(1,)` by default.
-        default_value: what stands for a missing feature when examples are parsed: a number, or
-            numbers of `shape`; None (default): a missing feature is an error.
-        dtype: of the values in an `Example`, integer or floating; float32 by default.
+        shape: the shape of one example: an int or a tuple of ints; `(1,)` by default.
+        default_value: the value of missing features when parsing examples: a number, or numbers of
+            `shape`; None (default) makes a missing feature an error.
+        dtype: the dtype of the values in an `Example`, integer or floating; float32 by default.
         normalizer_fn: a function of the raw tensor, for example `lambda x: (x - 3.0) / 4.2`.
 
     Raises:
@@ -154,7 +154,7 @@ def check_normalizer(normalizer_fn: Any) -> None:
 
 
 def checked_shape(shape: Any, key: Any) -> tuple[int, ...]:
-    """A column's shape as a tuple.
+    """Validates a column's shape, and returns it as a tuple.
 
     Raises:
         TypeError: a dimension is not an int.
@@ -172,7 +172,7 @@ def checked_shape(shape: Any, key: Any) -> tuple[int, ...]:
 def _checked_default(
     value: Any, shape: tuple[int, ...], dtype: DType, key: Any
 ) -> tuple[Any, ...] | None:
-    """The default as nested tuples of `shape`, so that the column stays hashable."""
+    """The default as nested tuples of `shape`, which are hashable."""
     if value is None:
         return None
     array_of = np.asarray(value)
@@ -209,17 +209,17 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """That of the source."""
+        """The spec of the source."""
         return self.source_column.parse_example_spec
 
     @property
     def parents(self) -> list[FeatureColumn | str]:
-        """The source."""
+        """The source column."""
         return [self.source_column]
 
     @property
     def num_buckets(self) -> int:
-        """One more than boundaries, for each number of the source."""
+        """The number of boundaries + 1, times the size of the source."""
         return self._each * self.source_column.shape[0]
 
     @property
@@ -237,7 +237,7 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
         return output("Bucketize", [numbers], {"boundaries": self.boundaries}, "bucketize")
 
     def transform(self, features: Features) -> Ids:
-        """The ids `(batch, n)`: number i of the source has those from i * buckets on."""
+        """The ids `(batch, n)`; those of number i of the source start at i * buckets."""
         ids = elementwise.cast(self._buckets(features), int64)
         width = self.source_column.shape[0]
         return Ids(ids if width == 1 else ids + np.arange(width) * self._each)
@@ -247,11 +247,11 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
         return self._buckets(features)
 
     def get_sparse_tensors(self, transformation_cache: Any, state_manager: Any) -> IdsAndWeights:
-        """All ids, number i of the source from i * buckets on."""
+        """All ids; those of number i of the source start at i * buckets."""
         return IdsAndWeights(sparse_ids(transformation_cache.transformed(self).ids), None)
 
     def host_ids(self, features: Features) -> Tensor:
-        """The ids made on the host: from the raw numbers, where nothing normalizes them."""
+        """The ids computed on the host, from the raw numbers unless they are normalized."""
         numbers = self.from_raw(features)
         if numbers is None:
             numbers = self.source_column.dense_tensor(features, WeightMaker())
@@ -274,17 +274,17 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
 
 
 def bucketized_column(source_column: NumericColumn, boundaries: Any) -> BucketizedColumn:
-    """A column of ranges of numbers: dense (one-hot), and categorical.
+    """A column of ranges of numbers, both dense (one-hot) and categorical.
 
-    Bucket 0 is below the first boundary, bucket i from boundary i - 1 on, which is in it. NaN is in
+    Bucket 0 is below the first boundary; bucket i starts at boundary i - 1, inclusive. NaN is in
     the last bucket.
 
     Args:
         source_column: a `numeric_column` whose shape has one dimension.
-        boundaries: rising numbers, a list or a tuple.
+        boundaries: a sorted list or tuple of numbers.
 
     Raises:
-        ValueError: an argument is not that.
+        ValueError: an argument is invalid.
     """
     if not isinstance(source_column, NumericColumn):
         raise ValueError(

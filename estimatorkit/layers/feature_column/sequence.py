@@ -1,7 +1,7 @@
-"""Columns of sequences: one value (or several) a step, each example with its own length.
+"""Columns of sequences: one or several values per step, with a length per example.
 
-They are read by `sequence_input_layer` and `SequenceFeatures`. A sparse feature `(batch, steps)`
-has a value a step, `(batch, steps, n)` up to n; in dense ones '' and -1 are missing.
+`sequence_input_layer` and `SequenceFeatures` use them. A sparse feature `(batch, steps)` has a
+value per step, `(batch, steps, n)` up to n; in dense features '' and -1 are missing.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class SequenceCategoricalColumn(OfColumn, CategoricalColumn):
 
     @property
     def name(self) -> str:
-        """That of the column."""
+        """As for the wrapped column."""
         return self.categorical_column.name
 
     @property
     def num_buckets(self) -> int:
-        """That of the column."""
+        """As for the wrapped column."""
         return self.categorical_column.num_buckets
 
     def transform(self, features: Features) -> Ids:
@@ -71,7 +71,7 @@ class SequenceCategoricalColumn(OfColumn, CategoricalColumn):
         return self.categorical_column.transform_steps(features)
 
     def plain(self, features: Features) -> Any:
-        """What the categorical column makes."""
+        """The values of the categorical column."""
         return features.get(self.categorical_column)
 
     def get_sparse_tensors(self, transformation_cache: Any, state_manager: Any) -> IdsAndWeights:
@@ -89,7 +89,7 @@ def _by_step(sparse: SparseTensor) -> SparseTensor:
 
 
 def sequence_length_of(ids: Ids) -> Tensor:
-    """The number of steps up to the last that has a value: int64 `(batch,)`."""
+    """The number of steps up to the last with a value: int64 `(batch,)`."""
     there = reduce.reduce_any(elementwise.not_equal(ids.ids, np.int64(ABSENT)), -1)
     steps = filling.range_(elementwise.cast(array.shape(there)[1], int64))
     ends = indexing.where(there, array.expand_dims(steps + np.int64(1), 0), np.int64(0))
@@ -98,7 +98,7 @@ def sequence_length_of(ids: Ids) -> Tensor:
 
 
 def check_no_sequence(who: str, name: str, column: CategoricalColumn) -> None:
-    """Raises ValueError if a column for single values is made of a sequence."""
+    """Raises ValueError if a non-sequence column has a sequence column as its source."""
     if isinstance(column, SequenceCategoricalColumn):
         raise ValueError(
             f"In {who}: {name}. categorical_column must not be of type SequenceCategoricalColumn. "
@@ -109,7 +109,7 @@ def check_no_sequence(who: str, name: str, column: CategoricalColumn) -> None:
 
 
 def check_sequence(who: str, name: str, column: CategoricalColumn) -> None:
-    """Raises ValueError if a column for sequences is made of single values."""
+    """Raises ValueError if a sequence column has a non-sequence column as its source."""
     if not isinstance(column, SequenceCategoricalColumn):
         raise ValueError(
             f"In {who}: {name}. categorical_column must be of type SequenceCategoricalColumn to "
@@ -228,9 +228,9 @@ def sequence_numeric_column(
 
     Args:
         key: the feature's key, and the column's name.
-        shape: of one step: an int or a tuple of ints; `(1,)` by default.
-        default_value: the number that fills up.
-        dtype: of the values in an `Example`; float32 by default.
+        shape: the shape of one step: an int or a tuple of ints; `(1,)` by default.
+        default_value: the padding value.
+        dtype: the dtype of the values in an `Example`; float32 by default.
         normalizer_fn: a function of the sparse tensor.
 
     Raises:

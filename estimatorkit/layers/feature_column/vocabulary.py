@@ -1,8 +1,8 @@
-"""Categorical columns by vocabulary: a word's id is its place in a list or in a file.
+"""Categorical columns by vocabulary: a word's id is its index in a list or file.
 
-The words go into the graph, so that a saved one needs no file. A file's SHA-256 is taken when the
-column is made and compared when a graph is built with it; what a graph has read is in its
-collection VOCABULARY_FILES, for those who save models (`vocabulary_fingerprints`).
+The words become part of the graph, so saved graphs do not need the file. A file's SHA-256 is
+computed when the column is created, and compared when a graph is built. The files read are recorded
+in the graph's collection VOCABULARY_FILES, for saved models (`vocabulary_fingerprints`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class VocabularyListColumn(KeyedColumn):
 
     @property
     def num_buckets(self) -> int:
-        """The words and the buckets of others."""
+        """The number of words and out-of-vocabulary buckets."""
         return len(self.vocabulary_list) + self.num_oov_buckets
 
     @property
@@ -72,7 +72,7 @@ class VocabularyListColumn(KeyedColumn):
 
 @functools.lru_cache(maxsize=256)
 def _words(values: tuple[Any, ...]) -> NDArray[Any]:
-    """One array for equal vocabularies, so that their places are found once."""
+    """The array of a vocabulary, shared by equal vocabularies so that it is indexed once."""
     if isinstance(values[0], (str, bytes)):
         words = np.empty(len(values), object)
         words[:] = [each.encode() if isinstance(each, str) else each for each in values]
@@ -87,15 +87,14 @@ def categorical_column_with_vocabulary_list(
     default_value: int = -1,
     num_oov_buckets: int = 0,
 ) -> VocabularyListColumn:
-    """A categorical column whose ids are places in a list of words.
+    """A categorical column whose ids are indices in a list of words.
 
     Args:
         key: the feature's key, and the column's name.
-        vocabulary_list: the words: strings or integers, each once.
+        vocabulary_list: unique words: strings or integers.
         dtype: string or an integer dtype; that of the words by default.
-        default_value: the id of other words where there are no buckets; -1 (default) leaves them
-            out.
-        num_oov_buckets: how many hash buckets there are for other words; 0 by default.
+        default_value: the id of out-of-vocabulary words without buckets; -1 (default) ignores them.
+        num_oov_buckets: the number of hash buckets for out-of-vocabulary words; 0 by default.
 
     Raises:
         ValueError: an argument is invalid.
@@ -139,7 +138,7 @@ class VocabularyFileColumn(KeyedColumn):
     """See `categorical_column_with_vocabulary_file`.
 
     Attributes:
-        fingerprint: the file's SHA-256 when the column was made, '' where there was no file.
+        fingerprint: the file's SHA-256 when the column was created; '' if there was no file.
     """
 
     factory = "categorical_column_with_vocabulary_file"
@@ -155,7 +154,7 @@ class VocabularyFileColumn(KeyedColumn):
 
     @property
     def num_buckets(self) -> int:
-        """The words and the buckets of others."""
+        """The number of words and out-of-vocabulary buckets."""
         return self.vocabulary_size + self.num_oov_buckets
 
     @property
@@ -182,14 +181,14 @@ class VocabularyFileColumn(KeyedColumn):
         return f"{self.factory}({self.key!r}, {self.vocabulary_file!r})"
 
     def note(self, attrs: Mapping[str, Any]) -> None:
-        """Puts the file into the graph's collection."""
+        """Records the file in the graph's collection."""
         get_default_graph().add_to_collection(
             VOCABULARY_FILES, json.dumps([self.key, *attrs["source"]])
         )
 
 
 def changed(key: str, path: str, then: str, now: str) -> FailedPreconditionError:
-    """The error of a vocabulary file that is another one than a model was made with."""
+    """The error for a vocabulary file that differs from the model's."""
     return FailedPreconditionError.explained(
         f"vocabulary file of column {key!r} has changed since the model was made",
         expected=f"{path} with SHA-256 {then}",
@@ -200,7 +199,7 @@ def changed(key: str, path: str, then: str, now: str) -> FailedPreconditionError
 
 
 class _File:
-    """A vocabulary file as it was read once."""
+    """A cached vocabulary file."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -212,7 +211,7 @@ class _File:
 
     @classmethod
     def of(cls, path: str) -> _File:
-        """The file, read again only where it has been written since."""
+        """Returns the file from the cache, or reads it if it has changed."""
         try:
             stamp: Any = (os.stat(path).st_mtime_ns, os.stat(path).st_size)
         except OSError:  # remote, or gone
@@ -224,7 +223,7 @@ class _File:
 
         Raises:
             InvalidArgumentError: there are fewer, or one is not a number.
-            FailedPreconditionError: a word is there twice.
+            FailedPreconditionError: a word is repeated.
         """
         known = (dtype.is_integer, size, file_format)
         if known not in self._words:
@@ -274,23 +273,22 @@ def categorical_column_with_vocabulary_file(
     dtype: Any = string,
     file_format: str | None = None,
 ) -> VocabularyFileColumn:
-    """A categorical column whose ids are line numbers of a file of words, from 0.
+    """A categorical column whose ids are line numbers, from 0, of a vocabulary file.
 
     Args:
         key: the feature's key, and the column's name.
-        vocabulary_file: the file, a word a line.
-        vocabulary_size: how many lines are read; all by default.
-        num_oov_buckets: how many hash buckets there are for other words; 0 by default.
-        default_value: the id of other words where there are no buckets; -1 by default, which
-            leaves them out.
+        vocabulary_file: the file, with a word per line.
+        vocabulary_size: the number of lines to use; all by default.
+        num_oov_buckets: the number of hash buckets for out-of-vocabulary words; 0 by default.
+        default_value: the id of out-of-vocabulary words without buckets; -1 (default) ignores them.
         dtype: string (default) or an integer dtype.
         file_format: None for lines of text; 'tfrecord_gzip' (the default for files whose name ends
             in 'tfrecord.gz') for a compressed TFRecord file, a word a record.
 
     Raises:
         ValueError: an argument is invalid, or there is no file and no vocabulary_size.
-        NotFoundError, FailedPreconditionError: (when a graph is built) the file is gone, or has
-            changed since.
+        NotFoundError, FailedPreconditionError: when a graph is built, the file is missing, or has
+            changed.
     """
     if not vocabulary_file:
         raise ValueError(f"Missing vocabulary_file in {key}.")
@@ -334,10 +332,10 @@ def _exists(path: str) -> bool:
 
 
 def vocabulary_fingerprints(graph: Graph | None = None) -> dict[str, dict[str, str]]:
-    """What vocabulary files the columns of a graph have read.
+    """The vocabulary files that the columns of a graph have read, to be saved with a model.
 
     Returns:
-        By feature key `{'path': ..., 'sha256': ...}`: what a model's folder ought to remember.
+        `{'path': ..., 'sha256': ...}` by feature key.
     """
     held = (graph or get_default_graph()).get_collection(VOCABULARY_FILES)
     read = [json.loads(each) for each in held]
@@ -347,14 +345,14 @@ def vocabulary_fingerprints(graph: Graph | None = None) -> dict[str, dict[str, s
 def check_vocabulary_fingerprints(
     saved: Mapping[str, Mapping[str, str]], graph: Graph | None = None
 ) -> None:
-    """Compares what a graph has read with what a saved model remembers.
+    """Compares a graph's vocabulary files with those of a saved model.
 
     Args:
-        saved: what `vocabulary_fingerprints` gave when the model was saved.
+        saved: the result of `vocabulary_fingerprints` when the model was saved.
         graph: the graph; the default one by default.
 
     Raises:
-        FailedPreconditionError: a file is another one.
+        FailedPreconditionError: a file differs.
     """
     for key, now in vocabulary_fingerprints(graph).items():
         then = saved.get(key)

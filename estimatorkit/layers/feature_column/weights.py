@@ -1,4 +1,4 @@
-"""How columns get their variables: made where the layer is, or kept by a layer object."""
+"""Variables of columns: created in the layer's scope, or kept by a layer object."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ class State:
 
 
 class WeightMaker:
-    """Makes columns' variables by `get_variable` in the current scope.
+    """Creates columns' variables by `get_variable` in the current scope.
 
     Args:
-        collections: collections that take the variables, besides GLOBAL_VARIABLES.
-        trainable: False: none is trainable; True: as the column says.
+        collections: the variables' collections in addition to GLOBAL_VARIABLES.
+        trainable: False makes no variable trainable; True leaves it to the column.
         shared_scope: the scope of tables that `shared_embeddings` share; by default outside all
             scopes, as in TensorFlow's estimators.
     """
@@ -137,7 +137,7 @@ class WeightMaker:
 
 
 def variables_of(value: Any) -> list[Any]:
-    """A variable, or the parts of one, as a list."""
+    """A variable, or its partitions, as a list."""
     from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable
 
     return list(value) if isinstance(value, PartitionedVariable) else [value]
