@@ -1,9 +1,9 @@
 """`tf.contrib.summary` and `tensorflow.python.ops.summary_ops_v2`: operations that write summaries.
 
-A summary made inside `with writer.as_default(), always_record_summaries():` is an operation that
-writes to the writer's event file when it runs; `all_summary_ops` gives those of the graph. A writer
-opens its file in its `init` operation, which `initialize` runs. What is written, its tags and its
-steps are those of `tf.summary`.
+A summary created inside `with writer.as_default(), always_record_summaries():` is an operation that
+writes to the writer's event file when it runs; `all_summary_ops` lists those of the graph. A writer
+opens its file in its `init` operation, which `initialize` runs. Values, tags and steps are those of
+`tf.summary`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _INITIALIZERS = "_SUMMARY_WRITER_V2"
 
 
 class _State(threading.local):
-    """What holds in a thread: the writer, and whether summaries are recorded."""
+    """Thread-local state: the default writer, and whether summaries are recorded."""
 
     writer: SummaryWriter | None = None
     recording: Any = False  # a bool, a tensor, or a function that gives one
@@ -50,13 +50,13 @@ _state = _State()
 
 
 class SummaryWriter:
-    """Where summaries go; made by `create_file_writer`.
+    """Writes summaries to an event file; see `create_file_writer`.
 
     Args:
-        logdir: the folder; None writes nothing.
-        max_queue: how many events may wait.
-        flush_millis: milliseconds after which what waits is written.
-        filename_suffix: put behind the file's name.
+        logdir: the directory; None discards everything.
+        max_queue: the number of events to buffer.
+        flush_millis: flush buffered events after this many milliseconds.
+        filename_suffix: appended to the file's name.
     """
 
     def __init__(
@@ -73,11 +73,11 @@ class SummaryWriter:
             get_default_graph().add_to_collection(_INITIALIZERS, self.init())
 
     def init(self) -> Any:
-        """An operation that opens the file, once."""
+        """An operation that opens the file; running it again has no effect."""
         return self._operation(self._open, "init")
 
     def flush(self) -> Any:
-        """An operation that writes what waits to the disk."""
+        """An operation that flushes buffered events to the disk."""
         return self._operation(lambda: self.opened().flush(), "flush")
 
     def close(self) -> Any:
@@ -94,10 +94,10 @@ class SummaryWriter:
             self._file = FileWriter(self._logdir, **self._arguments)
 
     def opened(self) -> FileWriter:
-        """The file.
+        """The open file.
 
         Raises:
-            NotFoundError: it was not opened.
+            NotFoundError: `init` has not run.
         """
         if self._file is None:
             raise NotFoundError.explained(
@@ -108,12 +108,12 @@ class SummaryWriter:
 
     @property
     def writes(self) -> bool:
-        """Whether there is a folder to write to."""
+        """Whether there is a directory to write to."""
         return self._logdir is not None
 
     @contextmanager
     def as_default(self, step: Any = None) -> Iterator[SummaryWriter]:
-        """Makes it the writer of the summaries that are made inside."""
+        """Makes this the default writer within a `with` block."""
         outer, _state.writer = _state.writer, self
         try:
             yield self
@@ -121,7 +121,7 @@ class SummaryWriter:
             _state.writer = outer
 
     def set_as_default(self, step: Any = None) -> None:
-        """Makes it the writer of the thread's summaries from now on."""
+        """Makes this the thread's default writer."""
         _state.writer = self
 
 
@@ -132,13 +132,13 @@ def create_file_writer(
     filename_suffix: str | None = None,
     name: str | None = None,
 ) -> SummaryWriter:
-    """A writer of an event file, opened by its `init` operation.
+    """Returns a writer of an event file, which its `init` operation opens.
 
     Args:
-        logdir: the folder; None for a writer that writes nothing.
-        max_queue: how many events may wait; 10 by default.
-        flush_millis: milliseconds after which what waits is written; two minutes by default.
-        filename_suffix: put behind the file's name; '.v2' by default.
+        logdir: the directory; None discards everything.
+        max_queue: the number of events to buffer; 10 by default.
+        flush_millis: flush buffered events after this many milliseconds; 120,000 by default.
+        filename_suffix: appended to the file's name; '.v2' by default.
         name: accepted for TensorFlow's signature.
     """
     return SummaryWriter(
@@ -150,26 +150,22 @@ def create_file_writer(
 
 
 def create_db_writer(*args: Any, **kwargs: Any) -> NoReturn:
-    """Refused: there are no databases of summaries.
-
-    Raises:
-        NotImplementedError: always.
-    """
+    """Not supported: always raises NotImplementedError, as there are no summary databases."""
     raise NotImplementedError("summaries are not written to databases: use create_file_writer.")
 
 
 def summary_writer_initializer_op() -> list[Operation]:
-    """The operations that open the files of the graph's writers."""
+    """The `init` operations of the graph's writers."""
     found: list[Operation] = get_default_graph().get_collection(_INITIALIZERS)
     return found
 
 
 def initialize(graph: Any = None, session: Any = None) -> None:
-    """Opens the files of the graph's writers, where there is a default writer.
+    """Opens the files of the graph's writers, if there is a default writer.
 
     Args:
-        graph: a graph that is written for TensorBoard's graph page.
-        session: the session; the default session by default.
+        graph: a graph to write for TensorBoard's graph page.
+        session: the default session by default.
 
     Raises:
         ValueError: there is no session.
@@ -185,13 +181,13 @@ def initialize(graph: Any = None, session: Any = None) -> None:
 
 
 def flush(writer: SummaryWriter | None = None, name: str | None = None) -> Any:
-    """An operation that writes what waits of a writer, by default the default one, to the disk."""
+    """An operation that flushes a writer, by default the default one."""
     chosen = _state.writer if writer is None else writer
     return no_op() if chosen is None else chosen.flush()
 
 
 def eval_dir(model_dir: str, name: str | None = None) -> str:
-    """The folder of an evaluation's summaries."""
+    """The directory for an evaluation's summaries."""
     return os.path.join(model_dir, "eval" if not name else f"eval_{name}")
 
 
@@ -200,10 +196,10 @@ def eval_dir(model_dir: str, name: str | None = None) -> str:
 
 @contextmanager
 def record_if(condition: Any) -> Iterator[None]:
-    """Says when summaries that are made inside are written.
+    """Sets the condition under which summaries created within a `with` block are written.
 
     Args:
-        condition: a bool, a boolean tensor, or a function that gives one of these.
+        condition: a bool, a boolean tensor, or a function that returns one of these.
     """
     outer, _state.recording = _state.recording, condition
     try:
@@ -213,20 +209,20 @@ def record_if(condition: Any) -> Iterator[None]:
 
 
 def always_record_summaries() -> Any:
-    """A context in which summaries are always written."""
+    """A context manager in which summaries are always written."""
     return record_if(True)
 
 
 def never_record_summaries() -> Any:
-    """A context in which summaries are never written."""
+    """A context manager in which summaries are never written."""
     return record_if(False)
 
 
 def record_summaries_every_n_global_steps(n: int, global_step: Any = None) -> Any:
-    """A context in which summaries are written at each `n`-th step.
+    """A context manager in which summaries are written every `n` steps.
 
     Args:
-        n: how many steps.
+        n: the interval in steps.
         global_step: the graph's by default.
     """
     step = get_or_create_global_step() if global_step is None else global_step
@@ -234,7 +230,7 @@ def record_summaries_every_n_global_steps(n: int, global_step: Any = None) -> An
 
 
 def should_record_summaries() -> Any:
-    """A bool, or a boolean tensor: whether summaries are written."""
+    """Whether summaries are written: a bool or a boolean tensor."""
     found = _state.recording
     return found() if callable(found) else found
 
@@ -245,8 +241,9 @@ def should_record_summaries() -> Any:
 def _summary(
     name: str, tensors: list[Any], family: str | None, step: Any, values: Callable[..., bytes]
 ) -> Any:
-    """An operation that writes a summary where summaries are recorded, and gives whether they are;
-    `values` makes it, of the arrays and the tag.
+    """An operation that writes a summary if summaries are recorded, and returns whether they are.
+
+    `values` serializes it from the arrays and the tag.
     """
     if _state.writer is None:
         return no_op()
@@ -263,7 +260,7 @@ def _summary(
 def _written(
     write: Callable[..., None], tensors: list[Any], step: Any, name: str | None, recorded: Any
 ) -> Any:
-    """An operation that calls `write` with the default writer's file, the step and arrays."""
+    """An operation that calls `write` with the default writer's file, the step and the arrays."""
     writer = _state.writer
     if writer is None or not writer.writes:
         return no_op(name)
@@ -281,22 +278,22 @@ def _written(
 
 
 def scalar(name: str, tensor: Any, family: str | None = None, step: Any = None) -> Any:
-    """Writes a number.
+    """Writes a scalar.
 
     Args:
-        name: the summary's name; its tag is that of the operation, under the family.
-        tensor: the number, a scalar.
-        family: put before the tag.
+        name: the summary's name; its tag is the operation's name, prefixed with `family`.
+        tensor: a scalar.
+        family: a prefix of the tag.
         step: an int or a scalar; the global step by default.
 
     Returns:
-        An operation, or a tensor that says whether the summary was written.
+        An operation, or a boolean tensor: whether the summary was written.
     """
     return _summary(name, [tensor], family, step, summary_values.scalar)
 
 
 def histogram(name: str, tensor: Any, family: str | None = None, step: Any = None) -> Any:
-    """Writes how numbers are distributed; see `scalar`."""
+    """Writes a histogram; see `scalar`."""
     return _summary(name, [tensor], family, step, summary_values.histogram)
 
 
@@ -308,12 +305,12 @@ def image(
     family: str | None = None,
     step: Any = None,
 ) -> Any:
-    """Writes pictures; see `scalar`.
+    """Writes images; see `scalar`.
 
     Args:
         tensor: `(batch, height, width, channels)`.
-        bad_color: the color, `(4,)`, uint8, of pixels that are not finite; red by default.
-        max_images: how many are written at most.
+        bad_color: the color of non-finite pixels, uint8 `(4,)`; red by default.
+        max_images: the maximum number of images to write.
     """
     color = (255, 0, 0, 255) if bad_color is None else tuple(int(each) for each in bad_color)
 
@@ -331,12 +328,12 @@ def audio(
     family: str | None = None,
     step: Any = None,
 ) -> Any:
-    """Writes sounds; see `scalar`.
+    """Writes audio clips; see `scalar`.
 
     Args:
-        tensor: `(batch, frames)` or `(batch, frames, channels)`, from -1 to 1.
+        tensor: `(batch, frames)` or `(batch, frames, channels)`, in [-1, 1].
         sample_rate: in hertz.
-        max_outputs: how many are written at most.
+        max_outputs: the maximum number of clips to write.
     """
 
     def values(sounds: Any, rate: Any, tag: str) -> bytes:
@@ -351,7 +348,7 @@ def generic(
     """Writes a tensor; see `scalar`.
 
     Args:
-        metadata: a `SummaryMetadata`, or one that is serialized.
+        metadata: a `SummaryMetadata`, or its serialized form.
     """
     given = metadata.SerializeToString() if hasattr(metadata, "SerializeToString") else metadata
 
@@ -365,9 +362,8 @@ def graph(param: Any, step: Any = None, name: str | None = None) -> Any:
     """Writes a graph for TensorBoard's graph page.
 
     Args:
-        param: a `Graph`, a `GraphDef`, or a tensor of one that is serialized.
+        param: a `Graph`, a `GraphDef`, or a tensor of a serialized one.
         step: see `scalar`.
-        name: the operation's name.
     """
     from tensorboard.compat.proto.graph_pb2 import GraphDef
 
@@ -381,12 +377,7 @@ def graph(param: Any, step: Any = None, name: str | None = None) -> Any:
 
 
 def import_event(tensor: Any, name: str | None = None) -> Any:
-    """Writes an event.
-
-    Args:
-        tensor: a serialized `Event`, a scalar string.
-        name: the operation's name.
-    """
+    """Writes a serialized `Event`, a scalar string."""
     from tensorboard.compat.proto.event_pb2 import Event
 
     def write(file: FileWriter, at: int, data: bytes) -> None:
@@ -396,7 +387,7 @@ def import_event(tensor: Any, name: str | None = None) -> Any:
 
 
 def all_summary_ops() -> list[Any]:
-    """The operations of the default graph that write summaries."""
+    """The summary operations of the default graph."""
     found: list[Any] = get_default_graph().get_collection(_SUMMARIES)
     return found
 

@@ -1,4 +1,4 @@
-"""The loops of `tf.contrib.training`: training and evaluation by monitored sessions."""
+"""Training and evaluation loops of `tf.contrib.training`, on monitored sessions."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ def create_train_op(
     colocate_gradients_with_ops: bool = False,
     check_numerics: bool = True,
 ) -> Any:
-    """The loss, whose computation makes a training step (`tf.contrib.training.create_train_op`).
+    """A tensor that trains one step and returns the loss (`tf.contrib.training.create_train_op`).
 
     Args:
         total_loss: a scalar.
         optimizer: a `train.Optimizer`.
-        global_step: the variable that counts steps; the graph's by default, None for none.
+        global_step: the step counter; the graph's by default, None for none.
         update_ops: operations that run before the loss; those in UPDATE_OPS by default.
-        variables_to_train: all trainable ones by default.
-        transform_grads_fn: of pairs (gradient, variable), giving such.
-        summarize_gradients: whether gradients are summarized.
-        check_numerics: whether a loss that is not finite is an error.
+        variables_to_train: all trainable variables by default.
+        transform_grads_fn: a function from (gradient, variable) pairs to such pairs.
+        summarize_gradients: add summaries of the gradients.
+        check_numerics: raise an error if the loss is not finite.
         gate_gradients, aggregation_method, colocate_gradients_with_ops: accepted for TensorFlow's
             signature.
 
@@ -117,7 +117,7 @@ def add_gradients_summaries(grads_and_vars: Pairs) -> list[Any]:
 
 
 def clip_gradient_norms(gradients_to_variables: Pairs, max_norm: float) -> Pairs:
-    """The gradients, each with a norm of at most `max_norm`."""
+    """Clips each gradient to a norm of at most `max_norm`."""
     return [
         (None if gradient is None else _clipped(gradient, max_norm), variable)
         for gradient, variable in gradients_to_variables
@@ -137,10 +137,10 @@ def clip_gradient_norms_fn(max_norm: float) -> Callable[[Pairs], Pairs]:
 
 
 def multiply_gradients(grads_and_vars: Pairs, gradient_multipliers: Mapping[Any, Any]) -> Pairs:
-    """The gradients, those of some variables times a factor.
+    """Multiplies the gradients of some variables by factors.
 
     Args:
-        grads_and_vars: pairs (gradient, variable).
+        grads_and_vars: (gradient, variable) pairs.
         gradient_multipliers: factors by variable or its operation's name.
 
     Raises:
@@ -183,16 +183,16 @@ def train(
     """Runs a training operation in a `MonitoredTrainingSession` until a hook or the input ends it.
 
     Args:
-        train_op: the operation, such as that of `create_train_op`.
-        logdir: where checkpoints and summaries go; None for nowhere.
+        train_op: for example the result of `create_train_op`.
+        logdir: the directory of checkpoints and summaries; None for none.
         master, is_chief, scaffold, hooks, chief_only_hooks, config, max_wait_secs,
             save_checkpoint_secs, save_summaries_steps: see `MonitoredTrainingSession`.
 
     Returns:
-        The operation's last value; None if no step was made.
+        The operation's last value; None if no step ran.
 
     Raises:
-        ValueError: there is no `logdir`, and something is to be saved.
+        ValueError: something is to be saved, but there is no `logdir`.
     """
     if logdir is None and is_chief and (save_summaries_steps or save_checkpoint_secs):
         raise ValueError("logdir cannot be None when save_summaries_steps or save_checkpoint_secs")
@@ -230,12 +230,12 @@ def get_or_create_eval_step() -> Any:
 
 
 class StopAfterNEvalsHook(SessionRunHook):
-    """Ends an evaluation after some batches.
+    """Stops an evaluation after a number of batches.
 
     Args:
-        num_evals: how many; None for all that there are. Counted is the evaluation step (see
-            `get_or_create_eval_step`), which `evaluate_once` adds to, and the program may.
-        log_progress: whether progress is logged.
+        num_evals: the number of batches; None for all. The hook reads the evaluation step (see
+            `get_or_create_eval_step`), which `evaluate_once` or the program increments.
+        log_progress: log the progress.
     """
 
     def __init__(self, num_evals: int | None, log_progress: bool = True) -> None:
@@ -244,7 +244,7 @@ class StopAfterNEvalsHook(SessionRunHook):
         self._completed: Any = None
 
     def begin(self) -> None:
-        """Makes the evaluation step, where `evaluate_once` has not."""
+        """Creates the evaluation step, unless `evaluate_once` did."""
         if self._completed is None:
             self._completed = get_or_create_eval_step().assign_add(1)
 
@@ -252,11 +252,11 @@ class StopAfterNEvalsHook(SessionRunHook):
         self._completed = updated_eval_step
 
     def before_run(self, run_context: Any) -> SessionRunArgs:
-        """Asks for the evaluation step after the run."""
+        """Fetches the evaluation step after the run."""
         return SessionRunArgs(self._completed)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Asks for the end."""
+        """Requests a stop."""
         done = int(run_values.results)
         if self._log_progress and self._count is not None:
             logger.info("Evaluation [%d/%d]", done, self._count)
@@ -265,7 +265,7 @@ class StopAfterNEvalsHook(SessionRunHook):
 
 
 class _FreshStepHook(SessionRunHook):
-    """Sets the evaluation step to 0, which older initializers of the graph do not know."""
+    """Resets the evaluation step, which the graph's initializers may not include, to 0."""
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         session.run(get_or_create_eval_step().initializer)
@@ -275,13 +275,13 @@ class SummaryAtEndHook(SessionRunHook):
     """Writes summaries when an evaluation ends.
 
     Args:
-        log_dir: the folder of the events.
-        summary_writer: a `FileWriter`, in place of a folder.
+        log_dir: the directory of the event file.
+        summary_writer: a `FileWriter`, instead of `log_dir`.
         summary_op: a serialized summary; all summaries of the graph by default.
-        feed_dict: what it is fed.
+        feed_dict: the feeds of `summary_op`.
 
     Raises:
-        ValueError: neither a folder nor a writer is given.
+        ValueError: neither `log_dir` nor `summary_writer` is given.
     """
 
     def __init__(
@@ -299,12 +299,12 @@ class SummaryAtEndHook(SessionRunHook):
         self._step: Any = None
 
     def begin(self) -> None:
-        """Looks for the graph's summaries and its step."""
+        """Finds the graph's summaries and global step."""
         self._summary = summary.merge_all() if self._given is None else self._given
         self._step = get_or_create_global_step()
 
     def end(self, session: Any) -> None:
-        """Writes them."""
+        """Writes the summaries."""
         writer = self._writer or FileWriterCache.get(self._log_dir or "")
         if self._summary is not None:
             text = session.run(self._summary, self._feed_dict)
@@ -326,13 +326,12 @@ def evaluate_once(
     """Evaluates a checkpoint: runs operations until a hook or the input ends it.
 
     Args:
-        checkpoint_path: the checkpoint; None for values as they are initialized.
+        checkpoint_path: the checkpoint; None for initial values.
         master: the session's target.
         scaffold: a `Scaffold`.
-        eval_ops: what is run, again and again; None for nothing.
-        feed_dict: what it is fed.
-        final_ops: what is run at the end.
-        final_ops_feed_dict: what that is fed.
+        eval_ops: run repeatedly; None for nothing.
+        feed_dict: the feeds of `eval_ops`.
+        final_ops, final_ops_feed_dict: run once at the end, with these feeds.
         hooks: such as `StopAfterNEvalsHook`.
         config: a `ConfigProto`.
 
@@ -347,7 +346,7 @@ def evaluate_once(
 
 
 def _counted(eval_ops: Any, hooks: Sequence[SessionRunHook]) -> Any:
-    """The operations, and one after them that adds to the evaluation step, which hooks count."""
+    """The operations, followed by an increment of the evaluation step that hooks read."""
     step = get_or_create_eval_step()
     if eval_ops is None:
         return None
@@ -406,14 +405,14 @@ def evaluate_repeatedly(
     timeout: float | None = None,
     timeout_fn: Callable[[], bool] | None = None,
 ) -> Any:
-    """`evaluate_once` for each new checkpoint of a folder.
+    """Runs `evaluate_once` for each new checkpoint of a directory.
 
     Args:
-        checkpoint_dir: the folder.
-        eval_interval_secs: seconds between the beginnings of evaluations, at least.
-        max_number_of_evaluations: after how many it ends.
+        checkpoint_dir: the directory.
+        eval_interval_secs: the minimum number of seconds between the starts of evaluations.
+        max_number_of_evaluations: stop after this many.
         timeout: seconds to wait for a checkpoint.
-        timeout_fn: asked after `timeout` whether to end.
+        timeout_fn: called after `timeout`; returns whether to stop.
         master, scaffold, eval_ops, feed_dict, final_ops, final_ops_feed_dict, hooks, config: see
             `evaluate_once`.
 

@@ -1,9 +1,9 @@
-"""`Model`: layers put together, trained, evaluated and asked (`tf.keras.Model`).
+"""`Model`: layers composed into a model that can be trained and evaluated (`tf.keras.Model`).
 
-A functional model is made of inputs and outputs, and knows its `Network`. A subclass has layers as
-attributes and computes in `call`. Both are layers. Values of variables live in the session of their
-graph (`layers.engine.sessions`). Here is how a model is trained, evaluated and asked; what it is
-made of is in `model_structure`, and what is written of it in `model_files`.
+A functional model is built from inputs and outputs and has a `Network`. A subclass has layers as
+attributes and computes in `call`. Both are layers. The values of variables live in the session of
+their graph (`layers.engine.sessions`). This module contains training, evaluation and prediction;
+`model_structure` the layers and weights, `model_files` saving.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from estimatorkit.ops.sparse.sparse import sparse_placeholder
 
 
 class Model(ModelFiles, ModelStructure):
-    """Layers put together (`tf.keras.Model`).
+    """Layers composed into a model (`tf.keras.Model`).
 
     Args:
         args, kwargs: `inputs` and `outputs`, tensors or structures of them, for a functional model;
-            nothing in subclasses, which compute in `call`. `name`, `trainable`: as for `Layer`.
+            nothing for subclasses, which compute in `call`. `name`, `trainable`: as for `Layer`.
 
     Example:
         ```python
@@ -55,19 +55,19 @@ class Model(ModelFiles, ModelStructure):
 
     @property
     def metrics(self) -> list[Any]:
-        """The metrics that `compile` was given, once they were used."""
+        """The metrics passed to `compile`, available after their first use."""
         return [] if self._compiled is None else list(self._compiled.metric_objects)
 
     @property
     def metrics_names(self) -> list[str]:
-        """The names of what `evaluate` gives, once the model was trained or evaluated."""
+        """The names of the results of `evaluate`, once the model was trained or evaluated."""
         for (kind, *_), step in self._steps.items():
             if kind in ("train", "test"):
                 return list(step.names)
         return ["loss"]
 
     def reset_metrics(self) -> None:
-        """Sets the metrics to where they begin."""
+        """Resets the state of the metrics."""
         for step in self._steps.values():
             step.reset()
 
@@ -86,23 +86,23 @@ class Model(ModelFiles, ModelStructure):
         jit_compile: Any = None,
         **kwargs: Any,
     ) -> None:
-        """Says how the model is trained.
+        """Configures the model for training.
 
         Args:
             optimizer: a Keras optimizer, one of `tf.train`, or a name.
-            loss: a name, a function `(y_true, y_pred)`, or a `keras.losses.Loss`; a list or a dict
-                by output where there are several.
-            metrics: names, functions or `keras.metrics.Metric`s; a list a output or a dict where
-                there are several. 'accuracy' is the one that fits labels and outputs.
+            loss: a name, a function `(y_true, y_pred)`, or a `keras.losses.Loss`; for several
+                outputs, a list or a dict.
+            metrics: names, functions or `keras.metrics.Metric`s; for several outputs, a list of
+                lists or a dict. 'accuracy' is the kind that matches labels and outputs.
             loss_weights: factors of the outputs' losses.
-            weighted_metrics: metrics that sample and class weights count for.
+            weighted_metrics: metrics weighted by sample and class weights.
             sample_weight_mode, steps_per_execution, jit_compile, run_eagerly: accepted for
-                TensorFlow's signature: steps are compiled, as many in one call as may be.
+                TensorFlow's signature; steps are always compiled, as many as possible per call.
             target_tensors, distribute: must be None.
-            kwargs: none is known.
+            kwargs: must be empty.
 
         Raises:
-            ValueError: an argument means nothing.
+            ValueError: an argument is invalid.
         """
         from estimatorkit.keras import optimizers
         from estimatorkit.keras.mixed_precision import LossScaleOptimizer
@@ -126,10 +126,10 @@ class Model(ModelFiles, ModelStructure):
 
     @property
     def compiled(self) -> training.Compiled:
-        """What `compile` was given.
+        """The arguments of `compile`.
 
         Raises:
-            RuntimeError: it was not called.
+            RuntimeError: `compile` was not called.
         """
         if self._compiled is None:
             raise RuntimeError(
@@ -145,11 +145,11 @@ class Model(ModelFiles, ModelStructure):
 
     @property
     def loss(self) -> Any:
-        """The loss that `compile` was given."""
+        """The loss passed to `compile`."""
         return None if self._compiled is None else self._compiled.loss
 
     def training_updates(self, loss: Any) -> list[Any]:
-        """The operations of a training step: a model with several optimizers overrides it."""
+        """The operations of a training step; override it for a model with several optimizers."""
         return self._updates_of(self.compiled.optimizer, loss, self.trainable_weights)
 
     @staticmethod
@@ -157,7 +157,8 @@ class Model(ModelFiles, ModelStructure):
         return training.updates_of(optimizer, loss, variables)
 
     def step(self, kind: str, spec: Any, class_weight: Any = None) -> training.Step:
-        """The step of a kind for batches of a structure, made once (see `training.Step`)."""
+        """Returns the cached step of a kind for batches of the structure `spec` (see
+        `training.Step`)."""
         self._prepare_for(spec)
         shapes = tuple((str(each), str(each.dtype)) for each in flatten_specs(spec))
         weights = None if class_weight is None else tuple(sorted(class_weight.items()))
@@ -173,7 +174,7 @@ class Model(ModelFiles, ModelStructure):
         return step
 
     def _prepare_for(self, spec: Any) -> None:
-        """Builds the model for batches of a structure, before the first step with them."""
+        """Builds the model for batches of a structure before its first step."""
         if not self.built:
             part = spec[0] if isinstance(spec, tuple) else spec
             with self.graph.as_default(), self.graph.name_scope(None):
@@ -182,7 +183,8 @@ class Model(ModelFiles, ModelStructure):
     def _callbacks(
         self, given: Any, verbose: Any, steps: int | None, epochs: int | None = None
     ) -> Any:
-        """The callbacks as one, with what `verbose` asks for, and in training a `History`."""
+        """The `CallbackList` for a run: `given`, the progress output for `verbose` and, in
+        training, a `History`."""
         from estimatorkit.keras.callbacks import CallbackList
 
         return CallbackList(
@@ -224,20 +226,20 @@ class Model(ModelFiles, ModelStructure):
             x: arrays, lists or DataFrames, `(examples, ...)`, one per input (a list, or a dict by
                 the inputs' names); or a `Dataset`, a generator or a `Sequence` of batches `(x, y)`
                 or `(x, y, weights)`.
-            y: labels `(examples, ...)`, where `x` are arrays.
+            y: labels `(examples, ...)`, if `x` are arrays.
             batch_size: examples per step; 32 by default.
             epochs: the number of the last epoch.
-            verbose: 0 for no words, 1 or 'auto' for a bar, 2 for a line an epoch.
+            verbose: 0 for no output, 1 or 'auto' for a progress bar, 2 for a line per epoch.
             callbacks: `keras.callbacks.Callback`s.
-            validation_split: the part of the last examples that is validated with.
+            validation_split: the fraction of the examples, from the end, used for validation.
             validation_data: `(x, y)`, `(x, y, weights)`, or a `Dataset`.
-            shuffle: whether arrays are shuffled in every epoch; 'batch' shuffles whole batches.
+            shuffle: whether to shuffle arrays in every epoch; 'batch' shuffles whole batches.
             class_weight: factors of the losses by class number.
             sample_weight: factors of the losses by example.
             initial_epoch: the number of the first epoch.
-            steps_per_epoch: batches of an epoch; by default all.
-            validation_steps, validation_batch_size, validation_freq: of the validation; a list of
-                epochs as the last one says when.
+            steps_per_epoch: batches per epoch; by default all.
+            validation_steps, validation_batch_size: those of the validation.
+            validation_freq: the interval of validations in epochs, or a list of epochs.
             max_queue_size, workers, use_multiprocessing: accepted for TensorFlow's signature.
             kwargs: `nb_epoch`, an older name of `epochs`.
 
@@ -246,7 +248,7 @@ class Model(ModelFiles, ModelStructure):
 
         Raises:
             RuntimeError: `compile` was not called.
-            ValueError: the data does not fit.
+            ValueError: the data does not match the model.
         """
         epochs = kwargs.pop("nb_epoch", epochs)
         if kwargs:
@@ -286,7 +288,7 @@ class Model(ModelFiles, ModelStructure):
         return self.history
 
     def fit_generator(self, generator: Any, *args: Any, **kwargs: Any) -> Any:
-        """`fit` by its older name for generators."""
+        """`fit` under its older name for generators."""
         names = ("steps_per_epoch", "epochs", "verbose", "callbacks", "validation_data")
         return self.fit(generator, **dict(zip(names, args, strict=False)), **kwargs)
 
@@ -304,14 +306,14 @@ class Model(ModelFiles, ModelStructure):
         use_multiprocessing: bool = False,
         return_dict: bool = False,
     ) -> Any:
-        """The loss and the metrics; arguments as for `fit`.
+        """Computes the loss and the metrics; other arguments as for `fit`.
 
         Args:
-            steps: how many batches; all by default.
-            return_dict: a dict by name, instead of a list in the order of `metrics_names`.
+            steps: the number of batches; all by default.
+            return_dict: return a dict by name rather than a list in the order of `metrics_names`.
 
         Returns:
-            The loss, where there are no metrics; otherwise a list, or a dict.
+            The loss if there are no metrics; otherwise a list or a dict.
         """
         batches = batches_of(x, y, sample_weight, batch_size, steps, False, "evaluate")
         listed = self._callbacks(callbacks, verbose, batches.steps)
@@ -319,7 +321,7 @@ class Model(ModelFiles, ModelStructure):
         return logs if return_dict else _one_or_all(logs)
 
     def evaluate_generator(self, generator: Any, *args: Any, **kwargs: Any) -> Any:
-        """`evaluate` by its older name for generators."""
+        """`evaluate` under its older name for generators."""
         kwargs.setdefault("verbose", 0)
         return self.evaluate(generator, **dict(zip(("steps",), args, strict=False)), **kwargs)
 
@@ -334,13 +336,13 @@ class Model(ModelFiles, ModelStructure):
         workers: int = 1,
         use_multiprocessing: bool = False,
     ) -> Any:
-        """The outputs for all examples, as arrays in the structure of the outputs."""
+        """Returns the outputs for all examples, as arrays in the structure of the outputs."""
         batches = batches_of(x, None, None, batch_size, steps, False, "predict")
         listed = self._callbacks(callbacks, verbose, batches.steps)
         return training.predict(self, batches, listed)
 
     def predict_generator(self, generator: Any, *args: Any, **kwargs: Any) -> Any:
-        """`predict` by its older name for generators."""
+        """`predict` under its older name for generators."""
         return self.predict(generator, **dict(zip(("steps",), args, strict=False)), **kwargs)
 
     def train_on_batch(
@@ -352,7 +354,7 @@ class Model(ModelFiles, ModelStructure):
         reset_metrics: bool = True,
         return_dict: bool = False,
     ) -> Any:
-        """One step with one batch; returns the loss and metrics as `evaluate` does."""
+        """Trains on one batch; returns the loss and metrics as `evaluate` does."""
         return self._on_batch(
             "train", (x, y, sample_weight), class_weight, reset_metrics, return_dict
         )
@@ -365,7 +367,7 @@ class Model(ModelFiles, ModelStructure):
         reset_metrics: bool = True,
         return_dict: bool = False,
     ) -> Any:
-        """The loss and metrics of one batch."""
+        """Returns the loss and metrics of one batch."""
         return self._on_batch("test", (x, y, sample_weight), None, reset_metrics, return_dict)
 
     def _on_batch(
@@ -387,12 +389,12 @@ class Model(ModelFiles, ModelStructure):
         return logs if return_dict else _one_or_all(logs)
 
     def predict_on_batch(self, x: Any) -> Any:
-        """The outputs for one batch."""
+        """Returns the outputs for one batch."""
         return self.predict(x, batch_size=1 << 30)
 
 
 def _placeholder(spec: Any) -> Any:
-    """An input for batches of any size."""
+    """An input of unknown batch size."""
     make = sparse_placeholder if isinstance(spec, SparseTensorSpec) else builtin_ops.placeholder
     return make(spec.dtype, [None, *spec.shape.as_list()[1:]])
 

@@ -1,8 +1,9 @@
-"""The Keras optimizers: `SGD`, `RMSprop`, the kinds of Adam, `Adagrad`, `Adadelta`, `Ftrl`.
+"""The built-in Keras optimizers: `SGD`, `RMSprop`, the Adam family, `Adagrad`, `Adadelta`, `Ftrl`.
 
-Each names its hyperparameters and its update rule, with the numbers of `keras.optimizers.legacy` in
-Keras 2.15, which `tf.estimator` uses. Arguments that all take (`clipnorm`, `decay`, ...) are those
-of `Optimizer`.
+Each defines its hyperparameters and update rule, numerically equal to `keras.optimizers.legacy` of
+Keras 2.15, which `tf.estimator` uses. `Optimizer` documents the common arguments (`clipnorm`,
+`decay`, ...). A learning rate may be a number, a scalar tensor, a `LearningRateSchedule` or a
+function without arguments; the other numbers, all but a schedule unless stated otherwise.
 """
 
 from __future__ import annotations
@@ -27,19 +28,21 @@ EPSILON = 1e-7
 
 
 class SGD(RuleOptimizer):
-    """w -= learning_rate g; with momentum: velocity = momentum velocity - learning_rate g, and
-    w += velocity, or, with Nesterov's step, w += momentum velocity - learning_rate g.
+    """Gradient descent, with optional momentum.
 
-    Source: `tf.keras.optimizers.legacy.SGD`. Slot, where there is momentum: 'momentum'.
+    w -= learning_rate g. With momentum: velocity = momentum velocity - learning_rate g, and w +=
+    velocity or, with `nesterov`, w += momentum velocity - learning_rate g.
+
+    Source: `tf.keras.optimizers.legacy.SGD`. Slot, with momentum only: 'momentum'.
 
     Args:
-        learning_rate: a number, a tensor, a schedule, or a function without arguments.
+        learning_rate: see the module.
         momentum: in [0, 1].
-        nesterov: whether to take Nesterov's step.
+        nesterov: use Nesterov momentum.
         name, **kwargs: see `Optimizer`.
 
     Raises:
-        ValueError: the momentum is out of range.
+        ValueError: `momentum` is out of range.
     """
 
     _attributes = ("nesterov",)
@@ -66,21 +69,21 @@ class SGD(RuleOptimizer):
 class RMSprop(RuleOptimizer):
     """rms = rho rms + (1 - rho) g^2; w -= learning_rate g / (sqrt(rms) + epsilon).
 
-    With momentum, epsilon stands under the root: mom = momentum mom + learning_rate g /
-    sqrt(rms + epsilon); w -= mom. With `centered`, the square of the gradient's moving average
-    ('mg') is taken from rms. Without momentum a sparse gradient lets every row's averages decay.
+    With momentum, epsilon is inside the root: mom = momentum mom + learning_rate g / sqrt(rms +
+    epsilon); w -= mom. `centered` subtracts the square of the gradient's moving average ('mg') from
+    rms. Without momentum, a sparse gradient still decays the averages of all rows.
 
     Source: `tf.keras.optimizers.legacy.RMSprop`. Slots: 'rms', 'momentum', 'mg'.
 
     Args:
-        learning_rate: a number, a tensor, a schedule, or a function without arguments.
-        rho, momentum: numbers, tensors, or functions without arguments; momentum in [0, 1].
+        learning_rate, rho: see the module.
+        momentum: in [0, 1].
         epsilon: a number.
-        centered: whether to divide by the variance rather than by the second moment.
+        centered: divide by the variance rather than by the second moment.
         name, **kwargs: see `Optimizer`.
 
     Raises:
-        ValueError: the momentum is out of range.
+        ValueError: `momentum` is out of range.
     """
 
     _attributes = ("epsilon", "centered")
@@ -118,7 +121,7 @@ class RMSprop(RuleOptimizer):
 
 
 class _Adaptive(RuleOptimizer):
-    """What the kinds of Adam share: two averages, and the powers of their decays."""
+    """Base of the Adam family: two moving averages and the powers of their decay rates."""
 
     _attributes: ClassVar[tuple[str, ...]] = ("epsilon",)
 
@@ -148,16 +151,15 @@ class _Adaptive(RuleOptimizer):
 class Adam(_Adaptive):
     """w -= learning_rate sqrt(1 - beta_2^t) / (1 - beta_1^t) m / (sqrt(v) + epsilon).
 
-    m and v are the moving averages of g and g^2; with `amsgrad` the largest v so far ('vhat')
-    stands under the root (Reddi et al. 2018). A sparse gradient decays m and v of every row and
-    moves every row, as Keras' does; for tables of many rows take Adagrad, Ftrl, SGD or
-    `train.LazyAdamOptimizer`, whose steps cost only the rows in the batch.
+    m and v are the moving averages of g and g^2; with `amsgrad`, the maximum of v so far ('vhat')
+    replaces v (Reddi et al. 2018). As in Keras, a sparse gradient decays m and v of all rows and
+    updates all rows. For large embedding tables use Adagrad, Ftrl, SGD or
+    `train.LazyAdamOptimizer`, whose cost depends only on the rows in the batch.
 
     Source: `tf.keras.optimizers.legacy.Adam`; Kingma & Ba 2015. Slots: 'm', 'v', 'vhat'.
 
     Args:
-        learning_rate: a number, a tensor, a schedule, or a function without arguments.
-        beta_1, beta_2: numbers, tensors, or functions without arguments.
+        learning_rate, beta_1, beta_2: see the module.
         epsilon: a number.
         amsgrad: see above.
         name, **kwargs: see `Optimizer`.
@@ -183,8 +185,8 @@ class Adam(_Adaptive):
 class AdamW(Adam):
     """Adam with decoupled weight decay: w -= learning_rate weight_decay w, before Adam's step.
 
-    Source: `tf.keras.optimizers.AdamW`; Loshchilov & Hutter 2019. A sparse gradient decays every
-    row.
+    Source: `tf.keras.optimizers.AdamW`; Loshchilov & Hutter 2019. A sparse gradient decays all
+    rows.
 
     Args:
         learning_rate, beta_1, beta_2, epsilon, amsgrad: see `Adam`.
@@ -213,11 +215,8 @@ class AdamW(Adam):
 class Adamax(_Adaptive):
     """Adam with v = max(beta_2 v, |g|): w -= learning_rate / (1 - beta_1^t) m / (v + epsilon).
 
-    Sparse gradients change the rows that they have. Source: `tf.keras.optimizers.legacy.Adamax`;
-    Kingma & Ba 2015, section 7. Slots: 'm', 'v'.
-
-    Args:
-        learning_rate, beta_1, beta_2, epsilon, name, **kwargs: see `Adam`.
+    A sparse gradient updates only its own rows. Source: `tf.keras.optimizers.legacy.Adamax`; Kingma
+    & Ba 2015, section 7. Slots: 'm', 'v'. Arguments are those of `Adam`.
     """
 
     _rule = keras_rules.ADA_MAX
@@ -235,18 +234,18 @@ class Adamax(_Adaptive):
 
 
 class Nadam(_Adaptive):
-    """Adam with Nesterov's momentum, whose weight rises to beta_1 by a schedule.
+    """Adam with Nesterov momentum and a momentum schedule that approaches beta_1.
 
-    The momentum of step t is beta_1 (1 - 0.96^(schedule_decay t) / 2). A sparse gradient decays m
-    and v of every row and moves the rows that it has.
+    The momentum at step t is beta_1 (1 - 0.96^(schedule_decay t) / 2). A sparse gradient decays m
+    and v of all rows and updates its own rows.
 
     Source: `tf.keras.optimizers.legacy.Nadam`; Dozat 2016. Slots: 'm', 'v'; the variable
-    'momentum_cache', the product of the momenta.
+    'momentum_cache' is the product of the momenta.
 
     Args:
-        learning_rate: a number, a tensor, or a function without arguments; no schedule.
-        beta_1, beta_2, epsilon, name, **kwargs: see `Adam`.
-        schedule_decay: in `kwargs`; 0.004 by default.
+        learning_rate: a number, a tensor, or a function without arguments; not a schedule.
+        beta_1, beta_2, epsilon, name: see `Adam`.
+        **kwargs: see `Optimizer`; also `schedule_decay`, 0.004 by default.
 
     Raises:
         ValueError: the learning rate is a schedule.
@@ -311,8 +310,8 @@ class Adagrad(RuleOptimizer):
     Source: `tf.keras.optimizers.legacy.Adagrad`; Duchi et al. 2011. Slot: 'accumulator'.
 
     Args:
-        learning_rate: a number, a tensor, a schedule, or a function without arguments.
-        initial_accumulator_value: what the slot holds at first; not negative.
+        learning_rate: see the module.
+        initial_accumulator_value: the slot's initial value; not negative.
         epsilon: a number.
         name, **kwargs: see `Optimizer`.
 
@@ -345,13 +344,12 @@ class Adagrad(RuleOptimizer):
 
 
 class Adadelta(RuleOptimizer):
-    """Adagrad whose sums fade; see `train.AdadeltaOptimizer`.
+    """Adagrad with decaying sums; see `train.AdadeltaOptimizer`.
 
     Source: `tf.keras.optimizers.legacy.Adadelta`; Zeiler 2012. Slots: 'accum_grad', 'accum_var'.
 
     Args:
-        learning_rate: a number, a tensor, a schedule, or a function without arguments.
-        rho: a number, a tensor, or a function without arguments.
+        learning_rate, rho: see the module.
         epsilon: a number.
         name, **kwargs: see `Optimizer`.
     """
@@ -380,19 +378,18 @@ class Adadelta(RuleOptimizer):
 
 
 class Ftrl(RuleOptimizer):
-    """Follow the regularized leader, proximal; see `train.FtrlOptimizer` for the formula.
+    """FTRL-proximal (follow the regularized leader); see `train.FtrlOptimizer` for the formula.
 
     Source: `tf.keras.optimizers.legacy.Ftrl`; McMahan et al. 2013. Slots: 'accumulator', 'linear'.
 
     Args:
-        learning_rate: a number, a tensor, a schedule, or a function without arguments.
-        learning_rate_power: how the learning rate falls; not positive.
-        initial_accumulator_value: what 'accumulator' holds at first; not negative.
+        learning_rate: see the module.
+        learning_rate_power: the exponent of the decay of the learning rate; not positive.
+        initial_accumulator_value: the initial value of 'accumulator'; not negative.
         l1_regularization_strength, l2_regularization_strength: not negative.
-        name: see `Optimizer`.
         l2_shrinkage_regularization_strength: an l2 penalty on the magnitude; not negative.
-        beta: the beta of the paper.
-        **kwargs: see `Optimizer`.
+        beta: beta of the paper.
+        name, **kwargs: see `Optimizer`.
 
     Raises:
         ValueError: an argument is out of range.
@@ -455,7 +452,7 @@ class Ftrl(RuleOptimizer):
 
 
 def _is_used(momentum: Any) -> bool:
-    """Whether there is momentum: a tensor, a function, or a number that is not 0."""
+    """Whether momentum is a tensor, a function, or a nonzero number."""
     if not isinstance(momentum, (int, float)):
         return True
     if not 0 <= momentum <= 1:

@@ -1,8 +1,8 @@
 """`Optimizer`, the base of the Keras optimizers (`tf.keras.optimizers.legacy.Optimizer`).
 
-A train.Optimizer whose hyperparameters are variables, so that a learning rate can change between
-steps without a new compilation; which counts its own steps (`iterations`) and clips gradients. One
-object may serve several graphs: it has its variables in each. Names, the order of variables and the
+A `train.Optimizer` whose hyperparameters are variables, so that a learning rate can change between
+steps without recompilation; it counts its own steps (`iterations`) and clips gradients. One object
+may serve several graphs, with separate variables in each. Names, the order of variables and the
 keys in object checkpoints are those of Keras 2.15's optimizers in graph mode.
 """
 
@@ -42,22 +42,22 @@ _ALLOWED = (*_CLIPPING, "decay", "jit_compile", "lr", "use_ema", "weight_decay")
 
 
 class Optimizer(Hyperparameters):
-    """What every Keras optimizer does. Use a subclass, for example `Adam`.
+    """Base class of the Keras optimizers. Use a subclass such as `Adam`.
 
-    A custom one calls `_set_hyper` in its constructor and overrides `_create_slots` (with
-    `add_slot`), `_resource_apply_dense`, `_resource_apply_sparse` and `get_config`; in the steps
-    `_get_hyper`, `_decayed_lr` and `get_slot` give tensors and variables.
+    A custom optimizer calls `_set_hyper` in its constructor and overrides `_create_slots` (with
+    `add_slot`), `_resource_apply_dense`, `_resource_apply_sparse` and `get_config`; its update
+    rules read `_get_hyper`, `_decayed_lr` and `get_slot`.
 
     Args:
         name: the name scope of its operations and variables.
         gradient_aggregator: accepted for Keras' signature.
         gradient_transformers: functions from (gradient, variable) pairs to such pairs, applied
             before the step.
-        **kwargs: `clipvalue`: gradients are cut off beyond it; `clipnorm`: each gradient's norm is
-            at most that; `global_clipnorm`: the norm of all together; `decay`: the learning rate is
-            divided by 1 + decay * iterations; `lr`: `learning_rate`; `weight_decay`: this part of
-            a variable, times the learning rate, is taken off it at each step; `jit_compile` and
-            `use_ema=False`: accepted for the signatures of Keras from 2.11 on.
+        **kwargs: `clipvalue` clips gradients by value, `clipnorm` each gradient by its norm,
+            `global_clipnorm` all by their joint norm; `decay` divides the learning rate by 1 +
+            decay * iterations; `lr` is `learning_rate`; `weight_decay` subtracts this fraction of a
+            variable, times the learning rate, at each step; `jit_compile` and `use_ema=False` are
+            accepted for the signatures of Keras 2.11 and later.
 
     Raises:
         TypeError: an argument is unknown.
@@ -104,7 +104,7 @@ class Optimizer(Hyperparameters):
 
     @property
     def divides_loss(self) -> bool:
-        """False: as in Keras, a `model_fn` divides its loss by the number of replicas itself."""
+        """False: as in Keras, the `model_fn` divides its loss by the number of replicas."""
         return False
 
     def _decayed_lr(self, var_dtype: Any) -> Tensor:
@@ -120,10 +120,10 @@ class Optimizer(Hyperparameters):
 
     @property
     def iterations(self) -> Variable:
-        """The variable that counts the steps, in the default graph.
+        """The step counter in the default graph.
 
-        Outside of all `with graph.as_default():` blocks, where that has none, the one of the graph
-        in which steps were made last.
+        Outside of all `with graph.as_default():` blocks, if the default graph has none: that of the
+        graph that ran steps last.
         """
         graph = get_default_graph().outermost
         if ("iter", graph) not in self._non_slots:
@@ -165,18 +165,18 @@ class Optimizer(Hyperparameters):
         global_step: Variable | None = None,
         **kwargs: Any,
     ) -> Operation:
-        """An operation that moves variables so that `loss` gets smaller.
+        """An operation that minimizes `loss`.
 
         Args:
-            loss: a scalar tensor, or a function without arguments that makes it.
-            var_list: variables, nested, or a function that gives them once the loss is made; the
+            loss: a scalar tensor, or a function without arguments that returns one.
+            var_list: variables, nested, or a function that returns them, called after `loss`; the
                 trainable variables by default.
-            grad_loss: the gradient that flows into `loss`.
+            grad_loss: the gradient with respect to `loss`.
             name: the operation's name.
-            tape: accepted for Keras' signature; gradients follow from the graph.
-            global_step: a variable that counts the steps in place of an own one; estimators' heads
-                give the global step, and names begin with 'training/' then, as in TensorFlow.
-            **kwargs: of `train.Optimizer.minimize`, without effect here.
+            tape: accepted for Keras' signature.
+            global_step: a variable that counts the steps instead of `iterations`; estimators' heads
+                pass the global step, and names then begin with 'training/', as in TensorFlow.
+            **kwargs: those of `train.Optimizer.minimize`, without effect.
         """
         graph = get_default_graph()
         if global_step is not None:
@@ -195,7 +195,7 @@ class Optimizer(Hyperparameters):
         return self.compute_gradients(self._transform_loss(loss), var_list, grad_loss=grad_loss)
 
     def _transform_loss(self, loss: Any) -> Any:
-        """What is differentiated in place of the loss: the loss, unless a subclass scales it."""
+        """The value to differentiate: the loss, unless a subclass scales it."""
         return loss
 
     def get_gradients(self, loss: Any, params: Any) -> list[Any]:
@@ -217,7 +217,7 @@ class Optimizer(Hyperparameters):
         return found
 
     def get_updates(self, loss: Any, params: Any) -> list[Operation]:
-        """The operations of a step, in a list (see `minimize`)."""
+        """`minimize` as a list of operations."""
         variables = nest.flatten(params)
         found = self.get_gradients(loss, variables)
         return [self.apply_gradients(list(zip(found, variables, strict=True)))]
@@ -231,18 +231,18 @@ class Optimizer(Hyperparameters):
         *,
         global_step: Variable | None = None,
     ) -> Operation:
-        """An operation that applies gradients to variables, and counts the step.
+        """An operation that applies gradients to variables and counts the step.
 
         Args:
-            grads_and_vars: pairs of a gradient and a variable; a pair without gradient is left out,
-                with a warning.
+            grads_and_vars: (gradient, variable) pairs; pairs without gradient are skipped with a
+                warning.
             name: the operation's name; the optimizer's by default.
-            experimental_aggregate_gradients, skip_gradients_aggregation: whether several replicas
-                sum their gradients first, or do not: these are the same for all already.
-            global_step: a variable that counts the steps in place of an own one.
+            experimental_aggregate_gradients, skip_gradients_aggregation: accepted for Keras'
+                signatures; replicas always have the summed gradients.
+            global_step: a variable that counts the steps instead of `iterations`.
 
         Raises:
-            ValueError: there is no gradient, or one does not fit its variable.
+            ValueError: there is no gradient, or one is incompatible with its variable.
         """
         given = [train_optimizer.checked_pair(pair) for pair in grads_and_vars]
         pairs = [(gradient, variable) for gradient, variable in given if gradient is not None]
@@ -304,7 +304,7 @@ class Optimizer(Hyperparameters):
             apply_state[var_device, var_dtype]["lr_t"] = self._decayed_lr(dtype)
 
     def _fallback_apply_state(self, var_device: str, var_dtype: DType) -> dict[str, Any]:
-        """The tensors of a step, where a subclass was not given them."""
+        """The tensors of a step, if a subclass did not receive them."""
         state: dict[Any, Any] = {(var_device, var_dtype): {}}
         self._prepare_local(var_device, var_dtype, state)
         found: dict[str, Any] = state[var_device, var_dtype]
@@ -324,7 +324,8 @@ class Optimizer(Hyperparameters):
         var_list: Sequence[Variable] | None = None,
         var_names: Sequence[str] | None = None,
     ) -> None:
-        """Variables that `weight_decay` leaves alone: these, and those with such parts in names."""
+        """Excludes variables from `weight_decay`: `var_list`, and those whose names contain one of
+        `var_names`."""
         named = [each.name for each in var_list or ()]
         self._undecayed = (*self._undecayed, *named, *(var_names or ()))
 
@@ -339,7 +340,7 @@ class Optimizer(Hyperparameters):
         return applied
 
     def _resource_apply_dense(self, grad: Any, handle: Variable) -> Operation:
-        """An operation that applies a dense gradient; a custom optimizer overrides it."""
+        """An operation that applies a dense gradient; custom optimizers override it."""
         raise NotImplementedError(f"{type(self).__name__} does not say how to apply a gradient.")
 
     def _rows_update(self, gradient: IndexedSlices, variable: Variable) -> Any:
@@ -349,7 +350,7 @@ class Optimizer(Hyperparameters):
     def _resource_apply_sparse_duplicate_indices(
         self, grad: Tensor, handle: Variable, indices: Tensor, **kwargs: Any
     ) -> Operation:
-        """Applies a gradient of rows that may repeat: these are added up first."""
+        """Applies a gradient of rows that may repeat: sums duplicates first."""
         rows, taken = handle.shape[0], self._resource_apply_sparse
         if rows is not None and not hasattr(taken, "takes_repeated_rows"):
             summed = deduplicate_slices(IndexedSlices(grad, indices), rows)
@@ -363,13 +364,13 @@ class Optimizer(Hyperparameters):
     # -- variables
 
     def build(self, var_list: Sequence[Variable]) -> None:
-        """Makes the optimizer's variables for these, before a step is made."""
+        """Creates the optimizer's variables for `var_list` before the first step."""
         graph = get_default_graph()
         with graph.name_scope(self._name), graph.init_scope():
             self._create_all_weights(var_list)
 
     def _create_all_weights(self, var_list: Sequence[Variable]) -> None:
-        """Makes the variables of the optimizer that are not there."""
+        """Creates the optimizer's missing variables."""
         _ = self.iterations
         self._create_hypers()
         self._create_slots(var_list)
@@ -382,12 +383,10 @@ class Optimizer(Hyperparameters):
     def add_slot(
         self, var: Variable, slot_name: str, initializer: Any = "zeros", shape: Any = None
     ) -> Variable:
-        """The variable `slot_name` that belongs to `var`, created if missing.
+        """Returns the slot `slot_name` of `var`, created if missing.
 
         Args:
-            var: the variable.
-            slot_name: the slot's name.
-            initializer: an initializer, its name, or a first value.
+            initializer: an initializer, its name, or an initial value.
             shape: the slot's shape; that of `var` by default.
         """
         of_name = self._slots.setdefault(slot_name, {})
@@ -415,7 +414,7 @@ class Optimizer(Hyperparameters):
         trainable: bool | None = None,
         **kwargs: Any,
     ) -> Variable:
-        """A variable of the optimizer, made once in a graph."""
+        """Returns a variable of the optimizer, created once per graph."""
         graph = get_default_graph().outermost
         if (name, graph) not in self._non_slots:
             make = initializers.get(initializer) if not is_number(initializer) else None
@@ -426,11 +425,11 @@ class Optimizer(Hyperparameters):
         return self._non_slots[name, graph]
 
     def get_slot_names(self) -> list[str]:
-        """The names of the slots, in the order of making."""
+        """The names of the slots, in creation order."""
         return list(self._slots)
 
     def variables(self) -> list[Variable]:
-        """`iterations` and the slots in the default graph, in the order of making."""
+        """`iterations` and the slots in the default graph, in creation order."""
         return list(self._weights.get(get_default_graph().outermost, ()))
 
     @property
@@ -443,10 +442,10 @@ class Optimizer(Hyperparameters):
         return values_of(self.weights)
 
     def set_weights(self, weights: Sequence[Any]) -> None:
-        """Gives `weights` values.
+        """Assigns values to `weights`.
 
         Raises:
-            ValueError: the number or a shape of the values does not fit.
+            ValueError: the number or a shape of the values does not match.
         """
         known = self.weights
         if len(known) != len(weights):
@@ -479,10 +478,10 @@ class Optimizer(Hyperparameters):
     def from_config(
         cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None
     ) -> Any:
-        """The optimizer that `get_config` described.
+        """Creates an optimizer from the result of `get_config`.
 
         Args:
-            config: the arguments; `lr` is `learning_rate`.
+            config: the arguments; `lr` means `learning_rate`.
             custom_objects: the user's own schedules, by name.
         """
         arguments = dict(config)
@@ -496,7 +495,7 @@ class Optimizer(Hyperparameters):
 
 
 def computed_in(dtype: DType) -> DType:
-    """The dtype of a step's numbers: float32 for variables of 16 bits."""
+    """The dtype in which a step is computed: float32 for 16-bit variables."""
     return float64 if dtype is float64 else float32
 
 
