@@ -43,7 +43,7 @@ def shape(x: Any) -> Tensor:
 
 
 def int_shape(x: Any) -> tuple[int | None, ...] | None:
-    """The shape if known; None if not even the rank is."""
+    """The static shape; None if the rank is unknown."""
     dims = x.shape.dims
     return None if dims is None else tuple(dims)
 
@@ -70,12 +70,12 @@ def is_sparse(tensor: Any) -> bool:
 
 
 def to_dense(tensor: Any) -> Any:
-    """A sparse tensor as a dense one; others as they are."""
+    """Converts a sparse tensor to a dense one; returns others unchanged."""
     return sparse_tensor_to_dense(tensor) if isinstance(tensor, SparseTensor) else tensor
 
 
 def is_keras_tensor(x: Any) -> bool:
-    """Whether a layer made the tensor, or it is a model's input.
+    """Whether a tensor is a layer's output or a model's input.
 
     Raises:
         ValueError: it is not a tensor.
@@ -89,12 +89,12 @@ def is_keras_tensor(x: Any) -> bool:
 
 
 def cast(x: Any, dtype: Any) -> Tensor:
-    """A tensor in another dtype."""
+    """Casts a tensor to a dtype."""
     return elementwise.cast(x, as_dtype(dtype))
 
 
 def cast_to_floatx(x: Any) -> Any:
-    """A tensor or an array in `floatx()`."""
+    """Casts a tensor or an array to `floatx()`."""
     if isinstance(x, (Tensor, Variable, SparseTensor)):
         return elementwise.cast(x, floatx())
     return np.asarray(x, as_dtype(floatx()).numpy_dtype)
@@ -114,7 +114,7 @@ def sqrt(x: Any) -> Tensor:
 
 
 def clip(x: Any, min_value: Any, max_value: Any) -> Tensor:
-    """`x` kept within two numbers, either of which may be None."""
+    """Clips `x` to two bounds, either of which may be None."""
     if isinstance(min_value, (int, float)) and isinstance(max_value, (int, float)):
         max_value = max(min_value, max_value)
     tensor = _plain(x)
@@ -126,22 +126,22 @@ def clip(x: Any, min_value: Any, max_value: Any) -> Tensor:
 
 
 def l2_normalize(x: Any, axis: Any = None) -> Tensor:
-    """`x` divided by its length along an axis."""
+    """`x` divided by its Euclidean norm along an axis."""
     return nn.l2_normalize(x, axis)
 
 
 def softmax(x: Any, axis: int = -1) -> Tensor:
-    """exp(x) / sum(exp(x))."""
+    """exp(x) / sum(exp(x)) along an axis."""
     return nn.softmax(x, axis)
 
 
 def dropout(x: Any, level: Any, noise_shape: Any = None, seed: int | None = None) -> Tensor:
-    """`x` with a part of its elements set to 0, the others divided by what is left."""
+    """Sets a fraction `level` of the elements to 0 and divides the others by 1 - level."""
     return nn.dropout(x, noise_shape=noise_shape, seed=seed, rate=level)
 
 
 def print_tensor(x: Any, message: str = "", summarize: int = 3) -> Tensor:
-    """`x`, which is printed to the standard output when it is computed."""
+    """Returns `x`; prints it to the standard output when evaluated."""
     tensor = _plain(x)
     shown = print_(message, tensor, output_stream=sys.stdout, summarize=summarize)
     with get_default_graph().control_dependencies([shown]):
@@ -167,12 +167,12 @@ def prod(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 def max_(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The largest value along axes."""
+    """The maximum along axes."""
     return _reduced(reduce.reduce_max, x, axis, keepdims)
 
 
 def min_(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The smallest value along axes."""
+    """The minimum along axes."""
     return _reduced(reduce.reduce_min, x, axis, keepdims)
 
 
@@ -185,7 +185,7 @@ def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 def var(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The variance along axes: the mean squared distance from the mean."""
+    """The population variance along axes."""
     tensor = _plain(x)
     if tensor.dtype == bool_:
         tensor = elementwise.cast(tensor, floatx())
@@ -199,32 +199,32 @@ def std(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 def any_(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether one is not 0."""
+    """Whether any element is nonzero."""
     return _reduced(reduce.reduce_any, elementwise.cast(x, bool_), axis, keepdims)
 
 
 def all_(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether none is 0."""
+    """Whether all elements are nonzero."""
     return _reduced(reduce.reduce_all, elementwise.cast(x, bool_), axis, keepdims)
 
 
 def argmax(x: Any, axis: int = -1) -> Tensor:
-    """Where the largest value is."""
+    """The index of the maximum along an axis."""
     return reduce.argmax(x, axis)
 
 
 def argmin(x: Any, axis: int = -1) -> Tensor:
-    """Where the smallest value is."""
+    """The index of the minimum along an axis."""
     return reduce.argmin(x, axis)
 
 
 def cumsum(x: Any, axis: int = 0) -> Tensor:
-    """Sums up to each place."""
+    """The cumulative sum along an axis."""
     return reduce.cumsum(x, axis)
 
 
 def cumprod(x: Any, axis: int = 0) -> Tensor:
-    """Products up to each place."""
+    """The cumulative product along an axis."""
     return special.cumprod(x, axis)
 
 
@@ -232,7 +232,7 @@ def cumprod(x: Any, axis: int = 0) -> Tensor:
 
 
 def dot(x: Any, y: Any) -> Tensor:
-    """The product over the last axis of x and the last but one of y."""
+    """The product over the last axis of x and the second-to-last axis of y."""
     if isinstance(x, SparseTensor):
         return sparse_tensor_dense_matmul(x, y)
     one, two = convert_to_tensor(x), convert_to_tensor(y)
@@ -247,11 +247,11 @@ def batch_dot(x: Any, y: Any, axes: Any = None) -> Tensor:
 
     Args:
         x, y: `(batch, ...)`, of at least two dimensions.
-        axes: the axis of x and that of y to sum over, or one for both; the last of x and the last
-            but one (of a matrix: the last) of y by default.
+        axes: the axes of x and y to sum over, or one for both; the last of x and the second-to-last
+            (of a matrix: the last) of y by default.
 
     Returns:
-        `(batch, ...)`: what is left of x, then of y; `(batch, 1)` where nothing is.
+        `(batch, ...)`: the remaining axes of x, then of y; `(batch, 1)` if none remain.
 
     Raises:
         ValueError: a rank is unknown or too small, or the axes have different sizes.
@@ -290,27 +290,27 @@ def batch_dot(x: Any, y: Any, axes: Any = None) -> Tensor:
 
 
 def reshape(x: Any, shape: Any) -> Tensor:
-    """`x` in another shape."""
+    """Reshapes `x`."""
     return array.reshape(x, shape)
 
 
 def permute_dimensions(x: Any, pattern: Sequence[int]) -> Tensor:
-    """`x` with its axes in another order."""
+    """Permutes the axes of `x`."""
     return array.transpose(x, pattern)
 
 
 def transpose(x: Any) -> Tensor:
-    """`x` with its axes in the reverse order."""
+    """Reverses the axes of `x`."""
     return array.transpose(x)
 
 
 def flatten(x: Any) -> Tensor:
-    """All elements in one dimension."""
+    """Flattens `x` to one dimension."""
     return array.reshape(x, [-1])
 
 
 def batch_flatten(x: Any) -> Tensor:
-    """`(batch, n)`."""
+    """Flattens each example: `(batch, n)`."""
     tensor = _plain(x)
     rest = tensor.shape.as_list()[1:]
     if None not in rest:
@@ -319,17 +319,17 @@ def batch_flatten(x: Any) -> Tensor:
 
 
 def expand_dims(x: Any, axis: int = -1) -> Tensor:
-    """`x` with another axis of size 1."""
+    """Inserts an axis of size 1."""
     return array.expand_dims(x, axis)
 
 
 def squeeze(x: Any, axis: Any) -> Tensor:
-    """`x` without an axis of size 1."""
+    """Removes an axis of size 1."""
     return array.squeeze(x, [axis] if isinstance(axis, int) else axis)
 
 
 def concatenate(tensors: Sequence[Any], axis: int = -1) -> Any:
-    """Tensors behind each other."""
+    """Concatenates tensors along an axis."""
     if tensors and all(isinstance(each, SparseTensor) for each in tensors):
         rank = tensors[0].shape.rank or 1
         return sparse_concat(axis % rank, list(tensors))
@@ -337,42 +337,42 @@ def concatenate(tensors: Sequence[Any], axis: int = -1) -> Any:
 
 
 def stack(x: Sequence[Any], axis: int = 0) -> Tensor:
-    """Tensors beside each other, on a new axis."""
+    """Stacks tensors on a new axis."""
     return joining.stack(x, axis)
 
 
 def repeat(x: Any, n: int) -> Tensor:
-    """`(batch, d)` as `(batch, n, d)`."""
+    """Repeats `(batch, d)` to `(batch, n, d)`."""
     return filling.tile(array.expand_dims(x, 1), [1, n, 1])
 
 
 def repeat_elements(x: Any, rep: int, axis: int) -> Tensor:
-    """Each element `rep` times along an axis."""
+    """Repeats each element `rep` times along an axis."""
     return rearrange.repeat(x, rep, axis)
 
 
 def tile(x: Any, n: Any) -> Tensor:
-    """`x` again and again along its axes."""
+    """Tiles `x` along its axes."""
     return filling.tile(x, [n] if isinstance(n, int) else n)
 
 
 def reverse(x: Any, axes: Any) -> Tensor:
-    """`x` backwards along axes."""
+    """Reverses `x` along axes."""
     return rearrange.reverse(x, [axes] if isinstance(axes, int) else axes)
 
 
 def gather(reference: Any, indices: Any) -> Tensor:
-    """Rows by number."""
+    """Rows of `reference` by index."""
     return indexing.gather(reference, indices)
 
 
 def one_hot(indices: Any, num_classes: int) -> Tensor:
-    """Class numbers as rows with one 1."""
+    """One-hot vectors of class numbers."""
     return indexing.one_hot(indices, num_classes, axis=-1)
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = "int32") -> Tensor:
-    """The numbers from `start` up to `stop`, which is left out."""
+    """The numbers in [start, stop)."""
     if stop is None:
         start, stop = 0, start
     if isinstance(stop, (int, float)) and stop < 0 and start == 0:
@@ -397,7 +397,7 @@ def ones_like(x: Any, dtype: Any = None, name: str | None = None) -> Tensor:
 def random_normal(
     shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: int | None = None
 ) -> Tensor:
-    """Numbers of a normal distribution."""
+    """Samples of a normal distribution."""
     return draws.random_normal(shape, mean, stddev, as_dtype(dtype or floatx()), seed)
 
 
@@ -408,21 +408,21 @@ def random_uniform(
     dtype: Any = None,
     seed: int | None = None,
 ) -> Tensor:
-    """Numbers from [minval, maxval)."""
+    """Samples from [minval, maxval)."""
     return draws.random_uniform(shape, minval, maxval, as_dtype(dtype or floatx()), seed)
 
 
 def truncated_normal(
     shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: int | None = None
 ) -> Tensor:
-    """Numbers of a normal distribution within two standard deviations."""
+    """Samples of a normal distribution truncated at two standard deviations."""
     return draws.truncated_normal(shape, mean, stddev, as_dtype(dtype or floatx()), seed)
 
 
 def random_bernoulli(
     shape: Any, p: float = 0.0, dtype: Any = None, seed: int | None = None
 ) -> Tensor:
-    """1 with a chance of `p`, otherwise 0."""
+    """1 with probability `p`, otherwise 0."""
     wanted = as_dtype(dtype or floatx())
     drawn = draws.random_uniform(shape, 0.0, 1.0, wanted, seed)
     return elementwise.cast(elementwise.less_equal(drawn, elementwise.cast(p, wanted)), wanted)
@@ -441,15 +441,15 @@ def relu(
 
 
 def in_top_k(predictions: Any, targets: Any, k: int) -> Tensor:
-    """Whether the targets are among the k largest predictions."""
+    """Whether each target is among the k largest predictions."""
     return _in_top_k(predictions, targets, k)
 
 
 def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Tensor:
-    """`x` with a bias for each channel, or for each place and channel.
+    """Adds a bias per channel, or per position and channel.
 
     Raises:
-        ValueError: the bias has another rank than 1 or that of `x` less 1.
+        ValueError: the rank of the bias is neither 1 nor that of `x` minus 1.
     """
     from estimatorkit.layers.convolutional.locally_connected import spread_bias
     from estimatorkit.layers.engine.configured import as_data_format
@@ -490,8 +490,8 @@ def normalize_batch_in_training(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`x` normalized over axes, and its mean and variance.
 
-    The variance of images, channels last, is that of the distribution (divided by n - 1), as
-    TensorFlow's fused operation gives it; all others are divided by n.
+    For images with channels last, the returned variance is the unbiased one (divided by n - 1),
+    like that of TensorFlow's fused operation; otherwise it is divided by n.
     """
     tensor = _plain(x)
     axes = list(reduction_axes)
@@ -514,7 +514,7 @@ def normalize_batch_in_training(
 
 
 def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> Tensor:
-    """-target * log(output) - (1 - target) * log(1 - output), element by element."""
+    """-target * log(output) - (1 - target) * log(1 - output), elementwise."""
     guesses, known = crossentropy.logits_behind(
         _plain(output), from_logits, "Sigmoid", "binary_crossentropy"
     )
@@ -565,7 +565,7 @@ def binary_focal_crossentropy(
     gamma: float = 2.0,
     from_logits: bool = False,
 ) -> Tensor:
-    """The binary focal cross-entropy, element by element."""
+    """The binary focal cross-entropy, elementwise."""
     truth, guesses = (array.expand_dims(_plain(each), -1) for each in (target, output))
     return crossentropy.binary_focal_crossentropy(
         truth, guesses, apply_class_balancing, alpha, gamma, from_logits

@@ -1,4 +1,4 @@
-"""`tf.keras.backend`: settings, sessions, values of variables, functions, the learning phase."""
+"""`tf.keras.backend`: settings, sessions, variables, functions, the learning phase."""
 
 from __future__ import annotations
 
@@ -36,30 +36,30 @@ _uids: defaultdict[Graph, defaultdict[str, int]] = defaultdict(lambda: defaultdi
 
 
 def backend() -> str:
-    """'tensorflow': the name by which programs know these functions."""
+    """'tensorflow', the backend's name."""
     return "tensorflow"
 
 
 def epsilon() -> float:
-    """A small number, 1e-7 unless it was set."""
+    """The fuzz factor, 1e-7 by default."""
     return _settings["epsilon"]
 
 
 def set_epsilon(value: float) -> None:
-    """Sets what `epsilon` gives, to losses too. Optimizers keep 1e-7, or what they are given."""
+    """Sets `epsilon`, also for losses. Optimizers use 1e-7 or their own argument."""
     _settings["epsilon"] = float(value)
 
 
 def floatx() -> str:
-    """The name of the floating dtype of layers and of this module's tensors."""
+    """The default floating dtype, as a string."""
     return policy.global_policy().variable_dtype
 
 
 def set_floatx(value: str) -> None:
-    """Sets `floatx`: the dtype of layers that are made from now on.
+    """Sets `floatx` for layers created from now on.
 
     Raises:
-        ValueError: it is no floating dtype.
+        ValueError: it is not a floating dtype.
     """
     if value not in _FLOATS:
         raise ValueError(f"Unknown `floatx` value: {value}. Expected one of {list(_FLOATS)}")
@@ -67,14 +67,14 @@ def set_floatx(value: str) -> None:
 
 
 def get_uid(prefix: str = "") -> int:
-    """How often it was asked for this prefix in the default graph."""
+    """The number of calls with this prefix in the default graph."""
     counts = _uids[get_default_graph().outermost]
     counts[prefix] += 1
     return counts[prefix]
 
 
 def reset_uids() -> None:
-    """Lets `get_uid` and the names of layers begin anew."""
+    """Resets `get_uid` and the numbering of layers' names."""
     _uids.clear()
     record_of(get_default_graph().outermost)._names.clear()
 
@@ -83,7 +83,8 @@ def reset_uids() -> None:
 
 
 def get_session(op_input_list: Any = ()) -> Session:
-    """The session of the default graph, variables with a value (`manual_variable_initialization`).
+    """The default graph's session, with variables initialized (but see
+    `manual_variable_initialization`).
 
     Args:
         op_input_list: accepted for TensorFlow's signature.
@@ -92,12 +93,12 @@ def get_session(op_input_list: Any = ()) -> Session:
 
 
 def manual_variable_initialization(value: bool) -> None:
-    """Sets whether the program itself gives variables their first values."""
+    """Sets whether the program initializes variables itself."""
     _settings["initialize"] = not value
 
 
 def clear_session() -> None:
-    """Begins a new default graph, with new names of layers; its session is closed."""
+    """Starts a new default graph, resets layers' names and closes the old session."""
     graph = get_default_graph().outermost
     session = record_of(graph).session
     reset_default_graph()
@@ -113,10 +114,9 @@ def variable(value: Any, dtype: Any = None, name: str | None = None, constraint:
     """A variable.
 
     Args:
-        value: its first value, an array or a tensor.
+        value: the initial value, an array or a tensor.
         dtype: `floatx()` by default.
-        name: its name.
-        constraint: a function that optimizers apply to a new value.
+        constraint: a function that optimizers apply to new values.
     """
     wanted = as_dtype(dtype or floatx())
     first = elementwise.cast(value, wanted) if isinstance(value, Tensor) else np.asarray(value)
@@ -124,7 +124,7 @@ def variable(value: Any, dtype: Any = None, name: str | None = None, constraint:
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
-    """A constant, of `floatx()` by default."""
+    """A constant; `dtype` is `floatx()` by default."""
     return conversion.constant(value, as_dtype(dtype or floatx()), shape, name or "Const")
 
 
@@ -136,18 +136,17 @@ def placeholder(
     name: str | None = None,
     ragged: bool = False,
 ) -> Any:
-    """A tensor that is fed.
+    """A placeholder.
 
     Args:
-        shape: its shape, with None for what is not known.
-        ndim: its rank, where there is no shape.
+        shape: the shape, with None for unknown sizes.
+        ndim: the rank, if there is no shape.
         dtype: `floatx()` by default.
         sparse: whether it is a `SparseTensor`.
-        name: its name.
         ragged: must be False.
 
     Raises:
-        ValueError: `ragged`.
+        ValueError: `ragged` is True.
     """
     if ragged:
         raise ValueError("placeholder: ragged tensors are not supported; use padding and masks")
@@ -159,7 +158,7 @@ def placeholder(
 
 
 def _filled(value: Tensor, dtype: Any, name: str | None) -> Any:
-    """A variable, where the shape is known and not empty; as Keras does."""
+    """A variable if the shape is static and has no 0, otherwise the tensor, as in Keras."""
     if value.shape.is_fully_defined() and all(value.shape.as_list()):
         return variable(value, dtype, name)
     return value
@@ -176,7 +175,7 @@ def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Any:
 
 
 def eye(size: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """A variable: the identity matrix."""
+    """A variable holding the identity matrix."""
     return _filled(diagonals.eye(size, dtype=as_dtype(dtype or floatx())), dtype, name)
 
 
@@ -188,7 +187,7 @@ def random_uniform_variable(
     name: str | None = None,
     seed: int | None = None,
 ) -> Any:
-    """A variable of numbers drawn from [low, high)."""
+    """A variable initialized uniformly in [low, high)."""
     wanted = as_dtype(dtype or floatx())
     return variable(random.random_uniform(shape, low, high, wanted, seed), wanted, name)
 
@@ -201,13 +200,13 @@ def random_normal_variable(
     name: str | None = None,
     seed: int | None = None,
 ) -> Any:
-    """A variable of numbers drawn from a normal distribution."""
+    """A variable initialized from a normal distribution."""
     wanted = as_dtype(dtype or floatx())
     return variable(random.random_normal(shape, mean, scale, wanted, seed), wanted, name)
 
 
 def get_value(x: Any) -> Any:
-    """The value of a variable, or of a tensor that needs no feed, as an array."""
+    """Evaluates a variable, or a tensor that depends on no feed, to an array."""
     if isinstance(x, Variable):
         return sessions.values_of([x])[0]
     if isinstance(x, Tensor):
@@ -216,44 +215,44 @@ def get_value(x: Any) -> Any:
 
 
 def batch_get_value(tensors: Sequence[Any]) -> list[Any]:
-    """The values of variables or tensors, in one run."""
+    """Evaluates variables or tensors in one run."""
     if all(isinstance(each, Variable) for each in tensors):
         return sessions.values_of(tensors)
     return list(get_session().run(list(tensors)))
 
 
 def set_value(x: Any, value: Any) -> None:
-    """Sets a variable's value."""
+    """Assigns a value to a variable."""
     sessions.set_values([(x, np.asarray(value, x.dtype.numpy_dtype))])
 
 
 def batch_set_value(tuples: Sequence[tuple[Any, Any]]) -> None:
-    """Sets the values of variables: pairs of a variable and an array."""
+    """Assigns values to variables: pairs of a variable and an array."""
     sessions.set_values([(x, np.asarray(value, x.dtype.numpy_dtype)) for x, value in tuples])
 
 
 def eval_(x: Any) -> Any:
-    """`get_value`, of sparse tensors too."""
+    """`get_value`, also for sparse tensors."""
     return get_value(sparse_tensor_to_dense(x) if isinstance(x, SparseTensor) else x)
 
 
 def update(x: Any, new_x: Any) -> Any:
-    """The assignment of a value to a variable."""
+    """An operation that assigns a value to a variable."""
     return x.assign(new_x)
 
 
 def update_add(x: Any, increment: Any) -> Any:
-    """The addition of a value to a variable."""
+    """An operation that adds a value to a variable."""
     return x.assign_add(increment)
 
 
 def update_sub(x: Any, decrement: Any) -> Any:
-    """The subtraction of a value from a variable."""
+    """An operation that subtracts a value from a variable."""
     return x.assign_sub(decrement)
 
 
 def moving_average_update(x: Any, value: Any, momentum: Any) -> Any:
-    """The update of a moving average: x * momentum + value * (1 - momentum)."""
+    """An operation that updates a moving average: x * momentum + value * (1 - momentum)."""
     momentum = elementwise.cast(momentum, x.dtype)
     value = elementwise.cast(value, x.dtype)
     return x.assign(x * momentum + value * (1 - momentum))
@@ -263,7 +262,7 @@ def moving_average_update(x: Any, value: Any, momentum: Any) -> Any:
 
 
 class Function:
-    """A part of the graph, to be called with arrays: see `function`."""
+    """A part of the graph that is callable with arrays; see `function`."""
 
     def __init__(self, inputs: Any, outputs: Any, updates: Any, name: str | None) -> None:
         self.inputs = flatten(inputs)
@@ -277,13 +276,13 @@ class Function:
             self._updates = builtin_ops.group(*made)
 
     def __call__(self, inputs: Any) -> Any:
-        """The outputs.
+        """Runs the graph.
 
         Args:
             inputs: arrays in the structure of the inputs.
 
         Raises:
-            ValueError: there are more or fewer.
+            ValueError: the number of inputs is wrong.
         """
         values = flatten(inputs)
         if len(values) != len(self.inputs):
@@ -308,14 +307,14 @@ def _update(given: Any) -> Any:
 def function(
     inputs: Any, outputs: Any, updates: Any = None, name: str | None = None, **kwargs: Any
 ) -> Function:
-    """A function of arrays that runs a part of the graph.
+    """Returns a function of arrays that runs a part of the graph.
 
     Args:
-        inputs: tensors that are fed, `learning_phase()` among them if need be.
+        inputs: tensors to feed, including `learning_phase()` if needed.
         outputs: a tensor or a structure of them.
         updates: operations that run after the outputs, or pairs of a variable and its new value.
         name: for errors.
-        kwargs: none is known.
+        kwargs: must be empty.
 
     Raises:
         ValueError: an argument is unknown.
@@ -331,7 +330,7 @@ def gradients(loss: Any, variables: Any) -> list[Any]:
 
 
 def stop_gradient(variables: Any) -> Any:
-    """Tensors that have no gradient: one, or a list."""
+    """Stops gradients through one tensor or a list of tensors."""
     if isinstance(variables, (list, tuple)):
         return [builtin_ops.stop_gradient(each) for each in variables]
     return builtin_ops.stop_gradient(variables)
@@ -342,7 +341,7 @@ def stop_gradient(variables: Any) -> Any:
 
 @contextmanager
 def learning_phase_scope(value: Any) -> Iterator[None]:
-    """Inside, `learning_phase` gives a value: 0 or 1."""
+    """Sets `learning_phase` to 0 or 1 within a `with` block."""
     record = record_of(get_default_graph().outermost)
     before = record.learning_phase
     set_learning_phase(value)
@@ -356,7 +355,7 @@ def in_train_phase(x: Any, alt: Any, training: Any = None) -> Any:
     """`x` in training, `alt` otherwise.
 
     Args:
-        x, alt: tensors, or functions without arguments giving them.
+        x, alt: tensors, or functions without arguments that return them.
         training: a bool or a tensor; `learning_phase()` by default.
     """
     phase = learning_phase() if training is None else training
@@ -372,11 +371,11 @@ def in_test_phase(x: Any, alt: Any, training: Any = None) -> Any:
 
 
 def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
-    """One of two tensors, or element by element.
+    """Selects one of two tensors, or elements of both.
 
     Args:
-        condition: a scalar, or a tensor of the first dimensions of the others.
-        then_expression, else_expression: tensors, or functions without arguments giving them.
+        condition: a scalar, or a tensor shaped like the first dimensions of the others.
+        then_expression, else_expression: tensors, or functions without arguments that return them.
 
     Raises:
         ValueError: the condition has more dimensions than they have.
@@ -404,19 +403,19 @@ def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
 
 
 def map_fn(fn: Callable[..., Any], elems: Any, name: str | None = None, dtype: Any = None) -> Any:
-    """A function on each element along the first axis; see `tf.map_fn`."""
+    """Maps a function over the first axis; see `tf.map_fn`."""
     return higher_order.map_fn(fn, elems, dtype, name=name)
 
 
 def foldl(
     fn: Callable[..., Any], elems: Any, initializer: Any = None, name: str | None = None
 ) -> Any:
-    """A function of (value so far, element), from the first element on; see `tf.foldl`."""
+    """Folds a function of (accumulator, element) from the first element; see `tf.foldl`."""
     return higher_order.foldl(fn, elems, initializer, name=name)
 
 
 def foldr(
     fn: Callable[..., Any], elems: Any, initializer: Any = None, name: str | None = None
 ) -> Any:
-    """A function of (value so far, element), from the last element back; see `tf.foldr`."""
+    """Folds a function of (accumulator, element) from the last element; see `tf.foldr`."""
     return higher_order.foldr(fn, elems, initializer, name=name)

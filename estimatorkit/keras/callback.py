@@ -1,9 +1,8 @@
-"""`Callback`: what is called while a model is trained, evaluated or asked; and lists of them.
+"""`Callback`: hooks called during training, evaluation and prediction.
 
-A training whose callbacks look at single batches runs one step a call; without one, many steps are
-one XLA call, and the batch hooks are called once for each such call, with the number of its last
-batch. `CallbackList.wants_batches` says which: it asks each callback whether it overrides a hook of
-batches.
+Training runs one step per call if a callback overrides a batch hook. Otherwise many steps are one
+XLA call, and the batch hooks are called once per call, with the number of its last batch;
+`CallbackList.wants_batches` decides.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ _BATCH_HOOKS = {
 
 
 class Callback:
-    """The base of all callbacks: hooks that do nothing (`tf.keras.callbacks.Callback`).
+    """Base class of callbacks, whose hooks do nothing (`tf.keras.callbacks.Callback`).
 
-    Hooks get `logs`, numbers by name; what a hook adds to an epoch's logs the callbacks after it
-    see. `self.model.stop_training = True` ends a training.
+    Hooks receive `logs`, numbers by name; later callbacks see what a hook adds to an epoch's logs.
+    `self.model.stop_training = True` stops a training.
 
     Attributes:
         params: 'verbose', 'epochs', 'steps' of the training.
@@ -44,15 +43,15 @@ class Callback:
         self.params: dict[str, Any] = {}
 
     def set_params(self, params: dict[str, Any]) -> None:
-        """Takes the parameters of the training."""
+        """Sets the parameters of the training."""
         self.params = params
 
     def set_model(self, model: Any) -> None:
-        """Takes the model."""
+        """Sets the model."""
         self.model = model
 
     def wants_batches(self, kind: str) -> bool:
-        """Whether it must be called for every batch: whether it overrides a hook of batches.
+        """Whether it overrides a batch hook, which must then be called for every batch.
 
         Args:
             kind: 'train', 'test' or 'predict'.
@@ -63,9 +62,9 @@ class Callback:
         )
 
     def wants_epochs(self) -> bool:
-        """Whether it must be called right after each epoch: whether it overrides a hook of epochs.
+        """Whether it overrides an epoch hook, which must then be called right after each epoch.
 
-        Those that only write the logs down are told of several epochs after one XLA call.
+        Otherwise several epochs may run in one XLA call before the hooks are called.
         """
         return any(
             name in vars(self) or getattr(type(self), name) is not getattr(Callback, name)
@@ -73,11 +72,11 @@ class Callback:
         )
 
     def first_epoch(self, epoch: int) -> int:
-        """The epoch that a training begins with, which would begin with `epoch`."""
+        """The epoch at which to start or resume, given the `epoch` requested."""
         return epoch
 
     def after_steps(self, count: int) -> None:
-        """Told that a call of training has ended, before the hooks of its `count` steps."""
+        """Called after each training call, before the hooks of its `count` steps."""
 
     def on_batch_begin(self, batch: int, logs: Logs = None) -> None:
         """The older name of `on_train_batch_begin`."""
@@ -86,56 +85,56 @@ class Callback:
         """The older name of `on_train_batch_end`."""
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
-        """Called before an epoch of a training."""
+        """Called before a training epoch."""
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Called after an epoch and its validation, with the logs of both."""
 
     def on_train_batch_begin(self, batch: int, logs: Logs = None) -> None:
-        """Called before a batch of a training; `batch` counts from 0 in each epoch."""
+        """Called before a training batch; `batch` counts from 0 in each epoch."""
         self.on_batch_begin(batch, logs=logs)
 
     def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """Called after a batch of a training, with the means over the epoch until then."""
+        """Called after a training batch, with the means over the epoch so far."""
         self.on_batch_end(batch, logs=logs)
 
     def on_test_batch_begin(self, batch: int, logs: Logs = None) -> None:
-        """Called before a batch of an evaluation or a validation."""
+        """Called before a batch of an evaluation or validation."""
 
     def on_test_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """Called after a batch of an evaluation or a validation."""
+        """Called after a batch of an evaluation or validation."""
 
     def on_predict_batch_begin(self, batch: int, logs: Logs = None) -> None:
-        """Called before a batch of a prediction."""
+        """Called before a prediction batch."""
 
     def on_predict_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """Called after a batch of a prediction; `logs` has its 'outputs'."""
+        """Called after a prediction batch; `logs` has its 'outputs'."""
 
     def on_train_begin(self, logs: Logs = None) -> None:
-        """Called when a training begins."""
+        """Called when training begins."""
 
     def on_train_end(self, logs: Logs = None) -> None:
-        """Called when a training ends."""
+        """Called when training ends."""
 
     def on_test_begin(self, logs: Logs = None) -> None:
-        """Called when an evaluation or a validation begins."""
+        """Called when an evaluation or validation begins."""
 
     def on_test_end(self, logs: Logs = None) -> None:
-        """Called when an evaluation or a validation ends."""
+        """Called when an evaluation or validation ends."""
 
     def on_predict_begin(self, logs: Logs = None) -> None:
-        """Called when a prediction begins."""
+        """Called when prediction begins."""
 
     def on_predict_end(self, logs: Logs = None) -> None:
-        """Called when a prediction ends."""
+        """Called when prediction ends."""
 
 
 class History(Callback):
-    """Keeps the logs of all epochs; `fit` returns it.
+    """Records the logs of all epochs; `fit` returns it.
 
     Attributes:
         epoch: the numbers of the epochs.
-        history: the values of each log, one per epoch; 'acc' means 'accuracy', too.
+        history: the values of each log, one per epoch; 'acc' is an alias of 'accuracy'.
     """
 
     def __init__(self) -> None:
@@ -144,23 +143,23 @@ class History(Callback):
         self.history: dict[str, list[Any]] = MetricLogs()
 
     def wants_epochs(self) -> bool:
-        """False: it only writes the logs down."""
+        """False: it only records logs."""
         return False
 
     def on_train_begin(self, logs: Logs = None) -> None:
-        """Forgets the epochs of a training before."""
+        """Clears the history of an earlier training."""
         self.epoch = []
         self.history = MetricLogs()
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Keeps the logs."""
+        """Records the logs."""
         self.epoch.append(epoch)
         for name, value in (logs or {}).items():
             self.history.setdefault(name, []).append(value)
 
 
 class BaseLogger(Callback):
-    """Nothing: logs are means already. For old programs (`tf.keras.callbacks.BaseLogger`).
+    """Has no effect, as logs are means already (`tf.keras.callbacks.BaseLogger`).
 
     Args:
         stateful_metrics: accepted for TensorFlow's signature.
@@ -172,7 +171,7 @@ class BaseLogger(Callback):
 
 
 class LambdaCallback(Callback):
-    """Functions as hooks.
+    """A callback made of functions.
 
     Args:
         on_epoch_begin, on_epoch_end: functions of (epoch, logs).
@@ -205,10 +204,10 @@ class LambdaCallback(Callback):
 
 
 class TerminateOnNaN(Callback):
-    """Ends a training whose loss is NaN or infinite, at that batch."""
+    """Stops training at the batch whose loss is NaN or infinite."""
 
     def on_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """Looks at the loss."""
+        """Checks the loss."""
         loss = (logs or {}).get("loss")
         if loss is not None and not math.isfinite(loss):
             print(f"Batch {batch}: Invalid loss, terminating training")
@@ -216,14 +215,14 @@ class TerminateOnNaN(Callback):
 
 
 class LearningRateScheduler(Callback):
-    """Sets the learning rate before each epoch; the logs have it as 'lr'.
+    """Sets the learning rate before each epoch and adds it to the logs as 'lr'.
 
     Args:
-        schedule: a function of (epoch), or (epoch, rate), giving the rate.
-        verbose: 1 to say so.
+        schedule: a function of (epoch) or (epoch, rate) that returns the rate.
+        verbose: 1 to print a message.
 
     Raises:
-        ValueError: in training: it gave no number.
+        ValueError: in training: `schedule` did not return a number.
     """
 
     def __init__(self, schedule: Callable[..., float], verbose: int = 0) -> None:
@@ -237,7 +236,7 @@ class LearningRateScheduler(Callback):
             self._takes_rate = False
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
-        """Sets the rate."""
+        """Sets the learning rate."""
         before = learning_rate_of(self.model)
         rate = self.schedule(epoch, before) if self._takes_rate else self.schedule(epoch)
         if not hasattr(rate, "__float__") or isinstance(rate, str):
@@ -250,7 +249,7 @@ class LearningRateScheduler(Callback):
             print(f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to {rate}.")
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Adds the rate to the logs."""
+        """Adds the learning rate to the logs."""
         if logs is not None:
             logs["lr"] = learning_rate_of(self.model)
 
@@ -274,25 +273,20 @@ def has_learning_rate(model: Any) -> bool:
 
 
 def learning_rate_of(model: Any) -> float:
-    """The learning rate of a model's optimizer.
-
-    Raises:
-        ValueError: it is not a variable, but a schedule, say.
-    """
+    """The learning rate of a model's optimizer; raises ValueError if it is not a variable."""
     return float(values_of([_rate_variable(model)])[0])
 
 
 def set_learning_rate(model: Any, rate: float) -> None:
-    """Sets the learning rate of a model's optimizer: a variable's value, nothing is compiled.
+    """Sets the learning rate of a model's optimizer without recompilation.
 
-    Raises:
-        ValueError: it is not a variable.
+    Raises ValueError if it is not a variable.
     """
     set_values([(_rate_variable(model), rate)])
 
 
 def plain_logs(logs: Mapping[str, Any]) -> dict[str, Any]:
-    """Logs as numbers that files take."""
+    """Logs with NumPy scalars converted to Python numbers."""
     return {name: value.item() if hasattr(value, "item") else value for name, value in logs.items()}
 
 

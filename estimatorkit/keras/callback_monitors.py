@@ -1,7 +1,7 @@
-"""Callbacks that watch one number of the logs: stop, save, or change the learning rate by it.
+"""Callbacks that monitor a log: early stopping, checkpoints, reducing the learning rate.
 
-`Monitor` says which of two values is better; `EarlyStopping`, `ReduceLROnPlateau` and
-`ModelCheckpoint` keep the best one.
+`Monitor` compares two values; `EarlyStopping`, `ReduceLROnPlateau` and `ModelCheckpoint` track the
+best one.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _BEST_BYTES = 1 << 16
 
 
 class Monitor:
-    """A log, and which of two of its values is better.
+    """A monitored log and whether larger or smaller values are better.
 
     Args:
-        name: of the log.
-        mode: 'min', 'max', or 'auto': the larger is better where the name says so.
-        larger: whether a name says so, for 'auto'.
-        what: the callback, for warnings.
+        name: the log's name.
+        mode: 'min', 'max', or 'auto'.
+        larger: whether larger values are better with 'auto'.
+        what: the callback's name, for warnings.
     """
 
     def __init__(self, name: str, mode: str, larger: bool, what: str) -> None:
@@ -42,7 +42,7 @@ class Monitor:
         self.worst = -math.inf if self.increasing else math.inf
 
     def better(self, value: Any, than: Any, by: float = 0.0) -> bool:
-        """Whether a value is better than another by more than a difference."""
+        """Whether `value` is better than `than` by more than `by`."""
         return bool(value - by > than if self.increasing else value + by < than)
 
     def value(self, logs: Logs, doing: str) -> Any:
@@ -57,24 +57,24 @@ class Monitor:
 
 
 class EarlyStopping(Callback):
-    """Ends a training when a log has not got better for some epochs.
+    """Stops training when a log has stopped improving.
 
-    With `restore_best_weights` the model has the weights of its best epoch afterwards, whatever
-    ended the training; Keras restores them only where this callback has ended it.
+    Unlike in Keras, `restore_best_weights` restores the weights of the best epoch whatever ended
+    the training.
 
     Args:
-        monitor: the log.
-        min_delta: how much better counts as better.
-        patience: how many epochs without it end the training.
-        verbose: 1 to say so.
-        mode: 'min', 'max' or 'auto': accuracies and AUC should be large, all else small.
-        baseline: a value that must be reached for an epoch to count as better.
+        monitor: the log's name.
+        min_delta: the minimum change that counts as an improvement.
+        patience: the number of epochs without improvement after which training stops.
+        verbose: 1 to print a message.
+        mode: 'min', 'max' or 'auto': accuracies and AUC are maximized, all else is minimized.
+        baseline: an epoch must also be better than this value to reset the patience.
         restore_best_weights: see above.
-        start_from_epoch: epochs before this are not looked at.
+        start_from_epoch: ignore epochs before this one.
 
     Attributes:
         best, best_epoch: the best value and its epoch.
-        stopped_epoch: the epoch that was the last, 0 if this callback ended nothing.
+        stopped_epoch: the epoch at which this callback stopped the training, otherwise 0.
     """
 
     def __init__(
@@ -109,11 +109,11 @@ class EarlyStopping(Callback):
         self._last_epoch = 0  # whose weights the model has
 
     def on_train_begin(self, logs: Logs = None) -> None:
-        """Forgets the training before."""
+        """Resets the state."""
         self._begin()
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Looks at the log."""
+        """Compares the log with the best value; may stop the training."""
         current = self._monitor.value(logs, "Early stopping conditioned on metric")
         if current is None or epoch < self.start_from_epoch:
             return
@@ -146,28 +146,28 @@ class EarlyStopping(Callback):
             self._last_epoch = self.best_epoch
 
     def on_train_end(self, logs: Logs = None) -> None:
-        """Restores the best weights where the training has ended for another reason."""
+        """Restores the best weights if something else ended the training."""
         if self.stopped_epoch > 0 and self.verbose > 0:
             print(f"Epoch {self.stopped_epoch + 1}: early stopping")
         self._restore()
 
 
 class ReduceLROnPlateau(Callback):
-    """Lowers the learning rate when a log has not got better for some epochs.
+    """Reduces the learning rate when a log has stopped improving.
 
     Args:
-        monitor: the log.
-        factor: what the rate is multiplied by, below 1.
-        patience: how many epochs without better values lower it.
-        verbose: 1 to say so.
-        mode: 'min', 'max' or 'auto': logs with 'acc' in their names should be large.
-        min_delta: how much better counts as better.
-        cooldown: how many epochs after a reduction are not looked at.
-        min_lr: the rate is not made lower.
+        monitor: the log's name.
+        factor: multiplies the learning rate; below 1.
+        patience: the number of epochs without improvement before a reduction.
+        verbose: 1 to print a message.
+        mode: 'min', 'max' or 'auto': logs with 'acc' in their names are maximized.
+        min_delta: the minimum change that counts as an improvement.
+        cooldown: the number of epochs to ignore after a reduction.
+        min_lr: the lower bound of the learning rate.
         kwargs: `epsilon`, an older name of `min_delta`.
 
     Raises:
-        ValueError: the factor is 1 or more.
+        ValueError: `factor` is 1 or more.
     """
 
     def __init__(
@@ -201,15 +201,15 @@ class ReduceLROnPlateau(Callback):
         self.wait = 0
 
     def on_train_begin(self, logs: Logs = None) -> None:
-        """Forgets the training before."""
+        """Resets the state."""
         self._begin()
 
     def in_cooldown(self) -> bool:
-        """Whether the last reduction was a short time ago."""
+        """Whether epochs are still ignored after the last reduction."""
         return self.cooldown_counter > 0
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Looks at the log; adds 'lr' to the logs."""
+        """Reduces the learning rate on a plateau; adds 'lr' to the logs."""
         rate = learning_rate_of(self.model)
         if logs is not None:
             logs["lr"] = rate
@@ -236,26 +236,27 @@ class ReduceLROnPlateau(Callback):
 
 
 class ModelCheckpoint(Callback):
-    """Saves the model, or its weights, after epochs or after so many batches.
+    """Saves the model, or its weights, after epochs or a number of batches.
 
-    With `save_best_only` the best value is kept in a file beside (`NAME.best.json`), so that a
-    training that goes on from a later epoch (`fit(initial_epoch=...)`) in a new process does not
-    replace the best model by a worse one, as Keras does.
+    With `save_best_only`, the best value is also stored in `NAME.best.json`. Unlike in Keras,
+    training resumed in a new process from a later epoch (`fit(initial_epoch=...)`) therefore does
+    not replace the best model by a worse one.
 
     Args:
-        filepath: where; `{epoch:02d}` and `{val_loss:.2f}` stand for the epoch, from 1, and logs.
-        monitor: the log that says what is best.
-        verbose: 1 to say so.
-        save_best_only: whether to save only what is better than all before.
-        save_weights_only: whether `save_weights` is called, not `save`.
-        mode: 'min', 'max' or 'auto': accuracies, AUC and F-measures should be large.
-        save_freq: 'epoch', or after how many batches.
+        filepath: the path; `{epoch:02d}` and `{val_loss:.2f}` are replaced by the epoch, from 1,
+            and logs.
+        monitor: the name of the log that defines the best model.
+        verbose: 1 to print a message.
+        save_best_only: save only if the value is the best so far.
+        save_weights_only: call `save_weights` instead of `save`.
+        mode: 'min', 'max' or 'auto': accuracies, AUC and F-measures are maximized.
+        save_freq: 'epoch', or a number of batches.
         options: accepted for TensorFlow's signature.
-        initial_value_threshold: what the first value saved must be better than.
-        kwargs: `period`, after how many epochs; `load_weights_on_restart`.
+        initial_value_threshold: the first saved value must be better than this.
+        kwargs: `period`, the interval in epochs; `load_weights_on_restart`.
 
     Raises:
-        ValueError: `save_freq` is something else.
+        ValueError: `save_freq` is invalid.
         TypeError: an argument is unknown.
     """
 
@@ -297,24 +298,24 @@ class ModelCheckpoint(Callback):
         self._resuming = False
 
     def wants_batches(self, kind: str) -> bool:
-        """Whether it counts batches."""
+        """Whether `save_freq` is a number of batches."""
         return kind == "train" and self.save_freq != "epoch"
 
     def on_train_begin(self, logs: Logs = None) -> None:
-        """Loads the weights that a training before has left, where that was asked for."""
+        """Loads existing weights with `load_weights_on_restart`."""
         self._resuming = True
         if self.load_weights_on_restart and os.path.exists(self.filepath):
             self.model.load_weights(self.filepath)
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
-        """Notes the epoch; a training that begins later than at 0 remembers the best value."""
+        """Records the epoch; training that begins after epoch 0 loads the stored best value."""
         if self._resuming and epoch > 0 and self.save_best_only:
             self._remember()
         self._resuming = False
         self._epoch = epoch
 
     def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """Counts batches."""
+        """Counts batches and saves when due."""
         if self.save_freq != "epoch":
             self._batches_since_save += 1
             if self._batches_since_save >= self.save_freq:
@@ -322,7 +323,7 @@ class ModelCheckpoint(Callback):
                 self._save(self._epoch, batch, logs or {})
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Counts epochs."""
+        """Counts epochs and saves when due."""
         self._epochs_since_save += 1
         if self.save_freq == "epoch" and self._epochs_since_save >= self.period:
             self._epochs_since_save = 0
@@ -395,19 +396,19 @@ class ModelCheckpoint(Callback):
 
 
 class BackupAndRestore(Callback):
-    """Saves the model after each epoch, so that a training that was killed goes on where it was.
+    """Saves the training state after each epoch, so that `fit` resumes after an interruption.
 
-    Weights, the optimizer's variables and the number of the epoch come back when `fit` is called
-    again (`tf.keras.callbacks.BackupAndRestore`).
+    Calling `fit` again restores weights, the optimizer's variables and the epoch
+    (`tf.keras.callbacks.BackupAndRestore`).
 
     Args:
-        backup_dir: a folder for this alone.
-        save_freq: 'epoch'; batches are not counted here.
-        delete_checkpoint: whether to remove what was saved when a training has ended.
+        backup_dir: a directory used by this callback alone.
+        save_freq: must be 'epoch'.
+        delete_checkpoint: delete the backup when training has ended.
         save_before_preemption: accepted for TensorFlow's signature.
 
     Raises:
-        ValueError: the folder is empty text, or `save_freq` is something else.
+        ValueError: `backup_dir` is empty, or `save_freq` is not 'epoch'.
     """
 
     def __init__(
@@ -436,24 +437,24 @@ class BackupAndRestore(Callback):
         return os.path.join(self.backup_dir, "backup")
 
     def on_train_begin(self, logs: Logs = None) -> None:
-        """Restores what was saved."""
+        """Restores the backup, if there is one."""
         from estimatorkit.keras.engine.saving import restore_training
 
         self._epoch = restore_training(self.model, self._path)
 
     def first_epoch(self, epoch: int) -> int:
-        """The epoch after the one that was saved."""
+        """The epoch after the saved one."""
         return epoch if self._epoch is None else self._epoch + 1
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Saves."""
+        """Saves the backup."""
         from estimatorkit.keras.engine.saving import save_training
 
         os.makedirs(self.backup_dir, exist_ok=True)
         save_training(self.model, self._path, epoch)
 
     def on_train_end(self, logs: Logs = None) -> None:
-        """Removes what was saved: the training is over."""
+        """Deletes the backup if `delete_checkpoint` is set."""
         if self.delete_checkpoint and os.path.exists(self._path):
             os.remove(self._path)
 

@@ -1,7 +1,8 @@
-"""`bucket`, `bucket_by_sequence_length`, `rejection_sample` and `stratified_sample` of
-`tf.contrib.training`: batches from queues, of similar examples or of a sample of them.
+"""Bucketing and sampling queues of `tf.contrib.training`: `bucket`, `bucket_by_sequence_length`,
+`rejection_sample` and `stratified_sample`.
 
-Datasets do the same with `data.experimental.bucket_by_sequence_length` and `rejection_resample`.
+The equivalents for datasets are `data.experimental.bucket_by_sequence_length` and
+`rejection_resample`.
 """
 
 from __future__ import annotations
@@ -50,30 +51,30 @@ def bucket(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Any]:
-    """Batches of examples that are in one bucket (`tf.contrib.training.bucket`).
+    """Batches of examples from the same bucket (`tf.contrib.training.bucket`).
 
     Args:
         tensors: an example: a list or a dict of tensors, dense or sparse.
-        which_bucket: its bucket, an int32 scalar from 0 to `num_buckets - 1`.
-        batch_size: how many examples a batch has; or a list with a number for each bucket.
-        num_buckets: how many buckets there are.
-        num_threads: how many threads make examples.
-        capacity: how many batches are held, and examples in each bucket.
-        bucket_capacities: how many examples each bucket holds, in place of `capacity`.
-        shapes: the shapes of an example's tensors, where they are not known.
-        dynamic_pad: whether tensors of different shapes are padded with zeros or empty strings.
-        allow_smaller_final_batch: whether the last batch of each bucket may be smaller; otherwise
-            what is left is dropped.
-        keep_input: a bool scalar: whether the example is used.
+        which_bucket: its bucket, an int32 scalar in [0, num_buckets).
+        batch_size: the batch size, or a list with one per bucket.
+        num_buckets: the number of buckets.
+        num_threads: the number of threads that produce examples.
+        capacity: the maximum number of queued batches, and of examples per bucket.
+        bucket_capacities: the capacity of each bucket, instead of `capacity`.
+        shapes: the shapes of an example's tensors, if not static.
+        dynamic_pad: pad tensors of different shapes with zeros or empty strings.
+        allow_smaller_final_batch: emit a smaller last batch for each bucket; otherwise the
+            remainder is dropped.
+        keep_input: a bool scalar: whether to use the example.
         shared_name: see `FIFOQueue`.
         name: the name scope.
 
     Returns:
-        The bucket, an int32 scalar, and the batch in the form of `tensors`.
+        The bucket, an int32 scalar, and the batch in the structure of `tensors`.
 
     Raises:
-        ValueError: a shape is not known; `batch_size` or `bucket_capacities` has a length other
-            than `num_buckets`.
+        ValueError: a shape is unknown; `batch_size` or `bucket_capacities` has a length other than
+            `num_buckets`.
     """
     sizes = (
         list(batch_size) if isinstance(batch_size, (list, tuple)) else [batch_size] * num_buckets
@@ -114,19 +115,18 @@ def bucket_by_sequence_length(
 
     Args:
         input_length: the example's length, an int32 scalar.
-        tensors: see `bucket`.
-        batch_size: see `bucket`; a list has one number more than there are boundaries.
-        bucket_boundaries: increasing ints. The first bucket has the lengths below the first, the
-            last one those from the last on.
-        num_threads, capacity, bucket_capacities, shapes, dynamic_pad: see `bucket`.
-        allow_smaller_final_batch, keep_input, shared_name, name: see `bucket`.
+        batch_size: see `bucket`; a list has one entry more than `bucket_boundaries`.
+        bucket_boundaries: increasing ints. The first bucket contains lengths below the first
+            boundary, the last one lengths from the last boundary on.
+        tensors, num_threads, capacity, bucket_capacities, shapes, dynamic_pad,
+            allow_smaller_final_batch, keep_input, shared_name, name: see `bucket`.
 
     Returns:
-        The lengths, int32 `(batch,)`, and the batch in the form of `tensors`.
+        The lengths, int32 `(batch,)`, and the batch in the structure of `tensors`.
 
     Raises:
-        TypeError: the boundaries are no list of ints.
-        ValueError: there are none, or they do not increase; or as `bucket`.
+        TypeError: the boundaries are not a list of ints.
+        ValueError: there are none, or they do not increase; or as for `bucket`.
     """
     if not isinstance(bucket_boundaries, (list, tuple)):
         raise TypeError(
@@ -180,17 +180,17 @@ def rejection_sample(
     runtime_checks: bool = False,
     name: str | None = None,
 ) -> list[Tensor]:
-    """Batches of examples, each of which is taken with a probability of its own
+    """Batches of examples, each accepted with its own probability
     (`tf.contrib.training.rejection_sample`).
 
     Args:
         tensors: the tensors of an example.
-        accept_prob_fn: gives the probability, a float scalar, from the tensors of an example.
-        batch_size: how many examples a batch has.
-        queue_threads: how many threads make batches.
-        enqueue_many: whether `tensors` are many examples, along their first dimension.
-        prebatch_capacity, prebatch_threads: those of the queue that divides many examples.
-        runtime_checks: whether probabilities outside [0, 1] are an error.
+        accept_prob_fn: returns the probability, a float scalar, from the tensors of an example.
+        batch_size: examples per batch.
+        queue_threads: the number of threads that produce batches.
+        enqueue_many: whether `tensors` are batches, along their first dimension.
+        prebatch_capacity, prebatch_threads: those of the queue that splits batches.
+        runtime_checks: raise an error for probabilities outside [0, 1].
         name: the name scope.
 
     Returns:
@@ -228,28 +228,27 @@ def stratified_sample(
     threads_per_queue: int = 1,
     name: str | None = None,
 ) -> tuple[list[Tensor], Tensor]:
-    """Batches in which classes have given shares (`tf.contrib.training.stratified_sample`).
+    """Batches with a given class distribution (`tf.contrib.training.stratified_sample`).
 
     Args:
         tensors: the tensors of an example.
         labels: its class, an integer scalar.
-        target_probs: the shares in the batches, float32 `(classes,)`.
-        batch_size: how many examples a batch has.
-        init_probs: the shares in the data; None to estimate them from the labels that come.
-        enqueue_many: whether `tensors` and `labels` are many examples, along their first
-            dimension.
-        queue_capacity: how many examples are held.
-        threads_per_queue: how many threads fill each queue.
+        target_probs: the distribution in the batches, float32 `(classes,)`.
+        batch_size: examples per batch.
+        init_probs: the distribution in the data; None to estimate it from the labels.
+        enqueue_many: whether `tensors` and `labels` are batches, along their first dimension.
+        queue_capacity: the maximum number of queued examples.
+        threads_per_queue: the number of threads that fill each queue.
         name: the name scope.
 
     Returns:
         A list of tensors with a first dimension of `batch_size`, and their labels.
 
     Raises:
-        ValueError: shares of another rank or length; tensors and labels differ in their first
-            dimension.
-        InvalidArgumentError: when run: shares do not sum to 1, a class with a share in the batches
-            has none in the data, a label is not a class.
+        ValueError: a distribution has the wrong rank or length; tensors and labels differ in their
+            first dimension.
+        InvalidArgumentError: when run: a distribution does not sum to 1, a target class does not
+            occur in the data, a label is not a class.
     """
     with name_scope(name, "stratified_sample"):
         given = [convert_to_tensor(each) for each in tensors]
@@ -289,21 +288,21 @@ def stratified_sample(
 
 
 def _single(tensors: list[Tensor], threads: int, capacity: int) -> list[Tensor]:
-    """One example at a time of many."""
+    """Single examples from batches."""
     found = batch(tensors, 1, threads, capacity, enqueue_many=True)
     rows = found if isinstance(found, list) else [found]
     return [squeeze(each, [0]) for each in rows]
 
 
 def _check_rows(tensors: Sequence[Tensor], like: Tensor) -> None:
-    """That tensors have as many rows as another, as far as that is known."""
+    """Checks that tensors have as many rows as `like`, if known."""
     for tensor in tensors:
         rows = tensor.shape.with_rank_at_least(1)[:1]
         rows.assert_is_compatible_with(like.shape.with_rank_at_least(1)[:1])
 
 
 def _estimated(labels: Tensor, classes: int) -> Tensor:
-    """The shares of the classes among the labels seen so far, each class counted 10 times more."""
+    """The class distribution of the labels so far, starting from 10 counts per class."""
     initial = np.full(classes, 10, np.int64)
     seen = Variable(initial, trainable=False, name="class_count", dtype=int64)
     counts = seen.assign_add(reduce_sum(one_hot(labels, classes, dtype=int64), 0))
@@ -345,7 +344,7 @@ def _checked_examples(
 
 
 def _acceptance(initial: Tensor, target: Tensor) -> Tensor:
-    """With what probability an example of each class is taken: `(t / p) / max(t / p)`."""
+    """The acceptance probability of each class: `(t / p) / max(t / p)`."""
     ratio = where(equal(initial, 0.0), initial, target / initial)
     accepted = ratio / reduce_max(ratio)
     rejected = reduce_sum((1.0 - accepted) * initial)

@@ -22,10 +22,9 @@ _DTYPES = ("uint8", "int32", "int64", "float16", "float32", "float64")
 
 
 def _rows(given: Any, name: str, ranks: tuple[int, int]) -> Tensor:
-    """A float32 tensor, with a dimension for the images added where it is for one only.
+    """A float32 tensor of the larger of two ranks; adds the batch dimension if missing.
 
-    Raises:
-        TypeError: it has neither of the two ranks.
+    Raises TypeError if it has neither rank.
     """
     tensor = convert_to_tensor(given, float32, name=name)
     if tensor.shape.rank not in ranks:
@@ -42,22 +41,21 @@ def transform(
     output_shape: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Applies projective transforms to images; what comes from outside an image is 0.
+    """Applies projective transforms to images; points outside of an image are 0.
 
     Args:
-        images: `(batch, height, width, channels)`, `(height, width, channels)` or
-            `(height, width)`; uint8, int32, int64, float16, float32 or float64.
-        transforms: float32 `(8,)`, or `(batch, 8)`. There is no gradient with respect to them.
+        images: `(batch, height, width, channels)`, `(height, width, channels)` or `(height,
+            width)`; uint8, int32, int64, float16, float32 or float64.
+        transforms: float32 `(8,)`, or `(batch, 8)`; not differentiable.
         interpolation: 'NEAREST' or 'BILINEAR'.
         output_shape: the height and width of the result; those of the images by default.
-        name: the operations' name.
 
     Returns:
         Images of the same dtype and rank.
 
     Raises:
         TypeError: a dtype or rank is none of these.
-        ValueError: `output_shape` is not two numbers, or there is no such interpolation.
+        ValueError: `output_shape` is not two numbers, or `interpolation` is unknown.
     """
     with get_default_graph().name_scope(name or "transform"):
         given = convert_to_tensor(images, name="images")
@@ -97,12 +95,11 @@ def transform(
 def angles_to_projective_transforms(
     angles: Any, image_height: Any, image_width: Any, name: str | None = None
 ) -> Tensor:
-    """The transforms that rotate images about their middle.
+    """Transforms that rotate images about their center.
 
     Args:
         angles: radians, counterclockwise: float32, a scalar or `(batch,)`.
         image_height, image_width: float32 scalars.
-        name: the operations' name.
 
     Returns:
         float32 `(batch, 8)`.
@@ -119,11 +116,10 @@ def angles_to_projective_transforms(
 
 
 def translations_to_projective_transforms(translations: Any, name: str | None = None) -> Tensor:
-    """The transforms that move images.
+    """Transforms that translate images.
 
     Args:
         translations: `dx, dy` in pixels: float32 `(2,)` or `(batch, 2)`.
-        name: the operations' name.
 
     Returns:
         float32 `(batch, 8)`.
@@ -138,18 +134,10 @@ def translations_to_projective_transforms(translations: Any, name: str | None = 
 def rotate(
     images: Any, angles: Any, interpolation: str = "NEAREST", name: str | None = None
 ) -> Tensor:
-    """Rotates images counterclockwise about their middle.
+    """Rotates images counterclockwise about their center; see `transform`.
 
     Args:
-        images, interpolation: see `transform`.
         angles: radians: float32, a scalar or `(batch,)`.
-        name: the operations' name.
-
-    Returns:
-        Images of the same shape and dtype.
-
-    Raises:
-        TypeError: see `transform`.
     """
     with get_default_graph().name_scope(name or "rotate"):
         given = convert_to_tensor(images, name="images")
@@ -165,22 +153,17 @@ def rotate(
 def translate(
     images: Any, translations: Any, interpolation: str = "NEAREST", name: str | None = None
 ) -> Tensor:
-    """Moves images.
+    """Translates images; see `transform`.
 
     Args:
-        images, interpolation: see `transform`.
         translations: `dx, dy` in pixels: float32 `(2,)` or `(batch, 2)`.
-        name: the operations' name.
-
-    Returns:
-        Images of the same shape and dtype.
     """
     with get_default_graph().name_scope(name or "translate"):
         return transform(images, translations_to_projective_transforms(translations), interpolation)
 
 
 def compose_transforms(*transforms: Any) -> Tensor:
-    """The transform that does several, in sequence.
+    """The composition of transforms, applied in order.
 
     Args:
         *transforms: float32 `(8,)` or `(batch, 8)`, at least one.
@@ -198,7 +181,7 @@ def compose_transforms(*transforms: Any) -> Tensor:
 
 
 def flat_transforms_to_matrices(transforms: Any) -> Tensor:
-    """Transforms `(8,)` or `(batch, 8)` as matrices `(batch, 3, 3)`.
+    """Converts transforms `(8,)` or `(batch, 8)` to matrices `(batch, 3, 3)`.
 
     Raises:
         ValueError: they have another rank.
@@ -211,7 +194,7 @@ def flat_transforms_to_matrices(transforms: Any) -> Tensor:
 
 
 def matrices_to_flat_transforms(transform_matrices: Any) -> Tensor:
-    """Matrices `(3, 3)` or `(batch, 3, 3)` as transforms `(batch, 8)`.
+    """Converts matrices `(3, 3)` or `(batch, 3, 3)` to transforms `(batch, 8)`.
 
     Raises:
         ValueError: they have another rank.

@@ -1,8 +1,8 @@
-"""The layers of `contrib.layers` (and `contrib.slim`), functions on top of those of `tf.layers`.
+"""The layer functions of `contrib.layers` (and `contrib.slim`), on top of `tf.layers`.
 
-They differ from these in names ('weights', 'biases'), defaults (ReLU, padding 'SAME'), in
-normalizers applied before the activation, and in the collections where variables and outputs go.
-`_call` knows all that; a table says which layer each function calls.
+They differ in names ('weights', 'biases'), in defaults (ReLU, padding 'SAME'), in normalizers
+applied before the activation, and in collections of variables and outputs. `_call` implements that;
+a table maps each function to its layer.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _BATCH_NORM_NAMES = ("beta", "gamma", "moving_mean", "moving_variance")
 
 
 def custom_getter(collections: Any) -> Callable[..., Any]:
-    """A custom getter: other names, and the collections of models' variables."""
+    """A custom getter that renames variables and adds them to collections."""
 
     def get(getter: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
         outer, _, own = name.rpartition("/")
@@ -62,7 +62,7 @@ def custom_getter(collections: Any) -> Callable[..., Any]:
 
 
 def _loss(regularizer: Callable[[Any], Any], scope: str, weights: Any) -> Any:
-    """A regularization loss, named after the layer's own name of the variable."""
+    """A regularization loss, scoped by the layer's own name of the variable."""
     with get_default_graph().name_scope(scope):
         return regularizer(weights)
 
@@ -78,11 +78,7 @@ def _channels_first(data_format: Any) -> bool:
 
 
 def require_rank(inputs: Any) -> TensorShape:
-    """The static shape of inputs.
-
-    Raises:
-        ValueError: their rank is unknown.
-    """
+    """The static shape of inputs; raises ValueError if their rank is unknown."""
     tensor = convert_to_tensor(inputs, name="inputs")
     if tensor.shape.rank is None:
         raise ValueError(f"Inputs {tensor.name} has undefined rank.")
@@ -104,14 +100,13 @@ def _call(
     call: Mapping[str, Any] | None = None,
     **arguments: Any,
 ) -> Any:
-    """Calls a layer as `contrib.layers` does.
+    """Builds a layer with the naming, normalizer and collections of `contrib.layers`.
 
     Args:
         kind: the class of `tf.layers`.
-        default: the variable scope where `scope` is None, made unique.
-        call: more arguments of the call.
-        arguments: of the class.
-        others: those of the functions, see `_DOCUMENT`.
+        default: the variable scope if `scope` is None, made unique.
+        call: additional arguments of the layer's call.
+        arguments: arguments of the class. `_DOCUMENT` describes the others.
     """
     with variable_scope(
         scope, default, [inputs], reuse=reuse, custom_getter=custom_getter(variables_collections)
@@ -131,14 +126,14 @@ def _call(
 
 @dataclasses.dataclass(frozen=True)
 class _Layer:
-    """A function of `contrib.layers` that calls a layer.
+    """A table entry: a function of `contrib.layers` that builds a layer.
 
     Attributes:
         kind: the class of `tf.layers`.
         scope: the default variable scope.
-        own: the arguments that it has alone, with their defaults (`...` for none).
-        has_weights: whether it has variables, and so the arguments that go with them.
-        what: its docstring's first line.
+        own: the arguments specific to it, with their defaults (`...` if required).
+        has_weights: whether it has variables, and therefore the arguments in `_OF_WEIGHTS`.
+        what: the first line of its docstring.
     """
 
     kind: str
@@ -345,13 +340,13 @@ def dropout(
     scope: Any = None,
     seed: int | None = None,
 ) -> Any:
-    """`layers.dropout` by the part that is kept.
+    """`layers.dropout`, with the probability of keeping an element.
 
     Args:
         inputs: floats.
         keep_prob: the probability that an element is kept.
         noise_shape, seed: see `layers.dropout`.
-        is_training: whether this is training.
+        is_training: a bool or a boolean tensor.
         outputs_collections: collections for the outputs.
         scope: the variable scope.
     """
@@ -391,7 +386,7 @@ def batch_norm(
     renorm_decay: float = 0.99,
     adjustment: Any = None,
 ) -> Any:
-    """`layers.batch_normalization` by other names: `decay` for the momentum; no scale by default.
+    """`layers.batch_normalization` with other names: `decay` is the momentum; no scale by default.
 
     Args:
         inputs: floats with a known number of channels.
@@ -399,11 +394,11 @@ def batch_norm(
         activation_fn: applied to the result; none by default.
         param_initializers, param_regularizers: by the variables' names: 'beta', 'gamma',
             'moving_mean', 'moving_variance'.
-        updates_collections: where the operations go that move the averages; None to run them
-            whenever the outputs are computed in training.
-        is_training: whether this is training.
+        updates_collections: collections for the updates of the moving averages; None runs the
+            updates whenever the outputs are computed in training.
+        is_training: a bool or a boolean tensor.
         reuse, variables_collections, outputs_collections, trainable: see `fully_connected`.
-        batch_weights, zero_debias_moving_mean: refused.
+        batch_weights, zero_debias_moving_mean: not supported.
         data_format: of TensorFlow, such as 'NHWC' or 'NCHW'.
         scope: the variable scope; 'BatchNorm', made unique, by default.
         renorm_clipping, renorm_decay: accepted for TensorFlow's signature.
@@ -469,19 +464,19 @@ def layer_norm(
     begin_params_axis: int = -1,
     scope: Any = None,
 ) -> Any:
-    """Normalizes each example over all axes from one on (Ba et al. 2016).
+    """Layer normalization (Ba et al. 2016).
 
     Args:
-        inputs: floats; the axes of the variables have known lengths.
+        inputs: floats; the sizes of the variables' axes must be static.
         center, scale: whether there is a `beta` (shift), a `gamma` (scale).
         activation_fn: applied to the result; none by default.
         reuse, variables_collections, outputs_collections, trainable: see `fully_connected`.
-        begin_norm_axis: the first axis of those that are normalized together.
+        begin_norm_axis: the first of the axes to normalize over.
         begin_params_axis: the first axis of the variables.
         scope: the variable scope; 'LayerNorm', made unique, by default.
 
     Raises:
-        ValueError: a length is unknown.
+        ValueError: a required size is unknown.
     """
     with variable_scope(
         scope,
@@ -511,14 +506,14 @@ def layer_norm(
 
 
 def stack(inputs: Any, layer: Callable[..., Any], stack_args: Sequence[Any], **kwargs: Any) -> Any:
-    """A layer several times, one on top of the other.
+    """Applies a layer repeatedly with different arguments.
 
     Args:
-        inputs: those of the first.
-        layer: a function of this module, or one like it.
-        stack_args: for each, its argument after the inputs, or a list of them.
-        kwargs: of all; `scope` is that of the stack, 'Stack' by default, in which layers are called
-            by the function's name and their number.
+        inputs: the inputs of the first layer.
+        layer: a function of this module, or a compatible one.
+        stack_args: for each layer, its argument after the inputs, or a list of them.
+        kwargs: passed to every layer; `scope` is the scope of the stack, 'Stack' by default, within
+            which layers are named after the function and their number.
     """
     scope = kwargs.pop("scope", None)
     with variable_scope(scope, "Stack", [inputs], reuse=kwargs.pop("reuse", None)):
@@ -533,13 +528,13 @@ def stack(inputs: Any, layer: Callable[..., Any], stack_args: Sequence[Any], **k
 def repeat(
     inputs: Any, repetitions: int, layer: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """The same layer several times, one on top of the other.
+    """Applies the same layer repeatedly.
 
     Args:
-        inputs: those of the first.
-        repetitions: how often.
-        layer: a function of this module, or one like it.
-        args, kwargs: of all; `scope` as for `stack`, 'Repeat' by default.
+        inputs: the inputs of the first layer.
+        repetitions: the number of layers.
+        layer: a function of this module, or a compatible one.
+        args, kwargs: passed to every layer; `scope` as for `stack`, 'Repeat' by default.
     """
     scope = kwargs.pop("scope", None)
     with variable_scope(scope, "Repeat", [inputs]):

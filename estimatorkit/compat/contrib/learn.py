@@ -1,7 +1,7 @@
-"""`tf.contrib.learn`'s experiments, as thin adapters around `train_and_evaluate`.
+"""Experiments of `tf.contrib.learn`, as adapters of `train_and_evaluate`.
 
-An `Experiment` holds an estimator and its inputs, `run` calls one of its methods, and an export
-strategy exports at the end. The estimators are in `contrib_learn_estimators`.
+An `Experiment` combines an estimator with its inputs; `run` calls one of its methods, and an export
+strategy exports the model at the end.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from estimatorkit.train.hooks.hooks import SessionRunHook
 
 
 class ModeKeys:
-    """What a model is built for; prediction is called INFER."""
+    """The modes of a `model_fn`; prediction is called INFER."""
 
     TRAIN = "train"
     EVAL = "eval"
@@ -31,7 +31,7 @@ class ModeKeys:
 
 
 class ExportStrategy(LatestExporter):
-    """Exports the model at the end of the training; made by `make_export_strategy`."""
+    """Exports the model when training ends; see `make_export_strategy`."""
 
     def _is_wanted(
         self,
@@ -51,14 +51,14 @@ def make_export_strategy(
     exports_to_keep: int | None = 5,
     strip_default_attrs: bool | None = None,
 ) -> ExportStrategy:
-    """How to export a model: into `export/Servo`, at the end of the training.
+    """Returns a strategy that exports the model to `export/Servo` when training ends.
 
     Args:
-        serving_input_fn: gives a `ServingInputReceiver` or `InputFnOps`.
+        serving_input_fn: returns a `ServingInputReceiver` or `InputFnOps`.
         default_output_alternative_key: must be None, as for `tf.estimator.Estimator`.
-        assets_extra: files to copy along: by path in the model's `assets.extra`, the source.
-        as_text: write the model's description as text.
-        exports_to_keep: how many exports stay; None for all.
+        assets_extra: source files by their path in the model's `assets.extra`.
+        as_text: write the model as text.
+        exports_to_keep: the number of exports to keep; None for all.
         strip_default_attrs: accepted for TensorFlow's signature.
 
     Raises:
@@ -79,22 +79,21 @@ class Experiment:
 
     Args:
         estimator: a `tf.estimator.Estimator`, or one of contrib.learn.
-        train_input_fn: as for `Estimator.train`.
-        eval_input_fn: as for `Estimator.evaluate`.
-        eval_metrics: `MetricSpec`s by name, of an estimator of contrib.learn; else None: metrics
-            belong to the model.
-        train_steps: the global step to end at; None trains until the input ends.
-        eval_steps: how many batches; None for all.
+        train_input_fn, eval_input_fn: as for `Estimator.train` and `Estimator.evaluate`.
+        eval_metrics: `MetricSpec`s by name, for estimators of contrib.learn; otherwise None, as
+            metrics belong to the model.
+        train_steps: the final global step; None trains until the input ends.
+        eval_steps: batches per evaluation; None for all.
         train_monitors, eval_hooks: hooks.
         eval_delay_secs, continuous_eval_throttle_secs: for evaluators of clusters.
-        min_eval_frequency: 0 evaluates at the end only; otherwise each checkpoint is evaluated.
-        export_strategies: one or more, or `Exporter`s.
-        saving_listeners: called around the saving of checkpoints.
+        min_eval_frequency: 0 evaluates only at the end; otherwise every checkpoint is evaluated.
+        export_strategies: one or more strategies or `Exporter`s.
+        saving_listeners: `CheckpointSaverListener`s.
         local_eval_frequency, delay_workers_by_global_step, train_steps_per_iteration,
             checkpoint_and_export, check_interval_secs: accepted for TensorFlow's signature.
 
     Raises:
-        ValueError: `estimator` is none, `eval_metrics` are given, or a strategy is none.
+        ValueError: `estimator` or a strategy has the wrong type, or `eval_metrics` are given.
     """
 
     def __init__(
@@ -158,20 +157,20 @@ class Experiment:
 
     @property
     def train_steps(self) -> int | None:
-        """The global step to end at."""
+        """The final global step."""
         return self._train_steps
 
     @property
     def eval_steps(self) -> int | None:
-        """How many batches an evaluation takes."""
+        """The number of batches per evaluation."""
         return self._eval_spec.steps
 
     def extend_train_hooks(self, additional_hooks: Iterable[SessionRunHook]) -> None:
-        """Adds hooks of the training."""
+        """Adds training hooks."""
         self._train_hooks.extend(additional_hooks)
 
     def reset_export_strategies(self, new_export_strategies: Any = None) -> list[Exporter]:
-        """Exports by other strategies from now on; returns the old ones.
+        """Replaces the export strategies; returns the old ones.
 
         Raises:
             ValueError: one of them is not a strategy.
@@ -203,7 +202,7 @@ class Experiment:
         return self._estimator.evaluate(spec.input_fn, spec.steps, spec.hooks, name=name)
 
     def train_and_evaluate(self) -> tuple[Any, list[Any]]:
-        """Trains, evaluating checkpoints, and exports; returns metrics and exports."""
+        """Trains, evaluates checkpoints, and exports; returns metrics and exports."""
         if self._evaluate_at_checkpoints:
             train_spec = TrainSpec(
                 self._train_input_fn, self._train_steps, self._train_hooks, self._saving_listeners
@@ -217,7 +216,7 @@ class Experiment:
     continuous_train_and_eval = train_and_evaluate
 
     def test(self) -> tuple[Any, list[Any]]:
-        """Trains one step, evaluates one batch and exports: does it work at all?"""
+        """Smoke test: trains one step, evaluates one batch and exports."""
         self._estimator.train(
             self._train_input_fn,
             self._train_hooks,
@@ -245,23 +244,23 @@ def run(
     run_config: EstimatorRunConfig | None = None,
     hparams: Any = None,
 ) -> Any:
-    """Makes an experiment and calls one of its methods (`learn_runner.run`).
+    """Creates an experiment and calls one of its methods (`learn_runner.run`).
 
     Args:
-        experiment_fn: `experiment_fn(output_dir)`, or `experiment_fn(run_config, hparams)` where a
+        experiment_fn: `experiment_fn(output_dir)`, or `experiment_fn(run_config, hparams)` if a
             `run_config` is given.
-        output_dir: the model's folder.
+        output_dir: the model's directory.
         schedule: the method's name; 'train_and_evaluate' by default.
-        run_config: instead of `output_dir`; it has a `model_dir`.
-        hparams: given to `experiment_fn`.
+        run_config: instead of `output_dir`; its `model_dir` must be set.
+        hparams: passed to `experiment_fn`.
 
     Returns:
-        What the method returns.
+        The method's result.
 
     Raises:
-        TypeError: `experiment_fn` is not a function, or makes no `Experiment`.
-        ValueError: both or neither of `output_dir` and `run_config` are given, or there is no such
-            schedule.
+        TypeError: `experiment_fn` is not a function, or does not return an `Experiment`.
+        ValueError: both or neither of `output_dir` and `run_config` are given, or the schedule is
+            unknown.
     """
     if not callable(experiment_fn):
         raise TypeError("Experiment builder [experiment_fn] is not callable.")
@@ -310,10 +309,10 @@ def RunConfig(
     session_config: Any = None,
     session_creation_timeout_secs: int = 7200,
 ) -> EstimatorRunConfig:
-    """`tf.estimator.RunConfig` by contrib.learn's arguments.
+    """Creates a `tf.estimator.RunConfig` from contrib.learn's arguments.
 
     `master`, `num_cores`, `log_device_placement`, `gpu_memory_fraction` and `evaluation_master` are
-    accepted for TensorFlow's signature; `save_checkpoints_steps` takes the place of seconds.
+    accepted for TensorFlow's signature; `save_checkpoints_steps` overrides seconds.
     """
     return EstimatorRunConfig(
         model_dir=model_dir,

@@ -1,4 +1,4 @@
-"""The variables of `contrib.framework`, which `contrib.slim` has as well."""
+"""Variables of `contrib.framework` and `contrib.slim`."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def variable(
     custom_getter: Any = None,
     use_resource: bool | None = None,
 ) -> Any:
-    """`get_variable`, under a device of its own.
+    """`get_variable`, placed on `device`.
 
     Args:
-        device: a device's name, or a function of an operation.
+        device: a device's name, or a function from an operation to it.
         name, shape, dtype, initializer, regularizer, trainable, collections, caching_device,
             partitioner, custom_getter, use_resource: see `get_variable`.
     """
@@ -92,7 +92,7 @@ def local_variable(
     name: str | None = None,
     use_resource: bool | None = None,
 ) -> Any:
-    """A variable in the collection LOCAL_VARIABLES, which is neither trained nor saved."""
+    """A variable in the collection LOCAL_VARIABLES; neither trained nor saved."""
     keys = [GraphKeys.LOCAL_VARIABLES]
     return Variable(
         initial_value, trainable=False, collections=keys, validate_shape=validate_shape, name=name
@@ -105,7 +105,7 @@ def global_variable(
     name: str | None = None,
     use_resource: bool | None = None,
 ) -> Any:
-    """A variable in the collection GLOBAL_VARIABLES, which is saved and not trained."""
+    """A variable in the collection GLOBAL_VARIABLES; saved but not trained."""
     keys = [GraphKeys.GLOBAL_VARIABLES]
     return Variable(
         initial_value, trainable=False, collections=keys, validate_shape=validate_shape, name=name
@@ -113,10 +113,10 @@ def global_variable(
 
 
 class VariableDeviceChooser:
-    """Tells variables their device: the parameter servers in turn, or one device.
+    """Device function that places variables on the parameter servers round-robin, or on one device.
 
     Args:
-        num_tasks: the number of parameter servers; 0 for `device_type` alone.
+        num_tasks: the number of parameter servers; 0 for the local device.
         job_name: the servers' job.
         device_type, device_index: the device; None for any index.
         replica: the replica's number.
@@ -143,7 +143,8 @@ class VariableDeviceChooser:
 
 
 def assert_or_get_global_step(graph: Any = None, global_step_tensor: Any = None) -> Any:
-    """A global step that `assert_global_step` accepts, or by default that of the graph."""
+    """Checks `global_step_tensor` by `assert_global_step` and returns it; by default the
+    graph's."""
     if global_step_tensor is None:
         return get_global_step(graph)
     assert_global_step(global_step_tensor)
@@ -151,7 +152,7 @@ def assert_or_get_global_step(graph: Any = None, global_step_tensor: Any = None)
 
 
 def get_name_scope() -> str:
-    """The name scope in force in the default graph, without a slash at its end."""
+    """The current name scope of the default graph, without a trailing slash."""
     return get_default_graph().get_name_scope()
 
 
@@ -167,12 +168,12 @@ def add_model_variable(var: Any) -> None:
 def get_variables(
     scope: Any = None, suffix: str | None = None, collection: str = GraphKeys.GLOBAL_VARIABLES
 ) -> list[Any]:
-    """The variables whose name begins with a scope and ends with a suffix.
+    """The variables whose name starts with a scope and ends with a suffix.
 
     Args:
-        scope: a variable scope, or a pattern that the names begin with.
-        suffix: what they end with.
-        collection: of which variables.
+        scope: a variable scope, or a regular expression matched at the start of the name.
+        suffix: the suffix.
+        collection: the collection to search.
     """
     prefix = getattr(scope, "name", scope)
     found: list[Any] = get_collection(collection, prefix)
@@ -200,7 +201,7 @@ def get_variables_by_suffix(suffix: str, scope: Any = None) -> list[Any]:
 
 
 def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
-    """The variables whose name ends with a whole name."""
+    """The variables named `given_name`, or whose names end in `/given_name`."""
     whole = re.compile(f"(^|/){re.escape(given_name)}$")
     return [each for each in get_variables(scope) if whole.search(each.op.name)]
 
@@ -208,7 +209,7 @@ def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
 def get_variables_to_restore(
     include: Sequence[str] | None = None, exclude: Sequence[str] | None = None
 ) -> list[Any]:
-    """The global variables under some scopes (all by default) and not under others.
+    """The global variables in the scopes `include` (all by default) but not in `exclude`.
 
     Raises:
         TypeError: `include` or `exclude` is not a list.
@@ -226,7 +227,7 @@ def get_variables_to_restore(
 
 
 def get_unique_variable(var_op_name: str) -> Any:
-    """The variable of a name.
+    """The variable with this name.
 
     Raises:
         ValueError: there is none, or more than one.
@@ -242,7 +243,7 @@ def get_unique_variable(var_op_name: str) -> Any:
 
 
 def get_variable_full_name(var: Any) -> str:
-    """The name that a variable has in checkpoints."""
+    """A variable's name in checkpoints."""
     name: str = var.op.name
     return name
 
@@ -253,13 +254,12 @@ def filter_variables(
     exclude_patterns: Sequence[str] | None = None,
     reg_search: bool = True,
 ) -> list[Any]:
-    """The variables with names of some patterns and of none of others.
+    """Filters variables by regular expressions on their names.
 
     Args:
-        var_list: the variables.
-        include_patterns: patterns of which one is to be in the name; all names by default.
-        exclude_patterns: patterns of which none is to be.
-        reg_search: whether patterns may begin anywhere in the name.
+        include_patterns: at least one must match; all names by default.
+        exclude_patterns: none may match.
+        reg_search: use `re.search` instead of `re.match`.
     """
     search = re.search if reg_search else re.match
     return [
@@ -274,13 +274,13 @@ def filter_variables(
 
 
 def assign_from_values(var_names_to_values: Values) -> tuple[Any, dict[Any, Any]]:
-    """An operation that gives variables values, and what it is to be fed.
+    """An operation that assigns values to variables, and its feeds.
 
     Args:
         var_names_to_values: arrays by the variables' names.
 
     Raises:
-        ValueError: there is no such variable.
+        ValueError: a variable does not exist.
     """
     feeds: dict[Any, Any] = {}
     updates = []
@@ -302,15 +302,15 @@ def assign_from_values_fn(var_names_to_values: Values) -> Callable[[Any], None]:
 def assign_from_checkpoint(
     model_path: str, var_list: Any, ignore_missing_vars: bool = False
 ) -> tuple[Any, dict[Any, Any]]:
-    """An operation that gives variables the values of a checkpoint, and what it is to be fed.
+    """An operation that assigns a checkpoint's values to variables, and its feeds.
 
     Args:
         model_path: the checkpoint.
         var_list: variables, or a dict of them by their names in the checkpoint.
-        ignore_missing_vars: whether variables that it lacks stay as they are.
+        ignore_missing_vars: leave variables missing from the checkpoint unchanged.
 
     Raises:
-        ValueError: the checkpoint lacks a variable, or it has another shape there.
+        ValueError: a variable is missing from the checkpoint, or has another shape there.
     """
     named = _found_in(model_path, var_list, ignore_missing_vars)
     read = read_checkpoint(model_path, named).tensors
@@ -339,14 +339,14 @@ def assign_from_checkpoint_fn(
     ignore_missing_vars: bool = False,
     reshape_variables: bool = False,
 ) -> Callable[[Any], None]:
-    """A function of the session that restores variables.
+    """Returns a function of the session that restores variables.
 
     Args:
         model_path, var_list, ignore_missing_vars: see `assign_from_checkpoint`.
         reshape_variables: see `Saver`.
 
     Raises:
-        ValueError: there is nothing to restore, or the checkpoint lacks a variable.
+        ValueError: there is nothing to restore, or a variable is missing from the checkpoint.
     """
     named = _found_in(model_path, var_list, ignore_missing_vars)
     if not named:

@@ -1,4 +1,4 @@
-"""`tf.test`: test cases with a session and comparisons of arrays."""
+"""`tf.test`: test cases with a session, and assertions on arrays."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ _SEED = 87654321
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Runs the program's test cases with the command line's flags parsed; ends the process.
+    """Runs the program's test cases after parsing command-line flags, then exits.
 
     Args:
-        argv: the command line; that of the process by default. With one-letter options, which are
-            unittest's, no flag is parsed.
+        argv: the command line; the process's by default. With one-letter options, which are
+            unittest's, no flags are parsed.
     """
     given = list(sys.argv if argv is None else argv)
     if any(re.fullmatch("-[a-z]", each) for each in given[1:]):  # -v is one of absl's, too
@@ -68,7 +68,7 @@ def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any =
 
 
 def is_built_with_cuda() -> bool:
-    """Whether JAX has a GPU: support is in its plugins."""
+    """Whether JAX has a GPU, as its GPU support is in plugins."""
     return is_gpu_available()
 
 
@@ -78,12 +78,12 @@ def gpu_device_name() -> str:
 
 
 def get_temp_dir() -> str:
-    """A new folder for temporary files."""
+    """Creates a temporary directory."""
     return tempfile.mkdtemp(prefix="estimatorkit-test-")
 
 
 def test_src_dir_path(relative_path: str) -> str:
-    """A path below the folder of the program."""
+    """A path relative to the program's directory."""
     return str(Path(sys.argv[0]).resolve().parent / relative_path)
 
 
@@ -91,14 +91,13 @@ test_src_dir_path.__test__ = False  # type: ignore[attr-defined]  # pytest would
 
 
 def assert_equal_graph_def(actual: Any, expected: Any, checkpoint_v2: bool = False) -> None:
-    """Two `GraphDef`s have the same nodes, whatever their order.
+    """Asserts that two `GraphDef`s have the same nodes, in any order.
 
     Args:
-        actual, expected: the two.
         checkpoint_v2: accepted for TensorFlow's signature.
 
     Raises:
-        AssertionError: they differ; the first difference is named.
+        AssertionError: they differ; names the first difference.
         TypeError: one is not a `GraphDef`.
     """
     for name, graph_def in (("actual", actual), ("expected", expected)):
@@ -115,9 +114,9 @@ def assert_equal_graph_def(actual: Any, expected: Any, checkpoint_v2: bool = Fal
 
 
 class TestCase(absltest.TestCase):
-    """A test case with an empty default graph, a session, and comparisons of arrays.
+    """A test case with an empty default graph, a session, and assertions on arrays.
 
-    What is compared may be tensors: they are evaluated in the default session.
+    Assertions accept tensors, which they evaluate in the default session.
     """
 
     # Of the class: a test case's own `setUp` may not call this one's.
@@ -127,7 +126,7 @@ class TestCase(absltest.TestCase):
     assertItemsEqual = absltest.TestCase.assertCountEqual
 
     def setUp(self) -> None:
-        """Begins with an empty graph, and with the seeds that TensorFlow's tests have."""
+        """Resets the default graph and sets the seeds of TensorFlow's tests."""
         super().setUp()
         random.seed(_SEED)
         np.random.seed(_SEED)
@@ -137,7 +136,7 @@ class TestCase(absltest.TestCase):
     # -- folders and sessions
 
     def get_temp_dir(self) -> str:
-        """A folder that is gone after the test."""
+        """A directory that is removed after the test."""
         if self._temporary is None:
             folder = tempfile.TemporaryDirectory(prefix="estimatorkit-test-")
             self.addCleanup(folder.cleanup)
@@ -152,12 +151,12 @@ class TestCase(absltest.TestCase):
         use_gpu: bool = True,
         force_gpu: bool = False,
     ) -> Iterator[Session]:
-        """A new session that is the default one inside.
+        """Opens a new session, the default one within the `with` block.
 
         Args:
             graph, config: see `Session`.
-            use_gpu: without effect: there is one backend in a process.
-            force_gpu: whether operations are placed on the first GPU.
+            use_gpu: without effect, as a process has one backend.
+            force_gpu: place operations on the first GPU.
         """
         with Session(graph=graph, config=config) as opened, _on(force_gpu):
             yield opened
@@ -170,10 +169,10 @@ class TestCase(absltest.TestCase):
         use_gpu: bool = True,
         force_gpu: bool = False,
     ) -> Iterator[Session]:
-        """The test's own session, the same and with the same variables each time.
+        """The test's own session, shared by all calls.
 
         Args:
-            graph, config: of the first call.
+            graph, config: only those of the first call count.
             use_gpu, force_gpu: see `session`.
         """
         if self._cached is None:
@@ -183,13 +182,13 @@ class TestCase(absltest.TestCase):
             yield self._cached
 
     def _ClearCachedSession(self) -> None:
-        """Closes the test's own session; `cached_session` makes another."""
+        """Closes the test's own session; `cached_session` opens another."""
         if self._cached is not None:
             self._cached.close()
             self._cached = None
 
     def test_session(self, *args: Any, **kwargs: Any) -> AbstractContextManager[Session]:
-        """`cached_session`, or with a graph `session`."""
+        """`cached_session`, or `session` if a graph is given."""
         if self.id().endswith(".test_session"):  # its name makes it a test
             self.skipTest("test_session gives tests a session")
         graph = args[0] if args else kwargs.get("graph")
@@ -197,7 +196,7 @@ class TestCase(absltest.TestCase):
         return make(*args, **kwargs)
 
     def evaluate(self, tensors: Any) -> Any:
-        """The value in the default session, or in the test's own."""
+        """Evaluates tensors in the default session or, if there is none, the test's own."""
         session = get_default_session()
         if session is not None:
             return session.run(tensors)
@@ -211,7 +210,7 @@ class TestCase(absltest.TestCase):
     # -- comparisons
 
     def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
-        """All elements are equal; NaNs are."""
+        """All elements are equal; NaNs equal each other."""
         np.testing.assert_array_equal(self._value(a), self._value(b), err_msg=msg or "")
 
     def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
@@ -221,7 +220,7 @@ class TestCase(absltest.TestCase):
     def assertAllClose(
         self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None
     ) -> None:
-        """All elements are nearly equal; dicts, lists and tuples are compared part by part."""
+        """All elements are nearly equal; compares dicts, lists and tuples recursively."""
         if is_composite(a):
             a = self.evaluate(a)
         if is_composite(b):
@@ -242,7 +241,7 @@ class TestCase(absltest.TestCase):
     def assertNotAllClose(
         self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None
     ) -> None:
-        """Some element differs."""
+        """At least one element differs by more than the tolerance."""
         close = "the two are close at all elements"
         self._assert_fails(lambda: self.assertAllClose(a, b, rtol, atol), close, msg)
 
@@ -260,7 +259,7 @@ class TestCase(absltest.TestCase):
         bfloat16_atol: float = 1e-2,
         msg: str | None = None,
     ) -> None:
-        """`assertAllClose` with the widest tolerance of the dtypes that the two have."""
+        """`assertAllClose` with the largest tolerance among the two dtypes."""
         one, other = self._value(a), self._value(b)
         tolerances = {
             **dict.fromkeys(("float32", "complex64"), (float_rtol, float_atol)),
@@ -282,23 +281,23 @@ class TestCase(absltest.TestCase):
         self.assertLess(np.linalg.norm(np.subtract(ndarray1, ndarray2)), err, msg)
 
     def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:
-        """The two differ by at most `err`."""
+        """Two numbers differ by at most `err`."""
         self.assertAlmostEqual(f1, f2, delta=err, msg=msg)
 
     def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
-        """All elements are greater."""
+        """All elements are greater than `comparison_target`."""
         self._assert_all(np.greater, a, comparison_target, "greater than")
 
     def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:
-        """All elements are greater or equal."""
+        """All elements are greater than or equal to `comparison_target`."""
         self._assert_all(np.greater_equal, a, comparison_target, "at least")
 
     def assertAllLess(self, a: Any, comparison_target: Any) -> None:
-        """All elements are less."""
+        """All elements are less than `comparison_target`."""
         self._assert_all(np.less, a, comparison_target, "less than")
 
     def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:
-        """All elements are less or equal."""
+        """All elements are less than or equal to `comparison_target`."""
         self._assert_all(np.less_equal, a, comparison_target, "at most")
 
     def assertAllInRange(
@@ -309,7 +308,7 @@ class TestCase(absltest.TestCase):
         open_lower_bound: bool = False,
         open_upper_bound: bool = False,
     ) -> None:
-        """All elements are numbers between two bounds, which belong to the range if not open."""
+        """All elements are within two bounds, which are included unless open."""
         value = self._value(target)
         self.assertTrue(np.issubdtype(value.dtype, np.number), f"{value.dtype} has no order")
         low = (np.greater, "above") if open_lower_bound else (np.greater_equal, "at least")
@@ -323,7 +322,7 @@ class TestCase(absltest.TestCase):
         self.assertLessEqual(found, set(expected_set), "there are others")
 
     def assertShapeEqual(self, input_a: Any, input_b: Any, msg: str | None = None) -> None:
-        """Two arrays or tensors have the same shape, static shapes in the case of tensors."""
+        """Two arrays or tensors have the same shape, for tensors the same static shape."""
         one, other = (
             each.shape.as_list() if isinstance(each, Tensor) else list(np.shape(each))
             for each in (input_a, input_b)
@@ -338,7 +337,7 @@ class TestCase(absltest.TestCase):
     def assertProtoEquals(
         self, expected_message_maybe_ascii: Any, message: Any, msg: str | None = None, **_: Any
     ) -> None:
-        """A protocol buffer has the fields of another, which may be given as text."""
+        """Two protocol buffers are equal; the first may be given as text."""
         expected = expected_message_maybe_ascii
         if isinstance(expected, (str, bytes)):
             expected = text_format.Parse(expected, type(message)())
@@ -349,13 +348,13 @@ class TestCase(absltest.TestCase):
     def assertProtoEqualsVersion(
         self, expected: Any, actual: Any, producer: Any = None, min_consumer: Any = 0, **_: Any
     ) -> None:
-        """`assertProtoEquals` of two graphs, but for their versions."""
+        """`assertProtoEquals` of two graphs, ignoring their versions."""
         unversioned = type(actual).FromString(actual.SerializeToString())
         unversioned.ClearField("versions")
         self.assertProtoEquals(expected, unversioned)
 
     def assertStartsWith(self, actual: Any, expected_start: Any, msg: str | None = None) -> None:
-        """A text begins with another."""
+        """A string starts with another."""
         self.assertTrue(actual.startswith(expected_start), msg or f"{actual!r} {expected_start!r}")
 
     def assertDeviceEqual(self, device1: Any, device2: Any, msg: str | None = None) -> None:
@@ -385,14 +384,14 @@ class TestCase(absltest.TestCase):
     # -- threads and streams
 
     def checkedThread(self, target: Any, args: Any = (), kwargs: Any = None) -> CheckedThread:
-        """Returns a thread whose exception fails the test in `join`."""
+        """Returns a thread whose `join` fails the test if it raised an exception."""
         thread = CheckedThread(self, target, args, kwargs or {})
         self.addCleanup(thread.check_termination)
         return thread
 
     @contextmanager
     def captureWritesToStream(self, stream: Any) -> Iterator[CapturedWrites]:
-        """What is written to a stream inside, by native code, too.
+        """Captures writes to a stream within a `with` block, including those of native code.
 
         Args:
             stream: an open file of the process, such as `sys.stderr`.
@@ -415,12 +414,11 @@ class TestCase(absltest.TestCase):
     def assertRaisesWithPredicateMatch(  # type: ignore[override]  # TensorFlow's, not absl's
         self, exception_type: Any, expected_err_re_or_predicate: str | Callable[[Any], Any]
     ) -> Iterator[None]:
-        """An exception of a type is raised whose message has a pattern, or that a function takes.
+        """Asserts that a matching exception is raised.
 
         Args:
-            exception_type: the type.
-            expected_err_re_or_predicate: a pattern to be found in the message or in the name of
-                the operation; or a function of the exception, giving whether it is the right one.
+            expected_err_re_or_predicate: a regular expression to find in the message or in the name
+                of the operation; or a predicate of the exception.
         """
         wanted = expected_err_re_or_predicate
         with self.assertRaises(exception_type) as caught:
@@ -436,7 +434,7 @@ class TestCase(absltest.TestCase):
     def assertRaisesOpError(
         self, expected_err_re_or_predicate: str | Callable[[Any], Any]
     ) -> AbstractContextManager[None]:
-        """An operation fails; see `assertRaisesWithPredicateMatch`."""
+        """Asserts that an operation fails; see `assertRaisesWithPredicateMatch`."""
         return self.assertRaisesWithPredicateMatch(OpError, expected_err_re_or_predicate)
 
 
@@ -445,12 +443,12 @@ def _on(force_gpu: bool) -> AbstractContextManager[Any]:
 
 
 def _is_part(value: Any) -> bool:
-    """Whether an element of a list is compared by itself."""
+    """Whether an element of a list is compared recursively."""
     return nest.is_nested(value) or isinstance(value, (np.ndarray, Tensor)) or is_composite(value)
 
 
 def _numbers(value: NDArray[Any]) -> NDArray[Any]:
-    """bfloat16 as float32, which NumPy compares."""
+    """Converts bfloat16 to float32, which NumPy can compare."""
     return value.astype(np.float32) if value.dtype.name == "bfloat16" else value
 
 

@@ -1,8 +1,8 @@
-"""Models as plain values: `get_config`, JSON, and back; copies of models.
+"""Models as configs and JSON, and back; cloning.
 
-The form is Keras's: a Sequential model is its layers; a functional one has, for each layer, the
-calls of it (`inbound_nodes`), which name the tensors they took as [layer, call, output]. Layers are
-known by name (`layers.registry`); nothing is imported or evaluated.
+The format is Keras': a Sequential model is a list of layers; a functional one lists, for each
+layer, its calls (`inbound_nodes`), with inputs as [layer, call, output]. Layers are looked up by
+name (`layers.registry`); nothing is imported or evaluated.
 """
 
 from __future__ import annotations
@@ -35,11 +35,8 @@ _VERSION = "2.15.0"  # whose form this is
 
 
 def describe(layer: Layer) -> dict[str, Any]:
-    """A layer or model as {'class_name', 'config'}.
-
-    Raises:
-        NotImplementedError: its class does not describe itself.
-    """
+    """A layer or model as {'class_name', 'config'}; raises NotImplementedError without
+    `get_config`."""
     kind = type(layer)
     known = {Model: "Functional", Sequential: "Sequential"}
     if kind in known:
@@ -51,15 +48,9 @@ def describe(layer: Layer) -> dict[str, Any]:
 def made(
     description: Any, custom_objects: Mapping[str, Any] | None = None, what: str = "layer"
 ) -> Any:
-    """The layer or model that `describe` described.
+    """Creates the layer or model from the result of `describe`.
 
-    Args:
-        description: {'class_name', 'config'}.
-        custom_objects: the user's classes and functions by name.
-        what: what is described, for errors.
-
-    Raises:
-        ValueError: the form is another, or a name is unknown.
+    Raises ValueError if the format is invalid or a name is unknown; `what` names the object there.
     """
     if not isinstance(description, Mapping) or not isinstance(description.get("class_name"), str):
         raise value_error(
@@ -98,8 +89,9 @@ def config_of(model: Any) -> dict[str, Any]:
     """A model as plain values (`Model.get_config`).
 
     Raises:
-        NotImplementedError: it is a subclass that does not describe itself.
-        ValueError: an operation that no layer made is part of it, or two layers have one name.
+        NotImplementedError: it is a subclass without `get_config`.
+        ValueError: an operation outside of any layer is part of it, or two layers have the same
+            name.
     """
     if isinstance(model, Sequential):
         config: dict[str, Any] = {"name": model.name}
@@ -123,15 +115,9 @@ def config_of(model: Any) -> dict[str, Any]:
 
 
 def model_of(cls: Any, config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """The model that `config_of` described, with new weights (`Model.from_config`).
+    """Creates a model from `get_config`'s result, with new weights (`Model.from_config`).
 
-    Args:
-        cls: the class.
-        config: what `get_config` gave.
-        custom_objects: the user's classes and functions by name.
-
-    Raises:
-        ValueError: the form is another, or a name is unknown.
+    Raises ValueError if the format is invalid or a name is unknown.
     """
     if issubclass(cls, Sequential):
         entries, name = (config, None) if isinstance(config, list) else _sequential(config)
@@ -163,11 +149,7 @@ def _sequential(config: Any) -> tuple[Sequence[Any], Any]:
 
 
 class _Describer:
-    """A functional model as plain values.
-
-    Args:
-        model: the model.
-    """
+    """Converts a functional model to its config."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -218,11 +200,7 @@ class _Describer:
                 self._places.setdefault(tensor, [layer.name, number, index])
 
     def config(self, describe: Callable[[Layer], dict[str, Any]] = describe) -> dict[str, Any]:
-        """The values.
-
-        Args:
-            describe: gives those of a layer.
-        """
+        """The config; `describe` converts one layer."""
         network = self._model.network
         layers = []
         for layer, entry, calls in self._records:
@@ -283,13 +261,12 @@ class _Describer:
 
 
 class _Builder:
-    """A functional model's tensors, out of its config.
+    """Rebuilds a functional model's tensors from its config.
 
     Args:
-        config: the config.
         custom_objects: the user's classes and functions by name.
-        layers: layers to take instead of those described, by name.
-        outputs: tensors to take for inputs, by the names of their layers.
+        layers: existing layers to use, by name.
+        outputs: tensors that replace inputs, by the names of their layers.
     """
 
     def __init__(
@@ -319,9 +296,7 @@ class _Builder:
         self._run(waiting)
 
     def _lowest_calls(self, nodes: Any) -> dict[str, int]:
-        """The lowest number by which each layer's calls are named: Keras counts those of a nested
-        model from 1.
-        """
+        """The lowest call number of each layer: Keras counts a nested model's calls from 1."""
         least: dict[str, int] = {}
 
         def see(value: Any) -> None:
@@ -404,7 +379,7 @@ class _Builder:
         return calls[number][index]
 
     def tensors(self) -> tuple[Any, Any]:
-        """The inputs and the outputs."""
+        """The inputs and the outputs of the model."""
         return self._ends("input_layers"), self._ends("output_layers")
 
     def _ends(self, which: str) -> Any:
@@ -418,18 +393,14 @@ class _Builder:
 
 
 class _NotYetError(Exception):
-    """A tensor that is not made yet."""
+    """A required tensor does not exist yet."""
 
 
 # -- JSON
 
 
 def plain_value(value: Any, what: str) -> Any:
-    """A value as JSON has it.
-
-    Raises:
-        ValueError: it is something that no file should hold: a function, an object.
-    """
+    """A value as JSON represents it; raises ValueError for functions and other objects."""
     value = plain(value)
     if isinstance(value, Mapping):
         return {str(key): plain_value(each, what) for key, each in value.items()}
@@ -447,24 +418,20 @@ def plain_value(value: Any, what: str) -> Any:
 
 
 def to_json(model: Any, **kwargs: Any) -> str:
-    """A model's layers as JSON (`Model.to_json`).
+    """A model's config as JSON (`Model.to_json`); `kwargs` go to `json.dumps`.
 
-    Args:
-        model: the model.
-        kwargs: for `json.dumps`.
-
-    Raises:
-        NotImplementedError, ValueError: it cannot be described.
+    Raises NotImplementedError or ValueError if it has no config.
     """
     content = {**describe(model), "keras_version": _VERSION, "backend": "estimatorkit"}
     return json.dumps(plain_value(content, model.name), **kwargs)
 
 
 def model_from_json(json_string: str, custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """The model that `to_json` described, with new weights (`tf.keras.models.model_from_json`).
+    """Creates a model from `to_json`'s result, with new weights
+    (`tf.keras.models.model_from_json`).
 
     Raises:
-        ValueError: the text describes none.
+        ValueError: the JSON does not describe a model.
     """
     try:
         description = json.loads(json_string)
@@ -474,14 +441,14 @@ def model_from_json(json_string: str, custom_objects: Mapping[str, Any] | None =
 
 
 def to_yaml(model: Any, **kwargs: Any) -> str:
-    """A model's layers as YAML of plain values."""
+    """A model's config as YAML of plain values."""
     import yaml
 
     return str(yaml.safe_dump(json.loads(to_json(model)), **kwargs))
 
 
 def model_from_yaml(yaml_string: str, custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """The model that `to_yaml` described; tags that make objects are errors."""
+    """Creates a model from `to_yaml`'s result; tags that construct objects are errors."""
     import yaml
 
     return made(yaml.safe_load(yaml_string), custom_objects, "model")
@@ -490,7 +457,7 @@ def model_from_yaml(yaml_string: str, custom_objects: Mapping[str, Any] | None =
 def model_from_config(
     config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None
 ) -> Any:
-    """The model of {'class_name', 'config'} (`tf.keras.models.model_from_config`).
+    """Creates a model from {'class_name', 'config'} (`tf.keras.models.model_from_config`).
 
     Raises:
         TypeError: a list is given.
@@ -509,15 +476,15 @@ def model_from_config(
 def clone_model(
     model: Any, input_tensors: Any = None, clone_function: Callable[[Layer], Layer] | None = None
 ) -> Any:
-    """A model of new layers with new weights (`tf.keras.models.clone_model`).
+    """Copies a model, with new layers and new weights (`tf.keras.models.clone_model`).
 
     Args:
         model: a functional or Sequential model, or one with its own `get_config`.
-        input_tensors: tensors to build it on, instead of new placeholders.
-        clone_function: makes the copy of a layer; it is not asked for layers of inputs.
+        input_tensors: the inputs of the copy; new placeholders by default.
+        clone_function: copies a layer; not called for input layers.
 
     Raises:
-        ValueError: the model is none of these.
+        ValueError: the model is of another kind.
     """
     if not hasattr(model, "_network"):
         raise ValueError(f"Expected `model` argument to be a Model instance, got {model!r}")

@@ -1,10 +1,10 @@
-"""Models and weights in files: `save_weights`, `load_weights`, `save_model`, `load_model`.
+"""Saving and loading of models and weights.
 
-A saved model is a checkpoint (`storage.checkpoint`): tensors in safetensors, the layers as JSON,
-all sealed by checksums, written as a whole or not at all. It is a folder, or one file (a zip of
-that folder). Files of Keras end in `.h5` (`hdf5`). No file holds code: layers, losses and
-optimizers are found by name among those of the package, the registered ones and `custom_objects`.
-Names read from a file are never part of a path.
+A saved model is a checkpoint (`storage.checkpoint`) with checksums: tensors in safetensors, layers
+as JSON, written atomically. It is a directory, or one file (a zip of that directory). Keras' own
+files end in `.h5` (`hdf5`). Files contain no code: layers, losses and optimizers are looked up by
+name in the package, the registered ones and `custom_objects`. Names read from a file are never part
+of a path.
 """
 
 from __future__ import annotations
@@ -76,20 +76,19 @@ def save_weights(
     save_format: str | None = None,
     options: Any = None,
 ) -> None:
-    """Writes a model's weights.
+    """Saves a model's weights.
 
     Args:
-        model: the model.
-        filepath: a name in `.h5` or `.hdf5` makes a file as Keras does, where h5py is installed
-            (`pip install estimatorkit[h5]`); `.keras` or `.safetensors` a file of our own; any
-            other name a checkpoint, which `train.latest_checkpoint` finds.
-        overwrite: whether to replace what is there.
-        save_format: 'h5', 'tf' (a checkpoint), or None: as the name says.
+        filepath: `.h5` and `.hdf5` select Keras' format if h5py is installed (`pip install
+            estimatorkit[h5]`), `.keras` and `.safetensors` a single file in this package's format;
+            any other name is a checkpoint, which `train.latest_checkpoint` finds.
+        overwrite: whether to replace an existing file.
+        save_format: 'h5', 'tf' (a checkpoint), or None to derive it from the name.
         options: accepted for TensorFlow's signature.
 
     Raises:
-        ValueError: something is there, the format is unknown, or the model has no variables yet.
-        OpError: by errno; what was there is intact.
+        ValueError: the file exists, the format is unknown, or the model has no variables yet.
+        OpError: by errno; an existing file is left intact.
     """
     check_built(model, "save")
     path = _writable(filepath, overwrite)
@@ -111,20 +110,21 @@ def save_model(
     options: Any = None,
     save_traces: bool = True,
 ) -> None:
-    """Writes a model: its layers, weights, optimizer and what `compile` was given.
+    """Saves a model: its layers, weights, optimizer and the arguments of `compile`.
 
     Args:
-        model: a functional or Sequential model, or one of a class with its own `get_config`.
-        filepath: see `save_weights`; other names than those of files make a folder.
-        overwrite: whether to replace what is there.
-        include_optimizer: whether the optimizer and its variables are written.
-        save_format: 'h5', 'keras' (one file), 'tf' (a folder), or None: as the name says.
+        model: a functional or Sequential model, or one whose class defines `get_config`.
+        filepath: see `save_weights`; names without a file's suffix create a directory.
+        overwrite: whether to replace an existing file.
+        include_optimizer: whether to save the optimizer and its variables.
+        save_format: 'h5', 'keras' (one file), 'tf' (a directory), or None to derive it from the
+            name.
         signatures, options, save_traces: accepted for TensorFlow's signature.
 
     Raises:
-        NotImplementedError, ValueError: the model cannot be described, as a `Lambda` of a function
-            without a name; something is there.
-        OpError: by errno; what was there is intact.
+        NotImplementedError, ValueError: the file exists, or the model has no config, for example
+            because of a `Lambda` of an unnamed function.
+        OpError: by errno; an existing file is left intact.
     """
     check_built(model, "save")
     path = _writable(filepath, overwrite)
@@ -135,7 +135,7 @@ def save_model(
 
 
 def save_training(model: Any, path: str | os.PathLike[str], epoch: int) -> None:
-    """Writes weights, the optimizer's variables and the number of an epoch into one file."""
+    """Writes weights, the optimizer's variables and the epoch to one file."""
     contents = _contents_of(model, architecture=False, optimizer=True, epoch=epoch)
     _write_file(Path(path), contents)
 
@@ -148,7 +148,7 @@ def _writable(filepath: str | os.PathLike[str], overwrite: bool) -> Path:
 
 
 def _is_hdf5(path: Path, save_format: str | None) -> bool:
-    """Whether to write as Keras does; without h5py a file of our own takes its place."""
+    """Whether to write Keras' format; without h5py, the package's own single file replaces it."""
     if save_format not in (None, "h5", "hdf5", "keras", "tf", "tensorflow"):
         raise ValueError(
             f"Unknown format: {save_format}. Was expecting one of {{'tf', 'h5', 'keras'}}."
@@ -182,7 +182,7 @@ def _write(path: Path, contents: Contents, save_format: str | None) -> None:
 
 
 def _write_file(path: Path, contents: Contents) -> None:
-    """Writes a checkpoint folder as one zip, uncompressed."""
+    """Writes a checkpoint atomically as one uncompressed zip."""
     with os_errors("write the model", path), temporary_beside(path) as temporary:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory() as folder:
@@ -199,12 +199,10 @@ def _write_file(path: Path, contents: Contents) -> None:
 
 
 def read(filepath: str | os.PathLike[str]) -> Contents:
-    """What a file or folder that this package wrote holds.
+    """The contents of a file or directory written by this package.
 
-    Raises:
-        NotFoundError: there is nothing.
-        ValueError: it is no such file.
-        OpError: it is damaged.
+    Raises NotFoundError if it does not exist, ValueError if it is something else, OpError if it is
+    damaged.
     """
     path = Path(os.fspath(filepath))
     if not path.exists():
@@ -226,7 +224,7 @@ def read(filepath: str | os.PathLike[str]) -> Contents:
 
 
 def _unpack(path: Path, folder: Path) -> None:
-    """Unpacks a zip that `_write_file` made: files of known names, not compressed."""
+    """Unpacks a zip from `_write_file`: only known names, uncompressed."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
@@ -283,20 +281,19 @@ def load_weights(
     skip_mismatch: bool = False,
     options: Any = None,
 ) -> None:
-    """Gives a model the weights of a file.
+    """Loads a model's weights from a file.
 
     Args:
-        model: the model, with variables.
-        filepath: what `save_weights` or `save_model` wrote, a file of Keras (`.h5`, with h5py), or
-            a checkpoint of TensorFlow.
-        by_name: whether layers are found by their names, and others left alone; otherwise they are
-            taken in order, whatever they are called.
-        skip_mismatch: with `by_name`, whether layers of other shapes are left alone.
+        model: a model with variables.
+        filepath: written by `save_weights` or `save_model`, a Keras file (`.h5`, with h5py), or a
+            TensorFlow checkpoint.
+        by_name: match layers by name and ignore others; otherwise match by order.
+        skip_mismatch: with `by_name`, skip layers with different shapes.
         options: accepted for TensorFlow's signature.
 
     Raises:
-        ValueError: layers, weights or shapes do not fit; nothing was changed.
-        OpError: the file does not exist, or damaged.
+        ValueError: layers, weights or shapes do not match; nothing was changed.
+        OpError: the file does not exist or is damaged.
     """
     if skip_mismatch and not by_name:
         raise ValueError(
@@ -321,18 +318,18 @@ def load_model(
     safe_mode: bool = True,
     options: Any = None,
 ) -> Any:
-    """The model of a file, compiled as it was.
+    """Loads a model, compiled as when it was saved.
 
     Args:
-        filepath: what `save_model` wrote, or a whole model of Keras (`.h5`, with h5py).
+        filepath: written by `save_model`, or a whole model of Keras (`.h5`, with h5py).
         custom_objects: the user's classes and functions by name. Nothing is imported by name.
-        compile: whether to compile it as it was.
-        safe_mode: must be True: files hold no code here.
+        compile: whether to compile it.
+        safe_mode: must be True: files contain no code.
         options: accepted for TensorFlow's signature.
 
     Raises:
-        ValueError: it holds no model, or a name is unknown.
-        OpError: the file does not exist, or damaged.
+        ValueError: the file contains no model, or a name is unknown.
+        OpError: the file does not exist or is damaged.
     """
     if not safe_mode:
         raise ValueError("load_model: safe_mode=False is not supported: files hold no code")
@@ -354,11 +351,8 @@ def load_model(
 
 
 def restore_training(model: Any, path: str | os.PathLike[str]) -> int | None:
-    """Gives a model what `save_training` wrote.
-
-    Returns:
-        The number of the epoch; None if the file does not exist.
-    """
+    """Restores the result of `save_training` and returns its epoch; None if the file does not
+    exist."""
     if not os.path.exists(path):
         return None
     contents = read(path)

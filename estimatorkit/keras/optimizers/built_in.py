@@ -2,8 +2,7 @@
 
 Each defines its hyperparameters and update rule, numerically equal to `keras.optimizers.legacy` of
 Keras 2.15, which `tf.estimator` uses. `Optimizer` documents the common arguments (`clipnorm`,
-`decay`, ...). A learning rate may be a number, a scalar tensor, a `LearningRateSchedule` or a
-function without arguments; the other numbers, all but a schedule unless stated otherwise.
+`decay`, ...).
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class SGD(RuleOptimizer):
     Source: `tf.keras.optimizers.legacy.SGD`. Slot, with momentum only: 'momentum'.
 
     Args:
-        learning_rate: see the module.
+        learning_rate: a number, tensor, schedule, or function without arguments.
         momentum: in [0, 1].
         nesterov: use Nesterov momentum.
         name, **kwargs: see `Optimizer`.
@@ -76,7 +75,8 @@ class RMSprop(RuleOptimizer):
     Source: `tf.keras.optimizers.legacy.RMSprop`. Slots: 'rms', 'momentum', 'mg'.
 
     Args:
-        learning_rate, rho: see the module.
+        learning_rate: a number, tensor, schedule, or function without arguments.
+        rho: a number, tensor, or function without arguments.
         momentum: in [0, 1].
         epsilon: a number.
         centered: divide by the variance rather than by the second moment.
@@ -159,7 +159,8 @@ class Adam(_Adaptive):
     Source: `tf.keras.optimizers.legacy.Adam`; Kingma & Ba 2015. Slots: 'm', 'v', 'vhat'.
 
     Args:
-        learning_rate, beta_1, beta_2: see the module.
+        learning_rate: a number, tensor, schedule, or function without arguments.
+        beta_1, beta_2: numbers, tensors, or functions without arguments.
         epsilon: a number.
         amsgrad: see above.
         name, **kwargs: see `Optimizer`.
@@ -310,7 +311,7 @@ class Adagrad(RuleOptimizer):
     Source: `tf.keras.optimizers.legacy.Adagrad`; Duchi et al. 2011. Slot: 'accumulator'.
 
     Args:
-        learning_rate: see the module.
+        learning_rate: a number, tensor, schedule, or function without arguments.
         initial_accumulator_value: the slot's initial value; not negative.
         epsilon: a number.
         name, **kwargs: see `Optimizer`.
@@ -349,7 +350,8 @@ class Adadelta(RuleOptimizer):
     Source: `tf.keras.optimizers.legacy.Adadelta`; Zeiler 2012. Slots: 'accum_grad', 'accum_var'.
 
     Args:
-        learning_rate, rho: see the module.
+        learning_rate: a number, tensor, schedule, or function without arguments.
+        rho: a number, tensor, or function without arguments.
         epsilon: a number.
         name, **kwargs: see `Optimizer`.
     """
@@ -383,7 +385,7 @@ class Ftrl(RuleOptimizer):
     Source: `tf.keras.optimizers.legacy.Ftrl`; McMahan et al. 2013. Slots: 'accumulator', 'linear'.
 
     Args:
-        learning_rate: see the module.
+        learning_rate: a number, tensor, schedule, or function without arguments.
         learning_rate_power: the exponent of the decay of the learning rate; not positive.
         initial_accumulator_value: the initial value of 'accumulator'; not negative.
         l1_regularization_strength, l2_regularization_strength: not negative.

@@ -1,7 +1,7 @@
 """Learning-rate schedules as objects (`tf.keras.optimizers.schedules`).
 
-A schedule is called with the step and gives the rate; it computes as the function of the same name
-in `train.optimizers.schedules`. Users subclass `LearningRateSchedule`.
+A schedule maps a step to a learning rate, computed by the function of the same name in
+`train.optimizers.schedules`. Users subclass `LearningRateSchedule`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from estimatorkit.train.optimizers import schedules
 
 
 class LearningRateSchedule(ABC):
-    """A function of the step that gives the learning rate.
+    """A learning rate as a function of the step.
 
-    A custom one overrides `__call__(step)`, with a float32 scalar tensor, and `get_config`.
+    Subclasses override `__call__(step)`, where `step` is a float32 scalar tensor, and `get_config`.
     """
 
     @abstractmethod
@@ -39,12 +39,12 @@ class LearningRateSchedule(ABC):
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Any:
-        """The schedule that `get_config` described."""
+        """Creates a schedule from the result of `get_config`."""
         return cls(**config)
 
 
 class _Described(LearningRateSchedule):
-    """A schedule that keeps its arguments in `_arguments`."""
+    """A schedule whose `_arguments` are its config."""
 
     _arguments: dict[str, Any]
 
@@ -58,7 +58,7 @@ class ExponentialDecay(_Described):
 
     Args:
         initial_learning_rate, decay_steps, decay_rate: numbers or scalar tensors.
-        staircase: whether the exponent is rounded down.
+        staircase: round the exponent down.
         name: the name scope.
     """
 
@@ -94,7 +94,7 @@ class InverseTimeDecay(ExponentialDecay):
 
 
 class PiecewiseConstantDecay(_Described):
-    """`values[i]`, where i is the number of boundaries that the step has passed.
+    """`values[i]`, where i is the number of boundaries below the step.
 
     See `train.piecewise_constant`.
 
@@ -104,7 +104,7 @@ class PiecewiseConstantDecay(_Described):
         name: the name scope.
 
     Raises:
-        ValueError: the numbers of boundaries and values do not fit.
+        ValueError: the number of values is wrong.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class PolynomialDecay(_Described):
 
     Args:
         initial_learning_rate, decay_steps, end_learning_rate, power: numbers or scalar tensors.
-        cycle: whether to go on beyond `decay_steps`.
+        cycle: restart the decay beyond `decay_steps`.
         name: the name scope.
     """
 
@@ -157,14 +157,14 @@ class PolynomialDecay(_Described):
 
 
 class CosineDecay(_Described):
-    """Half a cosine from the rate down to `alpha` times the rate; see `train.cosine_decay`.
+    """Cosine decay to `alpha` times the initial rate; see `train.cosine_decay`.
 
     Args:
         initial_learning_rate, decay_steps, alpha: numbers or scalar tensors.
         name: the name scope.
-        warmup_target: where it is given, the rate first rises in a line from
-            `initial_learning_rate` to it, and the cosine falls from there.
-        warmup_steps: in how many steps it rises.
+        warmup_target: if given, the rate first rises linearly from `initial_learning_rate` to this
+            value, from which it decays.
+        warmup_steps: the length of the warmup.
     """
 
     def __init__(
@@ -198,7 +198,7 @@ class CosineDecay(_Described):
 
 
 class CosineDecayRestarts(_Described):
-    """Half cosines in sequence; see `train.cosine_decay_restarts`.
+    """Cosine decay with warm restarts; see `train.cosine_decay_restarts`.
 
     Args:
         initial_learning_rate, first_decay_steps, t_mul, m_mul, alpha: numbers or scalar tensors.
@@ -247,7 +247,7 @@ def serialize(learning_rate_schedule: LearningRateSchedule) -> dict[str, Any]:
 def deserialize(
     config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None
 ) -> LearningRateSchedule:
-    """The schedule that `serialize` described.
+    """Creates a schedule from the result of `serialize`.
 
     Args:
         config: {'class_name': ..., 'config': ...}.

@@ -1,8 +1,9 @@
-"""Keras-style models in scikit-learn's form (`tf.keras.wrappers.scikit_learn` of TensorFlow 2.11).
+"""scikit-learn estimators around Keras-style models (`tf.keras.wrappers.scikit_learn`, TensorFlow
+2.11).
 
-A wrapper is given a function that makes a compiled model; `fit` calls it. Unlike Keras's, `fit`
-returns the wrapper, as scikit-learn's tools expect; its `history` is what Keras's return value has
-under that name, so that `model.fit(x, y).history["loss"]` is the losses in both.
+A wrapper takes a function that creates a compiled model, and calls it in `fit`. Unlike in Keras,
+`fit` returns the wrapper, as scikit-learn requires; `model.fit(x, y).history["loss"]` returns the
+losses in both.
 """
 
 from __future__ import annotations
@@ -28,16 +29,15 @@ _CATEGORICAL = ("categorical_crossentropy", "CategoricalCrossentropy")
 
 
 class BaseWrapper(Parameters):
-    """The base of `KerasClassifier` and `KerasRegressor`.
+    """Base class of `KerasClassifier` and `KerasRegressor`.
 
     Args:
-        build_fn: makes a compiled model; or None if the subclass has a method `__call__` that
-            does.
-        sk_params: arguments of `build_fn`, and of the model's `fit`, `predict` and `evaluate`:
-            `epochs`, `batch_size`, ...; all may be searched over.
+        build_fn: creates a compiled model; None if the subclass implements `__call__` for that.
+        sk_params: arguments of `build_fn`, and of the model's `fit`, `predict` and `evaluate`, such
+            as `epochs` and `batch_size`; all are hyperparameters for scikit-learn's searches.
 
     Raises:
-        ValueError: neither takes one of `sk_params`.
+        ValueError: a parameter in `sk_params` is unknown.
     """
 
     def __init__(self, build_fn: Callable[..., Any] | None = None, **sk_params: Any) -> None:
@@ -73,7 +73,7 @@ class BaseWrapper(Parameters):
                 )
 
     def _arguments(self, function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-        """Those of the parameters that a function takes, and what is given."""
+        """The parameters that `function` accepts, updated by `given`."""
         taken = inspect.signature(function).parameters
         chosen = {name: value for name, value in self.get_params().items() if name in taken}
         chosen.pop("build_fn", None)
@@ -92,13 +92,13 @@ class BaseWrapper(Parameters):
 
     @property
     def model(self) -> Any:
-        """The model that was trained."""
+        """The trained model."""
         check_is_fitted(self)
         return self.model_
 
     @property
     def history(self) -> dict[str, list[float]]:
-        """By name the loss and the metrics of each epoch."""
+        """The loss and the metrics of each epoch, by name."""
         check_is_fitted(self)
         return self._history
 
@@ -113,10 +113,10 @@ def _is_categorical(model: Any) -> bool:
 
 
 class KerasClassifier(BaseWrapper):
-    """A Keras-style model that tells classes apart (`keras.wrappers.scikit_learn`).
+    """A classifier (`keras.wrappers.scikit_learn`).
 
-    Its outputs are one probability (of the second class) or one for each class. Labels may be of
-    any type that sorts, or one-hot; for 'categorical_crossentropy' they are made one-hot.
+    The model returns one probability (of the second class) or one per class. Labels may be of any
+    sortable type, or one-hot; 'categorical_crossentropy' converts them to one-hot.
 
     Args:
         build_fn, sk_params: see `BaseWrapper`.
@@ -129,7 +129,7 @@ class KerasClassifier(BaseWrapper):
     _estimator_type = "classifier"
 
     def __sklearn_tags__(self) -> Any:
-        """scikit-learn's description of what it can do."""
+        """scikit-learn's estimator tags."""
         from sklearn.utils import ClassifierTags
 
         tags = super().__sklearn_tags__()
@@ -139,7 +139,7 @@ class KerasClassifier(BaseWrapper):
         return tags
 
     def fit(self, x: Any, y: Any, **kwargs: Any) -> Self:
-        """Makes a model and trains it.
+        """Creates and trains a model.
 
         Args:
             x: as for the model.
@@ -170,7 +170,7 @@ class KerasClassifier(BaseWrapper):
         return found
 
     def score(self, x: Any, y: Any, sample_weight: Any = None, **kwargs: Any) -> float:
-        """The share of rows whose class is predicted.
+        """The accuracy.
 
         Args:
             x, y: as for `fit`.
@@ -185,7 +185,7 @@ class KerasClassifier(BaseWrapper):
 
 
 class KerasRegressor(BaseWrapper):
-    """A Keras-style model that predicts numbers (`keras.wrappers.scikit_learn`).
+    """A regressor (`keras.wrappers.scikit_learn`).
 
     Args:
         build_fn, sk_params: see `BaseWrapper`.
@@ -194,7 +194,7 @@ class KerasRegressor(BaseWrapper):
     _estimator_type = "regressor"
 
     def __sklearn_tags__(self) -> Any:
-        """scikit-learn's description of what it can do."""
+        """scikit-learn's estimator tags."""
         from sklearn.utils import RegressorTags
 
         tags = super().__sklearn_tags__()
@@ -204,7 +204,7 @@ class KerasRegressor(BaseWrapper):
         return tags
 
     def fit(self, x: Any, y: Any, **kwargs: Any) -> Self:
-        """Makes a model and trains it.
+        """Creates and trains a model.
 
         Args:
             x, y: as for the model.
@@ -216,12 +216,12 @@ class KerasRegressor(BaseWrapper):
         return self._fit(x, np.asarray(y), kwargs)
 
     def predict(self, x: Any, **kwargs: Any) -> NDArray[Any]:
-        """Predictions; `(rows,)` where the model has one output."""
+        """Predictions; `(rows,)` for a single output."""
         outputs = self._outputs(x, kwargs)
         return outputs[:, 0] if outputs.ndim == 2 and outputs.shape[1] == 1 else outputs
 
     def score(self, x: Any, y: Any, **kwargs: Any) -> float:
-        """Minus the loss, so that more is better.
+        """The negative loss, so that larger is better.
 
         Args:
             x, y: as for `fit`.
