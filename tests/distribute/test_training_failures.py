@@ -27,8 +27,11 @@ pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]
 JOBS = {"ps": 2, "chief": 1, "worker": 1}
 
 TORN = 2
-"""Of a step and the beginning of the next a part may be there, where a process dies in their midst,
-or a checkpoint is written."""
+"""A process that dies may leave a part of a step, and of the next, on some parameter servers."""
+
+READ = 15
+"""How many steps the others take at most while the chief reads a checkpoint's variables. Servers
+that went back to different checkpoints would differ by 20 or more."""
 
 RETRY = 138
 """The exit code of one who lost others, or for whom they did not come."""
@@ -78,7 +81,7 @@ def test_where_a_parameter_server_dies_all_go_back_to_one_checkpoint(
     assert int(restored.rpartition("-")[2]) >= 20
     all_end(started)
     assert training.value("global_step") >= 150
-    assert spread(training) <= TORN  # more than 10 steps were between the checkpoint and the death
+    assert spread(training) <= READ
 
 
 @pytest.mark.slow
@@ -97,7 +100,7 @@ def test_the_newest_checkpoint_is_gone_back_to(processes: Processes, tmp_path: P
     last = max(int(line.partition("step = ")[2].split()[0]) for line in before if "step = " in line)
     assert last - int(restored.rpartition("-")[2]) <= 20 + 10  # saved each 20, told each 10
     all_end(started)
-    assert spread(training) < 20  # the worker steps while the chief reads a checkpoint's variables
+    assert spread(training) <= READ
 
 
 @pytest.mark.slow
@@ -120,14 +123,15 @@ def test_where_a_worker_dies_the_others_go_on_and_it_comes_back(
 
 @pytest.mark.slow
 def test_a_worker_that_others_do_not_know_may_join(processes: Processes, tmp_path: Path) -> None:
-    training = training_of(processes, tmp_path, gates={"chief 0": [30]})
+    # With 20 steps each, neither of the two ends the training at step 60.
+    training = training_of(processes, tmp_path, gates={"chief 0": [20], "worker 0": [20]})
     started = training.start_all()
-    started["chief 0"].wait_for("gate 30")
+    started["chief 0"].wait_for("gate 20")
     (address,) = free_cluster(worker=1)["worker"].values()
     cluster = {**training.cluster, "worker": [*training.cluster["worker"], address]}
     started["worker 1"] = training.start("worker 1", cluster, max_steps=10**6)
     started["worker 1"].wait_for("step = ")
-    training.open(30)
+    training.open(20)
     all_end(started)
     assert spread(training) == 0
 
@@ -273,7 +277,7 @@ def test_where_all_die_they_come_back_in_any_order(
     all_end(started)
     restored = started["chief 0"].wait_for("Restoring parameters from")
     assert int(restored.rpartition("-")[2]) >= 20
-    assert spread(training) <= TORN
+    assert spread(training) <= READ
 
 
 # -- ends
