@@ -1,4 +1,4 @@
-"""How step checks come into a graph, or to the step that is being built; see `step_checks`."""
+"""Registration of step checks in a graph, or in the step under construction (`step_checks`)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _collecting: contextvars.ContextVar[list[StepCheck] | None] = contextvars.Contex
 
 @contextmanager
 def collecting_step_checks() -> Iterator[list[StepCheck]]:
-    """Inside, what `offer_step_check` is given is put into the list: for what builds a step."""
+    """Collects the checks given to `offer_step_check` within the context."""
     found: list[StepCheck] = []
     token = _collecting.set(found)
     try:
@@ -45,8 +45,9 @@ def collecting_step_checks() -> Iterator[list[StepCheck]]:
 def offer_step_check(
     tensors: Sequence[Tensor], check: Callable[[list[NDArray[Any]]], None]
 ) -> None:
-    """Gives a check to the step that is being built; does nothing where none is, or in the body of
-    a function, whose values no step can fetch.
+    """Adds a check to the step under construction, if any.
+
+    Ignored in function bodies, whose values a step cannot fetch.
     """
     found = _collecting.get()
     if found is not None and all(each.graph.outermost is each.graph for each in tensors):

@@ -1,1 +1,1 @@
-"""Savers, object checkpoints, meta graphs and SavedModels."""
+"""Saving and restoring: checkpoints, SavedModels, meta graphs and warm starts."""

@@ -1,6 +1,6 @@
-"""Whether a checkpoint fits a model: names, shapes and dtypes compared before anything is changed.
+"""Compatibility of checkpoint and model: compares names, shapes and dtypes before restoring.
 
-An error has TensorFlow's words first, then a table of what is missing, unexpected and different.
+Errors have TensorFlow's message, then a table of missing, unexpected and different variables.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Whole = Variable | PartitionedVariable
 Item = Whole | Saveable
 """What takes part in a checkpoint; a `Whole` is one tensor of it."""
 _PART = re.compile(r"/part_[0-9]+(?=/|$)")  # of the names of partitioned variables' parts
-# TensorFlow 2's checkpoints of objects hold under this key which object each tensor belongs to.
+# The key of the object graph in TensorFlow 2's object-based checkpoints.
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
-# `<variable>/<slot>` here is `training/<optimizer>/<variable>/<old>` in what TensorFlow 2's
-# estimators write by default. The meaning is the same; Adam's and Momentum's slots mean others.
+# `<variable>/<slot>` here is `training/<optimizer>/<variable>/<old>` in checkpoints of TensorFlow
+# 2's estimators. Only slots with the same meaning are listed: Adam's and Momentum's differ.
 _SLOTS = {
     "Adagrad": ("Adagrad", "accumulator"),
     "Ftrl": ("Ftrl", "accumulator"),
@@ -35,14 +35,14 @@ _SLOTS = {
 
 
 class Found(NamedTuple):
-    """A tensor of a checkpoint: the name of its dtype, and its shape."""
+    """The dtype name and shape of a tensor in a checkpoint."""
 
     dtype: str
     shape: tuple[int, ...]
 
     @staticmethod
     def of_array(value: NDArray[Any]) -> Found:
-        """That of an array."""
+        """Describes an array."""
         return Found(as_dtype(value.dtype).name, value.shape)
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ class Found(NamedTuple):
 
 
 def with_wholes(items: Mapping[str, Item]) -> dict[str, Item]:
-    """Puts partitioned variables in place of their parts, and of the slots of these."""
+    """Replaces parts of partitioned variables, and of their slots, by the whole."""
     result: dict[str, Item] = {}
     parts: dict[str, dict[str, Variable]] = {}
     for name, item in items.items():
@@ -69,12 +69,10 @@ def with_wholes(items: Mapping[str, Item]) -> dict[str, Item]:
 
 
 def _name_of_whole(name: str, variable: Variable) -> str | None:
-    """What a checkpoint calls the tensor that a variable is a part of; None if it is none.
+    """Returns the checkpoint name of the tensor that a variable is part of, or None.
 
-    Args:
-        name: what the variable itself would be called there. Where that does not say which part it
-            is, somebody has chosen it.
-        variable: it.
+    `name` is the checkpoint name of the part. If it does not contain the part's suffix, a user has
+    chosen it, and the part is saved by itself.
     """
     info, own = variable.save_slice_info, variable.op.name
     for found in _PART.finditer(own):
@@ -85,7 +83,7 @@ def _name_of_whole(name: str, variable: Variable) -> str | None:
 
 
 def keys_of(items: Mapping[str, Item]) -> list[str]:
-    """The names of the tensors that items have in a checkpoint."""
+    """Returns the names of the items' tensors in a checkpoint."""
     return [
         key
         for name, item in items.items()
@@ -96,11 +94,11 @@ def keys_of(items: Mapping[str, Item]) -> list[str]:
 
 
 def keys_by_name(path: str, found: Iterable[str], wanted: Iterable[str]) -> dict[str, str]:
-    """Names under which tensors may be asked for, and their keys in the checkpoint.
+    """Maps names in the model to keys in the checkpoint.
 
-    These are the same, but for what is wanted and missing in a checkpoint of TensorFlow 2: in one
-    of objects variables go by their full names too, and optimizers' slots by the names that they
-    have in the package (`_SLOTS`).
+    These are equal, except for wanted names that a checkpoint of TensorFlow 2 lacks: in
+    object-based checkpoints variables are also found by full name, and optimizer slots by the
+    package's names (`_SLOTS`).
     """
     names = {name: name for name in found}
     missing = [name for name in wanted if name not in names]
@@ -118,7 +116,7 @@ def keys_by_name(path: str, found: Iterable[str], wanted: Iterable[str]) -> dict
 
 
 def _full_names(path: str) -> dict[str, str]:
-    """The keys of a checkpoint of objects by the full names of the variables."""
+    """Returns the keys of an object-based checkpoint by the variables' full names."""
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.trackable_object_graph_pb2 import TrackableObjectGraph
 
@@ -137,18 +135,16 @@ def check_fits(
     reshape: bool = False,
     changes: str | None = None,
 ) -> None:
-    """Compares what a checkpoint holds with what is to be restored from it.
+    """Checks that a checkpoint's tensors `found` match the items to restore.
 
     Args:
-        path: the checkpoint.
-        found: its tensors.
-        items: variables and others by their names in it.
-        reshape: whether as many elements are enough.
-        changes: what is known to have changed in the model, for the error.
+        items: variables and `Saveable`s by checkpoint name.
+        reshape: whether an equal number of elements suffices.
+        changes: known changes of the model, for the error message.
 
     Raises:
-        NotFoundError: something is missing.
-        InvalidArgumentError: a shape or a dtype is another.
+        NotFoundError: an item is missing.
+        InvalidArgumentError: a shape or dtype differs.
     """
     keys = keys_of(items)
     missing = [key for key in keys if key not in found]

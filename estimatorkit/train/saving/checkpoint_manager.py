@@ -1,4 +1,4 @@
-"""`CheckpointManager`: numbered checkpoints of a `Checkpoint`, of which the newest are kept."""
+"""`CheckpointManager`: rotation of numbered checkpoints of a `Checkpoint`."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ _NEVER = 10000.0  # hours
 
 
 class CheckpointManager:
-    """Saves a `Checkpoint` under numbered names, and removes old ones
-    (`tf.train.CheckpointManager`).
+    """Saves numbered checkpoints and removes old ones (`tf.train.CheckpointManager`).
 
     Args:
-        checkpoint: what is saved.
+        checkpoint: the `Checkpoint` to save.
         directory: the folder; the manager is its only writer.
-        max_to_keep: how many checkpoints stay; None for all.
-        keep_checkpoint_every_n_hours: of those that go, one stays for so many hours.
-        checkpoint_name: the first part of their names.
-        step_counter: a variable that counts steps; with `checkpoint_interval`.
-        checkpoint_interval: how many steps lie between two checkpoints at least.
-        init_fn: called by `restore_or_initialize` where there is no checkpoint.
+        max_to_keep: the number of checkpoints to keep; None for all.
+        keep_checkpoint_every_n_hours: additionally keep one checkpoint per this many hours.
+        checkpoint_name: the name prefix.
+        step_counter: a step variable, for `checkpoint_interval`.
+        checkpoint_interval: the minimum number of steps between checkpoints.
+        init_fn: called by `restore_or_initialize` if there is no checkpoint.
 
     Raises:
-        ValueError: `max_to_keep` is less than 1, or there is an interval and no counter.
+        ValueError: `max_to_keep` is less than 1, or there is an interval but no counter.
     """
 
     def __init__(
@@ -74,22 +73,22 @@ class CheckpointManager:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """What is saved."""
+        """The `Checkpoint` that is saved."""
         return self._checkpoint
 
     @property
     def checkpoint_interval(self) -> int | None:
-        """How many steps lie between two checkpoints at least."""
+        """The minimum number of steps between checkpoints."""
         return self._interval
 
     @property
     def checkpoints(self) -> list[str]:
-        """The checkpoints that are kept, oldest first."""
+        """The kept checkpoints, oldest first."""
         return self._kept.last_checkpoints
 
     @property
     def latest_checkpoint(self) -> str | None:
-        """The newest checkpoint, None if there is none."""
+        """The newest checkpoint, or None."""
         return latest_checkpoint(self._directory)
 
     def save(
@@ -100,21 +99,21 @@ class CheckpointManager:
         *,
         session: Any = None,
     ) -> str | None:
-        """Writes a checkpoint, moves the folder's pointer to it, and removes old ones.
+        """Writes a checkpoint, updates the folder's checkpoint state, and removes old checkpoints.
 
         Args:
-            checkpoint_number: the number behind its name; the `Checkpoint`'s `save_counter` by
-                default, which counts up in any case.
-            check_interval: whether nothing is saved before `checkpoint_interval` steps are over.
+            checkpoint_number: the number to append to the name; by default the `Checkpoint`'s
+                `save_counter`, which is incremented in any case.
+            check_interval: whether to skip saving until `checkpoint_interval` steps have passed.
             options: accepted for TensorFlow's signature.
-            session: the session; the default session by default.
+            session: the default session by default.
 
         Returns:
-            Its path, to be given to `Checkpoint.restore`; None if nothing was saved.
+            Its path, for `Checkpoint.restore`; None if saving was skipped.
 
         Raises:
-            FailedPreconditionError: a variable has no value.
-            OpError: the disk refuses.
+            FailedPreconditionError: a variable is uninitialized.
+            OpError: the file system reports an error.
             RuntimeError: there is no session.
         """
         session = session_or_default(session)
@@ -130,15 +129,15 @@ class CheckpointManager:
         return path
 
     def restore_or_initialize(self, *, session: Any = None) -> str | None:
-        """Restores the latest checkpoint; if there is none, calls `init_fn`.
+        """Restores the latest checkpoint, or calls `init_fn` if there is none.
 
-        Variables that the checkpoint has no value for are initialized.
+        Variables without a value in the checkpoint are initialized.
 
         Args:
-            session: the session; the default session by default.
+            session: the default session by default.
 
         Returns:
-            The checkpoint's path, None if there is none.
+            The checkpoint's path, or None.
         """
         path = self.latest_checkpoint
         if path is None:

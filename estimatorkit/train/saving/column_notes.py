@@ -1,7 +1,7 @@
-"""Which feature columns a model's layers have: noted in its graph, remembered in its checkpoints.
+"""Names of each layer's feature columns, recorded in the graph and saved in checkpoints.
 
-Where a checkpoint does not fit a model, the error can say which columns came, went or changed: the
-shapes of variables alone do not tell, since a dense layer's kernel holds all of them.
+If a checkpoint does not match a model, the error lists added, removed and changed columns. Shapes
+do not tell, since a dense layer's kernel holds all columns.
 """
 
 from __future__ import annotations
@@ -17,18 +17,13 @@ Notes = Mapping[str, Sequence[str]]
 
 
 def note_columns(layer: str, names: Iterable[str]) -> None:
-    """Notes the columns of a layer of the default graph.
-
-    Args:
-        layer: for example 'dnn'.
-        names: the columns' names.
-    """
+    """Records the column names of a layer, such as 'dnn', in the default graph."""
     for name in names:
         get_default_graph().add_to_collection(FEATURE_COLUMNS, f"{layer}: {name}")
 
 
 def noted_columns(graph: Graph) -> dict[str, list[str]]:
-    """The columns' names of each layer that has been noted."""
+    """Returns the recorded column names by layer."""
     found: dict[str, list[str]] = {}
     for note in graph.get_collection(FEATURE_COLUMNS):
         text = note.decode() if isinstance(note, bytes) else note  # graph files hold bytes
@@ -38,12 +33,7 @@ def noted_columns(graph: Graph) -> dict[str, list[str]]:
 
 
 def changed_columns(saved: Notes, now: Notes) -> str | None:
-    """What is different: one line a layer; None if nothing is, or nothing is known.
-
-    Args:
-        saved: what `noted_columns` gave when the model was saved.
-        now: what it gives.
-    """
+    """Describes the differences of two `noted_columns`, one line per layer, or returns None."""
     lines = []
     for layer in saved.keys() & now.keys():
         came = [name for name in now[layer] if name not in saved[layer]]

@@ -1,7 +1,7 @@
-"""Initial values out of checkpoints: `init_from_checkpoint`, `warm_start`.
+"""Initialization of variables from checkpoints: `init_from_checkpoint`, `warm_start`.
 
-A variable's initializer is replaced by one that reads the checkpoint when it runs; so it must be
-done before `global_variables_initializer()` is made.
+A variable's initializer is replaced by one that reads the checkpoint when run. Therefore call these
+functions before creating `global_variables_initializer()`.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ Parts = Variable | PartitionedVariable | Sequence[Variable]
 def init_from_checkpoint(
     ckpt_dir_or_file: AnyPath, assignment_map: Mapping[str, Any] | Iterable[tuple[str, Any]]
 ) -> None:
-    """Makes variables of the default graph start with values of a checkpoint.
+    """Initializes variables of the default graph from a checkpoint.
 
     Args:
-        ckpt_dir_or_file: a checkpoint, the package's or TensorFlow's, or a model folder.
-        assignment_map: from names in the checkpoint to the graph, a dict or pairs:
-            'scope/': 'other/' gives every variable below `other/` the tensor of the same name
-            below `scope/`; '/' is the root of either; 'name': a variable, its name, a partitioned
-            one or a list of its parts.
+        ckpt_dir_or_file: a checkpoint, of this package or TensorFlow, or a model folder.
+        assignment_map: maps names in the checkpoint to the graph, a dict or pairs:
+            'scope/': 'other/' initializes every variable below `other/` from the tensor of the same
+            name below `scope/` ('/' is the root); 'name': a variable, its name, a partitioned
+            variable, or a list of parts.
 
     Raises:
-        ValueError: a tensor is not in the checkpoint or has another shape, or no variable is meant.
+        ValueError: a tensor is missing or its shape differs, or no variable matches.
         NotFoundError: there is no such checkpoint.
     """
     path = locate_checkpoint(ckpt_dir_or_file)
@@ -70,17 +70,16 @@ def init_from_checkpoint(
 
 
 class _Source:
-    """A checkpoint that variables start from."""
+    """A checkpoint to initialize variables from."""
 
     def __init__(self, path: str, contents: Mapping[str, TensorEntry]) -> None:
         self._path = os.path.abspath(path)  # the initializer may run in another folder
         self._contents = contents
 
     def initialize(self, name: str, target: Parts) -> None:
-        """Makes a variable, or the parts of one, start with the tensor `name`.
+        """Initializes a variable, or its parts, from the tensor `name`.
 
-        Raises:
-            ValueError: there is no such tensor, or its shape is another.
+        Raises ValueError if there is no such tensor, or its shape differs.
         """
         entry = self._contents.get(name)
         if entry is None:
@@ -99,7 +98,7 @@ class _Source:
             self._start(part, name, spec, entry)
 
     def _specs(self, name: str, entry: TensorEntry, parts: Sequence[Variable]) -> list[str]:
-        """The slices of a tensor that the parts are, in TensorFlow's notation."""
+        """Returns the parts' slices of a tensor, in TensorFlow's shape_and_slices notation."""
         shapes = [tuple(part.shape.as_list()) for part in parts]
         sizes = entry.shape
         for axis in range(len(sizes)):
@@ -130,10 +129,9 @@ class _Source:
         )
 
     def initialize_changed(self, name: str, target: Parts, info: VocabInfo) -> None:
-        """Makes a variable start with the rows of the tensor `name` that are of the same words.
+        """Initializes a variable from the tensor `name`, matching rows by word.
 
-        Raises:
-            ValueError: there is no such tensor, or the sizes do not fit.
+        Raises ValueError if there is no such tensor, or sizes do not match.
         """
         entry = self._contents.get(name)
         if entry is None:
@@ -172,7 +170,7 @@ class _Source:
 
 
 def _variables(graph: Graph) -> dict[str, Parts]:
-    """The variables of a graph by name, partitioned ones as wholes."""
+    """Returns the graph's variables by name, partitioned ones as wholes."""
     wholes: dict[str, PartitionedVariable] = (
         {} if graph.variable_store is None else graph.variable_store.partitioned
     )
@@ -187,18 +185,18 @@ def warm_start(
     var_name_to_vocab_info: Mapping[str, Any] | None = None,
     var_name_to_prev_var_name: Mapping[str, str] | None = None,
 ) -> None:
-    """Makes chosen variables start with values of a checkpoint (`tf.compat.v1.train.warm_start`).
+    """Initializes selected variables from a checkpoint (`tf.compat.v1.train.warm_start`).
 
     Args:
         ckpt_to_initialize_from: a checkpoint, or a model folder.
-        vars_to_warm_start: a regular expression for the names of trainable variables; or a list of
-            expressions, for those of all global variables; or a list of variables.
+        vars_to_warm_start: a regular expression for names of trainable variables, a list of
+            expressions for names of global variables, or a list of variables.
         var_name_to_vocab_info: a `VocabInfo` for each variable whose vocabulary has changed.
-        var_name_to_prev_var_name: the names in the checkpoint, where they are others.
+        var_name_to_prev_var_name: the names in the checkpoint, where they differ.
 
     Raises:
-        ValueError: a name in one of the dicts is not warm-started, a list holds something else, or
-            as `init_from_checkpoint`.
+        ValueError: a name in a dict is not warm-started, a list has items of other types, or as
+            `init_from_checkpoint`.
     """
     previous = dict(var_name_to_prev_var_name or {})
     changed: dict[str, VocabInfo] = dict(var_name_to_vocab_info or {})
@@ -225,7 +223,7 @@ def warm_start(
 
 
 def starts_from_checkpoint(graph: Graph) -> bool:
-    """Whether `init_from_checkpoint` or `warm_start` has been called in a graph."""
+    """Returns whether `init_from_checkpoint` or `warm_start` has been called in a graph."""
     return any(RESTORE.made(op) for op in graph.get_operations())
 
 
@@ -260,8 +258,9 @@ def _chosen(known: Mapping[str, Parts], wanted: Any) -> dict[str, Parts]:
 
 
 def _matches(expression: str, name: str, variable: Parts) -> bool:
-    """Whether the name of a variable, or the full name of it or of one of its parts (`w/part_0:0`),
-    begins as an expression says.
+    """Returns whether an expression matches the start of a variable's name, or of its full name.
+
+    Full names are those of the variable or one of its parts, such as `w/part_0:0`.
     """
     parts = [variable] if isinstance(variable, Variable) else variable
     return any(re.match(expression, each) for each in (name, *(part.name for part in parts)))

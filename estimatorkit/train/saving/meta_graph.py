@@ -1,9 +1,9 @@
-"""Graphs with their collections in files: `export_meta_graph` and `import_meta_graph`.
+"""Serialized graphs with their collections: `export_meta_graph` and `load_meta_graph`.
 
-A `MetaGraphDef` holds a graph (`interop.graphdef`), its collections and what a `Saver` needs to
-know. Collections hold names of tensors and operations, variables (as `VariableDef`s), queue runners
-(as `QueueRunnerDef`s), numbers and bytes; what is none of these is left out, with a warning in the
-log, as in TensorFlow.
+A `MetaGraphDef` holds a graph (`interop.graphdef`), its collections and `Saver` settings.
+Collections may hold names of tensors and operations, variables (as `VariableDef`s), queue runners
+(as `QueueRunnerDef`s), numbers and bytes; anything else is omitted with a warning, as in
+TensorFlow.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _UNBOUND = "$unbound_inputs_"
 
 
 class LoadedMetaGraph(NamedTuple):
-    """What `load_meta_graph` added to a graph.
+    """The result of `load_meta_graph`.
 
     Attributes:
         variables: the global variables by their names in the file.
-        saver_def: the `SaverDef`, or None if the file has none.
-        elements: what `return_elements` named.
+        saver_def: the `SaverDef`, or None.
+        elements: the `return_elements`.
     """
 
     variables: dict[str, Variable]
@@ -53,9 +53,6 @@ class LoadedMetaGraph(NamedTuple):
 
 def _below(name: str, scope: str) -> str:
     return name.removeprefix(scope)
-
-
-# -- writing
 
 
 def export_meta_graph(
@@ -73,18 +70,18 @@ def export_meta_graph(
     save_debug_info: bool = False,
     unbound_inputs_col_name: str | None = None,
 ) -> Any:
-    """A graph with its collections as a `MetaGraphDef`, which is also written to a file.
+    """Exports a graph with its collections as a `MetaGraphDef`, optionally to a file.
 
     Args:
-        filename: the file, where one is wanted.
-        meta_info_def: a `MetaInfoDef` to be put in.
-        graph_def: a `GraphDef` to be taken in place of the graph's.
-        saver_def: a `SaverDef` to be put in.
-        collection_list: which collections; all by default.
-        as_text: whether the file is text.
-        graph: the graph; the default graph by default.
-        export_scope: only what is below this name scope, with names that leave it out.
-        clear_devices: whether to leave out the devices.
+        filename: the file to write; None writes none.
+        meta_info_def: a `MetaInfoDef` to include.
+        graph_def: a `GraphDef` to use instead of the graph's.
+        saver_def: a `SaverDef` to include.
+        collection_list: the collections to export; all by default.
+        as_text: whether to write the file as text.
+        graph: the default graph by default.
+        export_scope: a name scope; only operations below it are exported, without the prefix.
+        clear_devices: whether to omit devices.
         clear_extraneous_savers, strip_default_attrs, save_debug_info: accepted for TensorFlow's
             signature.
         unbound_inputs_col_name: a collection for the names of tensors that operations below
@@ -122,7 +119,7 @@ def export_meta_graph(
 
 
 def _keep_below(graph_def: Any, scope: str, may_be_unbound: bool) -> list[str]:
-    """Leaves the nodes below a scope; returns the names of what they take from outside."""
+    """Removes the nodes outside a scope; returns the names of external inputs."""
     unbound: dict[str, None] = {}
     nodes = [node for node in graph_def.node if node.name.startswith(scope)]
     for node in nodes:
@@ -151,9 +148,9 @@ def _clear_devices(graph_def: Any) -> None:
 
 
 def write_collection(made: Any, key: str, items: Sequence[Any], scope: str = "") -> None:
-    """Puts a collection into a `MetaGraphDef`; with names below `scope`, of what is below it.
+    """Adds a collection to a `MetaGraphDef`, restricted to items below `scope`.
 
-    What no file can hold is left out, with a warning in the log.
+    Items that cannot be serialized are omitted with a warning.
     """
     from tensorboard.compat.proto.meta_graph_pb2 import CollectionDef
 
@@ -185,15 +182,12 @@ def write_collection(made: Any, key: str, items: Sequence[Any], scope: str = "")
     made.collection_def[key].CopyFrom(collection)
 
 
-# -- reading
-
-
 def read_meta_graph(path: str | os.PathLike[str]) -> Any:
     """Reads a `MetaGraphDef` from a file, binary or text.
 
     Raises:
         NotFoundError: the file does not exist.
-        ValueError: it holds none.
+        ValueError: it is not a `MetaGraphDef`.
     """
     from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
 
@@ -207,20 +201,20 @@ def load_meta_graph(
     input_map: Mapping[str, Any] | None = None,
     return_elements: Sequence[str] | None = None,
 ) -> LoadedMetaGraph:
-    """Adds the graph and the collections of a `MetaGraphDef` to the default graph.
+    """Imports a `MetaGraphDef`, graph and collections, into the default graph.
 
-    Of a graph that TensorFlow wrote, what cannot be imported (gradients, operations that save) is
-    left out, with a warning in the log.
+    Operations of TensorFlow's graphs that cannot be imported (gradients, saving) are omitted with a
+    warning.
 
     Args:
         meta_graph_or_file: a `MetaGraphDef`, or a file that holds one.
-        clear_devices: whether to leave out the devices.
-        import_scope: a name scope to put it under.
+        clear_devices: whether to ignore devices.
+        import_scope: a name scope for the imported graph.
         input_map, return_elements: see `import_graph_def`.
 
     Raises:
         NotFoundError, ValueError: see `read_meta_graph` and `import_graph_def`.
-        ValueError: the graph has a variable of the same name.
+        ValueError: the graph already has a variable of the same name.
     """
     given = meta_graph_or_file
     meta_graph = read_meta_graph(given) if isinstance(given, (str, os.PathLike)) else given
@@ -248,7 +242,7 @@ def load_meta_graph(
         elements = import_graph_def(graph_def, input_map, return_elements or (), name="")
     names = {node.name for node in graph_def.node}
     variables: dict[str, Variable] = {}
-    # Variables first: other collections may hold them too, by name.
+    # Variables first: other collections may refer to them by name.
     collections = sorted(
         meta_graph.collection_def.items(), key=lambda item: item[1].WhichOneof("kind") or ""
     )
@@ -265,7 +259,7 @@ def load_meta_graph(
 
 
 def _check_variables_are_new(graph: Graph, graph_def: Any, scope: str) -> None:
-    """Other operations get new names where theirs are taken; variables are known by their names."""
+    """Raises ValueError on a taken variable name; other operations are renamed instead."""
     taken = {op.name for op in graph.get_operations()}
     kinds = ("VarHandleOp", "VariableV2", "Variable")
     for node in graph_def.node:
@@ -285,9 +279,9 @@ def _read_collection(
     variables: dict[str, Variable],
     names: Set[str],
 ) -> list[Any]:
-    """The items of a collection, of those nodes that were imported.
+    """Returns the items of a collection whose nodes were imported.
 
-    `variables` collects the variables met, one object a name.
+    `variables` caches the variables by name, so that collections share objects.
     """
     from tensorboard.compat.proto.variable_pb2 import VariableDef
 

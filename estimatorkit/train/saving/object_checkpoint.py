@@ -1,9 +1,9 @@
-"""`Checkpoint`: variables saved by where they are in Python objects (`tf.train.Checkpoint`).
+"""`Checkpoint`: object-based checkpoints (`tf.train.Checkpoint`).
 
-What is saved is found by walking attributes, lists and dicts from the `Checkpoint`; a variable's
-key is the first path to it, for example 'model/kernel/.ATTRIBUTES/VARIABLE_VALUE', and optimizers
-add their slots. A proto of the objects lies beside them, by which the values find their objects
-again, here and in TensorFlow's own checkpoints. Files are those of `storage.checkpoint`.
+Variables are found by walking attributes, lists and dicts from the `Checkpoint`, breadth first. A
+variable's key is the first path to it, for example 'model/kernel/.ATTRIBUTES/VARIABLE_VALUE';
+optimizers add their slots. The object graph is saved as TensorFlow's proto, so checkpoints of
+TensorFlow can be restored too. Files are those of `storage.checkpoint`.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from estimatorkit.train.saving.trackable import (
 
 
 class Checkpoint:
-    """Objects whose variables are saved and restored together.
+    """A group of objects whose variables are saved and restored together.
 
     As `tf.train.Checkpoint` in graphs.
 
     Args:
         **kwargs: variables, optimizers, tables, lists and dicts of these, and objects that have
-            them as attributes; each becomes an attribute, and more can be set later.
+            them as attributes. Each becomes an attribute; more can be set later.
 
     Raises:
-        ValueError: one of them can hold no variables.
+        ValueError: a value cannot contain variables.
     """
 
     _held_objects: dict[str, Any]
@@ -75,7 +75,7 @@ class Checkpoint:
 
     @property
     def save_counter(self) -> Variable:
-        """How often `save` was called: an int64 variable, made when it is first asked for."""
+        """The number of `save` calls: an int64 variable, created on first access."""
         if "save_counter" not in self._held_objects:
             with get_default_graph().init_scope():
                 counter = Variable(np.int64(0), trainable=False, name="save_counter")
@@ -85,21 +85,16 @@ class Checkpoint:
         found: Variable = self._held_objects["save_counter"]
         return found
 
-    # -- saving
-
     def write(self, file_prefix: str | os.PathLike[str], session: Any = None) -> str:
-        """Writes a checkpoint of this name.
+        """Writes a checkpoint with exactly this name, and returns its path.
 
         Args:
-            file_prefix: its path.
-            session: the session; the default session by default.
-
-        Returns:
-            Its path.
+            file_prefix: the path.
+            session: the default session by default.
 
         Raises:
-            FailedPreconditionError: a variable has no value.
-            OpError: the disk refuses.
+            FailedPreconditionError: a variable is uninitialized.
+            OpError: the file system reports an error.
             RuntimeError: there is no session.
         """
         tensors, state = self.contents(session_or_default(session))
@@ -107,7 +102,7 @@ class Checkpoint:
         return os.fspath(write_checkpoint(directory or ".", name, tensors, state))
 
     def contents(self, session: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What a checkpoint holds: the tensors by key, and the session's state."""
+        """Returns the tensors by key, and the session's state."""
         nodes = walk(self, session.graph)
         items = {node.key: node.value for node in nodes if node.key}
         tensors: dict[str, Any] = {**tensors_to_save(session, items)}
@@ -115,16 +110,17 @@ class Checkpoint:
         return tensors, session_state(session)
 
     def save(self, file_prefix: str | os.PathLike[str], session: Any = None) -> str:
-        """Writes a checkpoint with a number behind its name, and moves the folder's pointer to it.
+        """Writes a numbered checkpoint, and updates the folder's checkpoint state.
 
-        The number is `save_counter`, which counts up; `latest_checkpoint(folder)` finds the newest.
+        The number is `save_counter`, which is incremented first; `latest_checkpoint(folder)` finds
+        the newest.
 
         Args:
             file_prefix: the path without the number.
-            session: the session; the default session by default.
+            session: the default session by default.
 
         Returns:
-            The path, to be given to `restore`.
+            The path, for `restore`.
 
         Raises:
             FailedPreconditionError, OpError, RuntimeError: see `write`.
@@ -135,29 +131,26 @@ class Checkpoint:
         return path
 
     def count_up(self, session: Any) -> int:
-        """Counts `save_counter` up in a session, from 0 if it has no value; returns it."""
+        """Increments `save_counter`, from 0 if uninitialized, and returns it."""
         with session.graph.as_default():
             counter = self.save_counter
         if not session.state.is_initialized(counter.op.name):
             session.run(counter.initializer)
         return int(session.run(self._count))
 
-    # -- restoring
-
     def read(self, save_path: str | os.PathLike[str] | None) -> CheckpointLoadStatus:
-        """As `restore`, without making `save_counter`."""
+        """Same as `restore`, without creating `save_counter`."""
         return CheckpointLoadStatus(self, None if save_path is None else os.fspath(save_path))
 
     def restore(self, save_path: str | os.PathLike[str] | None) -> CheckpointLoadStatus:
-        """Says which checkpoint the objects' values come from.
+        """Opens a checkpoint, whose values the returned status restores.
 
-        Nothing is changed before one of the status's `run_restore_ops` and `initialize_or_restore`
-        is called; variables that are made until then are restored too.
+        Nothing changes until `run_restore_ops` or `initialize_or_restore` of the status is called;
+        variables created in the meantime are restored too.
 
         Args:
-            save_path: the checkpoint: of a `Checkpoint`, here or in TensorFlow, or of a `Saver`
-                (then by the variables' names). None for none, so that `initialize_or_restore`
-                initializes.
+            save_path: a checkpoint of a `Checkpoint`, of this package or TensorFlow, or of a
+                `Saver` (matched by variable names). With None, `initialize_or_restore` initializes.
 
         Raises:
             NotFoundError: there is no such checkpoint.
@@ -170,7 +163,7 @@ class Checkpoint:
 
 
 def session_or_default(session: Any) -> Any:
-    """A session, the default session where None is given."""
+    """Returns `session`, or the default session if it is None."""
     found = get_default_session() if session is None else session
     if found is None:
         raise RuntimeError(
@@ -183,14 +176,9 @@ def session_or_default(session: Any) -> Any:
 
 
 class CheckpointLoadStatus:
-    """What `Checkpoint.restore` gives: it compares, and puts values into a session.
+    """The result of `Checkpoint.restore`: matches objects with values, and restores them.
 
-    Args:
-        root: the `Checkpoint`.
-        path: the checkpoint, or None.
-
-    Raises:
-        NotFoundError, DataLossError: see `Checkpoint.restore`.
+    `path` is None without a checkpoint; see `Checkpoint.restore` for errors.
     """
 
     def __init__(self, root: Checkpoint, path: str | None) -> None:
@@ -202,11 +190,11 @@ class CheckpointLoadStatus:
         if OBJECT_GRAPH in self._keys:
             self._stored = read_objects(path)
 
-    # -- what fits what
-
     def _matched(self) -> tuple[list[Node], dict[str, Item], set[int]]:
-        """The objects; those with values by their keys in the checkpoint; its nodes that have an
-        object.
+        """Matches objects with the checkpoint.
+
+        Returns all objects, those with a value by checkpoint key, and the matched checkpoint
+        nodes.
         """
         nodes = walk(self._root, get_default_graph())
         if self._stored is None:
@@ -246,10 +234,10 @@ class CheckpointLoadStatus:
         return self._keys.issuperset(_tensor_keys(key, item))
 
     def assert_consumed(self) -> CheckpointLoadStatus:
-        """Checks that every value of the checkpoint has an object, and every variable a value.
+        """Checks that every checkpoint value has an object, and every variable a value.
 
         Raises:
-            AssertionError: something is left over, or there is no checkpoint.
+            AssertionError: something is unmatched, or there is no checkpoint.
         """
         self._require_checkpoint()
         _, _, used = self._matched()
@@ -270,7 +258,7 @@ class CheckpointLoadStatus:
         """Checks that every variable of the objects has a value in the checkpoint.
 
         Raises:
-            AssertionError: one has none, or there is no checkpoint.
+            AssertionError: a variable has none, or there is no checkpoint.
         """
         self._require_checkpoint()
         nodes, items, _ = self._matched()
@@ -289,7 +277,7 @@ class CheckpointLoadStatus:
         return self
 
     def assert_nontrivial_match(self) -> CheckpointLoadStatus:
-        """Checks that some variable has a value in the checkpoint.
+        """Checks that at least one variable has a value in the checkpoint.
 
         Raises:
             AssertionError: none has, or there is no checkpoint.
@@ -307,7 +295,7 @@ class CheckpointLoadStatus:
         return self
 
     def expect_partial(self) -> CheckpointLoadStatus:
-        """Says that not everything needs to fit; accepted for TensorFlow's signature."""
+        """Does nothing: partial matches never warn; kept for TensorFlow's signature."""
         return self
 
     def _require_checkpoint(self) -> None:
@@ -316,27 +304,24 @@ class CheckpointLoadStatus:
                 "No checkpoint specified (save_path=None); nothing is being restored."
             )
 
-    # -- changing a session
-
     def run_restore_ops(self, session: Any = None) -> None:
-        """Puts the values that fit into a session.
+        """Restores the matching values into a session.
 
         Args:
-            session: the session; the default session by default.
+            session: the default session by default.
 
         Raises:
             AssertionError: there is no checkpoint.
-            InvalidArgumentError: a variable has another shape or dtype in it.
-            DataLossError: a file of it is damaged.
+            InvalidArgumentError: a variable's shape or dtype differs.
+            DataLossError: a file is damaged.
         """
         self._require_checkpoint()
         self._restore(session_or_default(session))
 
     def initialize_or_restore(self, session: Any = None) -> None:
-        """Puts the values that fit into a session, and initializes the other variables.
+        """Restores the matching values into a session, and initializes the other variables.
 
-        Args:
-            session: the session; the default session by default.
+        `session` is the default session by default.
         """
         session = session_or_default(session)
         restored = {id(item) for item in self._restore(session)}

@@ -1,10 +1,10 @@
-"""`SavedModelBuilder` and `simple_save`: models as folders that TensorFlow and servers load.
+"""`SavedModelBuilder` and `simple_save`: export models in TensorFlow's SavedModel format.
 
-The graph is written in TensorFlow's node types (`interop.graphdef_export`), with the operations by
-which TensorFlow restores variables; the variables as a tensor bundle. Signatures that need what
-TensorFlow has no node for are left out there, with a warning; the whole graph is then kept beside
-it, in a collection (OWN_META_GRAPH_KEY) that only this package reads. Nothing is on the disk before
-`save`, which makes the whole folder under a temporary name and renames it.
+The graph is written with TensorFlow's node types (`interop.graphdef_export`), including restore
+operations, and the variables as a tensor bundle. Signatures that depend on operations without a
+TensorFlow equivalent are omitted with a warning; the complete graph is then stored in a collection
+(OWN_META_GRAPH_KEY) that only this package reads. `save` writes the folder under a temporary name
+and renames it.
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ from estimatorkit.train.saving.signatures import predict_signature_def
 
 _NOT_WRITTEN = {
     *(STEP_CHECKS, GraphKeys.SAVEABLE_OBJECTS),  # objects
-    # What the builder is told anew; a graph that was loaded has those of its model.
+    # Passed to the builder explicitly; a loaded graph still has those of its model.
     *(constants.ASSETS_KEY, constants.MAIN_OP_KEY, constants.LEGACY_INIT_OP_KEY),
 }
 
 
 class SavedModelBuilder:
-    """Writes a SavedModel: one set of variables, and graphs that use them.
+    """Writes a SavedModel: graphs that share one set of variables.
 
     As `tf.compat.v1.saved_model.Builder`.
 
     Args:
-        export_dir: the folder, which must not be there yet, or be empty.
+        export_dir: the folder, which must be missing or empty.
 
     Raises:
-        AssertionError: the folder has content (TensorFlow's class).
+        AssertionError: the folder is not empty (TensorFlow's class).
     """
 
     def __init__(self, export_dir: str | os.PathLike[str]) -> None:
@@ -76,8 +76,6 @@ class SavedModelBuilder:
         self._assets: dict[str, str] = {}  # the files by their names in the model
         self._written = False
 
-    # -- what is in the model
-
     def add_meta_graph_and_variables(
         self,
         sess: Any,
@@ -90,23 +88,21 @@ class SavedModelBuilder:
         strip_default_attrs: bool = False,
         saver: Saver | None = None,
     ) -> None:
-        """Adds a session's graph, and its variables as they are now.
+        """Adds a session's graph and the current values of its variables.
 
         Args:
-            sess: the session.
-            tags: words by which the graph is found when the model is loaded.
+            tags: identify the graph when the model is loaded.
             signature_def_map: `SignatureDef`s by key.
-            assets_collection: constants that are paths of files, which the model takes along.
+            assets_collection: string constants with paths of files to copy into the model.
             legacy_init_op: the older name of `main_op`.
-            clear_devices: whether to leave out the devices.
-            main_op: an operation to be run when the model is loaded, such as
-                `tables_initializer()`.
+            clear_devices: whether to omit devices.
+            main_op: an operation to run when the model is loaded, such as `tables_initializer()`.
             strip_default_attrs: accepted for TensorFlow's signature.
-            saver: the Saver whose variables are written; all global ones by default.
+            saver: the Saver whose variables are written; by default all global variables.
 
         Raises:
-            AssertionError: variables were added before, or a signature names no tensor.
-            FailedPreconditionError: a variable has no value.
+            AssertionError: variables were added before, or a signature names an unknown tensor.
+            FailedPreconditionError: a variable is uninitialized.
             ValueError: both operations are given, or an asset is not a file.
         """
         if self._tensors is not None:
@@ -141,12 +137,12 @@ class SavedModelBuilder:
         strip_default_attrs: bool = False,
         saver: Saver | None = None,
     ) -> None:
-        """Adds the default graph, which uses the variables that were added before.
+        """Adds the default graph, which shares the variables added before.
 
         See `add_meta_graph_and_variables`.
 
         Raises:
-            AssertionError: no variables were added yet.
+            AssertionError: no variables have been added.
         """
         if self._tensors is None:
             raise AssertionError(
@@ -220,11 +216,10 @@ class SavedModelBuilder:
         init_op: Operation | None,
         names: Mapping[str, str],
     ) -> None:
-        """Adds signatures, assets and what initializes to a `MetaGraphDef`.
+        """Adds signatures, assets and the init operation to a `MetaGraphDef`.
 
-        Args:
-            has: whether the graph has a tensor or an operation.
-            names: what tensors are called there, where they have other names.
+        `has` tells whether the graph contains a tensor or operation; `names` maps tensors that were
+        renamed to their new names.
         """
         for key, signature in signatures.items():
             made.signature_def[key].CopyFrom(signature)
@@ -239,7 +234,7 @@ class SavedModelBuilder:
             held.append(asset_any(name, file))
 
     def _asset(self, tensor: Tensor) -> str:
-        """The name in the model of the file that a constant names."""
+        """Registers the file that a constant names, and returns its name in the model."""
         value = constant_value(tensor)
         path = "" if value is None else local_path(np.asarray(value).item())
         if not os.path.isfile(path):
@@ -257,19 +252,17 @@ class SavedModelBuilder:
             name = f"{base}_{number}"
         return name
 
-    # -- writing
-
     def save(self, as_text: bool = False) -> bytes:
-        """Writes the model, whole or not at all.
+        """Writes the model atomically.
 
         Args:
-            as_text: whether the proto is text (`saved_model.pbtxt`).
+            as_text: whether to write the proto as text (`saved_model.pbtxt`).
 
         Returns:
             The path of the proto's file, as bytes (as TensorFlow).
 
         Raises:
-            OpError: the disk refuses, or the folder has content by now.
+            OpError: the file system reports an error, or the folder is no longer empty.
         """
         text, binary = constants.SAVED_MODEL_FILENAME_PBTXT, constants.SAVED_MODEL_FILENAME_PB
         name = text if as_text else binary
@@ -325,7 +318,7 @@ _SPARSE = ("values_tensor_name", "indices_tensor_name", "dense_shape_tensor_name
 
 
 def _places(signature: Any) -> Iterator[tuple[Any, str]]:
-    """Yields the protos and fields of a signature that hold names of tensors."""
+    """Yields the (proto, field) pairs of a signature that hold tensor names."""
     for info in [*signature.inputs.values(), *signature.outputs.values()]:
         kind = info.WhichOneof("encoding")
         if kind not in ("name", "coo_sparse"):
@@ -340,7 +333,7 @@ def _places(signature: Any) -> Iterator[tuple[Any, str]]:
 
 
 def _tensors_of(graph: Graph, signature: Any) -> Iterator[Tensor]:
-    """The tensors that a signature names."""
+    """Yields the tensors that a signature names."""
     for info, field in _places(signature):
         yield graph.get_tensor_by_name(getattr(info, field))
 
@@ -352,9 +345,7 @@ def _rename(signature: Any, names: Mapping[str, str]) -> None:
 
 
 def _reasons(lacking: Tensor | Operation, exported: Exported) -> Iterator[str]:
-    """Why a tensor is not in the exported graph: the first operations before it that have no
-    node.
-    """
+    """Yields the nearest ancestors of a tensor that have no TensorFlow node, with reasons."""
     pending = [lacking.op if isinstance(lacking, Tensor) else lacking]
     seen: set[Operation] = set()
     while pending:
@@ -367,11 +358,8 @@ def _reasons(lacking: Tensor | Operation, exported: Exported) -> Iterator[str]:
         pending.extend([*(tensor.op for tensor in op.inputs), *op.control_inputs])
 
 
-# -- graphs for TensorFlow
-
-
 def _for_tensorflow(graph: Graph, exported: Exported, items: Mapping[str, Any], info: Any) -> Any:
-    """A `MetaGraphDef` in TensorFlow's node types, with what restores the variables."""
+    """Returns a `MetaGraphDef` with TensorFlow's node types and save/restore operations."""
     from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
 
     made = MetaGraphDef(meta_info_def=info)
@@ -399,8 +387,9 @@ def _for_tensorflow(graph: Graph, exported: Exported, items: Mapping[str, Any], 
 
 
 def _add_initializers(graph_def: Any, graph: Graph, exported: Exported) -> Iterator[Variable]:
-    """Adds what lists of variables must name, for variables whose initial values have no node:
-    these must be fed. Yields the variables that can be listed.
+    """Adds initializers for variables whose initial values were not exported.
+
+    Their initial values become placeholders. Yields the variables that collections may list.
     """
     listed = (graph.get_collection(key) for key in graph.get_all_collection_keys())
     variables = {each for items in listed for each in items if isinstance(each, Variable)}
@@ -424,11 +413,9 @@ def _add_initializers(graph_def: Any, graph: Graph, exported: Exported) -> Itera
 
 
 def _add_saving(graph_def: Any, variables: Sequence[tuple[str, Variable]]) -> Any:
-    """Adds the operations that save and restore variables, and gives their `SaverDef`.
+    """Adds save and restore operations, and returns their `SaverDef`.
 
-    Args:
-        graph_def: the graph.
-        variables: variables, or parts of them, with the names of their tensors in the checkpoint.
+    `variables` are pairs of a tensor name in the checkpoint and a variable or part of one.
     """
     from tensorboard.compat.proto.saver_pb2 import SaverDef
 
@@ -487,9 +474,6 @@ def _add_node(
     return name
 
 
-# -- the short way
-
-
 def simple_save(
     session: Any,
     export_dir: str | os.PathLike[str],
@@ -497,14 +481,13 @@ def simple_save(
     outputs: Mapping[str, Any],
     legacy_init_op: Operation | None = None,
 ) -> None:
-    """Writes a session's model for serving: tag 'serve', signature 'serving_default'.
+    """Exports a session's model for serving: tag 'serve', signature 'serving_default'.
 
     Args:
-        session: the session.
-        export_dir: the folder, which must not be there yet.
-        inputs: tensors by the names under which a server takes them.
-        outputs: tensors by the names under which it gives them.
-        legacy_init_op: an operation to be run when the model is loaded.
+        export_dir: the folder, which must be missing or empty.
+        inputs: tensors by input name.
+        outputs: tensors by output name.
+        legacy_init_op: an operation to run when the model is loaded.
 
     Raises:
         AssertionError, ValueError: see `SavedModelBuilder` and `predict_signature_def`.

@@ -1,6 +1,6 @@
-"""The names that SavedModels are made of: keys of signatures, tags, files, collections.
+"""Names in SavedModels: signature keys, tags, files and collections.
 
-What `tf.saved_model.signature_constants`, `tag_constants` and `constants` hold.
+As `tf.saved_model.signature_constants`, `tag_constants` and `constants`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A SavedModel's files: the proto that lists its graphs, and where assets and variables lie.
+"""The files of a SavedModel: the proto of its graphs, assets and variables.
 
-TensorBoard has the protos of graphs; the one that holds them all is described here. Files are
-named by the folder's layout only: what a model says about its assets cannot lead out of it.
+TensorBoard ships all protos but `SavedModel`, which is defined here. A model cannot refer to assets
+outside its folder.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ _ANY = "type.googleapis.com/tensorflow.AssetFileDef"
 
 @functools.cache
 def saved_model_class() -> Any:
-    """The class of `SavedModel`: `int64 saved_model_schema_version = 1`, `MetaGraphDef
-    meta_graphs = 2`.
-    """
+    """Returns the `SavedModel` class, with fields saved_model_schema_version and meta_graphs."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     from tensorboard.compat.proto import meta_graph_pb2
 
@@ -47,12 +45,12 @@ def saved_model_class() -> Any:
 
 
 def contains_saved_model(export_dir: str | os.PathLike[str]) -> bool:
-    """Whether a folder holds a SavedModel."""
+    """Returns whether a folder holds a SavedModel."""
     return _proto_file(local_path(export_dir)) is not None
 
 
 def variables_path(export_dir: str | os.PathLike[str]) -> str:
-    """The prefix of the files that hold a SavedModel's variables."""
+    """Returns the path prefix of a SavedModel's variables."""
     names = constants.VARIABLES_DIRECTORY, constants.VARIABLES_FILENAME
     return os.path.join(local_path(export_dir), *names)
 
@@ -64,7 +62,7 @@ def _proto_file(folder: str) -> str | None:
 
 
 def read_saved_model(export_dir: str | os.PathLike[str]) -> Any:
-    """The `SavedModel` proto of a folder.
+    """Reads the `SavedModel` proto of a folder.
 
     Raises:
         OSError: there is none, or it is damaged (TensorFlow's class).
@@ -110,15 +108,11 @@ def _content(folder: str) -> str:
     return f"a folder with {found[:8]}" if found else "an empty folder"
 
 
-# -- assets
-
-
 def asset_any(tensor_name: str, filename: str) -> Any:
-    """An asset as collections hold it: an `AssetFileDef` as `Any`.
+    """Returns an `AssetFileDef` for collections, packed as `Any`.
 
-    Args:
-        tensor_name: the tensor that is to be the file's path.
-        filename: the file's name in the folder of assets.
+    `tensor_name` is the tensor that is fed with the file's path, `filename` the name in the assets
+    folder.
     """
     from google.protobuf.any_pb2 import Any as AnyProto
     from tensorboard.compat.proto.meta_graph_pb2 import AssetFileDef
@@ -129,14 +123,13 @@ def asset_any(tensor_name: str, filename: str) -> Any:
 
 
 def assets_of(meta_graph: Any, export_dir: str) -> Iterator[tuple[str, str]]:
-    """Yields the tensor and the path of each asset of a model.
+    """Yields the tensor name and file path of each asset of a model.
 
-    Raises:
-        DataLossError: a file is missing, or its name leads out of the folder of assets.
+    Raises DataLossError if a file is missing, or its name leads out of the assets folder.
     """
     folder = os.path.join(export_dir, constants.ASSETS_DIRECTORY)
     for asset in _asset_defs(meta_graph):
-        # As names under Windows too, wherever the model was written.
+        # Backslashes separate folders on Windows, so they are rejected on every platform.
         name = asset.filename
         path = os.path.join(folder, *name.split("/"))
         inside = os.path.realpath(path).startswith(os.path.realpath(folder) + os.sep)

@@ -1,8 +1,8 @@
-"""`load`: a SavedModel into a session (`tf.compat.v1.saved_model.loader.load`).
+"""`load`: loads a SavedModel into a session (`tf.compat.v1.saved_model.loader.load`).
 
-The graph is imported, the variables are read from the bundle (operations that save and restore are
-left out of TensorFlow's graphs), and the model's main operation is run with the assets fed. Nothing
-that a file holds is evaluated, and no path in it leads out of the folder.
+The graph is imported without TensorFlow's save and restore operations, the variables are read from
+the bundle, and the model's main operation is run with the assets fed. Files are data only: nothing
+in them is evaluated, and no path in them leads out of the folder.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ def load(
     import_scope: str | None = None,
     **saver_kwargs: Any,
 ) -> Any:
-    """Loads a model into a session: graph, variables, tables.
+    """Loads a model into a session: graph, variables and tables.
 
     Args:
         sess: the session; the model is added to its graph.
-        tags: the words under which the graph was written, all of them.
+        tags: all the tags of the graph to load.
         export_dir: the model's folder.
-        import_scope: a name scope to put the graph under.
+        import_scope: a name scope for the imported graph.
         **saver_kwargs: accepted for TensorFlow's signature.
 
     Returns:
-        The `MetaGraphDef`: `signature_def` tells the names of inputs and outputs.
+        The `MetaGraphDef`, whose `signature_def` names inputs and outputs.
 
     Raises:
         OSError: there is no model.
         RuntimeError: it has no graph with these tags.
-        DataLossError: a file of it is damaged or missing.
+        DataLossError: a file is damaged or missing.
         ValueError: its graph is malformed, or its names are taken in the session's graph.
     """
     return SavedModelLoader(export_dir).load(sess, tags, import_scope, **saver_kwargs)
@@ -84,15 +84,11 @@ class SavedModelLoader:
 
     @property
     def variables_path(self) -> str:
-        """The prefix of the files that hold the variables."""
+        """The path prefix of the variables' files."""
         return variables_path(self._export_dir)
 
     def get_meta_graph_def_from_tags(self, tags: Iterable[str]) -> Any:
-        """The `MetaGraphDef` that was written under some tags.
-
-        Raises:
-            RuntimeError: there is none.
-        """
+        """Returns the `MetaGraphDef` with exactly these tags; RuntimeError if there is none."""
         return meta_graph_with_tags(self._export_dir, tags)
 
     def load_graph(
@@ -106,12 +102,11 @@ class SavedModelLoader:
 
         Args:
             graph: the graph.
-            tags, import_scope, saver_kwargs: see `load`; `return_elements` among the last ones
-                names what is to be returned.
+            tags, import_scope, saver_kwargs: see `load`; `saver_kwargs` may contain
+                `return_elements`.
 
         Returns:
-            A Saver of the model's variables, None if it has none, and what `return_elements`
-            names.
+            A Saver of the model's variables (None if it has none), and the `return_elements`.
         """
         loaded = self._add_to(graph, tags, import_scope, saver_kwargs.get("return_elements"))
         with graph.as_default():
@@ -121,15 +116,15 @@ class SavedModelLoader:
     def restore_variables(
         self, sess: Any, saver: Saver | None, import_scope: str | None = None
     ) -> None:
-        """Gives variables the values that they have in the model.
+        """Restores the model's variables.
 
         Args:
             sess: a session with the model's graph.
-            saver: its variables are restored; none where it is None.
-            import_scope: the scope that the graph was put under.
+            saver: its variables are restored; None restores none.
+            import_scope: the scope of the imported graph.
 
         Raises:
-            NotFoundError: the model has none of these variables.
+            NotFoundError: the model lacks a variable.
         """
         scope = f"{import_scope}/" if import_scope else ""
         items = () if saver is None else saver.saved_items.values()
@@ -138,13 +133,13 @@ class SavedModelLoader:
         self._restore(sess, {each.op.name.removeprefix(scope): each for each in held})
 
     def run_init_ops(self, sess: Any, tags: Iterable[str], import_scope: str | None = None) -> None:
-        """Runs the operation that initializes the model, with its assets fed."""
+        """Runs the model's init operation, with its assets fed."""
         self._initialize(sess, self.get_meta_graph_def_from_tags(tags), import_scope)
 
     def load(
         self, sess: Any, tags: Iterable[str], import_scope: str | None = None, **saver_kwargs: Any
     ) -> Any:
-        """Graph, variables and initialization; see the function `load`."""
+        """Loads graph and variables, and initializes; see the function `load`."""
         tags = [tags] if isinstance(tags, str) else list(tags)
         loaded = self._add_to(sess.graph, tags, import_scope)
         meta_graph = self.get_meta_graph_def_from_tags(tags)
@@ -181,7 +176,7 @@ class SavedModelLoader:
 
 @contextmanager
 def _damage_in(folder: str) -> Iterator[None]:
-    """Raises as damage what only a damaged file brings about: names and texts that are none."""
+    """Converts errors that only damaged files cause to DataLossError."""
     from google.protobuf.message import DecodeError
 
     try:
@@ -196,7 +191,7 @@ def _damage_in(folder: str) -> Iterator[None]:
 
 
 def _warn_of_missing(graph: Graph, meta_graph: Any, scope: str) -> None:
-    """Says which signatures need nodes that were left out (`load_meta_graph` said why)."""
+    """Warns of signatures whose nodes were not imported (`load_meta_graph` logged why)."""
     there = {op.name for op in graph.get_operations()}
     for key, signature in meta_graph.signature_def.items():
         names = [info.name.partition(":")[0] for info in signature.outputs.values() if info.name]
@@ -206,11 +201,11 @@ def _warn_of_missing(graph: Graph, meta_graph: Any, scope: str) -> None:
 
 
 def meta_graph_with_tags(folder: str, tags: Iterable[str]) -> Any:
-    """The `MetaGraphDef` of a SavedModel that was written under some tags.
+    """Returns the `MetaGraphDef` of a SavedModel with exactly these tags.
 
     Args:
-        folder: the model's.
-        tags: a word, or several.
+        folder: the model's folder.
+        tags: one tag, or several.
 
     Raises:
         OSError, DataLossError, RuntimeError: see `load`.
@@ -233,7 +228,7 @@ def meta_graph_with_tags(folder: str, tags: Iterable[str]) -> Any:
 
 
 def _whole(meta_graph: Any) -> Any:
-    """The graph as this package wrote it, where TensorFlow's form is not all of it."""
+    """Returns the package's own graph if the model has one, else the `MetaGraphDef` itself."""
     held = meta_graph.collection_def.get(constants.OWN_META_GRAPH_KEY)
     if held is None:
         return meta_graph
@@ -246,7 +241,7 @@ def _whole(meta_graph: Any) -> Any:
 
 
 def init_op_name(meta_graph: Any) -> str | None:
-    """The name of the operation to be run when the model is loaded."""
+    """Returns the name of the operation to run when the model is loaded, or None."""
     signature = meta_graph.signature_def.get(constants.INIT_OP_SIGNATURE_KEY)
     if signature is not None:
         key = constants.INIT_OP_SIGNATURE_KEY
@@ -259,7 +254,7 @@ def init_op_name(meta_graph: Any) -> str | None:
 
 
 def without_saving(meta_graph: Any) -> Any:
-    """A `MetaGraphDef` without what depends on the name of a checkpoint: saving and restoring."""
+    """Returns a `MetaGraphDef` without its save and restore operations."""
     file = meta_graph.saver_def.filename_tensor_name.partition(":")[0]
     if not file:
         return meta_graph
@@ -280,7 +275,7 @@ def without_saving(meta_graph: Any) -> Any:
 
 
 def _restore(sess: Any, prefix: str, variables: Mapping[str, Variable]) -> None:
-    """Gives variables their values; those that the model's Saver left out stay without one."""
+    """Restores variables; those that the model's Saver did not save stay uninitialized."""
     found = read_contents(prefix)
     keys = {name: _key(name, variable) for name, variable in variables.items()}
     keys = {name: key for name, key in keys.items() if key in found}
@@ -300,8 +295,9 @@ def _restore(sess: Any, prefix: str, variables: Mapping[str, Variable]) -> None:
 
 
 def _key(name: str, variable: Variable) -> str:
-    """What the model calls the tensor that a variable is, or is a part of; `name` is without the
-    scope that it was imported into.
+    """Returns the name in the model of a variable's tensor, or of that of which it is a part.
+
+    `name` is the variable's name without the import scope.
     """
     info = variable.save_slice_info
     return (

@@ -1,9 +1,8 @@
-"""`Saver`: a session's variables to and from checkpoints (`tf.train.Saver`).
+"""`Saver`: saves and restores a session's variables (`tf.train.Saver`).
 
-Besides the variables a checkpoint holds what makes a resumed run go on as an uninterrupted one: the
-counters of random operations and the positions of iterators. How files are committed is the
-business of `storage.checkpoint`; what must fit before anything is restored, that of
-`train.saving.checkpoint_compatibility`.
+Besides the variables, a checkpoint holds the counters of random operations and the positions of
+iterators, so that a resumed run continues like an uninterrupted one. `storage.checkpoint` commits
+the files; `checkpoint_compatibility` checks names, shapes and dtypes before a restore.
 """
 
 from __future__ import annotations
@@ -68,21 +67,20 @@ class Saver:
     """Saves and restores variables.
 
     Args:
-        var_list: what to save: a list of variables and `Saveable`s, or a dict of them by their
-            names in checkpoints; by default all global variables of the default graph and its
-            collection SAVEABLE_OBJECTS.
+        var_list: a list of variables and `Saveable`s, or a dict of them by checkpoint name; by
+            default all global variables of the default graph and its SAVEABLE_OBJECTS collection.
         reshape: whether a variable may be restored from a tensor of another shape with the same
             number of elements.
-        max_to_keep: how many recent checkpoints to keep; 0 or None keeps all.
+        max_to_keep: the number of recent checkpoints to keep; 0 or None keeps all.
         keep_checkpoint_every_n_hours: additionally keep one checkpoint per this many hours.
-        saver_def: a `SaverDef` to take the settings from.
-        defer_build: whether to look at `var_list` only when `build` is called.
+        saver_def: a `SaverDef` with the settings.
+        defer_build: whether to evaluate `var_list` only when `build` is called.
         allow_empty: whether there may be nothing to save.
-        pad_step_number: whether to pad the step in file names to eight digits, so that they
+        pad_step_number: whether to zero-pad the step in file names to eight digits, so that they
             sort.
         sharded, name, restore_sequentially, builder, write_version, save_relative_paths, filename:
             accepted for TensorFlow's signature. Checkpoints are always in the package's format,
-            split by size, and paths in the pointer are always relative.
+            sharded by size, and paths in the checkpoint state are always relative.
 
     Raises:
         ValueError: there is nothing to save, or two items have the same name.
@@ -128,7 +126,7 @@ class Saver:
             self._build(var_list)
 
     def build(self) -> None:
-        """Takes what there is to save in the default graph (see `defer_build`)."""
+        """Collects the items to save from the default graph (see `defer_build`)."""
         if self._items is None:
             self._build(None)
 
@@ -145,20 +143,18 @@ class Saver:
 
     @property
     def saved_items(self) -> Mapping[str, Item]:
-        """What it saves, by the names in checkpoints."""
+        """The items to save, by checkpoint name."""
         return self._built("saved_items")
-
-    # -- which checkpoints there are
 
     @property
     def last_checkpoints(self) -> list[str]:
-        """The checkpoints that are kept, oldest first; none are listed where all are kept."""
+        """The checkpoints subject to rotation, oldest first; empty if all are kept."""
         if not self._max_to_keep:
             return []
         return [path for manager in self._managers.values() for path in manager.last_checkpoints]
 
     def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
-        """Says which checkpoints are kept, oldest first; their times are as good as now."""
+        """Sets the checkpoints subject to rotation, oldest first, with the current time."""
         if not isinstance(last_checkpoints, list):
             raise AssertionError("last_checkpoints must be a list")
         self.set_last_checkpoints_with_time([(path, time.time()) for path in last_checkpoints])
@@ -166,7 +162,7 @@ class Saver:
     def set_last_checkpoints_with_time(
         self, last_checkpoints_with_time: Sequence[tuple[str, float]]
     ) -> None:
-        """Says which checkpoints are kept, as (path, seconds since 1970), oldest first."""
+        """Sets the checkpoints subject to rotation: (path, seconds since 1970), oldest first."""
         if not isinstance(last_checkpoints_with_time, list):
             raise AssertionError("last_checkpoints must be a list")
         listed: dict[str, list[tuple[str, float]]] = {}
@@ -180,7 +176,7 @@ class Saver:
             self._manager(directory, None).set_listed(pairs)
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
-        """Says which checkpoints are kept, after a restart; those that are missing are left out."""
+        """Sets the checkpoints subject to rotation after a restart, ignoring missing ones."""
         found = [(local_path(path), modified(path)) for path in checkpoint_paths]
         self.set_last_checkpoints_with_time(
             [(path, when) for path, when in found if when is not None]
@@ -189,10 +185,10 @@ class Saver:
     def _manager(
         self, directory: str, latest_filename: str | None, name: str | None = None
     ) -> CheckpointRotation:
-        """What keeps the checkpoints of a folder.
+        """Returns the rotation of a folder's checkpoints.
 
-        It goes on with those of the last process whose names are like the first that it saves: what
-        other Savers write into the same folder is theirs.
+        It includes checkpoints of an earlier process whose names match the first name saved; those
+        of other Savers in the same folder are left alone.
         """
         key = (directory, latest_filename)
         if key not in self._managers:
@@ -204,8 +200,6 @@ class Saver:
                 basename=None if name is None else name_without_step(name),
             )
         return self._managers[key]
-
-    # -- saving
 
     def save(
         self,
@@ -219,24 +213,23 @@ class Saver:
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
     ) -> str | None:
-        """Writes a checkpoint, moves the pointer to it, then removes those that are too many.
+        """Writes a checkpoint, updates the checkpoint state, and removes old checkpoints.
 
         Args:
-            sess: the session.
-            save_path: directory and first part of the name, for example 'model_dir/model.ckpt'.
-            global_step: a number, tensor or variable that is put behind the name.
-            latest_filename: the pointer's name; 'checkpoint' by default.
-            meta_graph_suffix: the end of the name of the file with the graph.
-            write_meta_graph: whether the graph is written too, for `import_meta_graph`.
-            write_state: whether the pointer is moved, and old checkpoints are removed.
+            save_path: the path prefix, for example 'model_dir/model.ckpt'.
+            global_step: a number, tensor or variable that is appended to the name.
+            latest_filename: the name of the checkpoint state file; 'checkpoint' by default.
+            meta_graph_suffix: the suffix of the graph file.
+            write_meta_graph: whether to write the graph too, for `import_meta_graph`.
+            write_state: whether to update the checkpoint state and remove old checkpoints.
             strip_default_attrs, save_debug_info: accepted for TensorFlow's signature.
 
         Returns:
-            The checkpoint's path, to be given to `restore`; None if there is nothing to save.
+            The checkpoint's path, for `restore`; None if there is nothing to save.
 
         Raises:
-            FailedPreconditionError: a variable has no value.
-            OpError: the disk refuses (see `storage.checkpoint.write_checkpoint`).
+            FailedPreconditionError: a variable is uninitialized.
+            OpError: the file system reports an error (see `storage.checkpoint.write_checkpoint`).
             TypeError: `sess` is not a session.
         """
         items = self._built("save")
@@ -257,7 +250,8 @@ class Saver:
                 raise ValueError(
                     f"'latest_filename' collides with 'save_path': {name!r} and {given!r}"
                 )
-            # Data first: what others train meanwhile may be trained twice, and is never left out.
+            # State before variables: concurrent training in between is at worst repeated, never
+            # lost.
             state = session_state(sess)
             tensors = tensors_to_save(sess, items, True)
             if write_state:
@@ -273,7 +267,7 @@ class Saver:
             with graph.as_default():
                 self.export_meta_graph(path)
         except (TypeError, ValueError) as error:
-            # The checkpoint is written: a graph that no file can hold does not undo that.
+            # The checkpoint is committed and valid even if its graph cannot be serialized.
             logger.warning("The graph was not written to %s: %s", path, error)
 
     def export_meta_graph(
@@ -287,8 +281,9 @@ class Saver:
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
     ) -> Any:
-        """The default graph with its collections as a `MetaGraphDef` (see
-        `train.export_meta_graph`).
+        """Exports the default graph and its collections as a `MetaGraphDef`.
+
+        See `train.export_meta_graph`.
         """
         if collection_list is None:  # checks hold Python functions, which no file can; its own
             # settings are `saver_def`
@@ -309,11 +304,11 @@ class Saver:
 
     @property
     def saver_def(self) -> Any:
-        """Its settings; see `as_saver_def`."""
+        """The settings as a `SaverDef`; see `as_saver_def`."""
         return self.as_saver_def()
 
     def as_saver_def(self) -> Any:
-        """Its settings as a `SaverDef`. The names of operations in it are empty: there are none."""
+        """Returns the settings as a `SaverDef`, whose operation names are empty."""
         from tensorboard.compat.proto.saver_pb2 import SaverDef
 
         return SaverDef(
@@ -324,27 +319,22 @@ class Saver:
         )
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """As `as_saver_def`."""
+        """Same as `as_saver_def`."""
         return self.as_saver_def()
 
     @staticmethod
     def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
-        """A Saver of the default graph's variables with the settings of a `SaverDef`."""
+        """Returns a Saver of the default graph's variables with the settings of a `SaverDef`."""
         return Saver(saver_def=saver_def)
 
-    # -- restoring
-
     def restore(self, sess: Any, save_path: str | os.PathLike[str] | None) -> None:
-        """Puts a checkpoint's values into the session.
-
-        The checkpoint may be TensorFlow's (see `fitting.keys_by_name` for the names in those of
-        TensorFlow 2).
+        """Restores the session's variables from a checkpoint, which TensorFlow may have written.
 
         Raises:
-            ValueError: there is no checkpoint of this name.
-            NotFoundError: it lacks a variable.
-            InvalidArgumentError: a variable has another shape or dtype in it.
-            DataLossError: a file of it is damaged.
+            ValueError: there is no such checkpoint.
+            NotFoundError: a variable is not in the checkpoint.
+            InvalidArgumentError: a variable's shape or dtype differs.
+            DataLossError: a file is damaged.
         """
         items = self._built("restore")
         if not items:
@@ -380,7 +370,7 @@ class Saver:
 
 
 def _parts_of(key: str, item: Whole) -> dict[str, TensorSlice]:
-    """What of a tensor of a checkpoint a variable is, or each part of one, by name."""
+    """Returns the slice of a checkpoint tensor for each part of an item, by variable name."""
     if isinstance(item, Variable):
         return {item.op.name: TensorSlice(key)}
     sizes = [part.shape[item.axis] for part in item]
@@ -392,7 +382,7 @@ def _parts_of(key: str, item: Whole) -> dict[str, TensorSlice]:
 
 
 def saved_items() -> dict[str, Item]:
-    """What a checkpoint of the default graph holds, by name: global variables and `Saveable`s."""
+    """Returns the default graph's global variables and `Saveable`s, by checkpoint name."""
     extra = get_default_graph().get_collection(GraphKeys.SAVEABLE_OBJECTS)
     return _by_name([*global_variables(), *extra])
 
@@ -400,18 +390,16 @@ def saved_items() -> dict[str, Item]:
 def restore_checkpoint(
     sess: Any, checkpoint: Checkpoint, items: Mapping[str, Item], *, iterators: bool = True
 ) -> None:
-    """Puts a checkpoint that has been read into a session.
+    """Restores a session from a checkpoint in memory.
 
     Args:
-        sess: the session.
-        checkpoint: what was read.
-        items: variables and others by their names in the checkpoint.
-        iterators: whether iterators go to their saved positions too.
+        items: variables and `Saveable`s by checkpoint name.
+        iterators: whether to restore iterator positions too.
 
     Raises:
-        NotFoundError, InvalidArgumentError: see `Saver.restore`; a table lists what is missing and
-            different.
-        FailedPreconditionError: a vocabulary file of a feature column is another one.
+        NotFoundError, InvalidArgumentError: see `Saver.restore`; the message has a table of missing
+            and different items.
+        FailedPreconditionError: a feature column's vocabulary file has changed.
     """
     if _vocabularies(sess.graph):
         check_vocabulary_fingerprints(checkpoint.state.get("vocabularies", {}), sess.graph)
@@ -424,12 +412,12 @@ def restore_checkpoint(
 
 
 def restore_input(sess: Any, checkpoint: Checkpoint) -> None:
-    """Puts a session that has a checkpoint's variables to its random counters and positions."""
+    """Restores the random counters and iterator positions, but no variables."""
     _put(sess, checkpoint, {}, True)
 
 
 def _put(sess: Any, checkpoint: Checkpoint, items: Mapping[str, Item], iterators: bool) -> None:
-    """Puts values that fit into a session, with the random counters and iterator positions."""
+    """Loads values, random counters and iterator positions into a session, without checks."""
     for name, item in items.items():
         if isinstance(item, Variable):
             value = as_array(checkpoint.tensors[name], item.dtype)
@@ -457,7 +445,7 @@ def _put(sess: Any, checkpoint: Checkpoint, items: Mapping[str, Item], iterators
 
 
 def _by_name(given: Any) -> dict[str, Item]:
-    """The items by the names they have in checkpoints."""
+    """Returns the items by checkpoint name."""
     if isinstance(given, Mapping):
         pairs = list(given.items())
         if not all(isinstance(name, str) for name, _ in pairs):
@@ -491,7 +479,7 @@ def _by_name(given: Any) -> dict[str, Item]:
 
 
 def _check_is_checkpoint(path: str) -> None:
-    """Refuses what is not a checkpoint, and says what was meant; damage is an error of its own."""
+    """Raises ValueError with a hint if `path` is not a checkpoint; damage raises other errors."""
     problem = f"The passed save_path is not a valid checkpoint: {path}"
     try:
         found = locate_checkpoint(path)
@@ -515,16 +503,15 @@ def _check_session(sess: Any) -> None:
 def tensors_to_save(
     sess: Any, items: Mapping[str, Item], may_be_elsewhere: bool = False
 ) -> dict[str, Any]:
-    """The values of items in a session, by the names of their tensors in checkpoints.
+    """Returns the items' values in a session, by tensor name in checkpoints.
 
     Args:
-        sess: the session.
-        items: variables and others by their names in the checkpoint.
-        may_be_elsewhere: whether variables that other processes hold are given as `RemoteTensor`,
-            and those in parts as `ShardedTensor`.
+        items: variables and `Saveable`s by checkpoint name.
+        may_be_elsewhere: whether to return variables of other processes as `RemoteTensor`s, and
+            partitioned ones as `ShardedTensor`s, rather than to fetch them.
 
     Raises:
-        FailedPreconditionError: a variable has none.
+        FailedPreconditionError: a variable is uninitialized.
     """
     wholes = {name: item for name, item in items.items() if isinstance(item, Whole)}
     names = [
@@ -556,7 +543,7 @@ def tensors_to_save(
 
 
 def session_state(sess: Any) -> dict[str, Any]:
-    """What of a session besides tensors a checkpoint holds, as JSON can."""
+    """Returns the JSON state of a session, such as random counters and iterator positions."""
     random = {
         name: [int(word) for word in np.asarray(value)]
         for name, value in sess.state.random_counters().items()
@@ -571,7 +558,7 @@ def session_state(sess: Any) -> dict[str, Any]:
 
 
 def _vocabularies(graph: Graph) -> dict[str, Any]:
-    """Which vocabulary files the feature columns of a graph have read."""
+    """Returns fingerprints of the vocabulary files that the graph's feature columns have read."""
     if not graph.get_collection(VOCABULARY_FILES):
         return {}
     return vocabulary_fingerprints(graph)
@@ -583,13 +570,13 @@ def import_meta_graph(
     import_scope: str | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Adds the graph and the collections of a file to the default graph.
+    """Imports a graph with its collections into the default graph.
 
     Args:
-        meta_graph_or_file: a file that `export_meta_graph` or `Saver.save` wrote, or a
-            `MetaGraphDef`.
-        clear_devices: whether to leave out the devices.
-        import_scope: a name scope to put it under.
+        meta_graph_or_file: a `MetaGraphDef`, or a file written by `export_meta_graph` or
+            `Saver.save`.
+        clear_devices: whether to ignore devices.
+        import_scope: a name scope for the imported graph.
         **kwargs: `input_map` and `return_elements`, see `import_graph_def`.
 
     Returns:

@@ -1,6 +1,6 @@
-"""Signatures: which tensors of a graph are a model's inputs and outputs, as protos.
+"""Signatures: protos that describe a model's inputs and outputs.
 
-A `TensorInfo` names a tensor with its dtype and shape; a `SignatureDef` maps words to them. As
+A `TensorInfo` holds a tensor's name, dtype and shape; a `SignatureDef` maps keys to them. As
 `tf.saved_model.utils` and `tf.saved_model.signature_def_utils`.
 """
 
@@ -17,15 +17,9 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.lazy import listing
 from estimatorkit.train.saving import saved_model_constants as constants
 
-# -- tensors
-
 
 def build_tensor_info(tensor: Any) -> Any:
-    """The `TensorInfo` of a tensor, a variable or a sparse tensor.
-
-    Raises:
-        TypeError: it is none of these.
-    """
+    """Returns the `TensorInfo` of a tensor, variable or sparse tensor; else raises TypeError."""
     from tensorboard.compat.proto.meta_graph_pb2 import TensorInfo
 
     if isinstance(tensor, SparseTensor):
@@ -52,16 +46,16 @@ def build_tensor_info(tensor: Any) -> Any:
 def get_tensor_from_tensor_info(
     tensor_info: Any, graph: Graph | None = None, import_scope: str | None = None
 ) -> Tensor | SparseTensor:
-    """The tensor, or sparse tensor, that a `TensorInfo` names.
+    """Returns the tensor, or sparse tensor, that a `TensorInfo` names.
 
     Args:
         tensor_info: the proto.
-        graph: the graph; the default graph by default.
-        import_scope: the name scope into which the model was loaded.
+        graph: the default graph by default.
+        import_scope: the name scope of the imported model.
 
     Raises:
         KeyError: the graph has no such tensor.
-        ValueError: the proto names none.
+        ValueError: the proto has no name.
     """
     graph = graph or get_default_graph()
     scope = f"{import_scope}/" if import_scope else ""
@@ -75,20 +69,17 @@ def get_tensor_from_tensor_info(
     raise value_error("Invalid TensorInfo.encoding", expected="name or coo_sparse", received=kind)
 
 
-# -- signatures
-
-
 def build_signature_def(
     inputs: Mapping[str, Any] | None = None,
     outputs: Mapping[str, Any] | None = None,
     method_name: str | None = None,
 ) -> Any:
-    """A `SignatureDef`.
+    """Builds a `SignatureDef`.
 
     Args:
-        inputs: `TensorInfo`s by the names under which a server takes the inputs.
-        outputs: `TensorInfo`s by the names under which it gives the outputs.
-        method_name: what the model does, one of `signature_constants.*_METHOD_NAME`.
+        inputs: `TensorInfo`s by input name.
+        outputs: `TensorInfo`s by output name.
+        method_name: the method, one of `signature_constants.*_METHOD_NAME`.
     """
     from tensorboard.compat.proto.meta_graph_pb2 import SignatureDef
 
@@ -102,14 +93,10 @@ def build_signature_def(
 
 
 def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
-    """The `SignatureDef` of any model.
-
-    Args:
-        inputs: tensors by name.
-        outputs: tensors by name.
+    """Builds the `SignatureDef` of a generic prediction, from tensors by name.
 
     Raises:
-        ValueError: one of them is empty.
+        ValueError: `inputs` or `outputs` is empty.
     """
     for what, given in (("inputs", inputs), ("outputs", outputs)):
         if not given:
@@ -122,14 +109,14 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
 
 
 def regression_signature_def(examples: Tensor, predictions: Tensor) -> Any:
-    """The `SignatureDef` of a regression.
+    """Builds the `SignatureDef` of a regression.
 
     Args:
         examples: string `(batch,)`, serialized `Example`s.
         predictions: float32 `(batch,)` or `(batch, 1)`.
 
     Raises:
-        ValueError: a tensor is missing or of another dtype.
+        ValueError: a tensor is missing or has another dtype.
     """
     _require(examples, "Regression `examples` cannot be None.")
     _require(predictions, "Regression `predictions` cannot be None.")
@@ -145,7 +132,7 @@ def regression_signature_def(examples: Tensor, predictions: Tensor) -> Any:
 def classification_signature_def(
     examples: Tensor, classes: Tensor | None, scores: Tensor | None
 ) -> Any:
-    """The `SignatureDef` of a classification.
+    """Builds the `SignatureDef` of a classification.
 
     Args:
         examples: string `(batch,)`, serialized `Example`s.
@@ -153,7 +140,7 @@ def classification_signature_def(
         scores: float32 `(batch, classes)`, or None.
 
     Raises:
-        ValueError: tensors are missing or of another dtype.
+        ValueError: tensors are missing or have another dtype.
     """
     _require(examples, "Classification `examples` cannot be None.")
     if classes is None and scores is None:
@@ -183,7 +170,7 @@ def _of_dtype(tensor: Tensor, dtype: DType, problem: str) -> Any:
 
 
 def is_valid_signature(signature_def: Any) -> bool:
-    """Whether a `SignatureDef` is one that servers take: method, names and dtypes fit together."""
+    """Returns whether a `SignatureDef` can be served: method, names and dtypes are consistent."""
     inputs, outputs = signature_def.inputs, signature_def.outputs
     if not inputs or not outputs:
         return False

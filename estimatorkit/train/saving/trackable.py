@@ -1,6 +1,6 @@
-"""Python objects that hold variables: which there are, and what keys they have in checkpoints.
+"""Object graphs: finds the variables of Python objects, and their checkpoint keys.
 
-What `object_checkpoint` walks: attributes, lists and dicts, breadth first. The proto of objects is
+`object_checkpoint` walks attributes, lists and dicts, breadth first, and saves the graph as
 TensorFlow's `TrackableObjectGraph`.
 """
 
@@ -44,14 +44,14 @@ def _is_class(value: Any) -> bool:
 
 
 def is_followed(value: Any) -> bool:
-    """Whether there may be variables in it."""
+    """Returns whether an object may contain variables."""
     if isinstance(value, (list, tuple, Mapping)) or _is_leaf(value):
         return True
     return hasattr(value, "__dict__") and not isinstance(value, _NEVER)
 
 
 def _children(value: Any, graph: Graph) -> Iterator[tuple[str, Any]]:
-    """Yields what an object holds, by name."""
+    """Yields the children of an object, by name."""
     if _is_leaf(value):
         return
     pairs: Any
@@ -73,14 +73,13 @@ def _children(value: Any, graph: Graph) -> Iterator[tuple[str, Any]]:
 
 @dataclass
 class Node:
-    """An object, and how it hangs together with the others.
+    """An object of the graph.
 
     Attributes:
-        value: the object.
         path: the first path to it, escaped as in keys.
-        children: numbers of nodes by name.
+        children: node numbers by name.
         slots: (variable's node, name, slot) of an optimizer.
-        key: of a leaf, its key.
+        key: the checkpoint key of a leaf.
     """
 
     value: Any
@@ -91,7 +90,7 @@ class Node:
 
 
 def walk(root: Any, graph: Graph) -> list[Node]:
-    """The objects that can be reached from one, breadth first, then the slots of optimizers."""
+    """Returns the nodes reachable from `root`, breadth first, then the optimizers' slots."""
     nodes = [Node(root, "")]
     numbers = {id(root): 0}
     pending = deque([0])
@@ -123,7 +122,7 @@ def _escaped(name: str) -> str:
 
 
 def objects_proto(nodes: list[Node]) -> bytes:
-    """The `TrackableObjectGraph` of objects."""
+    """Serializes the `TrackableObjectGraph`."""
     from tensorboard.compat.proto.trackable_object_graph_pb2 import TrackableObjectGraph
 
     made = TrackableObjectGraph()
@@ -160,7 +159,7 @@ def read_objects(path: str) -> Any:
 
 
 def stored_paths(stored: Any) -> list[str]:
-    """What the nodes of a checkpoint are called."""
+    """Returns the paths of a checkpoint's nodes."""
     paths: dict[int, str] = {0: ""}
     pending = deque([0])
     while pending:

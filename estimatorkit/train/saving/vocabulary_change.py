@@ -1,7 +1,7 @@
-"""`VocabInfo`: how the vocabulary of a variable's rows has changed, and the values that follow.
+"""`VocabInfo`: warm starts variables whose vocabulary has changed.
 
-A variable with a row (or column) a word of a vocabulary starts with the rows that a checkpoint has
-for the same words; words that are new, and buckets of unknown words, start as new variables do.
+Rows (or columns) of a variable are matched by word. New words, and buckets of unknown words, are
+initialized anew.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from estimatorkit.storage.filesystem import open_file
 
 
 class VocabInfo(NamedTuple):
-    """How a vocabulary has changed (`tf.train.VocabInfo`, `tf.estimator.VocabInfo`).
+    """Describes the change of a vocabulary (`tf.train.VocabInfo`, `tf.estimator.VocabInfo`).
 
     Attributes:
-        new_vocab: the file of the words now, one per line.
-        new_vocab_size: how many of its words count.
-        num_oov_buckets: rows after those of the words, for unknown ones.
-        old_vocab: the file of the words when the checkpoint was written.
-        old_vocab_size: how many of its words count; -1 for all.
-        backup_initializer: gives rows that the checkpoint has no word for; zeros by default.
-        axis: 0 if words are rows, 1 where they are columns (labels of the last layer).
+        new_vocab: the current vocabulary file, one word per line.
+        new_vocab_size: the number of its words to use.
+        num_oov_buckets: the number of rows for unknown words, after those of the words.
+        old_vocab: the vocabulary file of the checkpoint.
+        old_vocab_size: the number of its words to use; -1 for all.
+        backup_initializer: initializes rows without a counterpart; zeros by default.
+        axis: 0 if rows are words, 1 if columns are (labels of the last layer).
     """
 
     new_vocab: Any
@@ -47,7 +47,7 @@ class VocabInfo(NamedTuple):
 
 
 def _rows_before(new: Sequence[bytes], old: Sequence[bytes], buckets: int) -> NDArray[np.int32]:
-    """For each row now the row before; -1 where there was none."""
+    """Returns the old row of each new row, or -1."""
     places = {word: row for row, word in enumerate(old)}
     found = [places.get(word, -1) for word in new]
     return np.array(found + [-1] * buckets, np.int32)
@@ -68,17 +68,15 @@ def _words(path: Any, size: int) -> list[bytes]:
 
 
 def changed_value(old: Tensor, entry: TensorEntry, variable: Variable, info: VocabInfo) -> Tensor:
-    """The first value of a variable whose vocabulary has changed.
+    """Returns the initial value of a variable whose vocabulary has changed.
 
     Args:
-        old: the value in the checkpoint.
-        entry: what the checkpoint says of it.
-        variable: the variable now, or a part of it that has a `save_slice_info`.
-        info: how its vocabulary has changed.
+        old: the value in the checkpoint, described by `entry`.
+        variable: the variable, or a part of it with a `save_slice_info`.
 
     Raises:
-        ValueError: shapes and sizes of vocabularies do not go together, a size is larger than its
-            vocabulary, or `axis` is neither 0 nor 1.
+        ValueError: shapes and vocabulary sizes do not match, a size exceeds its vocabulary, or
+            `axis` is neither 0 nor 1.
     """
     part, axis = [dim or 0 for dim in variable.shape.as_list()], info.axis
     place = variable.save_slice_info
