@@ -1,1 +1,1 @@
-"""Files: file systems, records, checkpoints, TensorFlow's checkpoints."""
+"""Storage: file systems, TFRecords, checkpoints and TensorFlow's checkpoint formats."""

@@ -1,9 +1,8 @@
 """Atomic files: write to a temporary, sync, rename, sync the folder.
 
-Everything is made under a temporary name beside its place (`NAME.tmp-PID-RANDOM`), synced, and
-renamed; removal is a rename to such a name, then a delete. So a reader sees a thing whole or not at
-all, and what a killed writer leaves behind is known by its name: `remove_stale_temporaries` sweeps
-it up. `os_errors` turns an `OSError` into the package's error, with the path and the errno.
+Temporaries are beside their targets (`NAME.tmp-PID-RANDOM`). Removal renames to such a name, then
+deletes. Readers therefore never see partial files, and `remove_stale_temporaries` recognizes what
+killed writers left behind. `os_errors` converts `OSError`s to the package's errors.
 """
 
 from __future__ import annotations
@@ -25,9 +24,8 @@ from estimatorkit.core import errors
 _TEMPORARY = re.compile(r"\.tmp-(?P<pid>[0-9]+)-[0-9a-f]{8}$")
 _STALE_SECONDS = 86400.0  # a process id may be reused; no save takes a day
 
-# The temporaries that this process is writing now. One that carries our process id but is not here
-# was left by an earlier process of that id: in a container the trainer is often process 1 each
-# time.
+# The current temporaries of this process. Others with our process id are from an earlier process:
+# in a container, the trainer is often process 1 each time.
 _in_progress: set[str] = set()
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
@@ -55,10 +53,7 @@ _ERRORS: dict[int, tuple[type[errors.OpError], str]] = {
 def os_error(doing: str, path: str | os.PathLike[str], code: int) -> errors.OpError:
     """Returns the package's error for an errno.
 
-    Args:
-        doing: what failed, a verb phrase such as `write the checkpoint`.
-        path: the file or folder at which it failed.
-        code: the errno, for example `errno.ENOSPC`.
+    `doing` is the verb phrase of the failed action, such as `write the checkpoint`.
     """
     kind, hint = _ERRORS.get(code, (errors.UnknownError, "see the operating system's message"))
     name = errno.errorcode.get(code, "unknown")
@@ -71,9 +66,9 @@ def os_error(doing: str, path: str | os.PathLike[str], code: int) -> errors.OpEr
 
 @contextmanager
 def os_errors(doing: str, path: str | os.PathLike[str]) -> Iterator[None]:
-    """Raises an `OSError` of the body as the package's error (see `os_error`).
+    """Converts an `OSError` of the body to the package's error (see `os_error`).
 
-    The path in the message is the one the operating system named, where it named one, else `path`.
+    The message has the path that the operating system reports, if any, else `path`.
     """
     try:
         yield
@@ -94,15 +89,15 @@ def sync_file(path: str | os.PathLike[str]) -> None:
 
 
 def is_temporary(name: str) -> bool:
-    """Returns whether a name is that of a write or removal in progress, or of one killed."""
+    """Returns whether a name is that of a pending or interrupted write or removal."""
     return _TEMPORARY.search(name) is not None
 
 
 @contextmanager
 def temporary_beside(path: Path) -> Iterator[Path]:
-    """Gives an unused temporary name in the folder of `path`; what is there at the end is removed.
+    """Yields an unused temporary name in the folder of `path`.
 
-    The body makes a file or a folder of that name and renames it to where it belongs.
+    The body creates it and renames it into place; what remains at the end is removed.
     """
     temporary = path.with_name(f"{path.name}.tmp-{os.getpid()}-{secrets.token_hex(4)}")
     _in_progress.add(temporary.name)
@@ -114,11 +109,9 @@ def temporary_beside(path: Path) -> Iterator[Path]:
 
 
 def write_durably(path: Path, content: bytes) -> None:
-    """Replaces a file in one step: a reader finds the old content or the new, also after a power
-    cut.
+    """Atomically replaces a file, even across power failures.
 
-    Raises:
-        OpError: by errno, see `os_error`; the old content is intact.
+    Raises an OpError by errno (see `os_error`); the old content is then intact.
     """
     with os_errors("write", path), temporary_beside(path) as temporary:
         with open(temporary, "xb") as file:
@@ -130,20 +123,18 @@ def write_durably(path: Path, content: bytes) -> None:
 
 
 def remove_durably(path: Path) -> None:
-    """Removes a file or a folder, with all in it, so that no reader sees half of it.
+    """Atomically removes a file, or a folder recursively.
 
-    Raises:
-        OpError: by errno, see `os_error`; `NotFoundError` where there is no such path.
+    Raises an OpError by errno (see `os_error`); `NotFoundError` if it does not exist.
     """
     with os_errors("remove", path), temporary_beside(path) as temporary:
         os.rename(path, temporary)
 
 
 def remove_stale_temporaries(directory: Path) -> None:
-    """Removes what killed writers left in a folder: temporaries whose process is gone, or that are
-    a day old.
+    """Removes temporaries whose process is gone, or that are a day old.
 
-    Process ids mean something on one machine only, so the caller must be the folder's one writer
+    Process ids are local to a machine, so the caller must be the folder's only writer
     (`DirectoryLock`).
     """
     for entry in list(os.scandir(directory)):
@@ -158,7 +149,7 @@ def remove_stale_temporaries(directory: Path) -> None:
 
 
 def _delete(path: Path) -> None:
-    """Removes a temporary, or warns: the data are safe, and the next writer tries again."""
+    """Removes a temporary; only warns on failure, since the next writer tries again."""
     try:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

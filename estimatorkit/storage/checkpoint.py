@@ -1,12 +1,12 @@
-"""The checkpoint store. Checkpoints are atomic: no crash loses one that was committed.
+"""The checkpoint store. Checkpoints are atomic: no crash loses a committed one.
 
-A checkpoint is a folder `model.ckpt-100` of a model folder (its inside: `checkpoint_format`).
-`write_checkpoint` makes it under a temporary name, syncs it and renames it. One of the same name is
-first set aside as `NAME.old-RANDOM`; readers take that while NAME is missing or damaged, and the
-next writer puts it back or removes it. Readers trust only what verifies: `latest_checkpoint`
-follows the pointer (`checkpoint_state`), and where that fails, finds the latest checkpoint that is
-whole. One process writes a model folder (`directory_lock`), any number read it. Checkpoints that
-TensorFlow wrote are read like our own (`tensorflow_checkpoint`).
+A checkpoint is a folder `model.ckpt-100` of a model folder (layout: `checkpoint_format`).
+`write_checkpoint` writes it under a temporary name, syncs and renames it. An existing checkpoint of
+the same name is first renamed to `NAME.old-RANDOM`: readers fall back to it while NAME is missing
+or damaged, and the next writer restores or removes it. Readers verify checksums:
+`latest_checkpoint` follows the checkpoint state (`checkpoint_state`), or else searches for the
+latest intact checkpoint. A model folder has one writer (`directory_lock`) and any number of
+readers. TensorFlow's checkpoints are readable too (`tensorflow_checkpoint`).
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ from estimatorkit.storage.tensorflow_checkpoint import (
 
 SHARD_BYTES = 2 << 30
 _STEP = re.compile(r"-([0-9]+)$")
-# A reader that lost the checkpoint under it looks for the newer one at once. Ten in a row means
-# that whole checkpoints are removed faster than they can be read.
+# A reader whose checkpoint is removed retries with the newer one at once. Ten times in a row means
+# that checkpoints are removed faster than they can be read.
 _ATTEMPTS = 10
 
 AnyPath = str | os.PathLike[str]
@@ -83,9 +83,10 @@ class Checkpoint:
     """A checkpoint in memory.
 
     Args:
-        path: where it came from, such as `/dir/model.ckpt-100`.
-        tensors: arrays by variable name; each owns its memory; strings are object arrays of bytes.
-        state: what was given as `state` when it was written.
+        path: its path, such as `/dir/model.ckpt-100`.
+        tensors: arrays by variable name, each with its own memory; strings are object arrays of
+            bytes.
+        state: the `state` that it was written with.
     """
 
     path: str
@@ -94,12 +95,12 @@ class Checkpoint:
 
     @property
     def step(self) -> int | None:
-        """The number at the end of the name, 100 for `model.ckpt-100`; None if there is none."""
+        """The number at the end of the name, 100 for `model.ckpt-100`; None without one."""
         return checkpoint_step(self.path)
 
 
 class _GoneError(errors.NotFoundError):
-    """There is no checkpoint of that path, or there is none any more."""
+    """The checkpoint does not exist, or no longer."""
 
 
 def write_checkpoint(
@@ -110,26 +111,27 @@ def write_checkpoint(
     *,
     shard_bytes: int = SHARD_BYTES,
 ) -> Path:
-    """Writes a checkpoint, all of it or nothing.
+    """Writes a checkpoint atomically, without updating the checkpoint state.
 
-    The caller is the only writer of the folder (see `DirectoryLock`). The pointer is not moved.
+    The caller must be the folder's only writer (see `DirectoryLock`).
 
     Args:
-        directory: the model folder; made where it is missing.
-        name: the checkpoint's name, such as `model.ckpt-100`. One of that name is replaced.
-        tensors: variable name to array: bool, integers, float16/32/64, bfloat16, complex, or
-            strings (`bytes` or `str`, which are read back as `bytes`), of any shape.
-        state: anything that JSON holds: iterator positions, random counters, best metric.
-        shard_bytes: the largest size of one file, in bytes; a larger tensor gets a file of its own.
+        directory: the model folder; created if missing.
+        name: such as `model.ckpt-100`. A checkpoint of this name is replaced.
+        tensors: arrays by variable name: bool, integers, float16/32/64, bfloat16, complex, or
+            strings (`bytes` or `str`, read back as `bytes`), of any shape.
+        state: JSON values: iterator positions, random counters, best metric.
+        shard_bytes: the maximum size of a file in bytes; a larger tensor gets its own file.
 
     Returns:
         `directory/name`.
 
     Raises:
-        InvalidArgumentError: the name, a dtype or a part of the state cannot be stored.
-        AlreadyExistsError: there is something else of that name.
+        InvalidArgumentError: the name, a dtype or the state cannot be stored.
+        AlreadyExistsError: the path exists and is not a checkpoint.
         ResourceExhaustedError: disk or quota is full; PermissionDeniedError, other `OpError`: by
-            errno. A checkpoint of that name, and every other, is intact, and nothing is left over.
+            errno. All existing checkpoints, also of this name, are intact, and no temporaries
+            remain.
     """
     folder = Path(local_path(directory))
     path = folder / check_name(name)
@@ -146,15 +148,12 @@ def write_checkpoint(
 
 
 def read_checkpoint(path: AnyPath, names: Iterable[str] | None = None) -> Checkpoint:
-    """Reads a checkpoint, after comparing its files with the manifest.
+    """Reads a checkpoint, verifying its files against the manifest.
 
-    Args:
-        path: such as `/dir/model.ckpt-100`.
-        names: the variables to read; None is all. Only the files that hold them are read.
+    `names` are the variables to read; None reads all. Only the files that hold them are read.
 
     Raises:
-        NotFoundError: there is no such checkpoint, it was removed meanwhile, or it lacks one of
-            `names`.
+        NotFoundError: the checkpoint does not exist, was removed during the call, or lacks a name.
         DataLossError: a file is missing, truncated or changed.
         FailedPreconditionError: a newer version of the package wrote it.
     """
@@ -178,14 +177,9 @@ def read_checkpoint(path: AnyPath, names: Iterable[str] | None = None) -> Checkp
 
 
 def read_checkpoint_parts(path: AnyPath, parts: Iterable[TensorSlice]) -> list[NDArray[Any]]:
-    """Reads parts of tensors of a checkpoint, with memory for these alone.
+    """Reads slices of tensors, using memory only for these.
 
-    Args:
-        path: such as `/dir/model.ckpt-100`.
-        parts: what to read.
-
-    Raises:
-        InvalidArgumentError: a tensor has no such part; and those of `read_checkpoint`.
+    Raises InvalidArgumentError if a slice is out of range; otherwise as `read_checkpoint`.
     """
     wanted = list(parts)
     names = [part.name for part in wanted]
@@ -217,15 +211,10 @@ def _check_known(path: AnyPath, names: Iterable[str], known: Collection[str]) ->
 def read_latest(
     directory: AnyPath, names: Iterable[str] | None = None, latest_filename: str | None = None
 ) -> Checkpoint:
-    """Reads the latest checkpoint of a folder whose writer may remove old ones at the same time.
+    """Reads the latest checkpoint of a folder, retrying if its writer removes it meanwhile.
 
-    Args:
-        directory: the model folder.
-        names: the variables to read; None is all.
-        latest_filename: name of the pointer file; None is `checkpoint`.
-
-    Raises:
-        NotFoundError: there is none, or it lacks one of `names`.
+    `names` is as in `read_checkpoint`; `latest_filename` is the checkpoint state file. Raises
+    NotFoundError if there is no checkpoint, or it lacks a name.
     """
     wanted = None if names is None else list(names)
     for _ in range(_ATTEMPTS):
@@ -239,21 +228,21 @@ def read_latest(
 def latest_checkpoint(checkpoint_dir: AnyPath, latest_filename: str | None = None) -> str | None:
     """Finds the latest complete checkpoint in a folder (`tf.train.latest_checkpoint`).
 
-    The pointer file is tried first. If it is missing or unreadable, or names a checkpoint that is
-    outside the folder, missing or damaged, the folder's checkpoints are tried from the highest step
-    down; a warning is logged once for each one skipped. TensorFlow trusts the pointer, and returns
-    None if it is wrong.
+    The checkpoint state is tried first. If it is missing or unreadable, or names a checkpoint that
+    is outside the folder, missing or damaged, the folder's checkpoints are tried from the highest
+    step down, with one warning for each skipped. TensorFlow trusts the state, and returns None if
+    it is wrong.
 
     Args:
         checkpoint_dir: the model folder.
-        latest_filename: the name of the pointer file; `checkpoint` by default.
+        latest_filename: the name of the checkpoint state file; `checkpoint` by default.
 
     Returns:
-        The path's prefix, such as `checkpoint_dir/model.ckpt-100`, or None if there is none.
+        The path prefix, such as `checkpoint_dir/model.ckpt-100`, or None.
 
     Raises:
         FailedPreconditionError: a newer version of the package wrote the latest checkpoint, and
-            resuming from an older one would lose the training since.
+            resuming from an older one would lose training.
         PermissionDeniedError: the latest checkpoint is not readable.
     """
     base = local_path(checkpoint_dir)
@@ -267,7 +256,9 @@ def latest_checkpoint(checkpoint_dir: AnyPath, latest_filename: str | None = Non
                 _open(path, verify_files)
         except (errors.NotFoundError, errors.DataLossError, errors.InvalidArgumentError) as error:
             if get_checkpoint_state(base, latest_filename) != pointer:
-                return latest_checkpoint(checkpoint_dir, latest_filename)  # the writer has moved on
+                return latest_checkpoint(
+                    checkpoint_dir, latest_filename
+                )  # the writer has updated the state
             warn_once(f"{base}: a checkpoint is passed over. {error}")
             continue
         return os.path.join(os.fspath(checkpoint_dir), name)
@@ -275,11 +266,7 @@ def latest_checkpoint(checkpoint_dir: AnyPath, latest_filename: str | None = Non
 
 
 def checkpoint_version(path: AnyPath) -> tuple[Any, ...] | None:
-    """What differs where a checkpoint of this path was written anew; None if there is none.
-
-    Args:
-        path: such as `/dir/model.ckpt-100`.
-    """
+    """Returns a value that changes when a checkpoint is rewritten; None if there is none."""
     base = local_path(path)
     for file in (os.path.join(base, MANIFEST), f"{base}.index"):
         try:
@@ -291,9 +278,9 @@ def checkpoint_version(path: AnyPath) -> tuple[Any, ...] | None:
 
 
 def checkpoint_exists(checkpoint_prefix: AnyPath) -> bool:
-    """Returns whether there is a checkpoint of that path (`tf.compat.v1.train.checkpoint_exists`).
+    """Returns whether a checkpoint exists (`tf.compat.v1.train.checkpoint_exists`).
 
-    True if its manifest can be read; the tensors are not compared.
+    Only the manifest is read; tensors are not verified.
     """
     path = local_path(checkpoint_prefix)
     try:
@@ -308,7 +295,7 @@ def list_variables(ckpt_dir_or_file: AnyPath) -> list[tuple[str, list[int]]]:
     """Lists the variables of a checkpoint (`tf.train.list_variables`).
 
     Args:
-        ckpt_dir_or_file: a checkpoint, or a model folder, which means its newest.
+        ckpt_dir_or_file: a checkpoint, or a model folder for its newest.
 
     Returns:
         (name, shape), sorted by name.
@@ -317,13 +304,9 @@ def list_variables(ckpt_dir_or_file: AnyPath) -> list[tuple[str, list[int]]]:
 
 
 def read_contents(path_or_directory: AnyPath) -> dict[str, TensorEntry]:
-    """Tells what tensors a checkpoint holds, without reading them.
+    """Returns a checkpoint's entries, sorted by name, without reading tensors.
 
-    Args:
-        path_or_directory: a checkpoint, or a model folder, which means its newest.
-
-    Returns:
-        Entries by name, sorted. The dtype is 'unknown' where it is none of this package.
+    A model folder stands for its newest checkpoint. Unsupported dtypes are 'unknown'.
     """
     path = locate_checkpoint(path_or_directory)
     entries = tensorflow_contents(path)
@@ -336,8 +319,8 @@ def load_variable(ckpt_dir_or_file: AnyPath, name: str) -> NDArray[Any]:
     """Reads one variable of a checkpoint (`tf.train.load_variable`).
 
     Args:
-        ckpt_dir_or_file: a checkpoint, or a model folder, which means its newest.
-        name: the variable's name; a trailing `:0` is dropped.
+        ckpt_dir_or_file: a checkpoint, or a model folder for its newest.
+        name: the variable's name; a trailing `:0` is ignored.
 
     Raises:
         NotFoundError: there is no such checkpoint or variable.
@@ -352,16 +335,16 @@ def remove_checkpoint(
     checkpoint_format_version: Any = None,
     meta_graph_suffix: str = "meta",
 ) -> None:
-    """Removes a checkpoint in one step, and its `.meta` (`tf.compat.v1.train.remove_checkpoint`).
+    """Removes a checkpoint atomically, then its `.meta` (`tf.compat.v1.train.remove_checkpoint`).
 
     Args:
         checkpoint_prefix: its path.
-        checkpoint_format_version: accepted, without effect: the files say their format.
-        meta_graph_suffix: the ending of the file with the graph.
+        checkpoint_format_version: accepted for TensorFlow's signature.
+        meta_graph_suffix: the suffix of the graph file.
 
     Raises:
-        NotFoundError: there is none.
-        AlreadyExistsError: what is there is something else.
+        NotFoundError: there is no checkpoint.
+        AlreadyExistsError: the path is not a checkpoint.
     """
     target = Path(local_path(checkpoint_prefix))
     target.with_name(f"{target.name}.{meta_graph_suffix}").unlink(missing_ok=True)
@@ -380,12 +363,12 @@ def checkpoint_step(path: AnyPath) -> int | None:
 
 
 def name_without_step(name: str) -> str:
-    """Returns `model.ckpt` for `model.ckpt-100`."""
+    """Returns the name without its number: `model.ckpt` for `model.ckpt-100`."""
     return _STEP.sub("", name)
 
 
 def _commit(temporary: Path, path: Path) -> None:
-    """Renames a finished folder to its place; at each moment PATH or one PATH.old-* is whole."""
+    """Renames a finished folder into place; at any time PATH or one PATH.old-* is complete."""
     aside = None
     if path.exists():
         aside = path.with_name(f"{path.name}.old-{secrets.token_hex(4)}")
@@ -402,7 +385,7 @@ def _commit(temporary: Path, path: Path) -> None:
 
 
 def _settle(folder: Path) -> None:
-    """Ends what a writer killed within `_commit` began: the old version goes back, or goes away."""
+    """Completes an interrupted `_commit`: restores or removes the old version."""
     for name in _folders(folder):
         path = folder / without_set_aside(name)
         if path.name == name or _foreign_files(folder / name):
@@ -422,7 +405,7 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _check_is_checkpoint(path: Path) -> None:
-    """Raises an error rather than replace or remove a path that is not a checkpoint."""
+    """Raises AlreadyExistsError if the path exists and is not a checkpoint."""
     if path.exists() and (not path.is_dir() or _foreign_files(path)):
         raise errors.AlreadyExistsError.explained(
             f"{os.fspath(path)!r} is no checkpoint, so it is not replaced or removed",
@@ -433,14 +416,14 @@ def _check_is_checkpoint(path: Path) -> None:
 
 
 def _foreign_files(folder: Path) -> list[str]:
-    """Names what is in a folder but in no checkpoint; nothing where the folder was removed."""
+    """Returns the files of a folder that no checkpoint has; [] if it was removed."""
     with suppress(FileNotFoundError):
         return sorted(name for name in os.listdir(folder) if not is_checkpoint_file(name))
     return []
 
 
 def _candidates(directory: str, pointer: CheckpointState | None) -> Iterator[str]:
-    """Gives the paths at which to look for the latest checkpoint, the likeliest first."""
+    """Yields the paths to try for the latest checkpoint, in order."""
     if pointer is not None:
         yield pointer.model_checkpoint_path
     for name in _checkpoints_in(directory):
@@ -448,7 +431,7 @@ def _candidates(directory: str, pointer: CheckpointState | None) -> Iterator[str
 
 
 def _checkpoints_in(directory: str) -> list[str]:
-    """Names the checkpoints of a folder, whole or not, the highest step first, then the newest."""
+    """Returns a folder's checkpoints, complete or not, by descending step, then time."""
     ages: dict[str, tuple[int, int]] = {}
     for folder in _folders(Path(directory)):
         name = without_set_aside(folder)
@@ -467,7 +450,7 @@ def _checkpoints_in(directory: str) -> list[str]:
 
 
 def _folders(directory: Path) -> list[str]:
-    """Names the folders in a folder that may be checkpoints, in place or set aside."""
+    """Returns the subfolders that may be checkpoints, current or set aside."""
     try:
         with os.scandir(directory) as entries:
             return sorted(e.name for e in entries if e.is_dir() and not is_temporary(e.name))
@@ -476,25 +459,25 @@ def _folders(directory: Path) -> list[str]:
 
 
 def _set_aside(path: Path) -> list[Path]:
-    """Finds the earlier versions of a checkpoint that a replacing writer has set aside."""
+    """Returns the old versions of a checkpoint that a replacing writer has renamed."""
     names = [name for name in _folders(path.parent) if name != path.name]
     folders = [path.parent / name for name in names if without_set_aside(name) == path.name]
     return [folder for folder in folders if not _foreign_files(folder)]
 
 
 def _versions(path: Path) -> Iterator[Path]:
-    """Gives the folders that may stand for a checkpoint, in the order in which to try them."""
+    """Yields the folders that may hold a checkpoint, in the order to try them."""
     yield path
     yield from _set_aside(path)
     yield path  # the writer may have put the new version in place meanwhile
 
 
 def _open(path: AnyPath, read: Callable[[Path, Manifest], _T]) -> _T:
-    """Calls `read` with the folder that stands for a checkpoint and its manifest.
+    """Calls `read` with the folder and the manifest of a checkpoint.
 
-    That is PATH, or what was set aside while PATH is missing or damaged. Where the folder is not
-    the same after the call as before, a writer removed or replaced it: what was read may be of two
-    versions, and what looked like damage is none.
+    The folder is PATH, or the version set aside if PATH is missing or damaged. If the folder's
+    identity changes during the call, a writer replaced or removed it, so the result and any damage
+    found are discarded.
     """
     failure: errors.OpError | None = None
     with os_errors("read the checkpoint", path):
@@ -518,7 +501,7 @@ def _open(path: AnyPath, read: Callable[[Path, Manifest], _T]) -> _T:
 
 
 def _identity(folder: Path) -> tuple[int, ...] | None:
-    """Tells a folder from another that takes its name; None if there is no folder."""
+    """Returns a value that distinguishes a folder from its successor; None if missing."""
     try:
         status = folder.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -528,7 +511,7 @@ def _identity(folder: Path) -> tuple[int, ...] | None:
 
 
 def locate_checkpoint(path_or_directory: AnyPath) -> str:
-    """Returns the checkpoint that is meant by a path: itself, or the newest in a model folder."""
+    """Returns the checkpoint that a path denotes: itself, or the newest in a model folder."""
     path = local_path(path_or_directory)
     with os_errors("read the checkpoint", path):
         is_model_folder = os.path.isdir(path) and not any(map(is_checkpoint_file, os.listdir(path)))

@@ -1,10 +1,9 @@
 """The layout of a checkpoint folder: tensor shards, `state.json` and a manifest.
 
-Tensors lie in safetensors files, whole or, where several processes hold parts of one, in pieces.
-What safetensors (from 0.4.3 on) lacks, complex numbers and strings, lies there as raw bytes; the
-manifest (`checkpoint_manifest`) has the true dtype. Nothing is believed before it is checked, and
-nothing is unpickled. Folders are opened and renamed in `checkpoint`; here every function works on
-one folder that is known.
+Shards are safetensors files that hold tensors, or pieces of tensors that several processes share.
+Dtypes that safetensors 0.4.3 lacks, complex numbers and strings, are stored as raw bytes; the
+manifest (`checkpoint_manifest`) has the true dtype. All input is verified, and nothing is
+unpickled. `checkpoint` opens and renames folders; the functions here work within one folder.
 """
 
 from __future__ import annotations
@@ -45,12 +44,12 @@ from estimatorkit.storage.tensor_slice import TensorSlice
 
 _SHARD = "variables-{:05d}-of-{:05d}.safetensors"
 _JSON_DEPTH = 50
-_RESERVED_NAME = "__metadata__"  # safetensors keeps it for itself
+_RESERVED_NAME = "__metadata__"  # reserved by safetensors
 _STORED_AS_BYTES = ("complex64", "complex128", "string")
 
 ShardWriter: TypeAlias = Callable[[Path, Mapping[str, str]], Mapping[str, tuple[str, list[int]]]]
-"""Lets another process write a file: path, its names for the tensors by theirs in the checkpoint.
-Returns the dtype's name and the shape of each."""
+"""Makes another process write a file, given its path and the names in that process by the names in
+the checkpoint. Returns the dtype name and shape of each."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,8 @@ class RemoteTensor:
     """A tensor that another process holds and writes.
 
     Attributes:
-        writer: lets it write what it holds.
-        name: what it calls the tensor.
+        writer: requests the write from that process.
+        name: its name in that process.
     """
 
     writer: ShardWriter
@@ -71,15 +70,12 @@ class ShardedTensor:
     """A tensor in parts, which other processes may hold and write.
 
     Attributes:
-        axis: the axis that they are parts along.
-        parts: an array or an `RemoteTensor` for each, by its name in the files, in order.
+        axis: the axis along which it is split.
+        parts: arrays or `RemoteTensor`s in order, by name in the files.
     """
 
     axis: int
     parts: Mapping[str, Any]
-
-
-# Writing
 
 
 def write_contents(
@@ -87,14 +83,11 @@ def write_contents(
 ) -> None:
     """Writes shards, state and, last, the manifest into an empty folder, and syncs all of it.
 
-    Args:
-        directory: an empty folder.
-        tensors: variable name to array, to an `RemoteTensor`, or to `ShardedTensor`.
-        state: what JSON can hold.
-        shard_bytes: a shard ends before the tensor that would make it larger than this.
+    `tensors` may contain `RemoteTensor`s and `ShardedTensor`s. A shard exceeds `shard_bytes` only
+    if it holds a single tensor.
 
     Raises:
-        InvalidArgumentError: a name, a dtype or a value that cannot be stored.
+        InvalidArgumentError: a name, dtype or value cannot be stored.
         OSError, OpError: the files cannot be written.
     """
     _check_state(state, "state", 0)
@@ -115,11 +108,11 @@ def write_contents(
 
 
 _Written: TypeAlias = tuple[str, str, list[int]]
-"""What lies in a file: its name, and the dtype and the shape."""
+"""A stored array: file name, dtype and shape."""
 
 
 def _in_files(tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """What lies in files, by its name there: tensors, or the pieces of them."""
+    """Returns the stored arrays by name in the files: tensors, or their pieces."""
     found: dict[str, Any] = {}
     for name, value in tensors.items():
         for each, given in (
@@ -134,7 +127,7 @@ def _in_files(tensors: Mapping[str, Any]) -> dict[str, Any]:
 def _write_shards(
     directory: Path, values: Mapping[str, Any], shard_bytes: int
 ) -> dict[str, _Written]:
-    """Writes the files, here or elsewhere; what has become of each array."""
+    """Writes the files, here or remotely; returns file, dtype and shape of each array."""
     others: dict[ShardWriter, dict[str, str]] = {}
     encoded = {}
     for name, value in values.items():
@@ -164,7 +157,7 @@ def _write_shards(
 
 
 def _entry(name: str, value: Any, written: Mapping[str, _Written]) -> dict[str, Any]:
-    """A tensor's entry in the manifest."""
+    """Returns a tensor's manifest entry."""
     if not isinstance(value, ShardedTensor):
         shard, dtype, shape = written[name]
         return {"shard": shard, "dtype": dtype, "shape": shape}
@@ -186,17 +179,10 @@ def _entry(name: str, value: Any, written: Mapping[str, _Written]) -> dict[str, 
 
 
 def write_shard(path: Path, tensors: Mapping[str, Any]) -> dict[str, tuple[str, list[int]]]:
-    """Writes the part of a checkpoint that this process holds, synced.
+    """Writes the tensors of this process to one file, and syncs it.
 
-    Args:
-        path: the file, as the process that writes the checkpoint calls it.
-        tensors: variable name to array.
-
-    Returns:
-        dtype name and shape of each, as the manifest has them.
-
-    Raises:
-        InvalidArgumentError, OSError, OpError: see `write_contents`.
+    `path` is the path in the process that writes the checkpoint. Returns the dtype name and shape
+    of each tensor, for the manifest. Errors are those of `write_contents`.
     """
     encoded = {name: _encode(name, value) for name, value in tensors.items()}
     _write_shard(path, {name: stored for name, (_, stored) in encoded.items()})
@@ -231,7 +217,7 @@ def _encode(name: str, value: Any) -> tuple[tuple[str, list[int]], NDArray[Any]]
 
 
 def _strings_to_bytes(name: str, array: NDArray[Any]) -> NDArray[np.uint8]:
-    """Joins strings into one array of bytes: n + 1 offsets (little-endian int64), then text."""
+    """Encodes strings as one byte array: n + 1 offsets (little-endian int64), then the content."""
     items: list[bytes] = []
     for item in array.ravel().tolist():
         if not isinstance(item, (bytes, str)) or (isinstance(item, str) and not _is_unicode(item)):
@@ -246,7 +232,7 @@ def _strings_to_bytes(name: str, array: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _split(sizes: Mapping[str, int], shard_bytes: int) -> list[list[str]]:
-    """Groups names in order; no group is larger than `shard_bytes`, unless it is one tensor."""
+    """Groups names in order, each group within `shard_bytes` unless it is a single tensor."""
     if shard_bytes < 1:
         raise _invalid("shard_bytes is too small", expected="1 or more", received=shard_bytes)
     groups: list[list[str]] = [[]]
@@ -264,17 +250,17 @@ def _write_shard(path: Path, tensors: dict[str, NDArray[Any]]) -> None:
     try:
         safetensors.numpy.save_file(tensors, path)
     except safetensors.SafetensorError as error:
-        # The library gives the errno only in its text, worded by Rust.
+        # safetensors reports the errno only in its message, worded by Rust.
         code = re.search(r"(?:os error|code:) (\d+)", str(error))
         raise os_error("write the tensors", path, int(code[1]) if code else 0) from error
-    # The library makes the file readable for its owner only; an evaluator may be another user. The
-    # folder has the mode that the umask gave it.
+    # safetensors makes the file readable by its owner only, but an evaluator may be another user.
+    # The folder's mode follows the umask.
     path.chmod(path.parent.stat().st_mode & 0o666)
     sync_file(path)
 
 
 def _check_state(value: Any, where: str, depth: int) -> None:
-    """Refuses what JSON would change or drop, so that what is read is what was written."""
+    """Rejects values that JSON would change or drop, so that the state round-trips."""
     if value is None or isinstance(value, (bool, int, str)):
         return
     if isinstance(value, float) and math.isfinite(value):
@@ -311,20 +297,11 @@ def _write_synced(path: Path, data: bytes) -> None:
     sync_file(path)
 
 
-# Reading
-
-
 def verify_files(directory: Path, manifest: Manifest, names: Iterable[str] | None = None) -> None:
-    """Compares files with the manifest: size, then sha256, once per process for each version of a
-    file.
+    """Verifies files (all by default) against the manifest: size, then SHA-256.
 
-    Args:
-        directory: the checkpoint folder.
-        manifest: its manifest.
-        names: the files to check; None is all.
-
-    Raises:
-        DataLossError: a file is missing, truncated, changed, or not a plain file.
+    Hashes are cached per process and version of a file. Raises DataLossError if a file is missing,
+    truncated, changed, or not a regular file.
     """
     for name in manifest.files if names is None else names:
         path, entry = directory / name, manifest.files[name]
@@ -337,7 +314,7 @@ def verify_files(directory: Path, manifest: Manifest, names: Iterable[str] | Non
 
 
 def read_state(directory: Path) -> dict[str, Any]:
-    """Reads `state.json` of a checkpoint folder whose files are verified."""
+    """Reads `state.json` of a verified checkpoint folder."""
     return from_json(directory / STATE, read_small(directory / STATE))
 
 
@@ -346,12 +323,8 @@ def read_tensors(
 ) -> dict[str, NDArray[Any]]:
     """Reads tensors of a checkpoint folder whose shards are verified.
 
-    Returns:
-        Arrays by name, in the order of `names`; each owns its memory. Strings are object arrays of
-        bytes.
-
-    Raises:
-        DataLossError: a shard is no safetensors file, or does not hold what the manifest says.
+    Returns arrays with their own memory, in the order of `names`; strings are object arrays of
+    bytes. Raises DataLossError if a shard contradicts the manifest.
     """
     wanted = list(names)
     found = read_parts(directory, manifest, [TensorSlice(name) for name in wanted])
@@ -361,17 +334,11 @@ def read_tensors(
 def read_parts(
     directory: Path, manifest: Manifest, parts: Iterable[TensorSlice]
 ) -> list[NDArray[Any]]:
-    """Reads tensors, or parts of them, of a checkpoint folder whose shards are verified.
+    """Reads tensors, or slices of them, of a checkpoint folder whose shards are verified.
 
-    No more is in memory than what is asked for; strings and complex numbers are read in whole
-    pieces.
-
-    Returns:
-        Arrays in the order of `parts`; see `read_tensors`.
-
-    Raises:
-        DataLossError: a shard is no safetensors file, or does not hold what the manifest says.
-        InvalidArgumentError: a tensor has no such part.
+    Memory is limited to the slices, except that strings and complex numbers are read in whole
+    pieces. The result is in the order of `parts`. Raises as `read_tensors`, and
+    InvalidArgumentError if a slice is out of range.
     """
     with ExitStack() as stack:
         shards = _Shards(directory, manifest, stack)
@@ -379,13 +346,13 @@ def read_parts(
 
 
 def shards_of(manifest: Manifest, parts: Iterable[TensorSlice]) -> set[str]:
-    """The files that hold these."""
+    """Returns the files that hold the slices."""
     entries = ((part, manifest.tensors[part.name]) for part in parts)
     return {piece.shard for part, entry in entries for piece, _, _ in _cuts(part, entry)}
 
 
 class _Shards:
-    """The files of a folder, opened where they are needed, and compared with the manifest then."""
+    """The shards of a folder, opened and compared with the manifest on demand."""
 
     def __init__(self, directory: Path, manifest: Manifest, stack: ExitStack) -> None:
         self._directory = directory
@@ -398,7 +365,7 @@ class _Shards:
                 self._listed.setdefault(piece.shard, set()).add(piece.name)
 
     def read(self, part: TensorSlice) -> NDArray[Any]:
-        """A tensor, or a part of it."""
+        """Reads a tensor, or a slice of it."""
         entry = self._manifest.tensors[part.name]
         found = [
             self._read_piece(piece, entry.dtype, shape, cut)
@@ -431,7 +398,7 @@ class _Shards:
 def _cuts(
     part: TensorSlice, entry: TensorEntry
 ) -> Iterator[tuple[Piece, tuple[int, ...], tuple[slice, ...]]]:
-    """What lies in files of a part that is not empty, with its shape, and what of it is wanted."""
+    """Yields the stored pieces that overlap a slice, with their shapes and the index to read."""
     places = range_of(part, entry.shape)
     start = 0
     for piece, shape in entry.stored(part.name):
@@ -448,10 +415,9 @@ def _cuts(
 
 
 def range_of(part: TensorSlice, shape: tuple[int, ...]) -> tuple[int, int] | None:
-    """Where the part of a tensor of this shape begins and ends; None for all of it.
+    """Returns the (start, end) of a slice of a tensor; None for the whole tensor.
 
-    Raises:
-        InvalidArgumentError: there is no such part.
+    Raises InvalidArgumentError if it is out of range.
     """
     if part.size is None:
         return None
@@ -508,7 +474,7 @@ def _bytes_to_strings(
 
 
 def _sha256(path: Path) -> str:
-    """Hashes a file, once per process for each version of it (identity, size and times)."""
+    """Hashes a file, cached per process by identity, size and times."""
     status = path.stat()
     version = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     return _sha256_of_version(path, version)

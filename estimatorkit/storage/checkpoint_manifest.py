@@ -1,8 +1,8 @@
 """`MANIFEST.json`: the table of contents of a checkpoint folder.
 
-It lists every file with size and sha256, and where each tensor lies. It ends with the sha256 of its
-own text, so that one flipped byte anywhere is found. Nothing is believed before it is checked:
-names are taken from a fixed pattern, sizes and shapes are compared before memory is taken.
+It lists each file with size and SHA-256, and each tensor's location, and ends with the SHA-256 of
+its own text. Readers treat it as untrusted: file names must match a fixed pattern, and sizes and
+shapes are checked before allocating.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ FORMAT_VERSION = 1
 MANIFEST = "MANIFEST.json"
 STATE = "state.json"
 _DATA_FILE = re.compile(r"state\.json|variables-[0-9]{5}-of-[0-9]{5}\.safetensors")
-# JSON takes about 30 times its size once parsed; a model of 100,000 variables has a manifest of 16
-# MB.
+# Parsed JSON takes about 30 times its size; a model of 100,000 variables has a manifest of 16 MB.
 JSON_BYTES = 64 << 20
-# The manifest's last line, the same in every version of the format: the sha256 of all that stands
-# before the comma.
+# The manifest's last line, in every version of the format: the SHA-256 of all text before the
+# comma.
 _SEAL = re.compile(rb'(?P<sealed>.*),\n "manifest_sha256": "(?P<digest>[0-9a-f]{64})"\n}\n', re.S)
 
 
@@ -42,7 +41,7 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a tensor: the file it lies in, its name there, its size along the tensor's axis."""
+    """A part of a tensor: its file, its name there, its size along the tensor's axis."""
 
     shard: str
     name: str
@@ -54,11 +53,10 @@ class TensorEntry:
     """A tensor of a checkpoint.
 
     Attributes:
-        shard: the file it lies in, under its own name; '' where it lies in pieces.
-        dtype: the name of its dtype.
-        shape: its shape.
-        pieces: where its parts lie, in order; empty where it is in one file.
-        axis: the axis that these are parts along.
+        shard: the file that holds it under its own name; '' if it is in pieces.
+        dtype: the dtype's name.
+        pieces: its parts in order; empty if it is in one file.
+        axis: the axis along which the pieces are split.
     """
 
     shard: str
@@ -68,7 +66,7 @@ class TensorEntry:
     axis: int = 0
 
     def stored(self, name: str) -> list[tuple[Piece, tuple[int, ...]]]:
-        """What lies in files of the tensor `name`, and its shape: the pieces, or itself."""
+        """Returns the pieces of the tensor `name` (itself if in one file) with their shapes."""
         if not self.pieces:
             return [(Piece(self.shard, name, -1), self.shape)]
         before, after = self.shape[: self.axis], self.shape[self.axis + 1 :]
@@ -84,12 +82,12 @@ class Manifest:
 
 
 def is_checkpoint_file(name: str) -> bool:
-    """Returns whether a file name is one that this format uses."""
+    """Returns whether a file name belongs to this format."""
     return name == MANIFEST or _DATA_FILE.fullmatch(name) is not None
 
 
 def read_manifest(directory: Path) -> Manifest:
-    """Reads and checks the manifest of a checkpoint folder, but not yet the files that it lists.
+    """Reads and verifies the manifest of a checkpoint folder, but not the files that it lists.
 
     Raises:
         DataLossError: it is damaged or inconsistent.
@@ -182,12 +180,12 @@ def _is_array(dtype: str, shape: list[Any]) -> bool:
         return False
     if not all(type(size) is int and size >= 0 for size in shape):
         return False
-    # NumPy counts the bytes without the zero dimensions, in 63 bits.
+    # NumPy counts bytes, ignoring zero dimensions, in 63 bits.
     return bool(math.prod(size for size in shape if size) * dtypes.ALL[dtype].size < 1 << 63)
 
 
 def plain_file(path: Path) -> os.stat_result:
-    """Returns the status of a file that is neither a link (out of the folder, say) nor a pipe."""
+    """Returns the status of a regular file; rejects pipes and (possibly external) links."""
     try:
         status = path.lstat()
     except FileNotFoundError:
@@ -205,7 +203,7 @@ def read_small(path: Path) -> bytes:
 
 
 def from_json(path: Path, data: bytes) -> dict[str, Any]:
-    """Parses JSON as RFC 8259 has it: no NaN, no name twice, not nested without end."""
+    """Parses strict JSON (RFC 8259): no NaN, no duplicate names, limited nesting."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         table = dict(pairs)

@@ -1,7 +1,6 @@
-"""Inspecting checkpoints: `CheckpointReader`, modification times, and waiting for new ones.
+"""Inspection of checkpoints: `CheckpointReader`, modification times, waiting for new ones.
 
-One interface for the package's own checkpoints and for TensorFlow's (`storage.checkpoint` tells
-them apart).
+Works with the package's own checkpoints and TensorFlow's.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ from estimatorkit.storage.checkpoint_manifest import MANIFEST
 from estimatorkit.storage.gfile import local_path
 from estimatorkit.storage.tensorflow_checkpoint import open_tensorflow
 
-_POLL_SECONDS = 1.0  # how often TensorFlow looks for a new checkpoint too
+_POLL_SECONDS = 1.0  # TensorFlow's interval
 _DT_NAMES = {"float32": "DT_FLOAT", "float64": "DT_DOUBLE", "float16": "DT_HALF"}
 
 
 class CheckpointReader:
-    """What is in a checkpoint (`tf.compat.v1.train.NewCheckpointReader`).
+    """Reads the contents of a checkpoint (`tf.compat.v1.train.NewCheckpointReader`).
 
     Args:
-        filepattern: the checkpoint's path: of TensorFlow's, the prefix.
+        filepattern: the checkpoint's path; the prefix of TensorFlow's checkpoints.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: it does not exist.
         DataLossError: its table of contents is damaged.
     """
 
@@ -49,11 +48,11 @@ class CheckpointReader:
         self._foreign = open_tensorflow(self._path)
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
-        """The shapes by name."""
+        """Returns the shapes by name."""
         return {name: list(entry.shape) for name, entry in self._entries.items()}
 
     def get_variable_to_dtype_map(self) -> dict[str, DType]:
-        """The dtypes by name, of the tensors whose dtype this package has."""
+        """Returns the dtypes by name, without tensors of unsupported dtypes."""
         return {
             name: as_dtype(entry.dtype)
             for name, entry in self._entries.items()
@@ -61,14 +60,14 @@ class CheckpointReader:
         }
 
     def has_tensor(self, tensor_str: str) -> bool:
-        """Whether there is a tensor of this name."""
+        """Returns whether there is a tensor of this name."""
         return tensor_str in self._entries
 
     def get_tensor(self, tensor_str: str) -> Any:
-        """The value of a tensor: an array, or a scalar (`bytes` for a string) without dimensions.
+        """Returns a tensor's value: an array, or for rank 0 a scalar (`bytes` for a string).
 
         Raises:
-            NotFoundError: there is none of this name.
+            NotFoundError: there is no tensor of this name.
             DataLossError: its bytes are missing or damaged.
         """
         if self._foreign is not None and tensor_str in self._entries:
@@ -78,7 +77,7 @@ class CheckpointReader:
         return value if value.ndim else value[()]
 
     def debug_string(self) -> bytes:
-        """A line for each tensor: name, dtype, shape."""
+        """Returns a line for each tensor: name, dtype, shape."""
         lines = [
             f"{name} ({_DT_NAMES.get(entry.dtype, 'DT_' + entry.dtype.upper())}) "
             f"[{','.join(map(str, entry.shape))}]\n"
@@ -88,7 +87,7 @@ class CheckpointReader:
 
 
 def load_checkpoint(ckpt_dir_or_file: AnyPath) -> CheckpointReader:
-    """A reader of a checkpoint, or of a model folder's newest (`tf.train.load_checkpoint`).
+    """Returns a reader of a checkpoint, or of a model folder's newest (`tf.train.load_checkpoint`).
 
     Raises:
         ValueError: the folder has no checkpoint.
@@ -106,13 +105,13 @@ def load_checkpoint(ckpt_dir_or_file: AnyPath) -> CheckpointReader:
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[AnyPath]) -> list[float]:
-    """When checkpoints were written, seconds since 1970; those that are missing are left out."""
+    """Returns the times of checkpoints, in seconds since 1970, without missing ones."""
     found = [modified(path) for path in checkpoint_prefixes]
     return [when for when in found if when is not None]
 
 
 def modified(path: AnyPath) -> float | None:
-    """When a checkpoint was written, seconds since 1970; None if there is none."""
+    """Returns when a checkpoint was written, in seconds since 1970, or None."""
     name = local_path(path)
     with suppress(OSError):
         return os.stat(os.path.join(name, MANIFEST)).st_mtime
@@ -125,16 +124,16 @@ def wait_for_new_checkpoint(
     seconds_to_sleep: float = _POLL_SECONDS,
     timeout: float | None = None,
 ) -> str | None:
-    """Waits until the latest checkpoint of a folder is another than `last_checkpoint`.
+    """Waits until the latest checkpoint of a folder differs from `last_checkpoint`.
 
     Args:
         checkpoint_dir: the model folder.
-        last_checkpoint: the path that is known, or None.
-        seconds_to_sleep: how long to wait between looks.
-        timeout: seconds to wait at most; None is for ever.
+        last_checkpoint: the last path seen, or None.
+        seconds_to_sleep: the polling interval in seconds.
+        timeout: in seconds; None waits forever.
 
     Returns:
-        Its path; None if the time is over.
+        Its path; None on timeout.
     """
     stop = None if timeout is None else time.monotonic() + timeout
     while True:
@@ -152,17 +151,15 @@ def checkpoints_iterator(
     timeout: float | None = None,
     timeout_fn: Callable[[], bool] | None = None,
 ) -> Iterator[str]:
-    """Yields the latest checkpoint of a folder, then each newer one as it comes.
+    """Yields the latest checkpoint of a folder, then newer ones (`tf.train.checkpoints_iterator`).
 
-    Checkpoints that come faster than they are taken are passed over
-    (`tf.train.checkpoints_iterator`).
+    Checkpoints that are superseded before the next iteration are skipped.
 
     Args:
         checkpoint_dir: the model folder.
-        min_interval_secs: the least time between two, in seconds.
-        timeout: seconds to wait for one; None is for ever.
-        timeout_fn: called where the time is over; the iterator ends where it returns true. None
-            ends it at once.
+        min_interval_secs: the minimum interval between two checkpoints, in seconds.
+        timeout: seconds to wait for one; None waits forever.
+        timeout_fn: called on timeout; the iterator ends if it returns true. None ends it at once.
     """
     path = None
     while True:

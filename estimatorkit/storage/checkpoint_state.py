@@ -1,11 +1,11 @@
-"""The text file `checkpoint` of a model folder, in TensorFlow's format (`CheckpointState`).
+"""The checkpoint state: the text file `checkpoint` of a model folder, in TensorFlow's format.
 
     model_checkpoint_path: "model.ckpt-200"
     all_model_checkpoint_paths: "model.ckpt-100"
     all_model_checkpoint_paths: "model.ckpt-200"
 
-It names the latest checkpoint and those that are kept. Names in it are relative, so that the folder
-can be moved. It is a hint, not the truth: `checkpoint.latest_checkpoint` checks what it names.
+It names the latest checkpoint and those subject to rotation, relative to the folder, so that the
+folder can be moved. It is only a hint, which `checkpoint.latest_checkpoint` verifies.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _ESCAPED = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 
 @dataclass(frozen=True)
 class CheckpointState:
-    """The content of the pointer file (`tf.train.CheckpointState`).
+    """The content of the checkpoint state file (`tf.train.CheckpointState`).
 
     Args:
-        model_checkpoint_path: path of the latest checkpoint.
-        all_model_checkpoint_paths: those that are kept, oldest first.
-        all_model_checkpoint_timestamps: when each was written, seconds since 1970; or empty.
-        last_preserved_timestamp: when the last one was put aside for good
+        model_checkpoint_path: the path of the latest checkpoint.
+        all_model_checkpoint_paths: the checkpoints subject to rotation, oldest first.
+        all_model_checkpoint_timestamps: their times, seconds since 1970; or empty.
+        last_preserved_timestamp: when a checkpoint was last kept permanently
             (`keep_checkpoint_every_n_hours`), or 0.
     """
 
@@ -57,18 +57,18 @@ def generate_checkpoint_state_proto(
     all_model_checkpoint_timestamps: Sequence[float] | None = None,
     last_preserved_timestamp: float | None = None,
 ) -> CheckpointState:
-    """Makes what a pointer says (`tf.compat.v1.train.generate_checkpoint_state_proto`).
+    """Builds a checkpoint state (`tf.compat.v1.train.generate_checkpoint_state_proto`).
 
     Args:
-        save_dir: the model folder. Where it is relative, relative paths are made relative to it.
+        save_dir: the model folder. If it is relative, relative paths are made relative to it.
         model_checkpoint_path: the latest checkpoint.
-        all_model_checkpoint_paths: those that are kept, oldest first; the newest is added where it
-            is missing.
-        all_model_checkpoint_timestamps: when each was written, seconds since 1970.
+        all_model_checkpoint_paths: the checkpoints subject to rotation, oldest first; the latest is
+            added if missing.
+        all_model_checkpoint_timestamps: their times, seconds since 1970.
         last_preserved_timestamp: see `CheckpointState`.
 
     Raises:
-        ValueError: there are not as many timestamps as paths.
+        ValueError: the numbers of timestamps and paths differ.
     """
     latest = os.fspath(model_checkpoint_path)
     paths = [os.fspath(path) for path in all_model_checkpoint_paths or ()]
@@ -89,26 +89,24 @@ def update_checkpoint_state(
     last_preserved_timestamp: float | None = None,
     save_relative_paths: bool = True,
 ) -> None:
-    """Moves the pointer of a folder, in one step (`tf.compat.v1.train.update_checkpoint_state`).
+    """Atomically updates a folder's state (`tf.compat.v1.train.update_checkpoint_state`).
 
-    Difference from TensorFlow: names are always written relative to the folder, and must be of
-    folders in it.
+    Differs from TensorFlow: names are always written relative to the folder, and must be in it.
 
     Args:
         save_dir: the model folder.
-        model_checkpoint_path: the latest checkpoint: its name, or its path with `save_dir` in
-            front.
-        all_model_checkpoint_paths: those that are kept, oldest first; the newest is added where it
-            is missing.
-        latest_filename: name of the pointer file; None is `checkpoint`.
-        all_model_checkpoint_timestamps: when each was written, seconds since 1970.
+        model_checkpoint_path: the latest checkpoint: its name, or its path including `save_dir`.
+        all_model_checkpoint_paths: the checkpoints subject to rotation, oldest first; the latest is
+            added if missing.
+        latest_filename: the name of the checkpoint state file; `checkpoint` by default.
+        all_model_checkpoint_timestamps: their times, seconds since 1970.
         last_preserved_timestamp: see `CheckpointState`.
         save_relative_paths: accepted for TensorFlow's `update_checkpoint_state_internal`.
 
     Raises:
         InvalidArgumentError: a path leads out of `save_dir`.
-        ValueError: there are not as many timestamps as paths.
-        OpError: the file cannot be written; the old pointer is intact.
+        ValueError: the numbers of timestamps and paths differ.
+        OpError: the file cannot be written; the old state is intact.
     """
     directory = local_path(save_dir)
     latest = name_inside(directory, os.fspath(model_checkpoint_path))
@@ -149,18 +147,17 @@ def _matching_times(given: Sequence[float] | None, paths: Sequence[str]) -> list
 def get_checkpoint_state(
     checkpoint_dir: str | os.PathLike[str], latest_filename: str | None = None
 ) -> CheckpointState | None:
-    """Reads the pointer of a folder (`tf.train.get_checkpoint_state`).
+    """Reads the checkpoint state of a folder (`tf.train.get_checkpoint_state`).
 
     Args:
         checkpoint_dir: the model folder.
-        latest_filename: name of the pointer file; None is `checkpoint`.
+        latest_filename: the name of the checkpoint state file; `checkpoint` by default.
 
     Returns:
-        The state, relative paths joined to `checkpoint_dir`, as are the names of absolute ones
-        whose checkpoints are there (the folder may have been moved); None if there is no
-        pointer, or, with a warning, where it cannot be parsed. The paths are not checked:
-        `latest_checkpoint` does that. Differs from TensorFlow, which raises `ValueError` for an
-        empty pointer.
+        The state, or None if there is no state file, or, with a warning, if it is malformed
+        (TensorFlow raises `ValueError` for an empty one). Relative paths are joined to
+        `checkpoint_dir`; so are the names of absolute paths if the folder has such a checkpoint (it
+        may have been moved). The checkpoints are not verified; use `latest_checkpoint` for that.
     """
     directory = os.fspath(checkpoint_dir)
     path = Path(local_path(directory), check_name(latest_filename or _POINTER))
@@ -185,7 +182,7 @@ def get_checkpoint_state(
 
 
 def _found(directory: str, path: str) -> str:
-    """The path that a pointer means: TensorFlow wrote absolute ones, and folders are moved."""
+    """Resolves a path of the state; absolute paths, as TensorFlow writes, may be outdated."""
     path = local_path(path)
     moved = os.path.join(directory, os.path.basename(path))
     return moved if os.path.isabs(path) and _is_there(moved) else os.path.join(directory, path)
@@ -196,11 +193,9 @@ def _is_there(path: str) -> bool:
 
 
 def name_inside(directory: str, path: str) -> str:
-    """Returns the name of a checkpoint in a folder, from that name or from its path.
+    """Returns the name of a checkpoint in a folder, given its name or path.
 
-    Raises:
-        InvalidArgumentError: the path is not directly in the folder, or its name cannot be a
-            checkpoint's.
+    Raises InvalidArgumentError if the path is not directly in the folder, or the name is invalid.
     """
     parent, name = os.path.split(local_path(path))
     if parent and os.path.abspath(parent) != os.path.abspath(local_path(directory)):
@@ -211,11 +206,10 @@ def name_inside(directory: str, path: str) -> str:
 
 
 def check_name(name: str) -> str:
-    """Returns `name` where it can name a checkpoint or a pointer inside a folder.
+    """Returns `name` if it is a valid checkpoint or state file name.
 
-    Raises:
-        InvalidArgumentError: it holds a separator or a control character, is `..`, is hidden, too
-            long, or of the form that files in progress have.
+    Raises InvalidArgumentError for separators, control characters, hidden and overlong names, and
+    patterns of temporary files.
     """
     plain = bool(name) and not name.startswith(".") and name.isprintable()
     apart = not {os.sep, os.altsep, "/", "\\"} & set(name)

@@ -1,7 +1,6 @@
 """`DirectoryLock`: one writer per model folder; the OS releases the lock with the process.
 
-`writer.lock` is the locked file; it stays, and means nothing by itself. `writer.lock.json` says who
-holds the lock.
+The lock is on `writer.lock`, whose existence means nothing. `writer.lock.json` names the holder.
 """
 
 from __future__ import annotations
@@ -23,17 +22,13 @@ _HOLDER = "writer.lock.json"
 
 
 class DirectoryLock:
-    """Holds the right to write a model folder.
+    """The exclusive right to write a model folder. Reentrant per object.
 
-    Taking it again through the same object succeeds; it is free after as many releases, or when the
-    process ends, however it ends. Taking it first thing shows also that the folder can be written,
-    before an hour of training.
+    Each `acquire` needs a `release`; the end of the process releases it too. Acquiring it also
+    shows early that the folder is writable. A missing folder is created.
 
         with DirectoryLock(model_dir):
             ...
-
-    Args:
-        directory: the model folder; made where it is missing.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -46,11 +41,11 @@ class DirectoryLock:
         return self._lock.is_locked
 
     def acquire(self) -> None:
-        """Takes the lock, or fails at once.
+        """Acquires the lock without waiting.
 
         Raises:
-            FailedPreconditionError: another process, or another object of this one, holds it; the
-                message names host, process id and time.
+            FailedPreconditionError: another process or object holds it; the message names host,
+                process id and time.
             PermissionDeniedError, other OpError: the folder cannot be written.
         """
         first = not self.is_held
@@ -68,7 +63,7 @@ class DirectoryLock:
                     raise
 
     def release(self) -> None:
-        """Gives the lock back; does nothing where it is not held."""
+        """Releases the lock; does nothing if it is not held."""
         if not self.is_held:
             return
         if self._lock.lock_counter == 1:
@@ -101,7 +96,7 @@ class DirectoryLock:
         )
 
     def _describe_holder(self) -> str:
-        """Words who holds the lock; the file only informs, it may be missing or half written."""
+        """Describes the holder; the file is informational, and may be missing or incomplete."""
         try:
             holder = json.loads((self._directory / _HOLDER).read_bytes()[:4096])
             return f"process {holder['pid']} on {holder['host']} holds it since {holder['since']}"

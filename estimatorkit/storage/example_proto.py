@@ -1,8 +1,7 @@
 """Protobuf classes of `Example` and `SequenceExample`.
 
-TensorFlow's `example.proto` and `feature.proto` are described here and made into classes by the
-`protobuf` runtime, so that they behave and are written as TensorFlow's. They live in a pool of
-descriptors of their own: TensorFlow may be imported beside this package.
+TensorFlow's `example.proto` and `feature.proto` are declared here for the `protobuf` runtime, in a
+separate descriptor pool, since TensorFlow may be imported in the same process.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _MESSAGES: dict[str, tuple[tuple[str, str, str], ...]] = {
     "Example": (("features", "one", "Features"),),
     "SequenceExample": (("context", "one", "Features"), ("feature_lists", "one", "FeatureLists")),
 }
-"""Fields by message, numbered from 1: name, how many, type."""
+"""Fields by message, numbered from 1: name, cardinality, type."""
 
 
 def _file() -> Any:

@@ -1,10 +1,10 @@
-"""File systems: which one a path belongs to, and one interface to open, list and rename.
+"""File systems: one interface to open, list and rename local and remote files.
 
-`open_file` opens a file by its path, compressed or not; `locate` gives the file system behind a
-path for everything else (`gfile` is built on it). Local paths (`file://` too) are the operating
-system's own; `gs://`, `s3://`, `hdfs://`, `memory://` and so on are left to fsspec (the extra
-`remote`), which is imported when the first such path is used. What fails raises this package's
-errors; whoever reads from an open file wraps that in `file_errors`.
+`open_file` opens a file, optionally compressed; `locate` returns the file system of a path for all
+other operations (`gfile` builds on it). Local paths (`file://` too) use the operating system;
+`gs://`, `s3://`, `hdfs://`, `memory://` and so on use fsspec (the extra `remote`), imported on
+first use. Failures raise the package's errors; callers wrap reads from an open file in
+`file_errors`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ AnyPath = str | bytes | os.PathLike[str]
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*(::[A-Za-z][A-Za-z0-9+.-]*)*)://")
 
 _PIECE = 1 << 18
-"""Bytes of a compressed file that are read at once."""
+"""Bytes of a compressed file per read."""
 
 # fsspec's file systems raise these without an errno.
 _ERRNO: tuple[tuple[type[OSError], int], ...] = (
@@ -45,11 +45,9 @@ _ERRNO: tuple[tuple[type[OSError], int], ...] = (
 
 @contextmanager
 def file_errors(doing: str, path: AnyPath) -> Iterator[None]:
-    """Raises what the body meets at a file, local or not, as the package's error.
+    """Converts a body's file errors, local or remote, to the package's errors.
 
-    Args:
-        doing: what failed, a verb phrase such as `read`.
-        path: the file.
+    `doing` is the verb phrase of the failed action, such as `read`.
     """
     name = os.fsdecode(path)
     try:
@@ -68,11 +66,11 @@ def file_errors(doing: str, path: AnyPath) -> Iterator[None]:
 
 
 class FileStatistics(NamedTuple):
-    """What `stat` gives.
+    """The result of `stat`.
 
     Attributes:
-        length: bytes.
-        mtime_nsec: when the content changed last, nanoseconds since 1970; 0 if not known.
+        length: the size in bytes.
+        mtime_nsec: the modification time, nanoseconds since 1970; 0 if unknown.
         is_directory: whether it is a folder.
     """
 
@@ -82,45 +80,45 @@ class FileStatistics(NamedTuple):
 
 
 class FileSystem:
-    """This machine's files. Paths are those that `locate` gives; failures are `OSError`s."""
+    """The local file system. Takes paths from `locate`; failures are `OSError`s."""
 
     def open(self, path: str, mode: str) -> IO[bytes]:
         """Opens a file in a binary mode."""
         return cast("IO[bytes]", open(path, mode))
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file or a folder of this name."""
+        """Returns whether a file or folder exists."""
         return os.path.exists(path)
 
     def isdir(self, path: str) -> bool:
-        """Whether this is a folder (a link to one does not count for `remove`)."""
+        """Returns whether the path is a folder (a link to one does not count for `remove`)."""
         return os.path.isdir(path)
 
     def stat(self, path: str) -> FileStatistics:
-        """Size, time and kind."""
+        """Returns size, time and kind."""
         found = os.stat(path)
         return FileStatistics(found.st_size, found.st_mtime_ns, _stat.S_ISDIR(found.st_mode))
 
     def glob(self, pattern: str) -> list[str]:
-        """The names that match; `*` and `?` stand within one name."""
+        """Returns the matching names; `*` and `?` do not cross separators."""
         return _glob.glob(pattern, include_hidden=True)  # without recursive, `**` is `*`
 
     def listdir(self, path: str) -> list[str]:
-        """The names in a folder."""
+        """Returns the names in a folder."""
         return os.listdir(path)
 
     def walk(
         self, top: str, topdown: bool, onerror: Callable[[Exception], object] | None
     ) -> Iterator[tuple[str, list[str], list[str]]]:
-        """As `os.walk`."""
+        """Same as `os.walk`."""
         return os.walk(top, topdown, onerror)
 
     def mkdir(self, path: str) -> None:
-        """Makes a folder."""
+        """Creates a folder."""
         os.mkdir(path)
 
     def makedirs(self, path: str) -> None:
-        """Makes a folder and those above it."""
+        """Creates a folder and its missing parents."""
         os.makedirs(path, exist_ok=True)
 
     def remove(self, path: str) -> None:
@@ -128,27 +126,25 @@ class FileSystem:
         os.remove(path)
 
     def rmtree(self, path: str) -> None:
-        """Removes a folder with all in it, or a file."""
+        """Removes a folder recursively, or a file."""
         if os.path.isdir(path) and not os.path.islink(path):
             shutil.rmtree(path)
         else:
             os.remove(path)
 
     def copy(self, source: str, target: str) -> None:
-        """Copies a file, replacing what is there."""
+        """Copies a file, replacing the target."""
         shutil.copyfile(source, target)
 
     def rename(self, source: str, target: str) -> None:
-        """Renames, replacing what is there."""
+        """Renames, replacing the target."""
         os.replace(source, target)
 
 
 class _Remote(FileSystem):
-    """Files that fsspec knows how to reach; paths are whole URLs.
+    """A file system of fsspec; paths are full URLs.
 
-    Args:
-        files: fsspec's file system.
-        prefix: what stands before the names that `files` uses: `gs://`, `hdfs://host:port/`.
+    `prefix` is the URL part before the names that `files` uses: `gs://`, `hdfs://host:port/`.
     """
 
     def __init__(self, files: Any, prefix: str) -> None:
@@ -156,7 +152,7 @@ class _Remote(FileSystem):
         self._prefix = prefix
 
     def _fresh(self) -> Any:
-        # Object stores keep listings; others write to them meanwhile.
+        # fsspec caches listings of object stores, which other processes write to.
         self._files.invalidate_cache()
         return self._files
 
@@ -204,7 +200,7 @@ class _Remote(FileSystem):
         self._files.makedirs(path, exist_ok=True)
 
     def remove(self, path: str) -> None:
-        self._fresh().info(path)  # object stores remove what is not there without a word
+        self._fresh().info(path)  # object stores ignore missing files
         self._files.rm(path)
 
     def rmtree(self, path: str) -> None:
@@ -224,24 +220,20 @@ _LOCAL = FileSystem()
 
 
 def scheme(path: AnyPath) -> str:
-    """The file system that a path names: 'gs' of `gs://bucket/file`; '' where it is this machine's.
-
-    `file://` is this machine's too.
-    """
+    """Returns the scheme of a path: 'gs' for `gs://bucket/file`; '' for local and `file://`."""
     found = _SCHEME.match(os.fsdecode(path))
     return "" if found is None or found["scheme"] == "file" else found["scheme"]
 
 
 def is_remote(path: AnyPath) -> bool:
-    """Whether a path names another file system than this machine's."""
+    """Returns whether a path is not on the local file system."""
     return scheme(path) != ""
 
 
 def locate(path: AnyPath) -> tuple[FileSystem, str]:
-    """The file system that a path names, and the path to give to it.
+    """Returns the file system of a path, and the path within it.
 
-    Raises:
-        UnimplementedError: the file does not exist system, or what it needs is not installed.
+    Raises UnimplementedError if the scheme is unknown, or its library is not installed.
     """
     name = os.fsdecode(path)
     kind = scheme(name)
@@ -259,7 +251,7 @@ def locate(path: AnyPath) -> tuple[FileSystem, str]:
 
     try:
         files, inner = url_to_fs(name)
-    except (ImportError, OSError) as error:  # OSError: the storage's own library is not found
+    except (ImportError, OSError) as error:  # OSError: a native library is missing
         raise _unreachable(
             kind, name, str(error), "install that package, or copy the file to this machine"
         ) from error
@@ -280,7 +272,7 @@ def _unreachable(kind: str, name: str, received: str, hint: str) -> Unimplemente
 
 
 def registered_schemes() -> list[str]:
-    """The file systems there are: '' and 'file', and those that fsspec knows where it is there."""
+    """Returns the schemes: '' and 'file', and those of fsspec if it is installed."""
     known = ["", "file"]
     if importlib.util.find_spec("fsspec") is not None:
         from fsspec import available_protocols
@@ -290,11 +282,7 @@ def registered_schemes() -> list[str]:
 
 
 def compression_name(compression: str | None) -> str:
-    """'' (also for None), 'GZIP' or 'ZLIB'.
-
-    Raises:
-        InvalidArgumentError: there is no such compression.
-    """
+    """Returns '' (also for None), 'GZIP' or 'ZLIB'; else raises InvalidArgumentError."""
     if compression in (None, "", "GZIP", "ZLIB"):
         return compression or ""
     raise InvalidArgumentError.explained(
@@ -312,17 +300,16 @@ def open_file(
     encoding: str | None = None,
     newline: str | None = None,
 ) -> IO[Any]:
-    """Opens a file, on this machine or where a URL leads.
+    """Opens a local or remote file.
 
     Args:
-        path: the file: a local path, or a URL such as `gs://bucket/file`.
-        mode: as `open` has it; compressed files are read ('rb', 'r') or written anew ('wb', 'w').
-        compression: None, '', 'GZIP' or 'ZLIB'; what is read and written is uncompressed.
-        encoding: of text, in modes without 'b'; UTF-8 by default.
-        newline: as `open` has it, in modes without 'b'.
+        mode: as in `open`; compressed files are read ('rb', 'r') or created ('wb', 'w').
+        compression: None, '', 'GZIP' or 'ZLIB'; reads and writes are uncompressed.
+        encoding: of text modes; UTF-8 by default.
+        newline: as in `open`.
 
     Raises:
-        OpError: it cannot be opened; `NotFoundError` where the file does not exist.
+        OpError: it cannot be opened; `NotFoundError` if it does not exist.
         InvalidArgumentError: there is no such compression.
     """
     files, name = locate(path)
@@ -342,7 +329,7 @@ def open_file(
 
 
 class _Inflated(io.RawIOBase):
-    """The uncompressed content of a compressed file; several streams may follow each other."""
+    """The uncompressed content of a compressed file, which may be several concatenated streams."""
 
     def __init__(self, file: IO[bytes], wbits: int, name: str) -> None:
         self._file = file
@@ -396,7 +383,7 @@ class _Inflated(io.RawIOBase):
 
 
 class _Deflated(io.RawIOBase):
-    """Writes what it gets compressed."""
+    """Compresses what is written to it."""
 
     def __init__(self, file: IO[bytes], wbits: int) -> None:
         self._file = file

@@ -1,8 +1,8 @@
 """`tf.io.gfile` and `tf.gfile`, on top of `filesystem`.
 
-Paths of this machine and URLs of what fsspec reaches. What fails raises this package's errors
-(`NotFoundError`, `AlreadyExistsError`, `FailedPreconditionError`, ...), never an `OSError`. The
-older names (`Exists`, `MakeDirs`, ...) are these functions too; each takes the older keywords.
+Paths are local, or URLs that fsspec supports. Failures raise the package's errors (`NotFoundError`,
+`AlreadyExistsError`, `FailedPreconditionError`, ...), never `OSError`. The older names (`Exists`,
+`MakeDirs`, ...) are aliases that accept the older keywords.
 """
 
 from __future__ import annotations
@@ -34,10 +34,9 @@ from estimatorkit.storage.filesystem import (
 
 
 def local_path(path: Any) -> str:
-    """A path of this machine as text, without `file://`; for what works on local files only.
+    """Returns a local path as text, without `file://`.
 
-    Raises:
-        UnimplementedError: it names another file system.
+    Raises UnimplementedError if it is on another file system.
     """
     text = os.fsdecode(path)
     kind = scheme(text)
@@ -51,24 +50,24 @@ def local_path(path: Any) -> str:
 
 
 def exists(path: AnyPath) -> bool:
-    """Whether there is a file or a folder of this name."""
+    """Returns whether a file or folder exists."""
     files, name = locate(path)
     with file_errors("look", name):
         return files.exists(name)
 
 
 def isdir(path: AnyPath) -> bool:
-    """Whether this is a folder."""
+    """Returns whether the path is a folder."""
     files, name = locate(path)
     with file_errors("look", name):
         return files.isdir(name)
 
 
 def stat(path: AnyPath) -> FileStatistics:
-    """Size, time and kind of a file or folder.
+    """Returns size, time and kind of a file or folder.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: it does not exist.
     """
     files, name = locate(path)
     with file_errors("look", name):
@@ -76,11 +75,11 @@ def stat(path: AnyPath) -> FileStatistics:
 
 
 def glob(pattern: AnyPath | Sequence[AnyPath]) -> list[str]:
-    """The names of the files and folders that match, sorted.
+    """Returns the names of matching files and folders, sorted.
 
     Args:
-        pattern: a pattern, or a list of them: `*` and `?` stand for any characters of one name,
-            `[...]` for one of several; names that begin with a dot match, as in TensorFlow.
+        pattern: a pattern, or a list of them, with `*`, `?` and `[...]`, which match within one
+            path component. Names with a leading dot match too, as in TensorFlow.
     """
     patterns = [pattern] if isinstance(pattern, (str, bytes, os.PathLike)) else pattern
     found: set[str] = set()
@@ -92,7 +91,7 @@ def glob(pattern: AnyPath | Sequence[AnyPath]) -> list[str]:
 
 
 def listdir(path: AnyPath) -> list[str]:
-    """The names in a folder, sorted.
+    """Returns the names in a folder, sorted.
 
     Raises:
         NotFoundError: there is no such folder.
@@ -107,23 +106,23 @@ def listdir(path: AnyPath) -> list[str]:
 def walk(
     top: AnyPath, topdown: bool = True, onerror: Callable[[Exception], object] | None = None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """The folders below `top`: (folder, names of folders in it, names of files in it).
+    """Walks the folders below `top`, yielding (folder, subfolder names, file names).
 
     Args:
-        top: the folder to begin at.
-        topdown: a folder before those in it.
-        onerror: called with what fails; by default that is left out.
+        top: the root.
+        topdown: whether a folder precedes its subfolders.
+        onerror: called with errors, which are ignored by default.
     """
     files, name = locate(top)
     yield from files.walk(name, topdown, onerror)
 
 
 def mkdir(path: AnyPath) -> None:
-    """Makes a folder, if it does not exist.
+    """Creates a folder if it does not exist.
 
     Raises:
-        NotFoundError: the folder above is not there.
-        AlreadyExistsError: a file of this name is.
+        NotFoundError: the parent folder does not exist.
+        AlreadyExistsError: there is a file of this name.
     """
     files, name = locate(path)
     with file_errors("make the folder", name):
@@ -135,10 +134,10 @@ def mkdir(path: AnyPath) -> None:
 
 
 def makedirs(path: AnyPath) -> None:
-    """Makes a folder and those above it, as far as they are not there.
+    """Creates a folder and its missing parents.
 
     Raises:
-        FailedPreconditionError: a file is in the way.
+        FailedPreconditionError: a component of the path is a file.
     """
     files, name = locate(path)
     with file_errors("make the folder", name):
@@ -149,7 +148,7 @@ def remove(path: AnyPath) -> None:
     """Removes a file.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: it does not exist.
         FailedPreconditionError: it is a folder.
     """
     files, name = locate(path)
@@ -162,10 +161,10 @@ def remove(path: AnyPath) -> None:
 
 
 def rmtree(path: AnyPath) -> None:
-    """Removes a folder with all that is in it.
+    """Removes a folder recursively.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: it does not exist.
     """
     files, name = locate(path)
     with file_errors("remove the folder", name):
@@ -179,16 +178,16 @@ def _exists(name: str) -> AlreadyExistsError:
 
 
 def copy(src: AnyPath, dst: AnyPath, overwrite: bool = False) -> None:
-    """Copies a file, also from one file system to another.
+    """Copies a file, also between file systems.
 
     Args:
         src: the file.
         dst: the name of the copy.
-        overwrite: replace what has that name.
+        overwrite: whether to replace an existing file.
 
     Raises:
         NotFoundError: the file does not exist.
-        AlreadyExistsError: there is one called `dst`.
+        AlreadyExistsError: `dst` exists.
     """
     files, source = locate(src)
     to_files, target = locate(dst)
@@ -203,17 +202,17 @@ def copy(src: AnyPath, dst: AnyPath, overwrite: bool = False) -> None:
 
 
 def rename(src: AnyPath, dst: AnyPath, overwrite: bool = False) -> None:
-    """Renames, or moves, a file or folder.
+    """Renames or moves a file or folder.
 
     Args:
         src: its name.
         dst: its new name.
-        overwrite: replace what has that name.
+        overwrite: whether to replace an existing file.
 
     Raises:
         NotFoundError: the file does not exist.
-        AlreadyExistsError: there is one called `dst`.
-        UnimplementedError: the two are on different file systems.
+        AlreadyExistsError: `dst` exists.
+        UnimplementedError: the paths are on different file systems.
     """
     files, source = locate(src)
     to_files, target = locate(dst)
@@ -230,34 +229,35 @@ def rename(src: AnyPath, dst: AnyPath, overwrite: bool = False) -> None:
 
 
 def join(path: AnyPath, *paths: AnyPath) -> str:
-    """The parts of a path put together."""
+    """Joins path components."""
     return os.path.join(os.fsdecode(path), *map(os.fsdecode, paths))
 
 
 def get_registered_schemes() -> list[str]:
-    """The file systems there are: '' (local paths), 'file', and those that fsspec knows."""
+    """Returns the file systems' schemes: '' (local), 'file', and those of fsspec."""
     return registered_schemes()
 
 
 _COPY_BYTES = 1 << 20
 
-# The modes without '+' in which a method is allowed.
+# Modes without '+' that allow a method.
 _MODES = {"write": "wa", "read": "r", "readline": "r", "readlines": "r"}
 
 _WRITTEN_ONLY = ("w", "a", "wb", "ab", "bw", "ba")
 
 
 class GFile:
-    """A file, opened when it is first used (`tf.io.gfile.GFile`). A context manager and an iterator
-    over lines.
+    """A file that is opened on first use (`tf.io.gfile.GFile`).
+
+    It is a context manager, and iterates over lines.
 
     Args:
         name: the file.
-        mode: 'r', 'w' or 'a', with '+' for both ways, with 'b' for bytes instead of text (UTF-8).
-            'w+' truncates the file when it is first written to; until then it reads what is there.
+        mode: 'r', 'w' or 'a', with '+' for reading and writing, and 'b' for bytes instead of UTF-8
+            text. 'w+' truncates the file on the first write; until then, its content can be read.
 
     Raises:
-        InvalidArgumentError: there is no such mode.
+        InvalidArgumentError: the mode is invalid.
         NotFoundError: the file does not exist (on first use).
     """
 
@@ -275,7 +275,7 @@ class GFile:
 
     @property
     def name(self) -> Any:
-        """The name, as it was given."""
+        """The file name, as given."""
         return self._name
 
     @property
@@ -292,7 +292,7 @@ class GFile:
             self._only_read = mode[0] == "w" and "+" in mode and not (writes or self._was_opened)
             if self._only_read:
                 mode = mode.replace("w", "r").replace("+", "")
-            # newline="": lines end as they do in the file
+            # newline="" keeps the file's line endings
             self._file = open_file(self._path, mode, newline=None if "b" in mode else "")
             self._was_opened = not self._only_read
         return self._file
@@ -308,20 +308,20 @@ class GFile:
             return getattr(file, method)(*arguments)
 
     def read(self, n: int = -1) -> Any:
-        """The next `n` bytes or characters; all where negative."""
+        """Reads `n` bytes or characters, or the rest if negative."""
         return self._do("read", n)
 
     def readline(self) -> Any:
-        """The next line with its end; empty at the end of the file."""
+        """Reads a line with its newline; empty at the end of the file."""
         return self._do("readline")
 
     def readlines(self) -> list[Any]:
-        """The lines that are left."""
+        """Reads the remaining lines."""
         lines: list[Any] = self._do("readlines")
         return lines
 
     def write(self, file_content: Any) -> None:
-        """Appends text, or bytes; either is taken in either mode."""
+        """Writes text or bytes; both are accepted in every mode."""
         binary = "b" in self._mode
         if isinstance(file_content, str) and binary:
             file_content = file_content.encode()
@@ -330,15 +330,15 @@ class GFile:
         self._do("write", file_content)
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
-        """Moves to a place.
+        """Moves the file position.
 
         Args:
-            offset: bytes.
-            whence: from where: 0 the beginning, 1 here, 2 the end.
+            offset: in bytes.
+            whence: 0 is relative to the beginning, 1 to the position, 2 to the end.
             position: the older name of `offset`.
 
         Raises:
-            InvalidArgumentError: the place is before the beginning, or `whence` is none of these.
+            InvalidArgumentError: the new position is negative, or `whence` is invalid.
             TypeError: not exactly one of `offset` and `position` is given.
         """
         if offset is not None and position is not None:
@@ -350,7 +350,7 @@ class GFile:
             raise InvalidArgumentError(
                 None, None, f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2."
             )
-        # Text files of Python seek from the beginning only.
+        # Python's text files only seek from the beginning.
         at = given + (0 if whence == 0 else self.tell() if whence == 1 else self.size())
         if at < 0:
             raise InvalidArgumentError.explained(
@@ -359,27 +359,27 @@ class GFile:
         self._do("seek", at)
 
     def tell(self) -> int:
-        """The place in the file."""
+        """Returns the file position."""
         place: int = self._do("tell")
         return place
 
     def seekable(self) -> bool:
-        """Whether `seek` works: yes."""
+        """Returns True."""
         return True
 
     def size(self) -> int:
-        """The file's size in bytes."""
+        """Returns the file's size in bytes."""
         if self._file is not None and self._mode[0] != "r":
             self._file.flush()
         return stat(self._path).length
 
     def flush(self) -> None:
-        """Hands what was written to the operating system."""
+        """Flushes buffers to the operating system."""
         if self._file is not None:
             self._do("flush")
 
     def close(self) -> None:
-        """Closes the file; using it again opens it anew."""
+        """Closes the file; further use reopens it."""
         file, self._file = self._file, None
         self._only_read = False
         if file is None and self._mode in _WRITTEN_ONLY and not self._was_opened:
@@ -405,11 +405,8 @@ class GFile:
         return line
 
 
-# -- the older names
-
-
 def _older(function: Callable[..., Any], *arguments: str) -> Callable[..., Any]:
-    """A function by the older names of its first arguments."""
+    """Wraps a function with the older names of its first arguments."""
     parameters = list(inspect.signature(function).parameters.values())
     renamed = [each.replace(name=old) for each, old in zip(parameters, arguments, strict=False)]
     signature = inspect.Signature([*renamed, *parameters[len(arguments) :]])

@@ -15,10 +15,9 @@ _INTEGER = re.compile(rb"\s*-?[0-9]+\s*")
 
 
 def to_number(dtype: DType) -> Callable[[bytes], Any]:
-    """A function that gives the number that a text spells, and raises ValueError where it is none.
+    """Returns a parser for numbers of a dtype, which raises ValueError on malformed text.
 
-    Args:
-        dtype: of the number; an integer has no `+`, as in TensorFlow.
+    Integers must not have a `+`, as in TensorFlow.
     """
     if dtype.is_floating:
         return _to_float
@@ -36,9 +35,9 @@ def to_number(dtype: DType) -> Callable[[bytes], Any]:
 
 
 def to_numbers(texts: Sequence[bytes], dtype: DType) -> list[Any]:
-    """The numbers that texts spell; ValueError where one is none."""
+    """Parses texts as numbers of a dtype; raises ValueError if one is malformed."""
     if dtype.is_floating and b"_" not in b" ".join(texts):
-        return list(map(float, texts))  # twice as fast as a function of ours for each
+        return list(map(float, texts))  # twice as fast as `to_number`
     return list(map(to_number(dtype), texts))
 
 
@@ -51,14 +50,13 @@ def _to_float(text: bytes) -> float:
 def number_text(
     values: NDArray[Any], precision: int, scientific: bool, shortest: bool, width: int, fill: str
 ) -> NDArray[Any]:
-    """Each value as C's `printf` writes it: an object array of bytes.
+    """Formats each value as C's `printf` does; returns an object array of bytes.
 
     Args:
-        values: numbers, bools or strings.
-        precision: digits behind the point; 6 where negative.
-        scientific: `%e`.
-        shortest: `%g`.
-        width: the least width; none where negative.
+        precision: the digits after the point; 6 if negative.
+        scientific: whether to use `%e`.
+        shortest: whether to use `%g`.
+        width: the minimum width; none if negative.
         fill: a flag of `printf`: '', ' ', '0', '-' or '+'.
     """
     kind = values.dtype.kind

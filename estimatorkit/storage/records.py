@@ -1,9 +1,8 @@
-"""TFRecord files: a writer, and a reader of many records per call.
+"""TFRecord files: a writer and a batched reader.
 
 A record is its length (uint64), the masked CRC-32C of these eight bytes, the data and their masked
-CRC-32C, all little-endian (TensorFlow's `record_writer.h`); the whole file may be compressed with
-GZIP or ZLIB. What is damaged raises `DataLossError` with the file and the offset, counted in the
-uncompressed stream.
+CRC-32C, all little-endian (TensorFlow's `record_writer.h`). The whole file may be GZIP or ZLIB
+compressed. Damage raises `DataLossError` with the file and the offset in the uncompressed stream.
 """
 
 from __future__ import annotations
@@ -31,16 +30,16 @@ from estimatorkit.storage.wire import masked
 _HEADER = struct.Struct("<QI")
 _CHECKSUM = struct.Struct("<I")
 BUFFER_SIZE = 1 << 17
-"""Bytes read at a time by default; for 256 KiB the C library asks the system for fresh memory."""
+"""Default bytes per read; for 256 KiB, malloc would map fresh pages each time."""
 
 _PIECE = 1 << 24
-"""The most bytes asked for at once."""
+"""The maximum bytes per read."""
 _AT_ONCE = 256
-"""Records read at once where they are handed out one by one."""
+"""Records per batch of the iterators."""
 
 
 class TFRecordCompressionType:
-    """How a file of records is compressed."""
+    """The compression of a TFRecord file."""
 
     NONE = 0
     ZLIB = 1
@@ -56,15 +55,15 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class TFRecordOptions:
-    """How a file of records is written and read.
+    """Options for reading and writing TFRecord files.
 
     Args:
-        compression_type: 'GZIP', 'ZLIB', '' or None, or one of `TFRecordCompressionType`.
+        compression_type: 'GZIP', 'ZLIB', '' or None, or a `TFRecordCompressionType`.
         flush_mode: zlib's flush mode after each write; None for no flush.
-        input_buffer_size: bytes read at a time; None for BUFFER_SIZE.
-        output_buffer_size: accepted for TensorFlow's signature: Python's files have one buffer.
-        window_bits: zlib's, for writing; None for 15. Reading takes any.
-        compression_level: 0 to 9, or None for zlib's own choice.
+        input_buffer_size: the read buffer in bytes; None for BUFFER_SIZE.
+        output_buffer_size: accepted for TensorFlow's signature.
+        window_bits: zlib's, for writing; None for 15. Reading accepts any.
+        compression_level: 0 to 9, or None for zlib's default.
         compression_method: zlib's; only 8 (deflate) exists.
         mem_level: zlib's, 1 to 9; None for 9, as TensorFlow.
         compression_strategy: zlib's; None for the default.
@@ -88,7 +87,7 @@ class TFRecordOptions:
 
     @classmethod
     def get_compression_type_string(cls, options: Any) -> str:
-        """'', 'GZIP' or 'ZLIB' for options, a name, a `TFRecordCompressionType` or None.
+        """Returns '', 'GZIP' or 'ZLIB' for options, a name, a `TFRecordCompressionType` or None.
 
         Raises:
             ValueError: there is no such compression.
@@ -107,7 +106,7 @@ class TFRecordOptions:
 
 
 def masked_crc32c(data: bytes) -> int:
-    """The CRC-32C of `data`, rotated and shifted by a constant, so that data may hold checksums."""
+    """Returns the masked CRC-32C of `data` (see `wire.masked`)."""
     return masked(int(google_crc32c.value(data)))
 
 
@@ -116,17 +115,16 @@ def _wbits(compression: str, options: TFRecordOptions) -> int:
 
 
 class TFRecordWriter:
-    """Writes records to a file, which is made anew. A context manager that closes itself.
+    """Writes a new TFRecord file. A context manager.
 
-    Source: `tf.io.TFRecordWriter`; the files are equal to the byte (compressed ones after
-    decompression).
+    Source: `tf.io.TFRecordWriter`. Files are byte-identical (compressed ones after decompression).
 
     Args:
         path: the file.
         options: a `TFRecordOptions`, or the name or number of a compression.
 
     Raises:
-        OpError: the file cannot be made; the subclass says why.
+        OpError: the file cannot be created; the subclass depends on the errno.
     """
 
     def __init__(self, path: AnyPath, options: Any = None) -> None:
@@ -189,7 +187,7 @@ class TFRecordWriter:
         return self._file
 
     def flush(self) -> None:
-        """Hands what was written to the operating system."""
+        """Flushes buffers to the operating system."""
         file = self._open_file()
         with file_errors("write", self._path):
             if self._compress is not None:
@@ -197,7 +195,7 @@ class TFRecordWriter:
             file.flush()
 
     def close(self) -> None:
-        """Ends the file; closing twice is not an error."""
+        """Closes the file; may be called again."""
         if self._file is None:
             return
         with file_errors("write", self._path):
@@ -214,20 +212,17 @@ class TFRecordWriter:
 
 
 class RecordReader:
-    """The records of a file, many at a call. To be closed.
+    """Reads records in batches; the caller must close it.
 
-    What follows the records that are whole is damage, or a file cut short: a call that has found
-    records before it gives these, the next one raises.
+    If a call finds damage after intact records, it returns these, and the next call raises.
 
     Args:
-        path: the file.
-        compression: '', 'GZIP' or 'ZLIB'.
-        buffer_size: bytes read at a time.
-        start: an offset in the uncompressed content where a record begins. Compressed files are
-            read up to it, others are not.
+        buffer_size: bytes per read.
+        start: the offset of a record in the uncompressed content. Compressed files are decompressed
+            up to it, others seek.
 
     Raises:
-        OpError: the file cannot be opened; `NotFoundError` if there is none.
+        OpError: the file cannot be opened; `NotFoundError` if it does not exist.
     """
 
     def __init__(
@@ -242,12 +237,12 @@ class RecordReader:
         self._compression = compression
         self._buffer_size = max(buffer_size, _HEADER.size)
         self._file = open_file(self._name, "rb", compression)
-        # A piece that was unpacked before damage must not be lost with the damaged one: `read1`
-        # gives it, where `read` would go on to the next. fsspec's files have `read` only.
+        # Data decompressed before damage must not be lost: `read1` returns it, whereas `read`
+        # continues into the damage. fsspec's files have `read` only.
         self._read_some = getattr(self._file, "read1", self._file.read)
         self._buffer = b""
-        self._at = 0  # in the buffer, as `offset` is in the content
-        self._failure: DataLossError | None = None  # met after records that had to go out first
+        self._at = 0  # position in the buffer
+        self._failure: DataLossError | None = None  # raised by the next call
         self.offset = start
         try:
             self._go_to(start)
@@ -256,26 +251,19 @@ class RecordReader:
             raise
 
     def read(self, n: int) -> list[bytes]:
-        """The next records.
+        """Reads up to `n` >= 1 records.
 
-        Args:
-            n: how many at most, >= 1.
-
-        Returns:
-            Fewer at the end of the file and before damage; none only at the end.
-
-        Raises:
-            DataLossError: the file is truncated or damaged.
+        Returns fewer at the end of the file or before damage, and none only at the end. Raises
+        DataLossError if the file is truncated or damaged.
         """
         records: list[bytes] = []
         self._advance(n, lambda ends: records.extend(self._taken(ends)))
         return records
 
     def skip(self, n: int) -> int:
-        """Passes over up to `n` records, whose data are not checked; returns how many.
+        """Skips up to `n` records without verifying their data, and returns how many.
 
-        Raises:
-            DataLossError: as `read`.
+        Raises DataLossError as `read`.
         """
         return self._advance(n, lambda ends: self._pass(ends[-1]))
 
@@ -284,10 +272,10 @@ class RecordReader:
         self._file.close()
 
     def _advance(self, n: int, use: Callable[[list[int]], None]) -> int:
-        """Hands on where up to `n` records end; `use` takes out those that it has not used.
+        """Calls `use` with the end offsets of up to `n` records, and returns the number consumed.
 
-        Returns:
-            How many were used; what fails after some is raised by the next call.
+        `use` removes from its list the ends that it does not consume. An error after consumed
+        records is raised by the next call.
         """
         failure, self._failure = self._failure, None
         if failure is not None:
@@ -308,8 +296,10 @@ class RecordReader:
         return used
 
     def _whole(self, n: int) -> tuple[list[int], int]:
-        """Where up to `n` records that are whole end in the buffer; if there are none, how many
-        bytes the next one needs."""
+        """Finds up to `n` complete records in the buffer.
+
+        Returns their end offsets, and the size that the next one needs.
+        """
         buffer, at, size = self._buffer, self._at, len(self._buffer)
         ends: list[int] = []
         known, header_size, last_header = _sizes.get, _HEADER.size, size - _HEADER.size
@@ -329,7 +319,7 @@ class RecordReader:
         return ends, header_size
 
     def _taken(self, ends: list[int]) -> list[bytes]:
-        """The data of the first records, all that are sound."""
+        """Returns the data of the leading intact records, and removes the other `ends`."""
         buffer, header_size, footer_size = self._buffer, _HEADER.size, _CHECKSUM.size
         starts = [self._at, *ends[:-1]]
         records = [
@@ -351,12 +341,12 @@ class RecordReader:
         self._at = at
 
     def _fill(self, needed: int) -> bool:
-        """Reads on until the buffer has `needed` bytes; returns whether there were any."""
+        """Reads until the buffer has `needed` bytes; returns whether any were read."""
         pieces = [self._buffer[self._at :]]
         missing = needed - len(pieces[0])
         self._buffer, self._at = b"", 0
         while missing > 0:
-            # A length that lies must not ask for memory that is not there.
+            # A corrupt length must not cause a huge allocation.
             wanted = min(max(missing, self._buffer_size), max(_PIECE, self._buffer_size))
             try:
                 with file_errors("read", self._name):
@@ -397,14 +387,14 @@ class RecordReader:
         )
 
 
-# Headers whose checksum was right, and how many bytes their records have with header and checksum:
-# records of one kind have few lengths, and a look-up costs a fifth of a checksum (40 ns to 200).
+# Record size by header with a valid checksum. Records of one kind have few lengths, and a lookup
+# takes 40 ns, a checksum 200.
 _sizes: dict[bytes, int] = {}
 _MOST_SIZES = 1 << 14
 
 
 def _size(header: bytes) -> int | None:
-    """The size of the record that a header begins, or None if its checksum is wrong."""
+    """Returns the size of a header's record, or None if the checksum is wrong."""
     length: int
     length, checksum = _HEADER.unpack(header)
     if masked_crc32c(header[:8]) != checksum:
@@ -418,12 +408,7 @@ def _size(header: bytes) -> int | None:
 def read_records(
     path: AnyPath, compression: str = "", buffer_size: int = BUFFER_SIZE, *, start: int = 0
 ) -> Iterator[bytes]:
-    """The records of a file, in sequence; see `RecordReader` for the arguments.
-
-    Raises:
-        DataLossError: the file is truncated or damaged.
-        NotFoundError: there is none.
-    """
+    """Yields the records of a file; see `RecordReader` for the arguments and errors."""
     for _, record in records_with_offsets(path, compression, buffer_size, start=start):
         yield record
 
@@ -431,7 +416,7 @@ def read_records(
 def records_with_offsets(
     path: AnyPath, compression: str = "", buffer_size: int = BUFFER_SIZE, *, start: int = 0
 ) -> Iterator[tuple[int, bytes]]:
-    """As `read_records`, each with the offset behind it, where reading can begin again."""
+    """Yields each record with the offset behind it, from which reading can resume."""
     with closing(RecordReader(path, compression, buffer_size, start=start)) as reader:
         offset = start
         while records := reader.read(_AT_ONCE):
@@ -441,7 +426,7 @@ def records_with_offsets(
 
 
 def tf_record_iterator(path: AnyPath, options: Any = None) -> Iterator[bytes]:
-    """The records of a file of TFRecords (`tf.compat.v1.io.tf_record_iterator`).
+    """Yields the records of a TFRecord file (`tf.compat.v1.io.tf_record_iterator`).
 
     Args:
         path: the file.
@@ -449,7 +434,7 @@ def tf_record_iterator(path: AnyPath, options: Any = None) -> Iterator[bytes]:
 
     Raises:
         DataLossError: the file is truncated or damaged.
-        NotFoundError: there is none.
+        NotFoundError: it does not exist.
     """
     compression = TFRecordOptions.get_compression_type_string(options)
     chosen = options if isinstance(options, TFRecordOptions) else TFRecordOptions()

@@ -1,8 +1,6 @@
-"""Checkpoint retention: which to keep, and the rotation that saves, moves the pointer, then
-deletes.
+"""Checkpoint retention: decides what to keep; saves, updates the checkpoint state, then deletes.
 
-The order is the promise: a checkpoint is removed only after the pointer names a newer one that is
-on the disk.
+The order matters: a checkpoint is removed only after the state names a newer one on the disk.
 """
 
 from __future__ import annotations
@@ -32,13 +30,12 @@ from estimatorkit.storage.checkpoint_state import (
 
 @dataclass(frozen=True)
 class Retention:
-    """What to do with the checkpoints of a folder.
+    """A retention decision.
 
     Args:
-        keep: (name, time) of those that stay on the list, oldest first.
+        keep: (name, time) of the checkpoints that stay listed, oldest first.
         delete: the names to remove.
-        next_preserve_time: the earliest time, seconds since 1970, whose checkpoint is next put
-            aside for good.
+        next_preserve_time: a later checkpoint, in seconds since 1970, is the next kept permanently.
     """
 
     keep: tuple[tuple[str, float], ...]
@@ -53,20 +50,18 @@ def decide_retention(
     next_preserve_time: float,
     from_preserved: bool = False,
 ) -> Retention:
-    """Decides which checkpoints to remove, by the rules of `tf.compat.v1.train.Saver`, or of
-    `tf.train.CheckpointManager`.
+    """Applies the rules of `tf.compat.v1.train.Saver` or `tf.train.CheckpointManager`.
 
-    The newest `max_to_keep` stay on the list. An older one leaves it: it is deleted, unless it was
-    written after `next_preserve_time`; then it stays on the disk for good, and that time moves on
-    by `keep_every_n_hours`.
+    The newest `max_to_keep` stay listed. Older ones are deleted, except that one written after
+    `next_preserve_time` is kept permanently, and advances that time by `keep_every_n_hours`.
 
     Args:
         checkpoints: (name, time in seconds since 1970), oldest first.
         max_to_keep: None or 0 keeps all, and lists only the newest.
-        keep_every_n_hours: hours between those that are put aside for good.
-        next_preserve_time: see above; at first the start of training plus `keep_every_n_hours`.
-        from_preserved: whether the hours count from the checkpoint that was put aside last, as a
-            `CheckpointManager`'s do; a `Saver`'s count from the time at which it was due.
+        keep_every_n_hours: the interval between permanently kept checkpoints.
+        next_preserve_time: initially the start of training plus `keep_every_n_hours`.
+        from_preserved: whether the interval starts at the last preserved checkpoint, as in
+            `CheckpointManager`, or at the time when it was due, as in `Saver`.
     """
     if not max_to_keep:
         return Retention(tuple(checkpoints[-1:]), (), next_preserve_time)
@@ -83,20 +78,18 @@ def decide_retention(
 class CheckpointRotation:
     """Saves the checkpoints of one folder and removes old ones.
 
-    It takes up where the last process left off, from the pointer file. Differs from TensorFlow's
-    `Saver`, which in a new process forgets the earlier checkpoints, and starts the hours of
-    `keep_checkpoint_every_n_hours` anew.
+    It resumes from the checkpoint state of the last process. TensorFlow's `Saver` instead forgets
+    earlier checkpoints, and restarts the interval of `keep_checkpoint_every_n_hours`.
 
     Args:
-        directory: the model folder. The caller is its only writer (`DirectoryLock`).
-        max_to_keep: how many checkpoints to keep; None or 0 is all.
-        keep_checkpoint_every_n_hours: besides, keep one for good each so many hours; 10,000 is
-            never.
-        latest_filename: name of the pointer file; None is `checkpoint`.
-        basename: of the checkpoints of the last process, only those of this name (without their
-            step) are taken over; None for all. Others are another manager's.
+        directory: the model folder. The caller must be its only writer (`DirectoryLock`).
+        max_to_keep: the number of checkpoints to keep; None or 0 keeps all.
+        keep_checkpoint_every_n_hours: additionally keep one checkpoint per this many hours.
+        latest_filename: the checkpoint state file; `checkpoint` by default.
+        basename: adopts only checkpoints of this name (without the step), since others belong to
+            another manager; None adopts all.
         from_preserved: see `decide_retention`.
-        clock: gives the time, seconds since 1970; `time.time` by default.
+        clock: returns seconds since 1970; `time.time` by default.
     """
 
     def __init__(
@@ -131,22 +124,18 @@ class CheckpointRotation:
             for name, written in _listed_in(self._directory, state, now)
             if basename is None or name_without_step(name) == basename
         )
-        # A time to come means that the clock was set back since. The hours then start anew.
+        # A future time means that the clock was set back; the interval then restarts.
         preserved = state.last_preserved_timestamp if state else 0.0
         start = preserved if 0.0 < preserved <= now else now
         self._next_preserve_time = start + self._every_n_hours * 3600.0
 
     @property
     def last_checkpoints(self) -> list[str]:
-        """Paths of the checkpoints that are listed, oldest first."""
+        """The paths of the listed checkpoints, oldest first."""
         return [os.path.join(self._directory, name) for name, _ in self._listed]
 
     def set_listed(self, listed: Sequence[tuple[str, float]]) -> None:
-        """Says which checkpoints are listed.
-
-        Args:
-            listed: name and time of writing (seconds since 1970) of each, oldest first.
-        """
+        """Sets the listed checkpoints: (name, time in seconds since 1970), oldest first."""
         self._listed = tuple(listed)
 
     def save(
@@ -157,16 +146,10 @@ class CheckpointRotation:
         *,
         shard_bytes: int = SHARD_BYTES,
     ) -> str:
-        """Writes a checkpoint, points to it, then removes what is over.
+        """Writes a checkpoint, updates the state, then removes old checkpoints.
 
-        Args: as `write_checkpoint`.
-
-        Returns:
-            The checkpoint's path, `directory/name`.
-
-        Raises:
-            OpError: as `write_checkpoint`. Where only the removal of an old one fails, that is a
-                warning.
+        Arguments and errors are those of `write_checkpoint`. If only the removal fails, it is
+        logged. Returns `directory/name`.
         """
         path = write_checkpoint(self._directory, name, tensors, state, shard_bytes=shard_bytes)
         others = [(other, written) for other, written in self._listed if other != name]
@@ -200,7 +183,7 @@ class CheckpointRotation:
 def _listed_in(
     directory: Path, state: CheckpointState | None, now: float
 ) -> tuple[tuple[str, float], ...]:
-    """Takes over the pointer's list, but no name that leads elsewhere, and no time to come."""
+    """Returns the state's list without names outside the folder, with future times clamped."""
     if state is None:
         return ()
     paths = state.all_model_checkpoint_paths

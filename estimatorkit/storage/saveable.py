@@ -1,7 +1,7 @@
 """`Saveable`: state other than variables that a `Saver` saves, such as a table's content.
 
-An object that has these members takes part in checkpoints when it is in a Saver's `var_list` or in
-the collection SAVEABLE_OBJECTS. Its tensors lie under its name with a suffix each.
+Objects with these members are saved if they are in a Saver's `var_list` or in the SAVEABLE_OBJECTS
+collection. Each tensor is stored under the object's name plus a suffix.
 """
 
 from __future__ import annotations
@@ -18,22 +18,20 @@ class Saveable(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in checkpoints, unless a Saver's `var_list` gives another."""
+        """The name in checkpoints, unless a Saver's `var_list` overrides it."""
 
     @property
     def saved_suffixes(self) -> Sequence[str]:
-        """What is put behind the name for each of its tensors, such as ('-keys', '-values')."""
+        """The name suffix of each tensor, such as ('-keys', '-values')."""
 
     def values_to_save(self, state: Any) -> Sequence[NDArray[Any]]:
-        """Its tensors in a session's `State`, in the order of `saved_suffixes`.
+        """Returns its tensors in a session's `State`, in the order of `saved_suffixes`.
 
-        Raises:
-            FailedPreconditionError: it has no content yet.
+        Raises FailedPreconditionError if it is uninitialized.
         """
 
     def restore_values(self, state: Any, values: Sequence[NDArray[Any]]) -> None:
-        """Puts tensors, in the same order, in place of its content.
+        """Replaces its content by tensors in the same order.
 
-        Raises:
-            InvalidArgumentError: they have other shapes or dtypes than it can take.
+        Raises InvalidArgumentError if their shapes or dtypes do not match.
         """

@@ -1,8 +1,8 @@
 """Reader of TensorFlow's V1 checkpoints.
 
-A checkpoint is one sorted table (or several, `PREFIX-?????-of-0000N`) of `SavedTensorSlices`: under
-the key '' what tensors there are and in which slices, then a message a slice with its values. What
-is wrong raises `DataLossError` with file and offset.
+A checkpoint is one sorted table (or several, `PREFIX-?????-of-0000N`) of `SavedTensorSlices`: the
+list of tensors and their slices under the key '', then a message per slice with its values. Damage
+raises `DataLossError` with file and offset.
 """
 
 from __future__ import annotations
@@ -30,10 +30,7 @@ from estimatorkit.storage.wire import messages, numbers
 
 
 class SavedSlices:
-    """A checkpoint of version 1.
-
-    Args:
-        path: the file, or a pattern with `?????` for several.
+    """A V1 checkpoint, given its file or a pattern with `?????`.
 
     Raises:
         DataLossError: a table is damaged.
@@ -63,11 +60,10 @@ class SavedSlices:
         return self._files
 
     def read(self, name: str) -> NDArray[Any]:
-        """The value of a tensor that is in `tensors`.
+        """Reads a tensor of `tensors`.
 
-        Raises:
-            DataLossError: its bytes are missing or damaged.
-            UnimplementedError: its dtype is none of this package.
+        Raises DataLossError if its bytes are missing or damaged, UnimplementedError if its dtype is
+        unsupported.
         """
         stored = self.tensors[name]
         dtype = stored.require_dtype(name)
@@ -85,10 +81,10 @@ class SavedSlices:
 
 
 def matching(path: str) -> list[str]:
-    """The tables that the path of such a checkpoint means: one file, or those of a pattern."""
+    """Returns the tables of a V1 checkpoint: one file, or those that match a pattern."""
     folder, name = os.path.split(path)
     if name.endswith(".index"):
-        return []  # a table too, but of a checkpoint of version 2
+        return []  # the index of a V2 checkpoint
     if "?????" not in name:
         return [path] if is_table(path) else []
     pattern = glob.escape(name.replace("?????", "\0")).replace("\0", "?????")
@@ -97,7 +93,7 @@ def matching(path: str) -> list[str]:
 
 
 def _contents(message: bytes | None) -> list[tuple[str, Stored]]:
-    """Reads the list of tensors (`SavedTensorSliceMeta`)."""
+    """Parses the list of tensors (`SavedTensorSliceMeta`)."""
     if message is None:
         raise ValueError("there is none")
     result = []
@@ -112,7 +108,7 @@ def _contents(message: bytes | None) -> list[tuple[str, Stored]]:
 
 
 def _values(message: bytes | None, dtype: DType, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Reads the values of a slice (`SavedSlice`), listed by kind as in a `TensorProto`."""
+    """Parses the values of a slice (`SavedSlice`), in the typed lists of a `TensorProto`."""
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
@@ -145,7 +141,7 @@ def _values(message: bytes | None, dtype: DType, shape: tuple[int, ...]) -> NDAr
 
 
 def _integers(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Numbers as an array; one too large for the dtype is an error."""
+    """Converts numbers to an array; raises an error on overflow."""
     wide = np.array(values, np.uint64 if dtype == np.uint64 else np.int64)
     array = wide.astype(dtype)
     if (array.astype(wide.dtype) != wide).any():

@@ -1,23 +1,19 @@
 """Decoder of Snappy's block format (google/snappy, `format_description.txt`).
 
-TensorFlow's releases write checkpoints uncompressed, but its table writer compresses by default,
-and builds of TensorFlow 1.0 and 1.1 left that on. No package of the standard library reads it.
+TensorFlow's releases write uncompressed checkpoints, but builds of TensorFlow 1.0 and 1.1 left the
+table writer's compression on.
 """
 
 from __future__ import annotations
 
 from estimatorkit.storage.wire import varint
 
-# The longest copy (64 bytes) takes three bytes: nothing expands more than 22 times.
+# The longest copy (64 bytes) takes three bytes, so data expand at most 22 times.
 _MOST_EXPANSION = 22
 
 
 def decompress(data: bytes) -> bytes:
-    """Decodes one block.
-
-    Raises:
-        ValueError: the data are malformed.
-    """
+    """Decompresses one block; raises ValueError if it is malformed."""
     size, at = varint(data, 0)
     if size > _MOST_EXPANSION * len(data):
         raise ValueError(f"Snappy data of {len(data)} bytes claim to hold {size}")
@@ -27,7 +23,7 @@ def decompress(data: bytes) -> bytes:
         at += 1
         kind, upper = tag & 3, tag >> 2
         if kind == 0:
-            extra = max(upper - 59, 0)  # 60 to 63: the length stands in 1 to 4 bytes
+            extra = max(upper - 59, 0)  # 60 to 63: the length is in 1 to 4 bytes
             length = _little(data, at, extra) if extra else upper
             at += extra
             literal = data[at : at + length + 1]

@@ -1,9 +1,8 @@
 """Reader of LevelDB sorted tables (SSTables), the container of TensorFlow's checkpoints.
 
-A table is blocks of sorted (key, value) pairs, an index block with the last key and the place of
-each block, and a footer with the place of the index. Each block carries a CRC-32C. Whatever is
-wrong with a file raises `DataLossError` with its name and the offset; memory is taken only for what
-the file really has.
+A table has blocks of sorted (key, value) pairs, an index block with the last key and location of
+each block, and a footer with the location of the index. Each block has a CRC-32C. Damage raises
+`DataLossError` with file and offset; allocations are bounded by the file size.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _PLAIN, _SNAPPY = 0, 1
 
 
 def is_table(path: str) -> bool:
-    """Whether a file ends with the number that ends every table."""
+    """Returns whether a file ends with the magic number of tables."""
     try:
         with open(path, "rb") as file:
             file.seek(-8, os.SEEK_END)
@@ -35,14 +34,11 @@ def is_table(path: str) -> bool:
 
 
 class SortedTable:
-    """A table file, whose blocks are read when they are asked for.
-
-    Args:
-        path: the file.
+    """A table file whose blocks are read on demand.
 
     Raises:
         DataLossError: it is not a table, or its index is damaged.
-        NotFoundError and others by errno: it cannot be read.
+        OpError: it cannot be read, by errno (`NotFoundError`, ...).
     """
 
     def __init__(self, path: str) -> None:
@@ -61,7 +57,7 @@ class SortedTable:
             index, _ = self._handle(footer, at)
         except ValueError as error:
             self._damaged(footer_at, f"its footer is wrong: {error}")
-        list(self._pairs(*filters))  # nobody writes any; for its checksum only
+        list(self._pairs(*filters))  # always empty; verifies the checksum
         self._blocks: list[tuple[bytes, int, int]] = []
         for key, value in self._pairs(*index):
             try:
@@ -73,12 +69,12 @@ class SortedTable:
         self._kept_at = -1
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yields all pairs in the order of keys."""
+        """Yields all pairs in key order."""
         for _, start, size in self._blocks:
             yield from self._pairs(start, size)
 
     def get(self, key: bytes) -> bytes | None:
-        """The value of a key, or None. Neighbours come from the same block, which is kept."""
+        """Returns the value of a key, or None. Caches the last block for neighbouring keys."""
         at = bisect.bisect_left(self._blocks, (key, 0, 0))
         if at == len(self._blocks):
             return None
@@ -88,7 +84,7 @@ class SortedTable:
         return self._kept.get(key)
 
     def _handle(self, data: bytes, at: int) -> tuple[tuple[int, int], int]:
-        """Reads the place of a block, offset and size without the trailer, and where that ends."""
+        """Decodes a block handle, (offset, size without trailer); returns the next offset too."""
         start, at = varint(data, at)
         size, at = varint(data, at)
         if start + size + _TRAILER > self._size - _FOOTER:
@@ -96,7 +92,7 @@ class SortedTable:
         return (start, size), at
 
     def _pairs(self, start: int, size: int) -> Iterator[tuple[bytes, bytes]]:
-        """Yields the pairs of a block, whose checksum is compared first."""
+        """Yields the pairs of a block after verifying its checksum."""
         stored = self._bytes(start, size + _TRAILER)
         expected, found = fixed32(stored, size + 1), masked(crc32c(stored[: size + 1]))
         if expected != found:
@@ -130,7 +126,7 @@ class SortedTable:
 def damaged(
     path: str, at: int, problem: str, expected: object = None, received: object = None
 ) -> DataLossError:
-    """The error for a file of a TensorFlow checkpoint that is wrong at an offset."""
+    """Returns the error for damage at an offset of a TensorFlow checkpoint."""
     return DataLossError.explained(
         f"{path!r}, offset {at}: {problem}",
         expected=expected,
@@ -140,9 +136,9 @@ def damaged(
 
 
 def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yields the pairs of a block: each key shares a prefix with the one before.
+    """Yields the pairs of a block, whose keys are prefix-compressed.
 
-    The positions where keys start anew, at the end, serve binary search and are not needed here.
+    The restart positions at the end are for binary search, and not needed here.
     """
     if len(block) < 4:
         raise ValueError("it is too short")

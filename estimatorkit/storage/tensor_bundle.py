@@ -1,9 +1,9 @@
 """Reader of TensorFlow's V2 checkpoints (tensor bundles).
 
-`PREFIX.index` is a sorted table of messages: the header under the key '', then an entry a tensor
-with dtype, shape, place and CRC-32C. `PREFIX.data-00000-of-0000N` hold the bytes. Partitioned
-variables have an entry that lists slices, each with an entry of its own under `slice_key`. Whatever
-is wrong raises `DataLossError` with file and offset.
+`PREFIX.index` is a sorted table: the header under the key '', then an entry per tensor with dtype,
+shape, location and CRC-32C. `PREFIX.data-00000-of-0000N` hold the bytes. Entries of partitioned
+variables list slices, each with its own entry under `slice_key`. Any inconsistency raises
+`DataLossError` with file and offset.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _STRING = 7
 
 @dataclass(frozen=True)
 class _Entry:
-    """A `BundleEntryProto`: a tensor or a slice, and where its bytes lie."""
+    """A `BundleEntryProto`: a tensor or slice, and the location of its bytes."""
 
     stored: Stored
     shard: int
@@ -46,16 +46,13 @@ class _Entry:
 
 
 class TensorBundle:
-    """A checkpoint of version 2.
-
-    Args:
-        prefix: its path, without `.index`.
+    """A V2 checkpoint, given its prefix without `.index`.
 
     Raises:
         DataLossError: the index is damaged.
-        NotFoundError: there is none.
-        FailedPreconditionError: it asks for a newer reader.
-        UnimplementedError: a big-endian machine wrote it.
+        NotFoundError: it does not exist.
+        FailedPreconditionError: it requires a newer reader.
+        UnimplementedError: it is big-endian.
     """
 
     def __init__(self, prefix: str) -> None:
@@ -106,11 +103,10 @@ class TensorBundle:
         return f"{self.path}.data-{number:05d}-of-{self._shards:05d}"
 
     def read(self, name: str) -> NDArray[np.generic]:
-        """The value of a tensor that is in `tensors`.
+        """Reads a tensor of `tensors`.
 
-        Raises:
-            DataLossError: its bytes are missing or damaged.
-            UnimplementedError: its dtype is none of this package.
+        Raises DataLossError if its bytes are missing or damaged, UnimplementedError if its dtype is
+        unsupported.
         """
         entry = self._entries[name.encode()]
         stored = entry.stored
@@ -188,11 +184,10 @@ def _entry(message: bytes) -> _Entry:
 
 
 def _strings(data: bytes, count: int) -> tuple[list[bytes], int]:
-    """Reads strings: their lengths as varints, the lengths' checksum, the strings one by one.
+    """Decodes strings: their lengths as varints, the lengths' checksum, the contents.
 
-    Returns:
-        The strings, and the checksum of all as the entry has it: of the lengths as 32-bit numbers
-        (64-bit where one needs it), of the stored checksum, of the strings.
+    Returns the strings and the checksum for the entry: of the lengths as 32-bit numbers (64-bit if
+    needed), of the stored checksum, and of the contents.
     """
     lengths, at = [], 0
     for _ in range(count):

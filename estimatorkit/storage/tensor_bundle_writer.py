@@ -1,8 +1,7 @@
-"""Writer of TensorFlow's V2 checkpoints (tensor bundles).
+"""Writer of TensorFlow's V2 checkpoints (tensor bundles), for SavedModels.
 
-For models that TensorFlow is to load; the package's own checkpoints are `storage.checkpoint`'s. The
-format is told in `tensor_bundle` and `sorted_table`, which read it. One data file; the index has
-one entry a tensor, in blocks of some 4 KB, without compression.
+The readers `tensor_bundle` and `sorted_table` describe the format. There is one data file; the
+index has one entry per tensor, in uncompressed blocks of about 4 KB.
 """
 
 from __future__ import annotations
@@ -25,14 +24,9 @@ _HEADER = message((1, 1), (3, message((1, 1))))  # one shard, little-endian, wri
 
 
 def write_bundle(prefix: str | os.PathLike[str], tensors: Mapping[str, NDArray[Any]]) -> None:
-    """Writes `PREFIX.index` and `PREFIX.data-00000-of-00001`, and forces them to the disk.
+    """Writes and syncs `PREFIX.index` and `PREFIX.data-00000-of-00001` in an existing folder.
 
-    Args:
-        prefix: the path of the checkpoint, in a folder that is there.
-        tensors: the values by name.
-
-    Raises:
-        OpError: by errno (see `durable.os_error`).
+    Raises OpError by errno (see `atomic_files.os_error`).
     """
     prefix = os.fspath(prefix)
     entries = {b"": _HEADER}
@@ -52,7 +46,7 @@ def write_bundle(prefix: str | os.PathLike[str], tensors: Mapping[str, NDArray[A
 
 
 def _stored(array: NDArray[Any]) -> tuple[bytes, int]:
-    """The bytes of a tensor, and their checksum."""
+    """Returns the stored bytes of a tensor, and their checksum."""
     if not array.dtype.hasobject:
         little = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
         data = little.tobytes()
@@ -69,7 +63,7 @@ def _stored(array: NDArray[Any]) -> tuple[bytes, int]:
 
 
 def _entry(array: NDArray[Any], offset: int, size: int, checksum: int) -> bytes:
-    """A `BundleEntryProto`."""
+    """Encodes a `BundleEntryProto`."""
     shape = message(*((2, message((1, length))) for length in array.shape))
     fields: list[tuple[int, int | bytes]]
     fields = [(1, as_dtype(array.dtype).as_datatype_enum), (2, shape), (4, offset), (5, size)]
@@ -78,7 +72,7 @@ def _entry(array: NDArray[Any], offset: int, size: int, checksum: int) -> bytes:
 
 
 def _table(pairs: Sequence[tuple[bytes, bytes]]) -> Iterator[bytes]:
-    """The bytes of a sorted table of pairs in order."""
+    """Yields the bytes of a sorted table of sorted pairs."""
     index: list[tuple[bytes, bytes]] = []
     at = 0
     for block in _blocks(pairs):
@@ -109,7 +103,7 @@ def _blocks(pairs: Iterable[tuple[bytes, bytes]]) -> Iterator[list[tuple[bytes, 
 
 
 def _block(pairs: Sequence[tuple[bytes, bytes]], at: int) -> tuple[bytes, bytes]:
-    """A block with its trailer, and its handle. Every key starts anew: none shares a prefix."""
+    """Returns a block with its trailer, and its handle. Keys do not share prefixes."""
     body, starts = bytearray(), []
     for key, value in pairs:
         starts.append(len(body))

@@ -1,4 +1,4 @@
-"""Arrays, dtypes and shapes as `TensorProto`, `DataType` and `TensorShapeProto`, and back."""
+"""Conversion of arrays, dtypes and shapes from and to TensorFlow's protos."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from estimatorkit.core.errors import value_error
 from estimatorkit.core.shapes import TensorShape, as_shape
 
 _MOST_REPEATED = 1 << 27
-"""Elements; a file of a few bytes must not take more memory than that."""
+"""The maximum number of elements, so that a small file cannot cause a huge allocation."""
 
 _BY_ENUM = {dtype.as_datatype_enum: dtype for dtype in ALL.values()}
 
 
 def dtype_of(enum: int) -> DType:
-    """The dtype of this number in `types.proto`; reference dtypes (above 100) are their base's.
+    """Returns the dtype of a number in `types.proto`; reference dtypes yield their base.
 
-    Raises:
-        ValueError: there is no such dtype here.
+    Raises ValueError if it is unsupported.
     """
     found = _BY_ENUM.get(enum - 100 if enum > 100 else enum)
     if found is None:
@@ -33,12 +32,12 @@ def dtype_of(enum: int) -> DType:
 
 
 def shape_value(proto: Any) -> TensorShape:
-    """The shape that a `TensorShapeProto` holds."""
+    """Converts a `TensorShapeProto`."""
     return TensorShape(None if proto.unknown_rank else [dim.size for dim in proto.dim])
 
 
 def tensor_proto(array: NDArray[Any]) -> Any:
-    """The `TensorProto` of an array: its bytes, or its strings."""
+    """Converts an array to a `TensorProto` with raw bytes, or strings."""
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
     dtype = as_dtype(array.dtype)
@@ -64,11 +63,11 @@ FIELDS = {
     "bool": "bool_val",
     "string": "string_val",
 }
-"""The field that lists a dtype's values, by its name."""
+"""The value field of each dtype name."""
 
 
 def compact_tensor_proto(values: NDArray[Any], shape: tuple[int, ...]) -> Any:
-    """The `TensorProto` of a shape whose elements are few values, the last of them repeated."""
+    """Returns the `TensorProto` of a shape with few values, the last of which repeats."""
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
     dtype = as_dtype(values.dtype)
@@ -83,10 +82,9 @@ def compact_tensor_proto(values: NDArray[Any], shape: tuple[int, ...]) -> Any:
 
 
 def tensor_value(proto: Any) -> NDArray[Any]:
-    """The array that a `TensorProto` holds; where it lists fewer values, the last one is repeated.
+    """Converts a `TensorProto` to an array; the last listed value repeats.
 
-    Raises:
-        ValueError: the content does not fit the shape.
+    Raises ValueError if the content does not match the shape.
     """
     dtype = dtype_of(proto.dtype)
     shape = tuple(shape_value(proto.tensor_shape).as_list())

@@ -7,14 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TensorSlice:
-    """A range along one axis of a checkpoint's tensor, or all of it.
-
-    Attributes:
-        name: the tensor's.
-        axis: the axis.
-        start: where the range begins.
-        size: its length; None for the whole tensor.
-    """
+    """A range along one axis of the tensor `name`; the whole tensor if `size` is None."""
 
     name: str
     axis: int = 0

@@ -1,8 +1,8 @@
 """Slices of partitioned tensors in TensorFlow's checkpoints: keys, protos, assembly.
 
-A slice is a pair (start, length) a dimension; length -1 is all of it. Partitioned variables are
-stored as slices, and in checkpoints of version 1 every tensor is. Functions here raise `ValueError`
-for what is malformed; readers add file and offset.
+A slice is a (start, length) pair per dimension; length -1 means all. Partitioned variables are
+stored as slices; in V1 checkpoints, every tensor is. Malformed input raises `ValueError`, to which
+readers add file and offset.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from estimatorkit.storage.wire import messages, numbers, signed
 Slice = tuple[tuple[int, int], ...]
 _ALL = -1
 _MOST_DIMENSIONS = 64  # NumPy's limit
-# Quantized integers have no class of their own here: they are the integers that they are stored as.
+# Quantized integers have no dtype of their own here, and are read as plain integers.
 _QUANTIZED = {11: "int8", 12: "uint8", 13: "int32", 15: "int16", 16: "uint16"}
 _DTYPES: dict[int, DType] = {
     **{dtype.as_datatype_enum: dtype for dtype in ALL.values() if dtype.name != "resource"},
@@ -32,12 +32,9 @@ _DTYPES: dict[int, DType] = {
 
 @dataclass(frozen=True)
 class Stored:
-    """What a checkpoint says of a tensor.
+    """A checkpoint's description of a tensor.
 
-    Args:
-        dtype: TensorFlow's number of the dtype.
-        shape: its shape.
-        slices: where it lies in slices, what they are.
+    `dtype` is TensorFlow's dtype number; `slices` are its slices if it is partitioned.
     """
 
     dtype: int
@@ -46,20 +43,16 @@ class Stored:
 
     @property
     def known_dtype(self) -> DType | None:
-        """The dtype; None for one that this package has not (`variant`, 4-bit integers)."""
+        """The dtype; None if unsupported (`variant`, 4-bit integers)."""
         return _DTYPES.get(self.dtype)
 
     @property
     def count(self) -> int:
-        """How many elements it has."""
+        """The number of elements."""
         return math.prod(self.shape)
 
     def require_dtype(self, name: str) -> DType:
-        """The dtype.
-
-        Raises:
-            UnimplementedError: there is no such dtype here.
-        """
+        """Returns the dtype, or raises UnimplementedError if unsupported."""
         if self.known_dtype is None:
             raise UnimplementedError.explained(
                 f"tensor {name!r} of the checkpoint has a dtype that is not supported",
@@ -70,9 +63,9 @@ class Stored:
 
 
 def parse_shape(message: bytes) -> tuple[int, ...]:
-    """Reads a `TensorShapeProto` that must be fully known."""
+    """Parses a `TensorShapeProto` that must be fully defined."""
     shape = tuple(signed(numbers(dim).get(1, 0)) for dim in messages(message, 2))
-    # NumPy counts the bytes without the zero dimensions, in 63 bits; 16 is the largest element.
+    # NumPy counts bytes, ignoring zero dimensions, in 63 bits; 16 is the largest element size.
     size = math.prod(dim for dim in shape if dim) * 16
     if any(dim < 0 for dim in shape) or len(shape) > _MOST_DIMENSIONS or size >= 1 << 63:
         raise ValueError(f"{list(shape)[:8]} is no shape that a tensor can have")
@@ -80,7 +73,7 @@ def parse_shape(message: bytes) -> tuple[int, ...]:
 
 
 def parse_slice(message: bytes) -> Slice:
-    """Reads a `TensorSliceProto`."""
+    """Parses a `TensorSliceProto`."""
     extents = [numbers(extent) for extent in messages(message, 1)]
     return tuple(
         (signed(extent.get(1, 0)), signed(extent[2]) if 2 in extent else _ALL) for extent in extents
@@ -88,8 +81,8 @@ def parse_slice(message: bytes) -> Slice:
 
 
 def slice_key(name: str, piece: Slice) -> bytes:
-    """The key under which TensorFlow stores a slice (its `OrderedCode`, which sorts as numbers)."""
-    # UTF-8 has no byte 255, which would have to be written otherwise too.
+    """Returns TensorFlow's key of a slice (its `OrderedCode`, which sorts numerically)."""
+    # A byte 255 would need escaping, but UTF-8 has none.
     text = name.encode().replace(b"\x00", b"\x00\xff")
     rank = b"\x01" + bytes([len(piece)]) if piece else b"\x00"
     extents = b"".join(_ordered(start) + _ordered(length) for start, length in piece)
@@ -97,18 +90,14 @@ def slice_key(name: str, piece: Slice) -> bytes:
 
 
 def _ordered(number: int) -> bytes:
-    """A signed number, in as few bytes as hold it: so many ones at the front, then the number."""
+    """Encodes a signed number, with the count of bytes as a unary prefix."""
     length = (number if number >= 0 else ~number).bit_length() // 7 + 1
     whole = int.from_bytes(number.to_bytes(length, "big", signed=True), "big")
     return (whole ^ ((1 << length) - 1) << 7 * length).to_bytes(length, "big")
 
 
 def slice_shape(shape: tuple[int, ...], piece: Slice) -> tuple[int, ...]:
-    """The shape of a slice of a tensor.
-
-    Raises:
-        ValueError: it does not lie in the tensor.
-    """
+    """Returns the shape of a slice, or raises ValueError if it is out of range."""
     result = []
     for size, (start, length) in zip(shape, piece, strict=False):
         fresh = size if length == _ALL else length
@@ -123,11 +112,7 @@ def slice_shape(shape: tuple[int, ...], piece: Slice) -> tuple[int, ...]:
 def assemble(
     stored: Stored, dtype: DType, pieces: Iterable[tuple[Slice, NDArray[Any]]]
 ) -> NDArray[Any]:
-    """Puts the slices of a tensor together.
-
-    Raises:
-        ValueError: they do not cover it.
-    """
+    """Assembles a tensor from its slices; raises ValueError if they do not cover it."""
     found = list(pieces)
     if sum(array.size for _, array in found) < stored.count:
         raise ValueError(f"the slices do not cover the shape {list(stored.shape)}")
@@ -145,7 +130,7 @@ def assemble(
 
 
 def from_bytes(data: bytes, dtype: DType, shape: tuple[int, ...]) -> NDArray[Any]:
-    """The array of numbers that little-endian bytes hold."""
+    """Decodes an array of little-endian numbers."""
     array = np.frombuffer(data, dtype.numpy_dtype.newbyteorder("<"))
     if dtype.is_bool and array.view(np.uint8).max(initial=0) > 1:
         raise ValueError("a bool is neither 0 nor 1")

@@ -1,7 +1,7 @@
 """TensorFlow's checkpoints on disk: finding, opening, verifying and deleting them.
 
-A checkpoint is known by its prefix, such as `/dir/model.ckpt-100`, as TensorFlow knows it. They are
-only read and removed here; what is written is the package's own format (`checkpoint_format`).
+A checkpoint is identified by its prefix, such as `/dir/model.ckpt-100`. The package never writes
+these; its own format is `checkpoint_format`.
 """
 
 from __future__ import annotations
@@ -22,22 +22,21 @@ from estimatorkit.storage.tensor_bundle import TensorBundle
 
 _INDEX = ".index"
 _SHARD_OF_VERSION_1 = re.compile(r"-[0-9]{5}(-of-[0-9]{5})$")
-# What TensorFlow writes beside tables, often in hundreds: not opened to see whether it is one.
+# Other files of TensorFlow, often hundreds: not worth opening to look for a table.
 _OTHER_FILE = re.compile(r"\.(meta|pbtxt|data-[0-9]{5}-of-[0-9]{5}|index)$|^checkpoint$|tfevents")
 
 
 def is_tensorflow_checkpoint(path: str) -> bool:
-    """Whether there is a checkpoint of TensorFlow under this prefix. Nothing of it is checked."""
+    """Returns whether a TensorFlow checkpoint with this prefix exists, without verifying it."""
     if os.path.isdir(path):
         return False
     return os.path.isfile(path + _INDEX) or bool(matching(path))
 
 
 def open_tensorflow(path: str) -> TensorBundle | SavedSlices | None:
-    """Opens a checkpoint of TensorFlow; None if there is none.
+    """Opens a TensorFlow checkpoint; returns None if there is none.
 
-    Raises:
-        DataLossError: its index is damaged.
+    Raises DataLossError if its index is damaged.
     """
     if not is_tensorflow_checkpoint(path):
         return None
@@ -45,9 +44,9 @@ def open_tensorflow(path: str) -> TensorBundle | SavedSlices | None:
 
 
 def tensorflow_contents(path: str) -> dict[str, TensorEntry] | None:
-    """What tensors a checkpoint of TensorFlow holds; None if there is none.
+    """Returns the entries of a TensorFlow checkpoint, or None if there is none.
 
-    The dtype is 'unknown' where it is none of this package.
+    Unsupported dtypes are 'unknown'.
     """
     found = open_tensorflow(path)
     if found is None:
@@ -60,13 +59,9 @@ def tensorflow_contents(path: str) -> dict[str, TensorEntry] | None:
 
 
 def verify_tensorflow(path: str) -> bool:
-    """Compares every checksum of a checkpoint, once per process for each version of its files.
+    """Verifies all checksums, once per process and version of the files.
 
-    Returns:
-        Whether there is one.
-
-    Raises:
-        DataLossError: a file of it is missing or damaged.
+    Returns whether the checkpoint exists. Raises DataLossError if a file is missing or damaged.
     """
     found = open_tensorflow(path)
     if found is None:
@@ -85,12 +80,12 @@ def _verify_version(path: str, versions: tuple[tuple[str, int, int, int], ...]) 
     found = open_tensorflow(path)
     if found is not None:
         for name, stored in found.tensors.items():
-            if stored.known_dtype is not None:  # a value that is read is compared
+            if stored.known_dtype is not None:  # reading verifies the checksum
                 found.read(name)
 
 
 def tensorflow_checkpoints_in(directory: str) -> Iterator[tuple[str, int]]:
-    """Yields (name, time of writing in nanoseconds) of the checkpoints in a folder."""
+    """Yields the (name, time in nanoseconds) of a folder's checkpoints."""
     try:
         entries = list(os.scandir(directory))
     except (FileNotFoundError, NotADirectoryError):
@@ -109,7 +104,7 @@ def tensorflow_checkpoints_in(directory: str) -> Iterator[tuple[str, int]]:
 
 
 def remove_tensorflow(path: str) -> None:
-    """Removes the files of a checkpoint, the index first, so that no reader finds half of it."""
+    """Removes a checkpoint's files, the index first, so that no reader finds a partial one."""
     data = sorted(glob.glob(f"{glob.escape(path)}.data-?????-of-?????"))
     for file in [path + _INDEX, *matching(path), *data]:
         with suppress(FileNotFoundError):
@@ -118,7 +113,7 @@ def remove_tensorflow(path: str) -> None:
 
 
 def modified(path: str) -> float | None:
-    """When a checkpoint was written, seconds since 1970; None if there is none."""
+    """Returns when a checkpoint was written, in seconds since 1970, or None."""
     for file in [path + _INDEX, *matching(path)]:
         with suppress(OSError):
             return os.stat(file).st_mtime

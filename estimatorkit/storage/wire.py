@@ -1,7 +1,7 @@
 """Protobuf wire format, field by field, and the masked CRC of TensorFlow's files.
 
-For messages of a few fields whose Python classes come only with TensorFlow. Every reader here
-raises `ValueError` for what is malformed, and takes no more memory than the input has.
+For small messages whose Python classes come only with TensorFlow. Readers raise `ValueError` for
+malformed input, and use memory proportional to the input.
 """
 
 from __future__ import annotations
@@ -18,13 +18,9 @@ _CHECKSUM_DELTA = 0xA282EAD8
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
-    """Reads an unsigned number of up to 64 bits, seven bits a byte, the lowest first.
+    """Decodes a varint (seven bits per byte, lowest first); returns it and the next offset.
 
-    Returns:
-        The number, and the position after it.
-
-    Raises:
-        ValueError: the data end within it, or it is longer than 64 bits.
+    Raises ValueError if it is truncated or longer than 64 bits.
     """
     value = 0
     for shift in range(0, 70, 7):
@@ -41,18 +37,15 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def signed(value: int) -> int:
-    """A 64-bit number as a signed one (`int64`, `int32` and enums are stored so)."""
+    """Reinterprets a 64-bit number as signed, as `int64`, `int32` and enums are stored."""
     return value - (1 << 64) if value >> 63 else value
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yields (number, value) of each field of a message, in the order in which they are stored.
+    """Yields the (number, value) of each field of a message, in stored order.
 
-    The value is an unsigned int for varints and for fixed 32 and 64 bits, and bytes for strings,
-    messages and packed numbers.
-
-    Raises:
-        ValueError: the message is malformed.
+    Values are unsigned ints for varints and fixed 32 and 64 bits, and bytes for strings, messages
+    and packed numbers. Raises ValueError if the message is malformed.
     """
     at = 0
     while at < len(message):
@@ -81,17 +74,17 @@ def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def numbers(message: bytes) -> dict[int, int]:
-    """The fields of a message that are numbers; of several with one number the last."""
+    """Returns the numeric fields of a message; the last value wins."""
     return {number: value for number, value in fields(message) if isinstance(value, int)}
 
 
 def messages(message: bytes, number: int) -> list[bytes]:
-    """The fields with this number that are strings or messages."""
+    """Returns the string or message values of a field number."""
     return [value for at, value in fields(message) if at == number and isinstance(value, bytes)]
 
 
 def encoded_varint(value: int) -> bytes:
-    """An unsigned number as `varint` reads it."""
+    """Encodes an unsigned number as a varint."""
     result = bytearray()
     while value >= 128:
         result.append(value & 127 | 128)
@@ -100,7 +93,7 @@ def encoded_varint(value: int) -> bytes:
 
 
 def message(*parts: tuple[int, int | bytes]) -> bytes:
-    """A message of fields that are numbers (not negative) or strings and messages."""
+    """Encodes a message from non-negative numbers and bytes."""
     result = bytearray()
     for number, value in parts:
         if isinstance(value, int):
@@ -111,21 +104,17 @@ def message(*parts: tuple[int, int | bytes]) -> bytes:
 
 
 def crc32c(data: bytes, so_far: int = 0) -> int:
-    """The CRC-32C (Castagnoli) of `data`, going on from that of the data before."""
+    """Returns the CRC-32C (Castagnoli) of `data`, continuing from `so_far`."""
     import google_crc32c
 
     return int(google_crc32c.extend(so_far, data))
 
 
 def masked(checksum: _Numbers) -> _Numbers:
-    """Checksums as TensorFlow and LevelDB store them, so that a checksum of checksums is sound.
-
-    Args:
-        checksum: one, or a uint64 array of many.
-    """
+    """Masks CRCs (one, or a uint64 array) as TensorFlow and LevelDB do before storing them."""
     return ((checksum >> 15 | checksum << 17) + _CHECKSUM_DELTA) & 0xFFFFFFFF
 
 
 def fixed32(data: bytes, at: int) -> int:
-    """The four bytes at a position as a little-endian number."""
+    """Decodes a little-endian 32-bit number."""
     return int(struct.unpack_from("<I", data, at)[0])

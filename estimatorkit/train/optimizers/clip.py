@@ -1,8 +1,7 @@
-"""Clipping gradients by their norms: `global_norm`, `clip_by_global_norm`, `clip_by_norm`,
-`clip_by_average_norm`.
+"""Gradient clipping by norm: `global_norm`, `clip_by_global_norm`, `clip_by_norm`, ...
 
-Each takes tensors and `IndexedSlices`. The norm of an `IndexedSlices` is that of its values, as in
-TensorFlow: rows that stand in it twice are not added up first.
+Arguments may be tensors and `IndexedSlices`. As in TensorFlow, the norm of `IndexedSlices` is that
+of its values: repeated rows are not summed first.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from estimatorkit.ops.nn import nn
 
 
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
-    """The square root of the sum of the squares of all elements of all tensors.
+    """The square root of the sum of squares of all elements of all tensors.
 
     Source: `tf.linalg.global_norm`.
 
     Args:
-        t_list: tensors, `IndexedSlices`, or None (left out); at least one that is not None.
+        t_list: tensors, `IndexedSlices`, or None (ignored), not all None.
         name: the name scope.
 
     Returns:
@@ -35,7 +34,7 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
 
     Raises:
         TypeError: `t_list` is not a list or tuple.
-        ValueError: it holds no tensor.
+        ValueError: it contains no tensor.
     """
     values = _values(t_list)
     with get_default_graph().name_scope(name or "global_norm"):
@@ -52,7 +51,7 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
 def clip_by_global_norm(
     t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Any], Tensor]:
-    """Scales all tensors by one factor, such that their global norm is at most `clip_norm`.
+    """Scales tensors by one factor so that their global norm is at most `clip_norm`.
 
     t * clip_norm / max(global norm, clip_norm) (Pascanu et al. 2012). Source:
     `tf.clip_by_global_norm`.
@@ -60,12 +59,12 @@ def clip_by_global_norm(
     Args:
         t_list: tensors, `IndexedSlices`, or None (stays None).
         clip_norm: a positive scalar.
-        use_norm: the global norm, where it is known already.
+        use_norm: the precomputed global norm.
         name: the name scope.
 
     Returns:
-        The scaled ones, and the global norm before scaling. Where the norm is infinite or NaN, all
-        elements are NaN, so that the trouble is seen.
+        The scaled tensors, and the global norm before scaling. If the norm is not finite, all
+        elements are NaN, so that it is noticed.
 
     Raises:
         TypeError: `t_list` is not a list or tuple.
@@ -88,24 +87,24 @@ def clip_by_global_norm(
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
-    """Scales a tensor such that its norm is at most `clip_norm`.
+    """Scales a tensor so that its norm is at most `clip_norm`.
 
     t * clip_norm / max(norm, clip_norm). Source: `tf.clip_by_norm`.
 
     Args:
         t: a tensor or an `IndexedSlices`.
         clip_norm: a positive scalar.
-        axes: the axes over which norms are taken, each norm its own; all by default.
+        axes: the axes over which to compute norms; all by default.
         name: the name scope.
 
     Returns:
-        As `t`.
+        A tensor or `IndexedSlices`, as `t`.
     """
     (value,) = _values([t])
     with get_default_graph().name_scope(name or "clip_by_norm") as scope:
         limit = convert_to_tensor(clip_norm, value.dtype, "clip_norm")
         total = reduce.reduce_sum(value * value, axes, True)
-        # The root's derivative at 0 is infinite: 0 is kept out of it, for finite gradients.
+        # The root's derivative at 0 is infinite; replacing 0 keeps gradients finite.
         positive = total > 0.0
         root = elementwise.sqrt(indexing.where(positive, total, filling.ones_like(total)))
         norm = indexing.where(positive, root, total)
@@ -114,8 +113,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
 
 
 def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
-    """Scales a tensor such that its norm divided by the number of its elements is at most
-    `clip_norm`.
+    """Scales a tensor so that its norm divided by its size is at most `clip_norm`.
 
     t * clip_norm * min(n / norm, 1 / clip_norm) of n elements. Source: `tf.clip_by_average_norm`.
 
@@ -143,12 +141,12 @@ def _values(t_list: Sequence[Any]) -> list[Any]:
 
 
 def _like(old: Any, new: Any) -> Any:
-    """`new` as `IndexedSlices` where `old` is one."""
+    """Returns `new` as `IndexedSlices` if `old` is one."""
     return old.with_values(new) if isinstance(old, IndexedSlices) else new
 
 
 def scale_gradient(gradient: Any, factor: Any) -> Any:
-    """A gradient, dense or of rows, times a number or a tensor of any floating dtype."""
+    """Multiplies a gradient by a number or a tensor of any floating dtype."""
     (values,) = _values([gradient])
     return _like(gradient, values * elementwise.cast(factor, values.dtype))
 

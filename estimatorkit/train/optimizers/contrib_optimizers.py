@@ -1,7 +1,7 @@
-"""The optimizers of `tf.contrib.opt`: kinds of Adam, signs, LARS, decoupled weight decay.
+"""The optimizers of `tf.contrib.opt`: Adam variants, sign-based optimizers, LARS, weight decay.
 
-Each is a rule with values (see `rule_optimizer`), as in TensorFlow 1.15. What stands around another
-optimizer is in modules of its own (`moving_average_optimizer`, `loss_scale`).
+Each passes a rule to `RuleOptimizer`, as of TensorFlow 1.15. Wrappers of other optimizers are in
+separate modules (`moving_average_optimizer`, `loss_scale`).
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ from estimatorkit.train.optimizers.rule_optimizer import RuleOptimizer, apply_ru
 
 
 class LazyAdamOptimizer(AdamOptimizer):
-    """Adam that leaves alone the rows which are not in the batch: m, v and w of these stay.
+    """Adam whose sparse gradients update only their rows of w, m and v.
 
-    For large embeddings: a step costs its rows, where Adam's costs the table. Dense gradients are
-    as `AdamOptimizer`'s. Source: `tf.contrib.opt.LazyAdamOptimizer`. Slots: 'm', 'v'.
+    For large embeddings: the cost of a step depends on the rows in the batch, not on the table.
+    Dense gradients are applied as in `AdamOptimizer`. Source: `tf.contrib.opt.LazyAdamOptimizer`.
+    Slots: 'm', 'v'.
 
     Args:
         learning_rate, beta1, beta2, epsilon, use_locking, name: see `AdamOptimizer`.
@@ -57,11 +58,11 @@ class NadamOptimizer(AdamOptimizer):
 
 
 class AdaMaxOptimizer(AdamOptimizer):
-    """Adam with the largest gradient in place of the root of v: the infinity norm.
+    """Adam with the infinity norm of gradients instead of the root of v.
 
     v = max(beta2 v, |g|); w -= learning_rate / (1 - beta1^t) m / (v + epsilon). Sparse gradients
-    change the rows that they have. Source: `tf.contrib.opt.AdaMaxOptimizer`; Kingma & Ba 2015,
-    section 7. Slots: 'm', 'v'; the variable 'beta1_power'.
+    update only their rows. Source: `tf.contrib.opt.AdaMaxOptimizer`; Kingma & Ba 2015, section 7.
+    Slots: 'm', 'v'; the variable 'beta1_power'.
 
     Args:
         learning_rate, beta1, beta2, epsilon, use_locking, name: see `AdamOptimizer`.
@@ -86,7 +87,7 @@ SignDecay = Callable[[Any], Any]
 
 
 class _SignOptimizer(RuleOptimizer):
-    """What `AddSignOptimizer` and `PowerSignOptimizer` share: the decay of the signs' weight."""
+    """Base class of `AddSignOptimizer` and `PowerSignOptimizer`: the decay of the sign's weight."""
 
     _sign_decay_fn: SignDecay | None = None
 
@@ -97,7 +98,7 @@ class _SignOptimizer(RuleOptimizer):
         name: str | None = None,
         skip_gradients_aggregation: bool = False,
     ) -> Operation:
-        """See `Optimizer.apply_gradients`; the sign's decay is that at `global_step`."""
+        """See `Optimizer.apply_gradients`; the sign's weight decays with `global_step`."""
         step = global_step
         if self._sign_decay_fn is not None:
             decay = self._sign_decay_fn
@@ -112,9 +113,9 @@ class AddSignOptimizer(_SignOptimizer):
     Source: `tf.contrib.opt.AddSignOptimizer`; Bello et al. 2017. Slot: 'm'.
 
     Args:
-        learning_rate, alpha, beta: numbers, tensors, or functions without arguments.
-        sign_decay_fn: the d, a function of the global step, such as `get_linear_decay_fn` gives;
-            None: 1.
+        learning_rate, alpha, beta: numbers, tensors or callables.
+        sign_decay_fn: d as a function of the global step, such as from `get_linear_decay_fn`; None
+            is 1.
         use_locking, name: see `Optimizer`.
     """
 
@@ -138,7 +139,7 @@ class PowerSignOptimizer(_SignOptimizer):
     Source: `tf.contrib.opt.PowerSignOptimizer`; Bello et al. 2017. Slot: 'm'.
 
     Args:
-        learning_rate, beta: numbers, tensors, or functions without arguments.
+        learning_rate, beta: numbers, tensors or callables.
         base: a number.
         sign_decay_fn, use_locking, name: see `AddSignOptimizer`.
     """
@@ -158,19 +159,19 @@ class PowerSignOptimizer(_SignOptimizer):
 
 
 def get_linear_decay_fn(decay_steps: int) -> SignDecay:
-    """A function of the step: from 1 to 0 in `decay_steps` steps, in a line."""
+    """Returns a function of the step that decreases linearly from 1 to 0 in `decay_steps` steps."""
     return lambda step: elementwise.maximum(1.0 - _part(step, decay_steps), 0.0)
 
 
 def get_cosine_decay_fn(
     decay_steps: int, num_periods: float = 0.5, zero_after: float | None = None
 ) -> SignDecay:
-    """A function of the step: `num_periods` periods of a cosine between 1 and 0.
+    """Returns a function of the step: `num_periods` periods of a cosine between 1 and 0.
 
     Args:
-        decay_steps: steps to the end; the value stays there afterwards.
-        num_periods: periods of the cosine.
-        zero_after: the part of the steps after which the value is 0.
+        decay_steps: the number of steps until the value is constant.
+        num_periods: the number of periods.
+        zero_after: the fraction of the steps after which the value is 0.
     """
 
     def decay(step: Any) -> Tensor:
@@ -184,12 +185,12 @@ def get_cosine_decay_fn(
 def get_restart_decay_fn(
     decay_steps: int, num_periods: int = 1, zero_after: float | None = None
 ) -> SignDecay:
-    """A function of the step: `num_periods` half cosines from 1 to 0, each beginning anew.
+    """Returns a function of the step: `num_periods` half cosines from 1 to 0.
 
     Args:
-        decay_steps: steps to the end.
-        num_periods: how many half cosines.
-        zero_after: the part of each after which the value is 0.
+        decay_steps: the total number of steps.
+        num_periods: the number of half cosines.
+        zero_after: the fraction of each half cosine after which the value is 0.
     """
 
     def decay(step: Any) -> Tensor:
@@ -211,20 +212,19 @@ def _zero_after(value: Tensor, part: Tensor, limit: float) -> Tensor:
 
 
 class LARSOptimizer(MomentumOptimizer):
-    """Layer-wise adaptive rate scaling: momentum, its rate scaled for each variable.
+    """Layer-wise adaptive rate scaling: momentum with a learning rate per variable.
 
-    trust = eeta |w| / (|g| + weight_decay |w| + epsilon), or 1 where a norm is 0;
+    trust = eeta |w| / (|g| + weight_decay |w| + epsilon), or 1 if a norm is 0;
     velocity = momentum velocity + g + weight_decay w; w -= learning_rate trust velocity. Sparse
     gradients are neither scaled nor decayed.
 
     Source: `tf.contrib.opt.LARSOptimizer`; You, Gitman & Ginsburg 2017. Slot: 'momentum'.
 
     Args:
-        learning_rate, momentum, weight_decay, eeta, epsilon: numbers, tensors, or functions without
-            arguments.
+        learning_rate, momentum, weight_decay, eeta, epsilon: numbers, tensors or callables.
         name: see `Optimizer`.
-        skip_list: parts of names: variables with such a name take momentum's plain step.
-        use_nesterov: whether to take Nesterov's step.
+        skip_list: parts of names; matching variables use plain momentum.
+        use_nesterov: whether to use Nesterov momentum.
     """
 
     def __init__(
@@ -255,17 +255,17 @@ class LARSOptimizer(MomentumOptimizer):
 
 
 class DecoupledWeightDecayExtension(Optimizer):
-    """Takes `weight_decay` times the variable off it, before the optimizer's own step.
+    """A mixin that subtracts `weight_decay` times the variable before the optimizer's step.
 
-    For a class that has an optimizer after it among its bases (see
-    `extend_with_decoupled_weight_decay`). The decay does not go through the gradient, so that
-    Adam's moments do not see it (Loshchilov & Hutter 2017). It is not scaled by the learning rate:
-    give it the same schedule. Sparse gradients decay the rows that they have.
+    It precedes an optimizer among the bases of a class (see `extend_with_decoupled_weight_decay`).
+    The decay bypasses the gradient, and thus Adam's moments (Loshchilov & Hutter 2017). It is not
+    scaled by the learning rate, so give it the same schedule. Sparse gradients decay only their
+    rows.
 
     Source: `tf.contrib.opt.DecoupledWeightDecayExtension`.
 
     Args:
-        weight_decay: a number, a tensor, or a function without arguments.
+        weight_decay: a number, tensor or callable.
         **kwargs: the optimizer's arguments.
     """
 
@@ -277,7 +277,7 @@ class DecoupledWeightDecayExtension(Optimizer):
     def minimize(
         self, loss: Any, *args: Any, decay_var_list: Sequence[Variable] | None = None, **kwargs: Any
     ) -> Operation:
-        """See `Optimizer.minimize`; `decay_var_list`: those that decay, all by default."""
+        """See `Optimizer.minimize`; `decay_var_list` are the variables to decay, all by default."""
         self._decayed = None if decay_var_list is None else set(decay_var_list)
         return super().minimize(loss, *args, **kwargs)
 
@@ -288,7 +288,7 @@ class DecoupledWeightDecayExtension(Optimizer):
         name: str | None = None,
         decay_var_list: Sequence[Variable] | None = None,
     ) -> Operation:
-        """See `Optimizer.apply_gradients`; `decay_var_list`: those that decay."""
+        """See `Optimizer.apply_gradients`; `decay_var_list` are the variables to decay."""
         if decay_var_list is not None:
             self._decayed = set(decay_var_list)
         return super().apply_gradients(grads_and_vars, global_step, name)
@@ -313,13 +313,9 @@ class DecoupledWeightDecayExtension(Optimizer):
 
 
 def extend_with_decoupled_weight_decay(base_optimizer: type[Optimizer]) -> type[Optimizer]:
-    """The class of an optimizer with decoupled weight decay.
+    """Returns a subclass of an optimizer class with decoupled weight decay.
 
-    Args:
-        base_optimizer: the class of an optimizer, such as `AdamOptimizer`.
-
-    Returns:
-        A class whose constructor takes `weight_decay`, then the arguments of `base_optimizer`.
+    Its constructor takes `weight_decay`, then the arguments of `base_optimizer`.
     """
 
     class OptimizerWithDecoupledWeightDecay(DecoupledWeightDecayExtension, base_optimizer):  # type: ignore[misc,valid-type]

@@ -1,7 +1,4 @@
-"""The update rules of `tf.contrib.opt` (see `update_rule`).
-
-Formulas are those of the optimizers of TensorFlow 1.15, and their training ops where there are any.
-"""
+"""The update rules of `tf.contrib.opt` (see `update_rule`), as of TensorFlow 1.15."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Rows that stand in a sparse gradient more than once: telling them apart, and adding them up.
+"""Deduplication of the rows of sparse gradients.
 
-Nothing here has the size of the table, nor a size that depends on values, so that a step with rows
-stays one executable.
+No array has the size of the table or a value-dependent size, so a sparse step compiles once.
 """
 
 from __future__ import annotations
@@ -20,16 +19,11 @@ from estimatorkit.core.tensor import Tensor
 
 
 def deduplicate_slices(gradient: IndexedSlices, rows: int) -> IndexedSlices:
-    """The gradient with the rows that repeat added up at the first place of each.
+    """Sums repeated rows of a gradient in the place of their first occurrence.
 
-    Args:
-        gradient: values `(n, ...)` and indices `(n,)`.
-        rows: how many rows the variable has.
-
-    Returns:
-        Values and indices of the same shapes. The places that are left over have the index `rows`
-        and the value 0: `gather` gives the last row for it, and scattering leaves it out. (In
-        TensorFlow there are fewer places; here a shape that depends on values would not compile.)
+    `rows` is the number of rows of the variable. The result's values `(n, ...)` and indices `(n,)`
+    have unchanged shapes, for static compilation (TensorFlow's shrink): unused places have the
+    index `rows` and the value 0. `gather` clamps that index, and scatter drops it.
     """
     op = registry.apply("SumRepeatedRows", [gradient.values, gradient.indices], {"rows": rows})
     values, indices = op.outputs
@@ -64,10 +58,9 @@ registry.register(
 
 
 def distinct(indices: Any, rows: int) -> tuple[Any, Any]:
-    """Each index once, `rows` in the other places, and where each index stands among them.
+    """Returns the indices, with `rows` for repeats, and the place of each one's first occurrence.
 
-    A list of all rows notes where each index stands first; where there are very many rows, a hash
-    table does.
+    Uses an array of all rows, or a hash table if there are very many rows.
     """
     count = indices.shape[0]
     if count == 0:
@@ -87,11 +80,10 @@ _ROWS_PER_INDEX = 100
 
 
 def _first_places(indices: Any, places: Any) -> Any:
-    """For each index the first place where it stands, by a hash table.
+    """Returns the first place of each index, by hashing.
 
-    In each turn every slot of the table goes to the first place that asks for it, and with it to
-    all places of its index; the rest ask again in the next turn, with another hash. Usually two or
-    three turns do.
+    In each iteration, every slot of the hash table goes to the first place that maps to it, which
+    resolves all places of the same index; the rest rehash. Two or three iterations are typical.
     """
     count = indices.shape[0]
     bits = (8 * count - 1).bit_length()

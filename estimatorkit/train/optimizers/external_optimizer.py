@@ -1,7 +1,7 @@
 """Optimizers outside the graph: SciPy's, or any that takes a function of one vector.
 
-The variables are packed into one vector. Whatever the optimizer asks for is computed by the session
-after the vector has been assigned to the variables.
+Variables are packed into one vector; the session evaluates losses and gradients after assigning the
+vector to the variables.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from estimatorkit.ops.array.joining import concat
 
 
 class ExternalOptimizerInterface:
-    """Minimizes a loss by an algorithm outside the graph, which subclasses give in `_minimize`.
+    """Minimizes a loss by an algorithm outside the graph; subclasses implement `_minimize`.
 
     Source: `tf.contrib.opt.ExternalOptimizerInterface`.
 
     Args:
         loss: a scalar.
         var_list: the variables, all trainable ones by default.
-        equalities: scalars that shall be 0.
-        inequalities: scalars that shall be >= 0.
-        var_to_bounds: a pair (lowest, highest) by variable, of numbers or arrays that broadcast to
-            its shape.
-        optimizer_kwargs: of the algorithm.
+        equalities: scalars to be constrained to 0.
+        inequalities: scalars to be constrained to >= 0.
+        var_to_bounds: (lowest, highest) by variable: numbers, or arrays that broadcast to its
+            shape.
+        optimizer_kwargs: the algorithm's options.
     """
 
     def __init__(
@@ -100,15 +100,15 @@ class ExternalOptimizerInterface:
         loss_callback: Callable[..., Any] | None = None,
         **run_kwargs: Any,
     ) -> None:
-        """Minimizes, and leaves the result in the variables.
+        """Minimizes, and assigns the result to the variables.
 
         Args:
             session: the default session by default.
-            feed_dict: fed whenever the session computes.
-            fetches: tensors whose values `loss_callback` gets.
+            feed_dict: feeds for all evaluations.
+            fetches: tensors whose values `loss_callback` receives.
             step_callback: called with the vector after each step of the algorithm.
-            loss_callback: called with the values of `fetches` whenever the loss is computed.
-            run_kwargs: of the session's run that assigns the result.
+            loss_callback: called with the values of `fetches` at each evaluation of the loss.
+            run_kwargs: for the session's run that assigns the result.
         """
         session = session or get_default_session()
 
@@ -155,13 +155,13 @@ class ExternalOptimizerInterface:
         step_callback: Callable[..., Any],
         optimizer_kwargs: Mapping[str, Any],
     ) -> Any:
-        """The vector that minimizes.
+        """Returns the vector that minimizes the loss.
 
         Args:
-            initial_val: the vector to start from.
-            loss_grad_func: gives [loss, gradient] of a vector.
-            equality_funcs, inequality_funcs: give [value] of each constraint.
-            equality_grad_funcs, inequality_grad_funcs: give [gradient] of each.
+            initial_val: the initial vector.
+            loss_grad_func: returns [loss, gradient] of a vector.
+            equality_funcs, inequality_funcs: return [value] of each constraint.
+            equality_grad_funcs, inequality_grad_funcs: return [gradient] of each constraint.
             packed_bounds: a pair for each element, or None.
             step_callback: to be called after each step.
             optimizer_kwargs: those of the constructor.
@@ -182,10 +182,10 @@ class ExternalOptimizerInterface:
 
 
 class ScipyOptimizerInterface(ExternalOptimizerInterface):
-    """Minimizes by `scipy.optimize.minimize`, with L-BFGS-B where `method` says nothing else.
+    """Minimizes by `scipy.optimize.minimize`, with `method` L-BFGS-B by default.
 
-    Source: `tf.contrib.opt.ScipyOptimizerInterface`. Arguments of `minimize` are those of the
-    constructor, such as `method="SLSQP"` and `options={"maxiter": 100}`.
+    Source: `tf.contrib.opt.ScipyOptimizerInterface`. The constructor takes the options of
+    `minimize`, such as `method="SLSQP"` and `options={"maxiter": 100}`.
     """
 
     _DEFAULT_METHOD = "L-BFGS-B"
@@ -201,7 +201,7 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
     ) -> Any:
         from scipy.optimize import minimize
 
-        # SciPy's compiled algorithms take float64 alone.
+        # SciPy's compiled algorithms require float64.
         def loss_and_gradient(x: Any) -> tuple[Any, Any]:
             loss, gradient = loss_grad_func(x)
             return float(loss), np.asarray(gradient, np.float64)

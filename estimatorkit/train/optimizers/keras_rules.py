@@ -1,6 +1,6 @@
-"""The update rules of `tf.keras.optimizers` that `tf.compat.v1.train` has not (see `update_rule`).
+"""The update rules of `tf.keras.optimizers` that `tf.compat.v1.train` lacks (see `update_rule`).
 
-Formulas are those of the optimizers of Keras 2.15 in `keras.optimizers.legacy`.
+Formulas are those of `keras.optimizers.legacy` in Keras 2.15.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _centered_rms_prop(
 ) -> Any:
     rms = decay * rms + (1 - decay) * g * g
     mean = decay * mean + (1 - decay) * g
-    # Rounding can make a variance of 0 negative: Keras goes on with NaN there.
+    # Rounding can make a variance of 0 negative, which is NaN in Keras.
     variance = jnp.maximum(rms - mean * mean, 0.0)
     return w - learning_rate * g / (jnp.sqrt(variance) + epsilon), rms, mean
 

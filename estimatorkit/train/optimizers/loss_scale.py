@@ -1,8 +1,8 @@
-"""Loss scaling: gradients of 16 bits that do not vanish (Micikevicius et al. 2018).
+"""Loss scaling, against underflow of 16-bit gradients (Micikevicius et al. 2018).
 
-The loss is multiplied before it is differentiated, and the gradients are divided by the same number
-before they are applied. A `DynamicLossScale` finds the number: it halves it, and leaves out the
-step, where a gradient is not finite, and doubles it after many finite ones.
+The loss is multiplied by a scale before differentiation, and the gradients are divided by it before
+they are applied. If a gradient is not finite, a `DynamicLossScale` halves the scale and skips the
+step; it doubles the scale after many finite steps.
 """
 
 from __future__ import annotations
@@ -34,29 +34,29 @@ GROWTH_STEPS = 2000
 
 
 class LossScale(ABC):
-    """A number to scale a loss with. Source: `tf.compat.v1.train.experimental.LossScale`."""
+    """The base class of loss scales. Source: `tf.compat.v1.train.experimental.LossScale`."""
 
     @abstractmethod
     def __call__(self) -> Tensor:
-        """The number now, a float32 scalar."""
+        """Returns the current scale, a float32 scalar."""
 
     @abstractmethod
     def update(self, grads: Sequence[Any]) -> tuple[Operation, Tensor | bool]:
-        """Takes notice of unscaled gradients.
+        """Updates the scale, given unscaled gradients.
 
         Returns:
-            An operation that updates the number, and whether the gradients are to be applied.
+            The update operation, and whether to apply the gradients.
         """
 
 
 class FixedLossScale(LossScale):
-    """Always the same number. Source: `tf.compat.v1.train.experimental.FixedLossScale`.
+    """A constant loss scale. Source: `tf.compat.v1.train.experimental.FixedLossScale`.
 
     Args:
-        loss_scale_value: the number, at least 1.
+        loss_scale_value: the scale, at least 1.
 
     Raises:
-        ValueError: it is less.
+        ValueError: it is less than 1.
     """
 
     def __init__(self, loss_scale_value: float) -> None:
@@ -65,29 +65,29 @@ class FixedLossScale(LossScale):
         self._value = float(loss_scale_value)
 
     def __call__(self) -> Tensor:
-        """The number."""
+        """Returns the scale."""
         return constant(self._value, float32)
 
     def update(self, grads: Sequence[Any]) -> tuple[Operation, Tensor | bool]:
-        """Nothing to do, and the gradients are applied."""
+        """Does nothing; the gradients are applied."""
         nothing: Operation = builtin_ops.no_op()
         return nothing, True
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Returns the constructor's arguments."""
         return {"loss_scale_value": self._value}
 
 
 class DynamicLossScale(LossScale):
-    """Halved where a gradient is not finite, doubled after `increment_period` finite steps.
+    """A loss scale that falls on non-finite gradients, and grows after `increment_period` steps.
 
     Source: `tf.compat.v1.train.experimental.DynamicLossScale`. Variables: 'current_loss_scale',
     'good_steps'.
 
     Args:
-        initial_loss_scale: the first number.
-        increment_period: after how many finite steps it grows.
-        multiplier: by how much; it falls by the same factor, but not under 1.
+        initial_loss_scale: the initial scale.
+        increment_period: the number of consecutive finite steps until it grows.
+        multiplier: the factor by which it grows and falls; it never falls below 1.
     """
 
     def __init__(
@@ -105,25 +105,25 @@ class DynamicLossScale(LossScale):
 
     @property
     def initial_loss_scale(self) -> float:
-        """The first number."""
+        """The initial scale."""
         return self._arguments["initial_loss_scale"]
 
     @property
     def increment_period(self) -> int:
-        """After how many finite steps it grows."""
+        """The number of consecutive finite steps until the scale grows."""
         return int(self._arguments["increment_period"])
 
     @property
     def multiplier(self) -> float:
-        """By how much it grows and falls."""
+        """The factor by which the scale grows and falls."""
         return self._arguments["multiplier"]
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
+        """Returns the constructor's arguments."""
         return dict(self._arguments)
 
     def variables(self) -> tuple[Variable, Variable]:
-        """The number, and the finite steps since it changed, in the default graph."""
+        """Returns the scale and its count of finite steps, in the default graph."""
         graph = get_default_graph().outermost
         if graph not in self._made:
             with graph.init_scope(), graph.name_scope(None):
@@ -138,11 +138,11 @@ class DynamicLossScale(LossScale):
         return self._made[graph]
 
     def __call__(self) -> Tensor:
-        """The number now."""
+        """Returns the current scale."""
         return self.variables()[0].read_value()
 
     def update(self, grads: Sequence[Any]) -> tuple[Operation, Tensor | bool]:
-        """See `LossScale.update`: gradients are applied where all are finite."""
+        """See `LossScale.update`; gradients are applied if all are finite."""
         scale, good_steps = self.variables()
         finite = all_finite(grads)
         grown = scale * self.multiplier
@@ -160,17 +160,17 @@ class DynamicLossScale(LossScale):
 
 
 def all_finite(grads: Sequence[Any]) -> Tensor:
-    """Whether all elements of all gradients are finite."""
+    """Returns whether all elements of all gradients are finite."""
     values = [each.values if isinstance(each, IndexedSlices) else each for each in grads]
     each_finite = [reduce.reduce_all(elementwise.is_finite(value)) for value in values]
     return reduce.reduce_all(joining.stack(each_finite))
 
 
 def as_loss_scale(loss_scale: Any) -> LossScale:
-    """The loss scale that an argument means: one, a number, or 'dynamic'.
+    """Converts a number or 'dynamic' to a `LossScale`.
 
     Raises:
-        ValueError: it means none.
+        ValueError: the argument is neither, nor a `LossScale`.
     """
     if isinstance(loss_scale, LossScale):
         return loss_scale
@@ -186,9 +186,9 @@ def as_loss_scale(loss_scale: Any) -> LossScale:
 
 
 class MixedPrecisionLossScaleOptimizer(WrappingOptimizer):
-    """Scales the loss for another optimizer.
+    """Wraps an optimizer with loss scaling.
 
-    A step whose gradients are not all finite changes no variable and does not count.
+    A step with non-finite gradients changes no variable, nor the global step.
 
     Source: `tf.compat.v1.train.experimental.MixedPrecisionLossScaleOptimizer`.
 
@@ -205,19 +205,19 @@ class MixedPrecisionLossScaleOptimizer(WrappingOptimizer):
         self._loss_scale = as_loss_scale(loss_scale)
 
     def compute_gradients(self, loss: Any, *args: Any, **kwargs: Any) -> list[GradientAndVariable]:
-        """The gradients of the loss, computed from the scaled one; see `Optimizer`."""
+        """Returns unscaled gradients, computed from the scaled loss; see `Optimizer`."""
         scaled = self.get_scaled_loss(loss() if callable(loss) else loss)
         pairs = super().compute_gradients(scaled, *args, **kwargs)
         unscaled = self.get_unscaled_gradients([gradient for gradient, _ in pairs])
         return [(each, variable) for each, (_, variable) in zip(unscaled, pairs, strict=True)]
 
     def get_scaled_loss(self, loss: Any) -> Any:
-        """The loss times the scale, in the loss's dtype."""
+        """Returns the loss times the scale, in the loss's dtype."""
         tensor = convert_to_tensor(loss)
         return tensor * elementwise.cast(self._loss_scale(), tensor.dtype)
 
     def get_unscaled_gradients(self, grads: Sequence[Any]) -> list[Any]:
-        """Gradients divided by the scale; None stays None."""
+        """Returns the gradients divided by the scale; None stays None."""
         inverse = 1.0 / self._loss_scale()
         return [None if each is None else scale_gradient(each, inverse) for each in grads]
 
@@ -228,13 +228,13 @@ class MixedPrecisionLossScaleOptimizer(WrappingOptimizer):
         name: str | None = None,
         skip_gradients_aggregation: bool = False,
     ) -> Operation:
-        """Applies gradients where all are finite; see `Optimizer.apply_gradients`."""
+        """Applies gradients if all are finite; see `Optimizer.apply_gradients`."""
         pairs = list(grads_and_vars)
         given = [gradient for gradient, _ in pairs if gradient is not None]
         if not given:
             return super().apply_gradients(pairs, global_step, name)
         summed = skip_gradients_aggregation or replica_context() is not None
-        if not skip_gradients_aggregation:  # whether all are finite is the same for all replicas
+        if not skip_gradients_aggregation:  # so that all replicas agree on finiteness
             given = summed_gradients(given)
             sums = iter(given)
             pairs = [(each if each is None else next(sums), var) for each, var in pairs]
@@ -248,7 +248,7 @@ class MixedPrecisionLossScaleOptimizer(WrappingOptimizer):
             with get_default_graph().control_dependencies([step]):
                 return constant(True)
 
-        # Here, not in the branch: its scope would be part of the variables' names.
+        # Created outside the branch, whose scope would become part of the variables' names.
         with get_default_graph().init_scope():
             self._create_slots([variable for gradient, variable in pairs if gradient is not None])
         applied = cond(convert_to_tensor(should_apply), apply, lambda: constant(False))
@@ -257,7 +257,7 @@ class MixedPrecisionLossScaleOptimizer(WrappingOptimizer):
         return done
 
     def variables(self) -> list[Variable]:
-        """The variables of the optimizer inside, then those of the loss scale."""
+        """Returns the variables of the wrapped optimizer, then those of the loss scale."""
         own: Sequence[Variable] = ()
         if isinstance(self._loss_scale, DynamicLossScale):
             own = self._loss_scale.variables()
@@ -267,9 +267,9 @@ class MixedPrecisionLossScaleOptimizer(WrappingOptimizer):
 def enable_mixed_precision_graph_rewrite(
     opt: Optimizer, loss_scale: Any = "dynamic"
 ) -> MixedPrecisionLossScaleOptimizer:
-    """An optimizer that scales its loss.
+    """Wraps an optimizer with loss scaling.
 
-    TensorFlow also rewrites operations to 16 bits. Here the program says what computes in them, by
+    TensorFlow also rewrites operations to 16 bits; here, use
     `keras.mixed_precision.set_global_policy` or `cast`. Source:
     `tf.compat.v1.train.experimental.enable_mixed_precision_graph_rewrite`.
 

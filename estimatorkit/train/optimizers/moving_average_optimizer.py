@@ -1,4 +1,4 @@
-"""`MovingAverageOptimizer`: an optimizer that keeps moving averages of what it trains."""
+"""`MovingAverageOptimizer`: maintains moving averages of the variables it trains."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from estimatorkit.train.saving.saver import Saver
 
 
 class MovingAverageOptimizer(WrappingOptimizer):
-    """Another optimizer, and an `ExponentialMovingAverage` of its variables after each step.
+    """Wraps an optimizer with an `ExponentialMovingAverage` of its variables.
 
     Source: `tf.contrib.opt.MovingAverageOptimizer`.
 
     Args:
         opt: the optimizer.
         average_decay, num_updates: see `ExponentialMovingAverage`.
-        sequential_update: whether the averages see the values after the step.
+        sequential_update: whether the averages use the values after the step.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class MovingAverageOptimizer(WrappingOptimizer):
         name: str | None = None,
         skip_gradients_aggregation: bool = False,
     ) -> Operation:
-        """Applies gradients, then moves the averages; see `Optimizer.apply_gradients`."""
+        """Applies gradients, then updates the averages; see `Optimizer.apply_gradients`."""
         pairs = list(grads_and_vars)
         step = super().apply_gradients(pairs, global_step, name)
         self._averaged = [variable for gradient, variable in pairs if gradient is not None]
@@ -62,14 +62,14 @@ class MovingAverageOptimizer(WrappingOptimizer):
         name: str = "swapping_saver",
         **kwargs: Any,
     ) -> Saver:
-        """A `Saver` that writes the averages under the variables' names, and the other way round.
+        """Returns a `Saver` that saves averages under the variables' names, and vice versa.
 
         Args:
-            var_list: what is saved; all global variables by default.
+            var_list: the variables to save; all global variables by default.
             name, **kwargs: see `Saver`.
 
         Raises:
-            RuntimeError: there are no averages yet: call `apply_gradients` or `minimize` first.
+            RuntimeError: there are no averages; call `apply_gradients` or `minimize` first.
         """
         if not self._averaged:
             raise RuntimeError(

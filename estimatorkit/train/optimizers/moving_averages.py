@@ -1,7 +1,7 @@
 """Moving averages of variables and tensors: `ExponentialMovingAverage`, `assign_moving_average`.
 
-The average of `v` is a variable `v/ExponentialMovingAverage`, as in TensorFlow, so that a `Saver`
-can restore a model's variables from their averages.
+The average of `v` is the variable `v/ExponentialMovingAverage`, as in TensorFlow, so a `Saver` can
+restore a model's variables from their averages.
 """
 
 from __future__ import annotations
@@ -34,16 +34,15 @@ _DTYPES = (float16, bfloat16, float32, float64)
 
 
 class ExponentialMovingAverage:
-    """Keeps averages that forget: `average = decay * average + (1 - decay) * value` at each update.
+    """Maintains averages: `average = decay * average + (1 - decay) * value` at each update.
 
     Args:
         decay: a number or scalar tensor, near 1.
-        num_updates: a number of updates, such as the global step; the decay is then
-            min(decay, (1 + num_updates) / (10 + num_updates)), so that the first averages move
-            faster.
-        zero_debias: whether averages of tensors, which start at 0, are corrected for that
-            (Kingma & Ba 2015, section 3). Those of variables start at the initial values.
-        name: the end of the averages' names.
+        num_updates: the number of updates, such as the global step; the decay is then min(decay, (1
+            + num_updates) / (10 + num_updates)), so that averages adapt faster at first.
+        zero_debias: whether to correct averages of tensors, which start at 0, for that bias (Kingma
+            & Ba 2015, section 3). Those of variables start at the initial values.
+        name: the suffix of the averages' names.
     """
 
     def __init__(
@@ -61,11 +60,11 @@ class ExponentialMovingAverage:
 
     @property
     def name(self) -> str:
-        """The end of the averages' names."""
+        """The suffix of the averages' names."""
         return self._name
 
     def apply(self, var_list: Sequence[Variable | Tensor] | None = None) -> Operation:
-        """An operation that updates the averages; they are created if missing yet.
+        """Returns an operation that updates the averages, creating missing ones.
 
         Args:
             var_list: floating-point variables and tensors; the trainable variables by default.
@@ -102,18 +101,18 @@ class ExponentialMovingAverage:
             return grouped
 
     def _make(self, item: Variable | Tensor) -> Variable:
-        """The variable for the average of a variable or tensor."""
+        """Creates the average of a variable or tensor."""
         with item.graph.init_scope():
             if isinstance(item, Variable):
                 return create_slot(item, item.initialized_value(), self._name)
             return create_zeros_slot(item, self._name)
 
     def average(self, var: Variable | Tensor) -> Variable | None:
-        """The variable that holds the average, or None if there is none."""
+        """Returns the variable that holds the average, or None."""
         return self._averages.get(var)
 
     def average_name(self, var: Variable | Tensor) -> str:
-        """The name of the variable that holds the average, or that would hold it."""
+        """Returns the name of the average's variable, even if it does not exist."""
         found = self._averages.get(var)
         if found is not None:
             return found.op.name
@@ -123,15 +122,14 @@ class ExponentialMovingAverage:
     def variables_to_restore(
         self, moving_avg_variables: Sequence[Variable] | None = None
     ) -> dict[str, Variable]:
-        """What to give to a `Saver`, so that variables are restored from their averages.
+        """Returns a `var_list` for a `Saver` that restores variables from their averages.
 
         Args:
-            moving_avg_variables: those that have averages; by default the trainable variables and
-                the collection MOVING_AVERAGE_VARIABLES.
+            moving_avg_variables: the variables with averages; by default the trainable variables
+                and the MOVING_AVERAGE_VARIABLES collection.
 
         Returns:
-            Variables by their names in the checkpoint: of averages where there are any, their own
-            for all other global variables.
+            All global variables by checkpoint name: the average's name, or their own without one.
         """
         if moving_avg_variables is None:
             moving_avg_variables = [*trainable_variables(), *moving_average_variables()]
@@ -146,14 +144,14 @@ class ExponentialMovingAverage:
 def assign_moving_average(
     variable: Variable, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
 ) -> Tensor:
-    """An operation that moves a variable towards a value: by (variable - value) * (1 - decay).
+    """Updates an average: variable -= (variable - value) * (1 - decay).
 
     Args:
         variable: holds the average.
         value: a tensor of its shape.
         decay: a number or scalar tensor.
-        zero_debias: whether to correct for the start at 0: the average is then
-            biased / (1 - decay ^ updates), with two more variables, `biased` and `local_step`.
+        zero_debias: whether to correct for the start at 0: the average is then biased / (1 - decay
+            ^ updates), with two more variables, `biased` and `local_step`.
         name: the operation's name.
 
     Returns:
@@ -185,13 +183,13 @@ def weighted_moving_average(
     collections: Sequence[str] | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The moving average of `value * weight` divided by that of `weight`; both move when it runs.
+    """The moving average of `value * weight`, divided by that of `weight`.
 
     Args:
         value: a tensor.
         decay: a number or scalar tensor.
         weight: a tensor that broadcasts with `value`.
-        truediv: whether integers are divided as floats.
+        truediv: whether to divide integers as floats.
         collections: of the variables `value_x_weight` and `weight`; GLOBAL_VARIABLES by default.
         name: the variable scope; "WeightedMovingAvg", made unique, by default.
     """

@@ -1,4 +1,4 @@
-"""`MultitaskOptimizerWrapper`: an optimizer that leaves alone what a step did not train."""
+"""`MultitaskOptimizerWrapper`: skips variables that a step does not train."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from estimatorkit.train.optimizers.wrapping_optimizer import WrappingOptimizer
 
 
 class MultitaskOptimizerWrapper(WrappingOptimizer):
-    """Another optimizer; a variable whose gradient is all 0 keeps its value and its slots.
+    """Wraps an optimizer; variables with all-zero gradients and their slots do not change.
 
-    Where several tasks take turns, momentum and averages of one would move in the steps of the
+    When tasks alternate, momentum and averages of one would otherwise change in the steps of the
     others. Source: `tf.contrib.opt.MultitaskOptimizerWrapper`.
 
     Args:
-        opt: the optimizer, whose other methods and attributes this object has.
+        opt: the optimizer, to which other methods and attributes are delegated.
 
     Raises:
         TypeError: `opt` is not an optimizer.
@@ -46,7 +46,7 @@ class MultitaskOptimizerWrapper(WrappingOptimizer):
         """See `Optimizer.apply_gradients`.
 
         Raises:
-            TypeError: the optimizer inside does not update its variables one by one.
+            TypeError: the wrapped optimizer does not update variables individually.
         """
         update = self._optimizer._update
         updated: list[Variable] = []
@@ -81,10 +81,10 @@ class MultitaskOptimizerWrapper(WrappingOptimizer):
 def clip_gradients_by_global_norm(
     gradients_variables: Sequence[GradientAndVariable], clip_norm: Any = 20.0
 ) -> list[GradientAndVariable]:
-    """Scales gradients such that their global norm is at most `clip_norm`; None stays None.
+    """Scales gradients so that their global norm is at most `clip_norm`; None stays None.
 
     Args:
-        gradients_variables: pairs as `compute_gradients` gives them.
+        gradients_variables: pairs as from `compute_gradients`.
         clip_norm: a positive scalar.
     """
     clipped, _ = clip_by_global_norm([gradient for gradient, _ in gradients_variables], clip_norm)

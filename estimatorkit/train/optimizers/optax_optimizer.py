@@ -1,8 +1,8 @@
-"""`OptaxOptimizer`: any gradient transformation of optax as an optimizer.
+"""`OptaxOptimizer`: any optax gradient transformation as an optimizer.
 
-The transformation's state is variables, so that checkpoints hold it, and a step is one operation in
-JAX within the executable of the training step. optax itself is not imported here: a transformation
-is what has `init` and `update`.
+The transformation's state is in variables, and thus in checkpoints; a step is one JAX operation in
+the training step's executable. optax is not imported: a transformation is any object with `init`
+and `update`.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from estimatorkit.train.optimizers.optimizer import GradientAndVariable, Optimiz
 
 
 class GradientTransformation(Protocol):
-    """What optax's optimizers are: two pure functions on trees of arrays."""
+    """The interface of optax's optimizers: two pure functions on pytrees."""
 
     @property
     def init(self) -> Any:
-        """`init(params)`, giving the state."""
+        """`init(params)` returns the state."""
 
     @property
     def update(self) -> Any:
-        """`update(gradients, state, params)`, giving what is added to the params, and the state."""
+        """`update(gradients, state, params)` returns the increments of params, and the state."""
 
 
 class OptaxOptimizer(Optimizer):
-    """An optimizer of optax: `OptaxOptimizer(optax.adamw(optax.cosine_decay_schedule(0.1, 100)))`.
+    """An optax optimizer: `OptaxOptimizer(optax.adamw(optax.cosine_decay_schedule(0.1, 100)))`.
 
-    The transformation sees the variables as a dict by their names (`'dense/kernel'`), which masks
-    and `multi_transform` may go by. Its schedules count their own steps. Gradients of rows
-    (`IndexedSlices`) become dense: for large tables take an optimizer of `train`.
+    The transformation sees the variables as a dict by name (`'dense/kernel'`), for masks and
+    `multi_transform`. Its schedules count their own steps. Sparse gradients become dense; for large
+    tables use an optimizer of `train`.
 
     Args:
         tx: the transformation.
-        name: the name of the operations, and of the variables that hold the state.
+        name: the name of the operations, and of the state's variables.
 
     Raises:
-        TypeError: `tx` is no transformation.
+        TypeError: `tx` is not a transformation.
     """
 
     def __init__(self, tx: GradientTransformation, name: str = "Optax") -> None:
@@ -62,14 +62,14 @@ class OptaxOptimizer(Optimizer):
         self._state_of(var_list)
 
     def _updates(self, pairs: Sequence[GradientAndVariable]) -> list[Any]:
-        """The variables that have gradients make up one tree, which has a state of its own."""
+        """Treats the variables with gradients as one pytree, with its own state."""
         variables = [variable for _, variable in pairs]
         structure, state = self._state_of(variables)
 
         def step(gradients: Any, leaves: Any, params: Any) -> tuple[Any, list[Any]]:
             changes, new = self._tx.update(gradients, jax.tree.unflatten(structure, leaves), params)
             moved = jax.tree.map(lambda old, by: (old + by).astype(old.dtype), params, changes)
-            # optax may let a number grow wider than it began: the variable keeps its dtype.
+            # optax may promote a leaf's dtype; the variable keeps its own.
             kept = [
                 jax.numpy.asarray(value, old.dtype)
                 for value, old in zip(jax.tree.leaves(new), leaves, strict=True)
@@ -88,7 +88,7 @@ class OptaxOptimizer(Optimizer):
         return assignments
 
     def _state_of(self, variables: Sequence[Variable]) -> tuple[Any, list[Variable]]:
-        """The structure of the state for these variables, and its leaves; made once."""
+        """Returns the state's tree structure and leaves for these variables, creating them once."""
         graph = get_default_graph().outermost
         key = (graph, tuple(variables))
         if key not in self._states:
@@ -103,7 +103,7 @@ class OptaxOptimizer(Optimizer):
         return self._states[key]
 
     def variables(self) -> list[Variable]:
-        """The variables that hold the state, in the default graph."""
+        """Returns the state's variables in the default graph."""
         graph = get_default_graph().outermost
         return [
             each for (own, _), (_, made) in self._states.items() if own is graph for each in made
@@ -111,7 +111,7 @@ class OptaxOptimizer(Optimizer):
 
 
 def _name_of(path: Any) -> str:
-    """`0/mu/dense/kernel` for the path of a leaf."""
+    """Returns the path of a leaf as a name, such as `0/mu/dense/kernel`."""
     parts = (getattr(key, "name", getattr(key, "key", getattr(key, "idx", key))) for key in path)
     return "/".join(str(part) for part in parts) or "state"
 

@@ -1,10 +1,10 @@
-"""`Optimizer`: from a loss to an operation that updates variables (`tf.compat.v1.train.Optimizer`).
+"""`Optimizer`: the base class of optimizers (`tf.compat.v1.train.Optimizer`).
 
-The base class computes gradients, keeps slots (variables that belong to a variable), names the
-operations and counts the global step. What a step computes is said by a subclass: by an update rule
+It computes gradients, manages slots (variables that belong to a variable), names the operations and
+increments the global step. Subclasses define the update: by an update rule
 (`rule_optimizer.RuleOptimizer`), or by overriding `_create_slots`, `_prepare`, `_apply_dense`,
-`_apply_sparse` and `_finish`, as custom optimizers of TensorFlow 1 do (`_resource_apply_dense` and
-`_resource_apply_sparse` too; the nearer of the two kinds to the subclass counts).
+`_apply_sparse` and `_finish`, as custom optimizers of TensorFlow 1 do. For `_resource_apply_dense`
+and `_resource_apply_sparse`, the kind that the most derived class defines is used.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def takes_repeated_rows(method: _Method) -> _Method:
-    """Marks an `_apply_sparse` that adds up by itself the rows that repeat."""
+    """Marks an `_apply_sparse` that sums repeated rows itself."""
     vars(method)["takes_repeated_rows"] = True
     return method
 
 
 class Optimizer:
-    """What every optimizer does. Use a subclass, for example `GradientDescentOptimizer`.
+    """The base class of optimizers. Use a subclass, for example `GradientDescentOptimizer`.
 
     Args:
-        use_locking: accepted for TensorFlow's signature; an update is never half done here.
-        name: the name of the update operations, and of the slots' variables.
+        use_locking: accepted for TensorFlow's signature; updates are always atomic.
+        name: the name of the update operations and the slots.
 
     Raises:
         ValueError: the name is empty.
@@ -62,17 +62,17 @@ class Optimizer:
         self._non_slots: dict[tuple[str, Graph], Variable] = {}
 
     def get_name(self) -> str:
-        """The name given to the constructor."""
+        """Returns the name given to the constructor."""
         return self._name
 
     @property
     def divides_loss(self) -> bool:
-        """Whether the loss of each of several replicas counts as its part of the mean over all,
-        unless it is a sum over its batch. Not in TensorFlow, where it depends on the class, too.
+        """Whether each replica's loss is divided by their number.
+
+        Losses that sum over the batch are not divided. Not in TensorFlow, where it depends on the
+        class too.
         """
         return True
-
-    # -- the three steps
 
     def minimize(
         self,
@@ -85,16 +85,14 @@ class Optimizer:
         name: str | None = None,
         grad_loss: Any = None,
     ) -> Operation:
-        """An operation that moves variables so that `loss` gets smaller.
+        """Returns an operation that updates variables to reduce `loss`.
 
-        `compute_gradients`, then `apply_gradients`; call these to change the gradients in between.
+        Equivalent to `compute_gradients`, then `apply_gradients`; call these to process gradients.
 
         Args:
-            loss: see `compute_gradients`.
-            global_step: a variable that the operation counts up, after the updates.
-            var_list: see `compute_gradients`.
-            gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss: see
-                `compute_gradients`.
+            global_step: a variable to increment after the updates.
+            loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops,
+                grad_loss: see `compute_gradients`.
             name: the operation's name; the optimizer's by default.
 
         Raises:
@@ -127,20 +125,20 @@ class Optimizer:
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> list[GradientAndVariable]:
-        """The gradients of `loss` with respect to the variables.
+        """Computes the gradients of `loss` with respect to the variables.
 
         Args:
-            loss: a floating tensor, or a function without arguments that makes it. One that is not
-                a scalar counts as the sum of its elements, as in TensorFlow.
+            loss: a floating tensor, or a function without arguments that returns it. A tensor is
+                summed if it is not a scalar, as in TensorFlow.
             var_list: variables, arbitrarily nested; `trainable_variables()` by default.
-            gate_gradients: one of GATE_NONE, GATE_OP, GATE_GRAPH; without effect, since a run
-                reads all variables before it changes any.
+            gate_gradients: one of GATE_NONE, GATE_OP, GATE_GRAPH; without effect, since a run reads
+                all variables before it changes any.
             aggregation_method, colocate_gradients_with_ops: accepted for TensorFlow's signature.
-            grad_loss: the gradient that flows into `loss`; ones by default.
+            grad_loss: the gradient of `loss`; ones by default.
 
         Returns:
-            Pairs of a gradient (a tensor, an `IndexedSlices`, or None if the loss does not
-            depend on the variable) and a variable.
+            Pairs of a gradient (a tensor, an `IndexedSlices`, or None if the loss does not depend
+            on the variable) and a variable.
 
         Raises:
             ValueError: there are no variables, or the loss or a variable is not floating.
@@ -188,24 +186,24 @@ class Optimizer:
         name: str | None = None,
         skip_gradients_aggregation: bool = False,
     ) -> Operation:
-        """An operation that applies gradients to variables.
+        """Returns an operation that applies gradients to variables.
 
         Args:
-            grads_and_vars: pairs as `compute_gradients` gives them. A gradient is what can be made
-                a tensor, an `IndexedSlices`, or None (the variable stays as it is).
-            global_step: a variable that the operation counts up, after the updates.
+            grads_and_vars: pairs as from `compute_gradients`. A gradient is convertible to a
+                tensor, an `IndexedSlices`, or None (the variable is not updated).
+            global_step: a variable to increment after the updates.
             name: the operation's name; the optimizer's by default.
-            skip_gradients_aggregation: whether replicas do not sum their gradients first: they are
-                the same for all already.
+            skip_gradients_aggregation: whether replicas skip summing gradients, because these are
+                already the same.
 
         Returns:
-            The operation; it is also put into the collection TRAIN_OP.
+            The operation, which is also added to the TRAIN_OP collection.
 
         Raises:
-            ValueError: there are no pairs, or none with a gradient, or a gradient does not fit its
-                variable.
-            TypeError: a pair is none, or `global_step` is not a variable.
-            NotImplementedError: a pair's second part is a tensor.
+            ValueError: there are no pairs, or none with a gradient, or a gradient does not match
+                its variable.
+            TypeError: an item is not a pair, or `global_step` is not a variable.
+            NotImplementedError: a pair's second item is a tensor.
             RuntimeError: a variable with a constraint has a sparse gradient.
         """
         pairs = [checked_pair(pair) for pair in grads_and_vars]
@@ -239,14 +237,14 @@ class Optimizer:
         return done
 
     def _note_train_op(self, operation: Operation) -> None:
-        """Puts an operation into TRAIN_OP; one of a branch or a loop cannot be run by itself."""
+        """Adds an operation to TRAIN_OP, unless it is within a branch or loop."""
         graph = get_default_graph()
         known = graph.get_collection_ref(GraphKeys.TRAIN_OP)
         if graph is graph.outermost and operation not in known:
             known.append(operation)
 
     def _updates(self, pairs: Sequence[GradientAndVariable]) -> list[Any]:
-        """Operations that apply gradients, none of them None, to their variables."""
+        """Returns the update operations of pairs whose gradients are not None."""
         return [self._update(gradient, variable) for gradient, variable in pairs]
 
     def _update(self, gradient: Any, variable: Variable) -> Operation:
@@ -286,35 +284,33 @@ class Optimizer:
         return method(gradient, variable)
 
     def _nearer(self, resource: str, other: str) -> str:
-        """That one of two methods which the nearer class defines; `other` where one has both."""
+        """Returns which of two methods the most derived class defines; `other` if both."""
         kind = next(
             each for each in type(self).__mro__ if resource in vars(each) or other in vars(each)
         )
         return other if other in vars(kind) else resource
 
-    # -- slots
-
     def get_slot(self, var: Variable, name: str) -> Variable | None:
-        """The slot `name` of `var`, or None if the optimizer made none."""
+        """Returns the slot `name` of `var`, or None."""
         return self._slots.get(name, {}).get(var)
 
     def get_slot_names(self) -> list[str]:
-        """The names of the slots that the optimizer made."""
+        """Returns the names of the slots created by the optimizer."""
         return sorted(self._slots)
 
     def variables(self) -> list[Variable]:
-        """The optimizer's own variables in the default graph, by name."""
+        """Returns the optimizer's own variables in the default graph, by name."""
         graph = get_default_graph().outermost
         own = [*self._non_slots.values()]
         own.extend(slot for of_name in self._slots.values() for slot in of_name.values())
         return sorted((each for each in own if each.graph is graph), key=lambda each: each.name)
 
     def _zeros_slot(self, var: Variable, slot_name: str, op_name: str) -> Variable:
-        """The slot, made of zeros where it does not exist."""
+        """Returns the slot, initialized to zeros if it is created."""
         return self._slot(var, slot_name, op_name, lambda: _filled_like(var, 0.0))
 
     def _get_or_make_slot(self, var: Variable, val: Any, slot_name: str, op_name: str) -> Variable:
-        """The slot, made of `val` (a tensor, or one number for all) where it does not exist."""
+        """Returns the slot, initialized to `val` (a tensor or number) if it is created."""
 
         def value() -> Any:
             return _filled_like(var, val) if isinstance(val, (int, float)) else val
@@ -332,25 +328,25 @@ class Optimizer:
     def _get_or_make_slot_with_initializer(
         self, var: Variable, initializer: Any, shape: Any, dtype: Any, slot_name: str, op_name: str
     ) -> Variable:
-        """The slot, made by an initializer where it does not exist."""
+        """Returns the slot, initialized by `initializer` if it is created."""
         return self._slot(var, slot_name, op_name, lambda: initializer(shape, dtype))
 
     def _slot_dict(self, slot_name: str) -> dict[Variable, Variable]:
-        """The slots of one name, by variable."""
+        """Returns the slots of one name, by variable."""
         return self._slots.setdefault(slot_name, {})
 
     def _call_if_callable(self, param: Any) -> Any:
-        """What a hyperparameter is: what it gives, where it is a function."""
+        """Returns a hyperparameter's value, calling it if it is callable."""
         return param() if callable(param) else param
 
     def _resource_scatter_add(self, x: Variable, i: Any, v: Any) -> Tensor:
-        """`x` with the rows `v` added at `i`."""
+        """Adds the rows `v` to `x` at `i`."""
         return x.scatter_add(IndexedSlices(v, i))
 
     def _create_non_slot_variable(
         self, initial_value: Any, name: str, colocate_with: Any
     ) -> Variable:
-        """A variable of the optimizer that belongs to no other, one a graph; made once."""
+        """Returns the graph's variable `name` that is not a slot, creating it once."""
         key = (name, colocate_with.graph)
         if key not in self._non_slots:
             with colocate_with.graph.colocate_with(colocate_with):
@@ -358,13 +354,11 @@ class Optimizer:
         return self._non_slots[key]
 
     def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Variable:
-        """What `_create_non_slot_variable` made under this name."""
+        """Returns a variable of `_create_non_slot_variable`."""
         return self._non_slots[name, graph or get_default_graph().outermost]
 
-    # -- what subclasses say
-
     def _valid_dtypes(self) -> Sequence[DType]:
-        """The dtypes that losses and variables may have."""
+        """Returns the valid dtypes of losses and variables."""
         return (float32, float64, float16, bfloat16)
 
     def _assert_valid_dtypes(self, values: Iterable[Any]) -> None:
@@ -379,32 +373,32 @@ class Optimizer:
                 )
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
-        """Makes the slots of the variables (none by default)."""
+        """Creates the slots of the variables (none by default)."""
 
     def _prepare(self) -> None:
-        """Makes the tensors of the hyperparameters (none by default)."""
+        """Creates the tensors of the hyperparameters (none by default)."""
 
     def _apply_dense(self, grad: Tensor, var: Variable) -> Operation:
-        """An operation that applies a dense gradient."""
+        """Returns an operation that applies a dense gradient."""
         raise NotImplementedError(f"{type(self).__name__} does not say how to apply a gradient.")
 
     def _resource_apply_dense(self, grad: Tensor, handle: Variable) -> Operation:
-        """The same, under TensorFlow's name for resource variables."""
+        """TensorFlow's name of `_apply_dense` for resource variables."""
         return self._apply_dense(grad, handle)
 
     @takes_repeated_rows
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
-        """An operation that applies a gradient of rows; by default it is made dense."""
+        """Returns an operation that applies a sparse gradient; by default it is made dense."""
         name = self._nearer("_resource_apply_dense", "_apply_dense")
         applied: Operation = getattr(self, name)(convert_to_tensor(grad), var)
         return applied
 
     def _resource_apply_sparse(self, grad: Tensor, handle: Variable, indices: Tensor) -> Operation:
-        """The same, under TensorFlow's name for resource variables."""
+        """TensorFlow's name of `_apply_sparse` for resource variables."""
         return self._apply_sparse(_rows_of(handle, grad, indices), handle)
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Variable) -> Operation:
-        """The same for rows that may repeat: these are added up first (see `repeated_rows`)."""
+        """Applies a sparse gradient whose repeated rows are summed first (`deduplicate_slices`)."""
         resource = "_resource_apply_sparse"
         name = self._nearer(resource, "_apply_sparse")
         rows = var.shape[0]
@@ -416,11 +410,11 @@ class Optimizer:
     def _resource_apply_sparse_duplicate_indices(
         self, grad: Tensor, handle: Variable, indices: Tensor
     ) -> Operation:
-        """The same, under TensorFlow's name for resource variables."""
+        """The same for resource variables."""
         return self._apply_sparse_duplicate_indices(_rows_of(handle, grad, indices), handle)
 
     def _finish(self, update_ops: Sequence[Operation], name_scope: str) -> Operation:
-        """An operation that is done when all updates are."""
+        """Returns an operation that depends on all updates."""
         operation: Operation = builtin_ops.group(*update_ops, name=name_scope)
         return operation
 
@@ -437,14 +431,12 @@ def _filled_like(variable: Variable, value: float) -> Tensor:
 
 
 def part_of_mean(loss: Tensor, optimizer: Optimizer) -> Tensor:
-    """The loss of one of several replicas as its part of the mean over all, where the optimizer
-    leaves that to its caller (see `Optimizer.divides_loss`).
-    """
+    """Divides a replica's loss by their number, unless the optimizer's `divides_loss` is true."""
     return loss if optimizer.divides_loss else divided_loss(loss)
 
 
 def checked_pair(pair: Any) -> GradientAndVariable:
-    """A pair, its gradient a tensor, an `IndexedSlices` or None, that fits the variable."""
+    """Validates a (gradient, variable) pair, and converts its gradient."""
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise type_error(
             "apply_gradients takes pairs",

@@ -1,7 +1,6 @@
 """The update rules of `tf.compat.v1.train` (see `update_rule`): kernels, slots and examples.
 
-Formulas are those of TensorFlow's training ops. What the examples become is what TensorFlow
-2.15.1's ops of these names give.
+Formulas are those of TensorFlow's training ops; expected results are from TensorFlow 2.15.1.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from estimatorkit.train.optimizers.update_rule import UpdateRule, registered
 
 
 def _soft_threshold(x: Any, by: Any) -> Any:
-    """x moved towards 0 by `by`, and not past it."""
+    """Moves x towards 0 by `by`, stopping at 0."""
     return jnp.sign(x) * jnp.maximum(jnp.abs(x) - by, 0.0)
 
 
-# -- the kernels: w is the variable, g the gradient
+# Kernels: w is the variable, g the gradient.
 
 
 def _gradient_descent(w: Any, g: Any, *, learning_rate: Any) -> tuple[Any, ...]:
@@ -153,8 +152,6 @@ def _adagrad_dual_averaging(
     w = -learning_rate * shrunk / (l2 * step * learning_rate + jnp.sqrt(square_sum))
     return w, gradient_sum, square_sum
 
-
-# -- the rules
 
 _RMS_EXAMPLE = {"learning_rate": 0.1, "decay": 0.9, "momentum": 0.5, "epsilon": 0.01}
 _PROXIMAL_EXAMPLE = {"learning_rate": 0.1, "l1": 0.2, "l2": 0.3}

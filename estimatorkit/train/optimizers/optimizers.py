@@ -1,7 +1,7 @@
 """The optimizers of `tf.compat.v1.train`.
 
-Each class is a constructor with TensorFlow's arguments that names an update rule and the values of
-its hyperparameters; `RuleOptimizer` does the rest.
+Each class has TensorFlow's constructor, and passes its update rule and hyperparameters to
+`RuleOptimizer`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class GradientDescentOptimizer(RuleOptimizer):
     Source: `tf.compat.v1.train.GradientDescentOptimizer`.
 
     Args:
-        learning_rate: a number, a tensor, or a function without arguments.
+        learning_rate: a number, tensor or callable.
         use_locking, name: see `Optimizer`.
     """
 
@@ -43,16 +43,16 @@ class GradientDescentOptimizer(RuleOptimizer):
 class MomentumOptimizer(RuleOptimizer):
     """momentum_slot = momentum * momentum_slot + g; w -= learning_rate * momentum_slot.
 
-    With `use_nesterov`, w -= learning_rate * (g + momentum * momentum_slot) (Sutskever et al.
-    2013, in the form in which the variables are the looked-ahead ones). Sparse gradients change the
-    rows they have, and only these rows' slots.
+    With `use_nesterov`, w -= learning_rate * (g + momentum * momentum_slot) (Sutskever et al. 2013,
+    with variables at the look-ahead position). Sparse gradients update only their rows of variables
+    and slots.
 
     Source: `tf.compat.v1.train.MomentumOptimizer`. Slot: 'momentum'.
 
     Args:
-        learning_rate, momentum: numbers, tensors, or functions without arguments.
+        learning_rate, momentum: numbers, tensors or callables.
         use_locking, name: see `Optimizer`.
-        use_nesterov: whether to take Nesterov's step.
+        use_nesterov: whether to use Nesterov momentum.
     """
 
     def __init__(
@@ -75,10 +75,10 @@ class AdagradOptimizer(RuleOptimizer):
     Source: `tf.compat.v1.train.AdagradOptimizer`; Duchi et al. 2011. Slot: 'accumulator'.
 
     Args:
-        learning_rate: a number, a tensor, or a function without arguments.
-        initial_accumulator_value: what the slot holds at first; positive (0 needs an epsilon).
+        learning_rate: a number, tensor or callable.
+        initial_accumulator_value: positive; 0 only with a positive epsilon.
         use_locking, name: see `Optimizer`.
-        epsilon: 0 as in TensorFlow 1; Keras has 1e-7.
+        epsilon: 0 as in TensorFlow 1; Keras uses 1e-7.
 
     Raises:
         ValueError: `initial_accumulator_value` is out of range.
@@ -104,7 +104,7 @@ class AdagradOptimizer(RuleOptimizer):
 
 
 class AdadeltaOptimizer(RuleOptimizer):
-    """Adagrad whose sums fade: a step has the size of the recent steps.
+    """Adagrad with decaying sums, whose steps are scaled by recent step sizes.
 
     accum = rho accum + (1 - rho) g^2; u = g sqrt(accum_update + epsilon) / sqrt(accum + epsilon);
     w -= learning_rate u. Then accum_update = rho accum_update + (1 - rho) u^2.
@@ -112,7 +112,7 @@ class AdadeltaOptimizer(RuleOptimizer):
     Source: `tf.compat.v1.train.AdadeltaOptimizer`; Zeiler 2012. Slots: 'accum', 'accum_update'.
 
     Args:
-        learning_rate, rho, epsilon: numbers, tensors, or functions without arguments.
+        learning_rate, rho, epsilon: numbers, tensors or callables.
         use_locking, name: see `Optimizer`.
     """
 
@@ -135,16 +135,16 @@ class AdadeltaOptimizer(RuleOptimizer):
 class AdamOptimizer(RuleOptimizer):
     """w -= learning_rate sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + epsilon).
 
-    m and v are the moving averages of g and of g^2, with beta1 and beta2; t counts the steps.
-    The form just before section 2.1 of Kingma & Ba 2015, where epsilon is their "epsilon hat". A
-    sparse gradient decays m and v of every row and moves every row, as TensorFlow's; for tables of
-    many rows take Adagrad or RMSProp, whose steps touch only the rows in the batch.
+    m and v are the moving averages of g and of g^2, with beta1 and beta2; t counts the steps. This
+    is the form just before section 2.1 of Kingma & Ba 2015, where epsilon is their "epsilon hat".
+    As in TensorFlow, sparse gradients decay m and v of all rows, and update all rows; for large
+    tables, prefer Adagrad or RMSProp, which update only the rows in the batch.
 
     Source: `tf.compat.v1.train.AdamOptimizer`. Slots: 'm', 'v'; the powers of the betas are the
     variables 'beta1_power' and 'beta2_power'.
 
     Args:
-        learning_rate, beta1, beta2, epsilon: numbers, tensors, or functions without arguments.
+        learning_rate, beta1, beta2, epsilon: numbers, tensors or callables.
         use_locking, name: see `Optimizer`.
     """
 
@@ -168,7 +168,7 @@ class AdamOptimizer(RuleOptimizer):
         )
 
     def _get_beta_accumulators(self) -> Any:
-        """The variables of the betas' powers; one alone is not in a tuple."""
+        """Returns the variables of the betas' powers; a single one without a tuple."""
         powers = tuple(map(self._get_non_slot_variable, self._POWERS))
         return powers if len(powers) > 1 else powers[0]
 
@@ -196,23 +196,22 @@ class AdamOptimizer(RuleOptimizer):
 class RMSPropOptimizer(RuleOptimizer):
     """rms = decay rms + (1 - decay) g^2; mom = momentum mom + lr g / sqrt(rms + epsilon); w -= mom.
 
-    With `centered`, the square of the gradient's moving average ('mg') is taken from rms under the
-    root.
+    With `centered`, the square of the gradient's moving average ('mg') is subtracted from rms under
+    the root.
 
-    Source: `tf.compat.v1.train.RMSPropOptimizer`; Tieleman & Hinton 2012. Slots: 'rms',
-    'momentum', and 'mg' if centered.
+    Source: `tf.compat.v1.train.RMSPropOptimizer`; Tieleman & Hinton 2012. Slots: 'rms', 'momentum',
+    and 'mg' if centered.
 
     Args:
-        learning_rate, decay, momentum, epsilon: numbers, tensors, or functions without arguments.
-        use_locking: see `Optimizer`.
+        learning_rate, decay, momentum, epsilon: numbers, tensors or callables.
+        use_locking, name: see `Optimizer`.
         centered: whether to divide by the variance rather than by the second moment.
-        name: see `Optimizer`.
-        initial_mean_square: what 'rms' holds at first: 1 as in TensorFlow 1; Keras has 0.
+        initial_mean_square: the initial 'rms': 1 as in TensorFlow 1; Keras uses 0.
         epsilon_in_root: False for Keras' form without momentum: w -= lr g / (sqrt(rms) + epsilon),
-            without the slot 'momentum', and decaying every row's averages on sparse gradients.
+            without the 'momentum' slot, and with sparse gradients decaying every row's averages.
 
     Raises:
-        ValueError: momentum is asked for with `epsilon_in_root=False`.
+        ValueError: momentum is combined with `epsilon_in_root=False`.
     """
 
     def __init__(
@@ -241,12 +240,12 @@ class RMSPropOptimizer(RuleOptimizer):
                 received=f"momentum={momentum!r}",
                 hint="with momentum, Keras too has epsilon under the root",
             )
-        # TensorFlow numbers a variable's slots in this order: rms, mg, momentum.
+        # TensorFlow numbers slots in this order: rms, mg, momentum.
         super().__init__(rule, use_locking, name, hyperparameters, {"rms": initial_mean_square})
 
 
 class FtrlOptimizer(RuleOptimizer):
-    """Follow the regularized leader, proximal: sparse linear models by l1.
+    """FTRL-Proximal (follow the regularized leader): sparse linear models by l1.
 
     With p = -learning_rate_power and g' = g + 2 l2_shrinkage w:
     linear += g' - ((accum + g^2)^p - accum^p) / lr w; accum += g^2;
@@ -255,14 +254,14 @@ class FtrlOptimizer(RuleOptimizer):
     Source: `tf.compat.v1.train.FtrlOptimizer`; McMahan et al. 2013. Slots: 'accum', 'linear'.
 
     Args:
-        learning_rate: a number, a tensor, or a function without arguments.
-        learning_rate_power: how the learning rate falls; 0 for a fixed one; not positive.
-        initial_accumulator_value: what 'accum' holds at first; not negative.
+        learning_rate: a number, tensor or callable.
+        learning_rate_power: the exponent of the learning rate's decay, <= 0; 0 for a constant rate.
+        initial_accumulator_value: the initial 'accum'; not negative.
         l1_regularization_strength, l2_regularization_strength: not negative.
         use_locking, name: see `Optimizer`.
-        accum_name, linear_name: what follows the variable's name in the slots' names.
-        l2_shrinkage_regularization_strength: an l2 penalty on the magnitude; not negative. On
-            sparse gradients it shrinks the rows that they have.
+        accum_name, linear_name: the suffixes of the slots' names.
+        l2_shrinkage_regularization_strength: an l2 penalty on the magnitude; not negative. Sparse
+            gradients shrink only their rows.
         beta: the beta of the paper; None is 0.
 
     Raises:
@@ -311,20 +310,20 @@ class FtrlOptimizer(RuleOptimizer):
 
 
 class AdagradDAOptimizer(RuleOptimizer):
-    """Adagrad by dual averaging: for very sparse linear models, by l1 (Duchi et al. 2011).
+    """Adagrad dual averaging: very sparse linear models by l1 (Duchi et al. 2011).
 
-    With t the step, counted from 1: the gradient and its square are added up, and
+    Gradients and their squares are summed. With t the step, counted from 1:
     w = -learning_rate sign(sum) max(|sum| - l1 t, 0) / (l2 learning_rate t + sqrt(sum of squares)).
-    Where a variable started is forgotten at the first step; sparse gradients change the rows that
-    they have.
+    The first step discards the initial values of variables. Sparse gradients update only their
+    rows.
 
     Source: `tf.compat.v1.train.AdagradDAOptimizer`. Slots: 'gradient_accumulator',
     'gradient_squared_accumulator'.
 
     Args:
-        learning_rate: a number, a tensor, or a function without arguments.
+        learning_rate: a number, tensor or callable.
         global_step: the variable or tensor that counts the steps, from 0.
-        initial_gradient_squared_accumulator_value: what the second slot holds at first; positive.
+        initial_gradient_squared_accumulator_value: the initial value of the second slot; positive.
         l1_regularization_strength, l2_regularization_strength: not negative.
         use_locking, name: see `Optimizer`.
 
@@ -362,14 +361,14 @@ class AdagradDAOptimizer(RuleOptimizer):
 
 
 class ProximalGradientDescentOptimizer(RuleOptimizer):
-    """Gradient descent, then l1's soft threshold and l2's shrinkage.
+    """Gradient descent, followed by soft thresholding (l1) and shrinkage (l2).
 
     p = w - lr g; w = sign(p) max(|p| - lr l1, 0) / (1 + lr l2).
 
     Source: `tf.compat.v1.train.ProximalGradientDescentOptimizer`; Duchi & Singer 2009.
 
     Args:
-        learning_rate: a number, a tensor, or a function without arguments.
+        learning_rate: a number, tensor or callable.
         l1_regularization_strength, l2_regularization_strength: the same; not negative.
         use_locking, name: see `Optimizer`.
     """
@@ -395,13 +394,13 @@ class ProximalGradientDescentOptimizer(RuleOptimizer):
 
 
 class ProximalAdagradOptimizer(RuleOptimizer):
-    """Adagrad, then l1's soft threshold and l2's shrinkage at Adagrad's rate of each element.
+    """Adagrad, followed by soft thresholding (l1) and shrinkage (l2) at the element's Adagrad rate.
 
     Source: `tf.compat.v1.train.ProximalAdagradOptimizer`; Duchi & Singer 2009. Slot: 'accumulator'.
 
     Args:
-        learning_rate: a number, a tensor, or a function without arguments.
-        initial_accumulator_value: what the slot holds at first; positive.
+        learning_rate: a number, tensor or callable.
+        initial_accumulator_value: positive.
         l1_regularization_strength, l2_regularization_strength: not negative.
         use_locking, name: see `Optimizer`.
 

@@ -1,4 +1,4 @@
-"""`get_optimizer_by_name`: what an estimator's argument `optimizer` means."""
+"""`get_optimizer_by_name`: resolves the `optimizer` argument of estimators."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from estimatorkit.train.optimizers.optimizers import (
 
 _Maker = Callable[[Any], Optimizer]
 
-# Numbers of tf.keras.optimizers.legacy, which TensorFlow 2's estimators make by these names: the
-# learning rate where none is given, and the optimizer.
+# Defaults of tf.keras.optimizers.legacy, which TensorFlow 2's estimators use: the learning rate and
+# the optimizer.
 _VERSION_2: dict[str, tuple[float, _Maker]] = {
     "Adagrad": (0.001, lambda rate: AdagradOptimizer(rate, epsilon=1e-7)),
     "Adam": (0.001, lambda rate: AdamOptimizer(rate, epsilon=1e-7)),
@@ -46,18 +46,15 @@ def get_optimizer_by_name(
     *,
     version: Literal[1, 2] = 2,
 ) -> Optimizer:
-    """The optimizer that an estimator's argument means.
+    """Resolves the `optimizer` argument of estimators.
 
     Args:
-        optimizer: an optimizer (given back), a function without arguments that returns one, or
-            'Adagrad', 'Adam', 'Ftrl', 'RMSProp' or 'SGD'.
-        learning_rate: a number, a tensor, or a function without arguments; for names only.
-        version: 2 for the numbers of `tf.keras.optimizers.legacy`, as `tf.estimator` uses them
-            (epsilon 1e-7; RMSProp's average starts at 0; learning rate 0.001, SGD 0.01); 1 for
-            those of `tf.compat.v1.train`, where a learning rate must be given.
-
-    Returns:
-        The optimizer.
+        optimizer: an optimizer, a function without arguments that returns one, or 'Adagrad',
+            'Adam', 'Ftrl', 'RMSProp' or 'SGD'.
+        learning_rate: a number, tensor or callable; for names only.
+        version: 2 for the defaults of `tf.keras.optimizers.legacy`, as in `tf.estimator` (epsilon
+            1e-7; RMSProp's average starts at 0; learning rate 0.001, SGD 0.01); 1 for those of
+            `tf.compat.v1.train`, which require a learning rate.
 
     Raises:
         ValueError: the name is unknown, no learning rate is given in version 1, or the object is
@@ -87,7 +84,7 @@ def get_optimizer_by_name(
 
 
 def _suggestion(name: str) -> str | None:
-    """`did you mean ...?`, whatever the case and with or without 'Optimizer' at the end."""
+    """Returns `did you mean ...?`, ignoring case and the suffix 'Optimizer', or None."""
     lower = {known.lower(): known for known in _VERSION_2}
     lower["gradientdescent"] = "SGD"
     wanted = name.lower().removesuffix("optimizer")

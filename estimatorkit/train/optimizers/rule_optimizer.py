@@ -1,7 +1,7 @@
-"""`RuleOptimizer`: an optimizer that is an update rule with values for its hyperparameters.
+"""`RuleOptimizer`: an update rule with values of its hyperparameters.
 
-A hyperparameter is a number, a tensor, or a function without arguments that returns one of these
-when the operation is made.
+A hyperparameter is a number, a tensor, or a callable that returns one of these, called when the
+operation is created.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from estimatorkit.train.optimizers.update_rule import UpdateRule
 
 
 class RuleOptimizer(Optimizer):
-    """An optimizer that is an update rule with values for its hyperparameters.
+    """An update rule with values of its hyperparameters.
 
     Args:
         rule: the rule.
         use_locking, name: see `Optimizer`.
-        hyperparameters: numbers, tensors, or functions without arguments, by name.
-        initial: what slots are filled with at first, where it is not 0.
-        suffixes: what follows the variable's name in a slot's name, where it is not `name`.
+        hyperparameters: numbers, tensors or callables, by name.
+        initial: the initial values of slots; 0 by default.
+        suffixes: the suffixes of the slots' names; `name` by default.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class RuleOptimizer(Optimizer):
 
     @property
     def _learning_rate(self) -> Any:
-        """The learning rate as it was given, which programs read and replace."""
+        """The learning rate as given, which user programs read and replace."""
         return self._hyperparameters["learning_rate"]
 
     @_learning_rate.setter
@@ -88,15 +88,14 @@ def apply_rule(
     gradient: Tensor | IndexedSlices,
     slot_names: Mapping[str, str] | None = None,
 ) -> Operation:
-    """The operation of one step.
+    """Returns the operation of one update.
 
     Args:
-        rule: the rule.
-        optimizer: has the slots.
-        hyperparameters: scalars by name; those that the rule does not have are left out.
-        variable: what is changed.
-        gradient: dense, or rows.
-        slot_names: the optimizer's names of slots that the rule calls otherwise.
+        optimizer: owns the slots.
+        hyperparameters: scalars by name; those unknown to the rule are ignored.
+        variable: the variable to update.
+        gradient: dense or sparse.
+        slot_names: the optimizer's names of slots, if they differ from the rule's.
     """
     names = [(slot_names or {}).get(slot, slot) for slot in rule.slots]
     slots: list[Any] = [optimizer.get_slot(variable, name) for name in names]

@@ -1,8 +1,8 @@
-"""Learning-rate schedules: tensors that follow from the global step (`tf.compat.v1.train.*_decay`).
+"""Learning-rate schedules: functions of the global step (`tf.compat.v1.train.*_decay`).
 
-Each function gives a scalar tensor, computed at every step inside the graph, to be given to an
-optimizer as its learning rate. The step may be an integer tensor or variable; all is computed in
-the learning rate's dtype, in the order of TensorFlow's operations, so the digits are the same.
+Each returns a scalar tensor that is computed in every step, for use as an optimizer's learning
+rate. The step may be an integer tensor or variable. Operations follow TensorFlow's order and use
+the learning rate's dtype, so results are identical.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ def exponential_decay(
     Source: `tf.compat.v1.train.exponential_decay`.
 
     Args:
-        learning_rate: the first one: a scalar tensor or a number (float32 then).
-        global_step: a scalar tensor, variable or number, not negative.
-        decay_steps: steps in which the rate is multiplied by `decay_rate` once.
+        learning_rate: the initial rate: a scalar tensor, or a number (float32).
+        global_step: a non-negative scalar tensor, variable or number.
+        decay_steps: the number of steps per factor of `decay_rate`.
         decay_rate: the factor.
-        staircase: whether the exponent is rounded down, so that the rate falls in stairs.
+        staircase: whether to round the exponent down, for a stepwise decay.
         name: the name scope; 'ExponentialDecay' by default.
 
     Returns:
@@ -64,17 +64,12 @@ def natural_exp_decay(
 ) -> Tensor:
     """learning_rate * exp(-decay_rate * global_step / decay_steps).
 
-    Source: `tf.compat.v1.train.natural_exp_decay`.
+    Source: `tf.compat.v1.train.natural_exp_decay`. The other arguments, result and errors are those
+    of `exponential_decay`.
 
     Args:
-        learning_rate, global_step, decay_steps, staircase, name: see `exponential_decay`.
-        decay_rate: how much the logarithm of the rate falls in `decay_steps` steps.
-
-    Returns:
-        A scalar tensor of the dtype of `learning_rate`.
-
-    Raises:
-        ValueError: `global_step` is None.
+        decay_rate: the decrease of the rate's logarithm per `decay_steps` steps.
+        name: the name scope; 'NaturalExpDecay' by default.
     """
     _check_step(global_step, "natural_exp_decay")
     factor = elementwise.exp(elementwise.negative(convert_to_tensor(decay_rate)))
@@ -91,18 +86,12 @@ def inverse_time_decay(
 ) -> Tensor:
     """learning_rate / (1 + decay_rate * global_step / decay_steps).
 
-    Source: `tf.compat.v1.train.inverse_time_decay`.
+    Source: `tf.compat.v1.train.inverse_time_decay`. The other arguments, result and errors are
+    those of `exponential_decay`.
 
     Args:
-        learning_rate, global_step, decay_steps, staircase: see `exponential_decay`.
-        decay_rate: how much is added to the divisor in `decay_steps` steps.
+        decay_rate: the increase of the divisor per `decay_steps` steps.
         name: the name scope; 'InverseTimeDecay' by default.
-
-    Returns:
-        A scalar tensor of the dtype of `learning_rate`.
-
-    Raises:
-        ValueError: `global_step` is None.
     """
     _check_step(global_step, "inverse_time_decay")
     with get_default_graph().name_scope(name or "InverseTimeDecay") as scope:
@@ -114,23 +103,23 @@ def inverse_time_decay(
 def piecewise_constant(
     x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Tensor:
-    """`values[i]`, where i is the number of boundaries that x has passed.
+    """`values[i]`, where i is the number of boundaries less than x.
 
-    A boundary itself belongs to the piece before it: `values[0]` for x <= boundaries[0]. Source:
+    A boundary belongs to the piece before it: `values[0]` for x <= boundaries[0]. Source:
     `tf.compat.v1.train.piecewise_constant`.
 
     Args:
         x: a scalar tensor, variable or number, usually the global step.
-        boundaries: numbers or scalar tensors of the dtype of x, increasing; int32 may stand for
+        boundaries: increasing numbers or scalar tensors of the dtype of x; int32 is converted to
             int64.
-        values: one more than boundaries, of one dtype.
+        values: one more than boundaries, all of one dtype.
         name: the name scope; 'PiecewiseConstant' by default.
 
     Returns:
         A scalar tensor of the dtype of `values`.
 
     Raises:
-        ValueError: dtypes or the numbers of boundaries and values do not fit.
+        ValueError: dtypes or the numbers of boundaries and values do not match.
     """
     with get_default_graph().name_scope(name or "PiecewiseConstant"):
         position = convert_to_tensor(x)
@@ -165,24 +154,17 @@ def polynomial_decay(
     cycle: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """From one rate to another: (rate - end) * (1 - global_step / decay_steps) ^ power + end.
+    """(learning_rate - end) * (1 - global_step / decay_steps) ^ power + end.
 
-    Source: `tf.compat.v1.train.polynomial_decay`.
+    Source: `tf.compat.v1.train.polynomial_decay`. The other arguments, result and errors are those
+    of `exponential_decay`.
 
     Args:
-        learning_rate, global_step: see `exponential_decay`.
-        decay_steps: steps to the end; the rate stays there afterwards.
-        end_learning_rate: the last rate.
-        power: of the polynomial: 1 for a straight line.
-        cycle: instead of staying at the end, go on with the first multiple of `decay_steps` that
-            the step has not passed.
+        decay_steps: the number of steps until the rate is constant.
+        end_learning_rate: the final rate.
+        power: of the polynomial; 1 is linear.
+        cycle: whether to extend `decay_steps` to its next multiple instead of staying constant.
         name: the name scope; 'PolynomialDecay' by default.
-
-    Returns:
-        A scalar tensor of the dtype of `learning_rate`.
-
-    Raises:
-        ValueError: `global_step` is None.
     """
     _check_step(global_step, "polynomial_decay")
     with get_default_graph().name_scope(name or "PolynomialDecay") as scope:
@@ -205,21 +187,15 @@ def cosine_decay(
     alpha: Any = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """Half a cosine, from the rate down to `alpha` times the rate (Loshchilov & Hutter 2016).
+    """Half a cosine from the rate to `alpha` times the rate (Loshchilov & Hutter 2016).
 
-    Source: `tf.compat.v1.train.cosine_decay`.
+    Source: `tf.compat.v1.train.cosine_decay`. The other arguments, result and errors are those of
+    `exponential_decay`.
 
     Args:
-        learning_rate, global_step: see `exponential_decay`.
-        decay_steps: steps to the end; the rate stays there afterwards.
-        alpha: the last rate, as a fraction of the first.
+        decay_steps: the number of steps until the rate is constant.
+        alpha: the final rate, as a fraction of the initial one.
         name: the name scope; 'CosineDecay' by default.
-
-    Returns:
-        A scalar tensor of the dtype of `learning_rate`.
-
-    Raises:
-        ValueError: `global_step` is None.
     """
     _check_step(global_step, "cosine_decay")
     with get_default_graph().name_scope(name or "CosineDecay"):
@@ -237,23 +213,17 @@ def cosine_decay_restarts(
     alpha: Any = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """Half cosines in sequence, each beginning anew (SGDR: Loshchilov & Hutter 2016).
+    """Cosine decay with warm restarts (SGDR: Loshchilov & Hutter 2016).
 
-    Source: `tf.compat.v1.train.cosine_decay_restarts`.
+    Source: `tf.compat.v1.train.cosine_decay_restarts`. The other arguments, result and errors are
+    those of `exponential_decay`.
 
     Args:
-        learning_rate, global_step: see `exponential_decay`.
-        first_decay_steps: steps of the first one.
-        t_mul: how many times longer each is than the one before.
-        m_mul: how many times higher each begins than the one before.
-        alpha: the lowest rate, as a fraction of the first.
+        first_decay_steps: the number of steps of the first period.
+        t_mul: the ratio of the lengths of successive periods.
+        m_mul: the ratio of the initial rates of successive periods.
+        alpha: the minimum rate, as a fraction of the initial one.
         name: the name scope; 'SGDRDecay' by default.
-
-    Returns:
-        A scalar tensor of the dtype of `learning_rate`.
-
-    Raises:
-        ValueError: `global_step` is None.
     """
     _check_step(global_step, "cosine_decay_restarts")
     with get_default_graph().name_scope(name or "SGDRDecay") as scope:
@@ -262,7 +232,7 @@ def cosine_decay_restarts(
         )
         turns = step / steps
         equal = elementwise.equal(longer, 1.0)
-        # The geometric formulas divide by zero where all are of one length; they are not chosen.
+        # The geometric formulas divide by zero if t_mul is 1; `where` then ignores them.
         growing = elementwise.floor(
             elementwise.log(1.0 - turns * (1.0 - longer)) / elementwise.log(longer)
         )
@@ -285,21 +255,15 @@ def linear_cosine_decay(
 ) -> Tensor:
     """learning_rate * ((alpha + linear) * cosine + beta) (Bello et al. 2017).
 
-    linear falls from 1 to 0 in `decay_steps` steps, while cosine goes through `num_periods`
-    periods between 1 and 0. Source: `tf.compat.v1.train.linear_cosine_decay`.
+    Within `decay_steps` steps, linear falls from 1 to 0, and cosine goes through `num_periods`
+    periods between 1 and 0. Source: `tf.compat.v1.train.linear_cosine_decay`. The other arguments,
+    result and errors are those of `exponential_decay`.
 
     Args:
-        learning_rate, global_step: see `exponential_decay`.
-        decay_steps: steps to the end; the rate stays there afterwards.
-        num_periods: periods of the cosine.
+        decay_steps: the number of steps until the rate is constant.
+        num_periods: the number of periods of the cosine.
         alpha, beta: see the formula.
         name: the name scope; 'LinearCosineDecay' by default.
-
-    Returns:
-        A scalar tensor of the dtype of `learning_rate`.
-
-    Raises:
-        ValueError: `global_step` is None.
     """
     _check_step(global_step, "linear_cosine_decay")
     with get_default_graph().name_scope(name or "LinearCosineDecay") as scope:
@@ -323,22 +287,15 @@ def noisy_linear_cosine_decay(
     beta: Any = 0.001,
     name: str | None = None,
 ) -> Tensor:
-    """`linear_cosine_decay` with normal noise added to its linear part (Neelakantan et al. 2015).
+    """`linear_cosine_decay` with Gaussian noise in its linear part (Neelakantan et al. 2015).
 
-    The noise has the variance initial_variance / (1 + global_step) ^ variance_decay, and follows
-    the graph's seed. Source: `tf.compat.v1.train.noisy_linear_cosine_decay`.
+    The noise has the variance initial_variance / (1 + global_step) ^ variance_decay, and depends on
+    the graph's seed. Source: `tf.compat.v1.train.noisy_linear_cosine_decay`. The other arguments,
+    result and errors are those of `linear_cosine_decay`.
 
     Args:
-        learning_rate, global_step, decay_steps, num_periods, alpha, beta: see
-            `linear_cosine_decay`.
         initial_variance, variance_decay: see the formula.
         name: the name scope; 'NoisyLinearCosineDecay' by default.
-
-    Returns:
-        A scalar tensor of the dtype of `learning_rate`.
-
-    Raises:
-        ValueError: `global_step` is None.
     """
     _check_step(global_step, "noisy_linear_cosine_decay")
     with get_default_graph().name_scope(name or "NoisyLinearCosineDecay") as scope:
@@ -366,7 +323,7 @@ def _check_step(global_step: Any, function: str) -> None:
 
 
 def _scalars(learning_rate: Any, *others: Any) -> list[Tensor]:
-    """The learning rate as a tensor, and the others in its dtype."""
+    """Converts the learning rate to a tensor, and the others to its dtype."""
     rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
     return [rate, *(elementwise.cast(each, rate.dtype) for each in others)]
 
@@ -376,7 +333,7 @@ def _turns(turns: Tensor, staircase: bool) -> Tensor:
 
 
 def _half_cosine(turns: Tensor) -> Tensor:
-    """From 1 at 0 down to 0 at 1, and back at 2."""
+    """The half cosine: 1 at 0, 0 at 1, and 1 at 2."""
     return 0.5 * (1.0 + elementwise.cos(convert_to_tensor(math.pi, turns.dtype) * turns))
 
 

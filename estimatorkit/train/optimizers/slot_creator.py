@@ -1,8 +1,8 @@
-"""Slots: variables that belong to another variable or tensor, as an optimizer's moments do
-(`tensorflow.python.training.slot_creator`).
+"""Slots: variables that belong to a variable or tensor, such as an optimizer's moments.
 
-The slot `name` of `primary` is the variable `<variable scope>/<primary>/<name>`, not trainable. In
-checkpoints, the slot of a part of a partitioned variable is the same part of a slot of the whole.
+As `tensorflow.python.training.slot_creator`. The slot `name` of `primary` is the non-trainable
+variable `<variable scope>/<primary>/<name>`. In checkpoints, slots of a partitioned variable's
+parts are parts of the whole's slot.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from estimatorkit.ops.variables.variable_scope import get_variable_scope
 def create_slot(
     primary: Variable | Tensor, val: Any, name: str, colocate_with_primary: bool = True
 ) -> Variable:
-    """Makes a slot with an initial value.
+    """Creates a slot with an initial value.
 
     Args:
-        primary: what the slot belongs to.
-        val: the initial value, or a function that gives it.
-        name: the last part of its name; may be empty.
-        colocate_with_primary: whether the slot is on the device of `primary`.
+        primary: the variable or tensor that owns the slot.
+        val: the initial value, or a function that returns it.
+        name: the last part of the slot's name; may be empty.
+        colocate_with_primary: whether to place the slot on the device of `primary`.
     """
     graph = primary.graph
     place = graph.colocate_with(primary) if colocate_with_primary else nullcontext()
@@ -51,12 +51,9 @@ def create_slot_with_initializer(
     name: str,
     colocate_with_primary: bool = True,
 ) -> Variable:
-    """Makes a slot whose value an initializer gives; see `create_slot`.
+    """Creates a slot with an initializer; see `create_slot`.
 
-    Args:
-        initializer: a function of the shape and the dtype.
-        shape: the slot's shape.
-        dtype: the slot's dtype.
+    `initializer` is a function of the shape and the dtype.
     """
     return create_slot(primary, lambda: initializer(shape, dtype), name, colocate_with_primary)
 
@@ -64,10 +61,9 @@ def create_slot_with_initializer(
 def create_zeros_slot(
     primary: Variable | Tensor, name: str, dtype: Any = None, colocate_with_primary: bool = True
 ) -> Variable:
-    """Makes a slot of zeros in the shape of `primary`; see `create_slot`.
+    """Creates a slot of zeros with the shape, and by default the dtype, of `primary`.
 
-    Args:
-        dtype: the slot's dtype; by default that of `primary`.
+    See `create_slot`.
     """
     kind = as_dtype(dtype or primary.dtype).base_dtype
     static = as_shape(primary.shape)

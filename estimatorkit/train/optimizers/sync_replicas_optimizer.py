@@ -1,12 +1,11 @@
-"""`SyncReplicasOptimizer`: replicas whose gradients are applied together, with backup workers.
+"""`SyncReplicasOptimizer`: synchronous replicas with backup workers.
 
-The variables, an accumulator of gradients for each, and a queue of tokens are with the parameter
-servers; all replicas share them. A replica computes gradients, puts them into the accumulators with
-the step that it computed them for (`sync_rep_local_step`, a variable of its own), and takes a
-token: the number of its next step. The chief, in a thread of its own, takes the mean of each
-accumulator once there are enough gradients, applies the means, counts the global step and puts
-tokens into the queue. Gradients of a step that is over are dropped, so that nobody waits for a slow
-replica where there are more replicas than gradients are asked for.
+Variables, gradient accumulators and a token queue are shared, on the parameter servers. A replica
+adds its gradients to the accumulators, tagged with the step for which they were computed
+(`sync_rep_local_step`, a local variable), and dequeues a token: the number of its next step. A
+thread of the chief waits for enough gradients, applies the means, increments the global step and
+enqueues tokens. Stale gradients are dropped, so that slow replicas delay no one if there are more
+replicas than gradients required.
 
 Source: `tf.compat.v1.train.SyncReplicasOptimizer`; Chen et al. 2016, "Revisiting Distributed
 Synchronous SGD".
@@ -45,17 +44,15 @@ from estimatorkit.train.queues.queue_runner import QueueRunner
 
 @dataclass
 class _Synchronization:
-    """What `apply_gradients` has made of one model.
+    """The operations and state that `apply_gradients` creates.
 
     Attributes:
-        step: the global step.
-        tokens: the queue.
-        sync_op: an update, and tokens for the next step.
-        wake: tokens of the present step for all replicas.
-        give_back: a token of the replica's own step.
+        sync_op: applies an update, and enqueues tokens for the next step.
+        wake: enqueues tokens of the current step for all replicas.
+        give_back: enqueues a token of the replica's own step.
         close: closes the queue.
-        reopen: throws the queue away, where a training before has closed it.
-        first_tokens: the operations that fill the queue at the beginning, by the number of tokens.
+        reopen: discards the queue, in case an earlier training has closed it.
+        first_tokens: the operations that enqueue the first tokens, by their number.
     """
 
     step: Variable
@@ -71,34 +68,34 @@ class _Synchronization:
 class SyncReplicasOptimizer(Optimizer):
     """Applies the mean of the gradients of several replicas in one update.
 
-    With more replicas than gradients are taken (`total_num_replicas` above
-    `replicas_to_aggregate`), those that come first count, and the rest are backups: a replica that
-    is slow or dead holds nobody up. With fewer, replicas compute several gradients for an update.
-    The mean of a row of sparse gradients is over those that hold the row.
+    If `total_num_replicas` exceeds `replicas_to_aggregate`, the first gradients count, and the
+    other replicas are backups, so that slow or dead ones delay no one. If it is less, replicas
+    compute several gradients per update. A row of sparse gradients is averaged over the replicas
+    that have it.
 
-    Each replica runs the train operation in a session with the hook of `make_session_run_hook`; for
-    an estimator it is one of the hooks of `train`, or of the spec's `training_hooks`. At the end of
-    the chief's `MonitoredSession` the others, who wait for tokens, get `OutOfRangeError`, which
-    ends theirs. A replica whose input ends before gives its token to the others.
+    Each replica runs the train operation in a session with the hook of `make_session_run_hook`; an
+    estimator takes it in the hooks of `train`, or in the spec's `training_hooks`. When the chief's
+    `MonitoredSession` ends, the others, which wait for tokens, get `OutOfRangeError` and end too. A
+    replica whose input ends first passes its token on.
 
-    Unless `num_tokens` is 0 there, the chief begins with `replicas_to_aggregate` tokens of the
-    present step, as in TensorFlow: a few of the first gradients are then computed in vain.
+    Unless `num_tokens` is 0 there, the chief starts with `replicas_to_aggregate` tokens of the
+    current step, as in TensorFlow; a few of the first gradients are then stale.
 
     Args:
         opt: applies the gradients.
-        replicas_to_aggregate: how many gradients make an update.
-        total_num_replicas: how many replicas there are; `replicas_to_aggregate` by default.
-        variable_averages: an `ExponentialMovingAverage`, moved after each update; differs from
-            TensorFlow in that tokens come after it: whoever has one finds the averages moved.
-        variables_to_average: the variables that it is applied to.
+        replicas_to_aggregate: the number of gradients per update.
+        total_num_replicas: the number of replicas; `replicas_to_aggregate` by default.
+        variable_averages: an `ExponentialMovingAverage` to update after each step; unlike in
+            TensorFlow, before tokens are enqueued, so that replicas see the new averages.
+        variables_to_average: the variables to average.
         use_locking: accepted for TensorFlow's signature.
         name: the name of the operations.
 
     Attributes:
-        ready_for_local_init_op: the names of the variables without a value; once there are none,
-            `local_step_init_op` can be run, and by the chief `chief_init_op`.
-        local_step_init_op: gives a replica the step that it is at.
-        chief_init_op: the same, and makes gradients of earlier steps stale.
+        ready_for_local_init_op: the names of uninitialized variables; once there are none,
+            `local_step_init_op` can be run, or `chief_init_op` by the chief.
+        local_step_init_op: sets a replica's local step.
+        chief_init_op: also makes gradients of earlier steps stale.
     """
 
     ready_for_local_init_op: Tensor
@@ -128,10 +125,8 @@ class SyncReplicasOptimizer(Optimizer):
         self._averaged = variables_to_average
         self._made: _Synchronization | None = None
 
-    # -- the train operation
-
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list[GradientAndVariable]:
-        """As the inner optimizer's. Gradients are clipped replica by replica, after this."""
+        """See the wrapped optimizer. Clip gradients per replica, after this."""
         return self._opt.compute_gradients(*args, **kwargs)
 
     def apply_gradients(
@@ -141,13 +136,12 @@ class SyncReplicasOptimizer(Optimizer):
         name: str | None = None,
         skip_gradients_aggregation: bool = False,
     ) -> Any:
-        """What a replica runs: it gives its gradients away and waits for its next step.
+        """Returns a replica's train operation: adds its gradients and waits for its next step.
 
         Args:
             grads_and_vars: see `Optimizer.apply_gradients`.
-            global_step: counts the updates; needed, as it says which gradients are stale.
-            name: accepted for TensorFlow's signature.
-            skip_gradients_aggregation: accepted for TensorFlow's signature.
+            global_step: required; counts the updates, and tells which gradients are stale.
+            name, skip_gradients_aggregation: accepted for TensorFlow's signature.
 
         Returns:
             The replica's next step, a scalar.
@@ -169,7 +163,7 @@ class SyncReplicasOptimizer(Optimizer):
                 name="sync_rep_local_step",
                 dtype=global_step.dtype,
             )
-        with graph.control_dependencies(None):  # for what is no part of a step
+        with graph.control_dependencies(None):  # not part of a step
             self.local_step_init_op = local_step.assign(global_step.read_value())
             self.ready_for_local_init_op = report_uninitialized_variables(global_variables())
         with graph.name_scope(self._name):
@@ -189,8 +183,10 @@ class SyncReplicasOptimizer(Optimizer):
     def _accumulated(
         self, pairs: Sequence[GradientAndVariable], local_step: Variable, global_step: Variable
     ) -> tuple[list[Operation], list[GradientAndVariable], list[Operation]]:
-        """Operations that give gradients to accumulators; pairs with the means that are taken from
-        these; operations that make gradients of earlier steps stale.
+        """Creates the gradients' accumulators.
+
+        Returns operations that add gradients, pairs with the accumulated means, and operations that
+        make gradients of earlier steps stale.
         """
         graph = get_default_graph()
         given, means, to_begin = [], [], []
@@ -233,26 +229,24 @@ class SyncReplicasOptimizer(Optimizer):
                 reopen=apply("QueueReopen", (), {"queues": (tokens.queue_ref.name,)}),
             )
 
-    # -- what the chief runs
-
     def get_chief_queue_runner(self) -> QueueRunner:
-        """The runner that the chief's program starts, where its session has no hook for it.
+        """Returns the runner for the chief to start if its session does not use the hook.
 
         Raises:
-            ValueError: `apply_gradients` was not called before.
+            ValueError: `apply_gradients` has not been called.
         """
         made = self._synchronized("Should be called after apply_gradients()")
         return SynchronizingRunner(made.tokens, [made.sync_op], made.close, made.close)
 
     def get_init_tokens_op(self, num_tokens: int = -1) -> Operation:
-        """An operation that puts the first tokens into the queue; the chief's program runs it.
+        """Returns an operation, to be run by the chief, that enqueues the first tokens.
 
         Args:
-            num_tokens: how many, at least `replicas_to_aggregate - total_num_replicas`, as the
-                first step would never end otherwise; -1 for `replicas_to_aggregate`.
+            num_tokens: at least `replicas_to_aggregate - total_num_replicas`, since the first step
+                would never end otherwise; -1 for `replicas_to_aggregate`.
 
         Raises:
-            ValueError: there are too few, or `apply_gradients` was not called before.
+            ValueError: there are too few, or `apply_gradients` has not been called.
         """
         made = self._synchronized("get_init_tokens_op() should be called after apply_gradients()")
         needed = self._required - self._total
@@ -274,10 +268,10 @@ class SyncReplicasOptimizer(Optimizer):
         return made.first_tokens[num_tokens]
 
     def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> SyncReplicasHook:
-        """The hook that the session of each replica needs.
+        """Returns the hook that each replica's session needs.
 
         Args:
-            is_chief: whether this replica applies the gradients of all; exactly one does.
+            is_chief: whether this replica applies the gradients; exactly one does.
             num_tokens: see `get_init_tokens_op`.
         """
         return SyncReplicasHook(self, is_chief, num_tokens)
@@ -287,18 +281,16 @@ class SyncReplicasOptimizer(Optimizer):
             raise value_error(problem, hint="minimize() does it")
         return self._made
 
-    # -- of the inner optimizer
-
     def get_slot(self, *args: Any, **kwargs: Any) -> Variable | None:
-        """As the inner optimizer's."""
+        """See the wrapped optimizer."""
         return self._opt.get_slot(*args, **kwargs)
 
     def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
-        """As the inner optimizer's."""
+        """See the wrapped optimizer."""
         return self._opt.get_slot_names(*args, **kwargs)
 
     def variables(self) -> list[Variable]:
-        """The inner optimizer's own variables; the replica's step is none of them."""
+        """Returns the wrapped optimizer's variables, without the replica's local step."""
         return self._opt.variables()
 
 

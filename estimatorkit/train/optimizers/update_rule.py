@@ -1,10 +1,9 @@
-"""`UpdateRule`: how one optimizer's step changes a variable and its slots, as a pure function.
+"""`UpdateRule`: an optimizer's update of a variable and its slots, as a pure function.
 
-A rule is one kernel in JAX, written for whole arrays, with the names of its slots. Its two rows in
-the op registry are made from it: 'Apply...' takes a dense gradient, 'SparseApply...' takes rows
-(`IndexedSlices`), sums those that repeat and runs the same kernel on the rows they touch, so that a
-large table never becomes dense. Hyperparameters are inputs, so that a schedule is not a new
-compilation. Formulas: TensorFlow's training ops, unless a rule says otherwise.
+A rule is a JAX kernel for whole arrays, from which two ops are registered: 'Apply...' for dense
+gradients, and 'SparseApply...' for `IndexedSlices`, which sums repeated rows and runs the same
+kernel on the touched rows only. Hyperparameters are inputs, so schedules cause no recompilation.
+Formulas are those of TensorFlow's training ops, unless a rule says otherwise.
 """
 
 from __future__ import annotations
@@ -26,27 +25,26 @@ from estimatorkit.train.optimizers.deduplicate_slices import distinct
 
 Rows = tuple[float, ...]
 
-# What the example of each rule starts from: two rows of one number, and slots of 0.5, 0.25, 0.125.
+# The example's initial state: two rows of one number, and slots of 0.5, 0.25, 0.125.
 _EXAMPLE_VALUE = np.array([[1.0], [-2.0]], np.float32)
 _EXAMPLE_GRADIENT = np.array([[0.3], [-0.7]], np.float32)
 
 
 @dataclass(frozen=True)
 class UpdateRule:
-    """One optimizer's step.
+    """An optimizer's update.
 
     Attributes:
-        name: its name; the op types are 'Apply' and 'SparseApply' with it.
-        kernel: `kernel(variable, gradient, *slots, **hyperparameters)`, giving the new variable and
-            the new slots. Its keyword-only parameters are the hyperparameters.
-        slots: the slots' names, in the order in which the kernel takes them.
-        sparse_rows: which rows a sparse gradient changes: 'touched' (those it has), 'every' (the
-            kernel changes rows whose gradient is 0, and TensorFlow does that for sparse gradients
-            too), 'every slot' (every row of the slots, but the variable's touched rows only),
-            'added' (those it has, by adding up steps, which are linear in the gradient and need no
-            slots), or 'none' (there is no step for rows).
-        example: values of the hyperparameters, and what the variable and the slots of the example
-            become with them.
+        name: the op types are 'Apply' and 'SparseApply' plus this name.
+        kernel: `kernel(variable, gradient, *slots, **hyperparameters)`, returns the new variable
+            and slots. Its keyword-only parameters are the hyperparameters.
+        slots: the slots' names, in the kernel's order.
+        sparse_rows: the rows that sparse gradients update: 'touched' (their own), 'every' (as in
+            TensorFlow, since the kernel also changes rows with zero gradient), 'every slot' (every
+            row of the slots, but only touched rows of the variable), 'added' (touched rows, by
+            adding steps, which are linear in the gradient and have no slots), or 'none' (sparse
+            gradients are not supported).
+        example: hyperparameters, and the resulting variable and slots of the example.
     """
 
     name: str
@@ -57,32 +55,31 @@ class UpdateRule:
 
     @functools.cached_property
     def hyperparameters(self) -> tuple[str, ...]:
-        """The names of the hyperparameters, in the order of the op's inputs."""
+        """The hyperparameters' names, in the order of the op's inputs."""
         parameters = inspect.signature(self.kernel).parameters.values()
         return tuple(each.name for each in parameters if each.kind is each.KEYWORD_ONLY)
 
     def dense(self, *inputs: Any) -> tuple[Any, ...]:
-        """The kernel of the op for dense gradients.
+        """The op's kernel for dense gradients.
 
-        Args:
-            inputs: the variable, its slots, the gradient, the hyperparameters.
+        `inputs` are the variable, its slots, the gradient and the hyperparameters.
         """
         count = 1 + len(self.slots)
         return self._step(inputs[:count], inputs[count], inputs[count + 1 :])
 
     def sparse(self, *inputs: Any) -> tuple[Any, ...]:
-        """The kernel of the op for gradients that are rows.
+        """The op's kernel for sparse gradients.
 
-        Args:
-            inputs: the variable, its slots, the gradient's values `(n, ...)`, its indices `(n,)`,
-                the hyperparameters. Equal indices add up; those outside the variable are left out.
+        `inputs` are the variable, its slots, the gradient's values `(n, ...)` and indices `(n,)`,
+        and the hyperparameters. Repeated indices are summed; those out of range are ignored.
         """
         count = 1 + len(self.slots)
         state, (values, indices) = inputs[:count], inputs[count : count + 2]
         hyperparameters = inputs[count + 2 :]
         rows = state[0].shape[0]
         values = jnp.asarray(values, _computed_in(state[0]))
-        # Negative indices count from the end in JAX, so they are moved past the end, and dropped.
+        # JAX counts negative indices from the end, so move them past the end, where they are
+        # dropped.
         indices = jnp.where((indices < 0) | (indices >= rows), rows, indices)
         if self.sparse_rows == "added":
             (steps,) = self._step([jnp.zeros_like(values)], values, hyperparameters)
@@ -106,7 +103,7 @@ class UpdateRule:
     def _step(
         self, state: Sequence[Any], gradient: Any, hyperparameters: Sequence[Any]
     ) -> tuple[Any, ...]:
-        """Runs the kernel in the variable's dtype, 16-bit ones in float32.
+        """Runs the kernel in the variable's dtype, but in float32 for 16-bit dtypes.
 
         TensorFlow computes in 16 bits, where Adam's epsilon of 1e-8 is 0 and the step is NaN.
         """
@@ -120,7 +117,7 @@ class UpdateRule:
         return tuple(value.astype(each.dtype) for value, each in zip(new, state, strict=True))
 
     def cases(self, sparse: bool) -> list[Case]:
-        """The example as a case of the op registry; sparse, with one row in two halves."""
+        """Returns the example as a case of the op registry; if sparse, with one row split."""
         values, expected = self.example
         slots = [
             np.full_like(_EXAMPLE_VALUE, 0.5**power) for power, _ in enumerate(self.slots, start=1)
@@ -143,7 +140,7 @@ def _no_outputs(inputs: Any, attrs: Any) -> list[Any]:
 
 
 def registered(rule: UpdateRule) -> UpdateRule:
-    """Puts a rule's ops into the registry."""
+    """Registers a rule's ops."""
     ops = [("Apply", rule.dense, False)]
     if rule.sparse_rows != "none":
         ops.append(("SparseApply", rule.sparse, True))

@@ -1,4 +1,4 @@
-"""`WrappingOptimizer`: an optimizer that does something around the steps of another."""
+"""`WrappingOptimizer`: the base class of optimizers that wrap another."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from estimatorkit.train.optimizers.optimizer import GradientAndVariable, Optimiz
 
 
 class WrappingOptimizer(Optimizer):
-    """Another optimizer: its gradients, its step, its slots and its variables.
+    """Delegates gradients, steps, slots and variables to another optimizer.
 
-    A subclass overrides `compute_gradients` or `apply_gradients` and calls those of here.
+    Subclasses override `compute_gradients` or `apply_gradients`, and call the base method.
 
     Args:
         opt: the optimizer.
-        name: the name of the operations; that of the optimizer by default.
+        name: the name of the operations; the optimizer's by default.
 
     Raises:
         TypeError: `opt` is not an optimizer.
@@ -32,11 +32,11 @@ class WrappingOptimizer(Optimizer):
 
     @property
     def divides_loss(self) -> bool:
-        """As the optimizer inside."""
+        """See the wrapped optimizer."""
         return self._optimizer.divides_loss
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list[GradientAndVariable]:
-        """Those of the optimizer inside; see `Optimizer.compute_gradients`."""
+        """Returns the wrapped optimizer's gradients; see `Optimizer.compute_gradients`."""
         return self._optimizer.compute_gradients(*args, **kwargs)
 
     def apply_gradients(
@@ -46,8 +46,8 @@ class WrappingOptimizer(Optimizer):
         name: str | None = None,
         skip_gradients_aggregation: bool = False,
     ) -> Operation:
-        """One step of the optimizer inside; see `Optimizer.apply_gradients`."""
-        # Optimizers of the user's own may not know the last argument.
+        """Applies the wrapped optimizer's step; see `Optimizer.apply_gradients`."""
+        # Custom optimizers may not accept the last argument.
         rest = {"skip_gradients_aggregation": True} if skip_gradients_aggregation else {}
         return self._optimizer.apply_gradients(
             grads_and_vars, global_step=global_step, name=name, **rest
@@ -57,15 +57,15 @@ class WrappingOptimizer(Optimizer):
         self._optimizer._create_slots(var_list)
 
     def get_slot(self, var: Variable, name: str) -> Variable | None:
-        """The slot of the optimizer inside."""
+        """Returns the wrapped optimizer's slot."""
         return self._optimizer.get_slot(var, name)
 
     def get_slot_names(self) -> list[str]:
-        """The names of the slots of the optimizer inside."""
+        """Returns the names of the wrapped optimizer's slots."""
         return self._optimizer.get_slot_names()
 
     def variables(self) -> list[Variable]:
-        """The variables of the optimizer inside."""
+        """Returns the wrapped optimizer's variables."""
         return self._optimizer.variables()
 
 
