@@ -1,1 +1,1 @@
-"""TensorFlow's formats: `GraphDef`, event files, attribute values."""
+"""Interoperability: `GraphDef`s, event files, attribute values, TensorFlow's node types."""

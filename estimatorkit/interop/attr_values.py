@@ -1,16 +1,16 @@
-"""Attributes of operations as `AttrValue` protos, and back: the very same Python values.
+"""Lossless conversion of operation attributes to and from `AttrValue` protos.
 
 | Python | AttrValue |
 |---|---|
 | int (64 bits), bool, str, DType, TensorShape | `i`, `b`, `s`, `type`, `shape` |
-| float whose decimal float32 holds (0.001, 1e-8) | `f` |
+| float equal to its shortest decimal in float32 (0.001, 1e-8) | `f` |
 | array | `tensor` |
 | tuple of one of the above (no arrays), the empty tuple | `list` |
-| all else: None, bytes, list, dict, slice, other floats and tuples | `s`: `JSON_PREFIX`, JSON |
+| others: None, bytes, list, dict, slice, other floats and tuples | `s`: `JSON_PREFIX`, JSON |
 
-In the JSON, numbers (floats by `repr`), strings, bools and None stand for themselves, a list for a
-list, and `{"tag": name, "value": ...}` for all else (see `_TAGS`). A string that begins with the
-prefix is written as JSON too. Functions are `func`, by name (see `graphdef_functions`).
+In the JSON, numbers (floats by `repr`), strings, bools, None and lists stand for themselves, and
+`{"tag": name, "value": ...}` for anything else (see `_TAGS`). A string that begins with the prefix
+is written as JSON too. Functions are `func`, by name (see `graphdef_functions`).
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _INT64 = range(-(1 << 63), 1 << 63)
 
 
 class FunctionName(NamedTuple):
-    """Stands for a function of the graph's library (see `graphdef_functions`)."""
+    """A reference to a function of the graph's library (see `graphdef_functions`)."""
 
     name: str
 
 
 class InMemory(NamedTuple):
-    """What a graph file says of a value that only the process that wrote it had."""
+    """A description, in a graph file, of a value that only the writing process had."""
 
     description: str
 
 
 def encode(value: Any) -> Any:
-    """The `AttrValue` of an attribute."""
+    """Returns the `AttrValue` of an attribute."""
     from tensorboard.compat.proto.attr_value_pb2 import AttrValue
 
     if isinstance(value, np.ndarray):
@@ -68,10 +68,10 @@ def encode(value: Any) -> Any:
 
 
 def _plain(value: Any) -> tuple[str, Any] | None:
-    """Field and value of a proto for what it has a field for."""
+    """Returns the proto field and value if the proto has a field for the type, else None."""
     if type(value) is bool:
         return "b", value
-    if _is_integer(value) and int(value) in _INT64:  # of others, it would go through all
+    if _is_integer(value) and int(value) in _INT64:  # non-integers would scan the range
         return "i", int(value)
     if type(value) is float and _fits_float32(value):
         return "f", value
@@ -89,7 +89,7 @@ def _plain(value: Any) -> tuple[str, Any] | None:
 
 
 def _is_integer(value: Any) -> bool:
-    """Whether it is an int, or a known dimension, which is one."""
+    """Returns whether a value is an int or a known dimension."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -99,15 +99,14 @@ def _fits_float32(value: float) -> bool:
 
 
 def _from_float32(value: float) -> float:
-    """The number whose shortest decimal float32 shows: 0.001, not 0.0010000000474974513."""
+    """Returns the number of the shortest float32 decimal: 0.001, not 0.0010000000474974513."""
     return float(str(np.float32(value)))
 
 
 def decode(attr: Any) -> Any:
-    """The attribute that an `AttrValue` holds.
+    """Returns the attribute of an `AttrValue`.
 
-    Raises:
-        ValueError: it holds none, or one that this package does not write.
+    Raises ValueError if it is empty, or not in this package's format.
     """
     field = attr.WhichOneof("value")
     if field == "tensor":
@@ -140,11 +139,8 @@ def _from_plain(field: str | None, value: Any) -> Any:
     raise value_error("an attribute of this kind cannot be read", received=field)
 
 
-# -- JSON for all else
-
-
 class _Tag(NamedTuple):
-    """How values of a Python type are written and read."""
+    """The JSON encoding of a Python type."""
 
     type: Any
     write: Callable[[Any], Any]
@@ -225,7 +221,7 @@ def _from_json(value: Any) -> Any:
 
 
 def in_memory(value: Any) -> str | None:
-    """What of an attribute that was read was in memory only, described; None for plain data."""
+    """Describes the in-memory values of an imported attribute; None for plain data."""
     if isinstance(value, InMemory):
         return value.description
     if isinstance(value, Mapping):
@@ -236,5 +232,5 @@ def in_memory(value: Any) -> str | None:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether an attribute can be read back as it is."""
+    """Returns whether an attribute can be restored exactly."""
     return in_memory(decode(encode(value))) is None

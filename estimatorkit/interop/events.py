@@ -1,6 +1,6 @@
-"""Event files for TensorBoard, and their plain twin `metrics.jsonl`.
+"""Metrics of a run: event files for TensorBoard, and `metrics.jsonl`.
 
-Events go through `summary_writer.FileWriter`, which opens its file when the first value is written.
+The `summary_writer.FileWriter` opens its file on the first value.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from estimatorkit.logger import logger
 
 
 class MetricsWriter:
-    """Writes what is measured in a run: an event file, and a line of `metrics.jsonl` for each call.
+    """Writes metrics to an event file, and one line of `metrics.jsonl` per call.
 
-    Args:
-        directory: created if missing.
+    `directory` is created if missing.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -31,7 +30,7 @@ class MetricsWriter:
 
     @property
     def events(self) -> FileWriter:
-        """The writer of the event file, which is opened."""
+        """The event file's writer, which is opened."""
         if self._events is None:
             self._events = FileWriter(self._directory)
         return self._events
@@ -39,13 +38,13 @@ class MetricsWriter:
     def write(
         self, step: int, values: Mapping[str, Any], texts: Mapping[str, str] | None = None
     ) -> None:
-        """Writes what was measured.
+        """Writes the metrics of a step.
 
         Args:
-            step: the global step they belong to.
-            values: by name, numbers, arrays, or serialized `Summary` protos as bytes, whose values
-                are then called `<name>/<number>`. Summaries are not in `metrics.jsonl`; anything
-                else, such as nested structures, is there only.
+            step: the global step.
+            values: by name: numbers, arrays, or serialized `Summary` protos as bytes, whose values
+                are renamed to `<name>/<number>`. Summaries are omitted from `metrics.jsonl`; other
+                types, such as nested structures, are only there.
             texts: strings by name, for the event file only.
         """
         line: dict[str, Any] = {"step": step, "time": round(time.time(), 3)}
@@ -79,14 +78,14 @@ class MetricsWriter:
             events.add_summary(Summary(value=[value]), step)
 
     def close(self) -> None:
-        """Writes out what is waiting; closing twice is not an error."""
+        """Flushes and closes; may be called again."""
         if self._events is not None:
             self._events.close()
             self._events = None
 
 
 def _named_values(name: str, serialized: bytes) -> list[Any]:
-    """The values of a serialized `Summary`, named after a metric; none where it is no summary."""
+    """Returns the values of a serialized `Summary`, named after a metric; [] if it is not one."""
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.summary_pb2 import Summary
 

@@ -1,4 +1,4 @@
-"""Graphs as text for Graphviz: a cluster for each name scope, an edge for each tensor."""
+"""Graphs in Graphviz's DOT language: a cluster per name scope, an edge per tensor."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from estimatorkit.core.tensor import Operation
 
 @dataclass
 class _Scope:
-    """Operations and scopes directly in a name scope, by the last part of their names."""
+    """The operations and scopes directly in a name scope, by the last part of their names."""
 
     operations: dict[str, Operation] = field(default_factory=dict)
     scopes: dict[str, _Scope] = field(default_factory=dict)
 
 
 def dot_of(graph: Graph) -> str:
-    """A graph in the DOT language.
+    """Converts a graph to the DOT language.
 
     Nodes show name and type, edges the static shape; control edges are dotted.
     """

@@ -1,4 +1,4 @@
-"""Work on `GraphDef`s: the part that some outputs need, variables as constants, files."""
+"""Transformations of `GraphDef`s: subgraphs, freezing of variables, files."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from estimatorkit.storage import atomic_files as durable
 
 
 def _source(name: str) -> str:
-    """The node that an input ('x', 'x:1', '^x') comes from."""
+    """Returns the node of an input name ('x', 'x:1', '^x')."""
     return name.removeprefix("^").partition(":")[0]
 
 
 def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
-    """The nodes and functions that some nodes need, themselves included.
+    """Returns the subgraph on which some nodes depend, including functions.
 
     Args:
         graph_def: a `GraphDef`.
         dest_nodes: names of nodes.
 
     Raises:
-        TypeError: `dest_nodes` is a string, or `graph_def` no `GraphDef`.
+        TypeError: `dest_nodes` is a string, or `graph_def` is not a `GraphDef`.
         AssertionError: a node is not in the graph (TensorFlow's class).
     """
     if isinstance(dest_nodes, str):
@@ -64,12 +64,12 @@ def _empty_like(graph_def: Any) -> Any:
 
 
 def remove_training_nodes(input_graph: Any, protected_nodes: Collection[str] | None = None) -> Any:
-    """A graph without what only training needs: `Identity` and `CheckNumerics`.
+    """Removes nodes that only training needs: `Identity` and `CheckNumerics`.
 
     Args:
         input_graph: a `GraphDef`.
-        protected_nodes: names of nodes that stay. So do those with control inputs, and those that
-            take an output other than the first.
+        protected_nodes: names of nodes to keep. Nodes with control inputs, and those that take an
+            output other than the first, are kept too.
     """
     kept = set(protected_nodes or ())
     removed = {
@@ -80,7 +80,7 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Collection[str] | N
         and len(node.input) == 1
         and ":" not in node.input[0]
     }
-    # An operation that others must wait for cannot be replaced by a tensor.
+    # Tensors cannot replace an operation that is a control input.
     for node in input_graph.node:
         for each in node.input:
             if each.startswith("^"):
@@ -105,19 +105,19 @@ def convert_variables_to_constants(
     variable_names_whitelist: Collection[str] | None = None,
     variable_names_blacklist: Collection[str] | None = None,
 ) -> Any:
-    """A graph that computes the same outputs with the variables' present values as constants.
+    """Freezes a graph: variables become constants with their current values.
 
     Args:
         sess: the session that holds the values.
-        input_graph_def: the graph, as `sess.graph.as_graph_def()` gives it.
-        output_node_names: names of the operations that must be kept, with all that they need.
-        variable_names_whitelist: only these variables become constants.
-        variable_names_blacklist: these variables stay.
+        input_graph_def: the graph, as from `sess.graph.as_graph_def()`.
+        output_node_names: names of the operations to keep, with their dependencies.
+        variable_names_whitelist: only converts these variables.
+        variable_names_blacklist: keeps these variables.
 
     Raises:
         AssertionError: an output is not in the graph.
         ValueError: an output changes a variable.
-        FailedPreconditionError: a variable has no value.
+        FailedPreconditionError: a variable is uninitialized.
     """
     return freeze(
         input_graph_def,
@@ -135,7 +135,7 @@ def freeze(
     only: Collection[str] | None = None,
     never: Collection[str] | None = None,
 ) -> Any:
-    """`convert_variables_to_constants`, with the values of variables' names from `take`."""
+    """Implements `convert_variables_to_constants`; `take` returns the values of named variables."""
     graph_def = extract_sub_graph(input_graph_def, output_node_names)
     names = [
         node.name
@@ -148,7 +148,7 @@ def freeze(
     result = _empty_like(graph_def)
     result.node.extend(_frozen(node, values) for node in graph_def.node)
     if len(values) == sum(node.op == "VarHandleOp" for node in graph_def.node):
-        # Bodies of functions take the handles as inputs: now they take the values.
+        # Function bodies take handles as inputs; now they take the values.
         for function in result.library.function:
             handles = {node.name for node in function.node_def if node.op == "VarHandleOp"}
             bodies = [_frozen(node, dict.fromkeys(handles)) for node in function.node_def]
@@ -163,7 +163,7 @@ def freeze(
 
 
 def _frozen(node: Any, values: Mapping[str, Any]) -> Any:
-    """The node that stands for `node` where some handles are values (None: fed to a function)."""
+    """Converts a node, given the values of some handles (None: passed to a function as input)."""
     made = type(node)()
     if node.name in values:
         made.name, made.device = node.name, node.device
@@ -192,13 +192,13 @@ def _frozen(node: Any, values: Mapping[str, Any]) -> Any:
 def write_graph(
     graph_or_graph_def: Any, logdir: str | os.PathLike[str], name: str, as_text: bool = True
 ) -> str:
-    """Writes a graph to a file, which readers see whole or not at all.
+    """Writes a graph to a file atomically.
 
     Args:
         graph_or_graph_def: a `Graph` or a `GraphDef`.
         logdir: the folder, created if missing.
         name: the file's name.
-        as_text: whether as text (`.pbtxt`), else in the binary form (`.pb`).
+        as_text: whether to write text (`.pbtxt`) rather than binary (`.pb`).
 
     Returns:
         The file's path.
@@ -220,7 +220,7 @@ def write_proto(
 
 
 def proto_bytes(proto: Any, as_text: bool) -> bytes:
-    """A proto's text or binary form; equal protos give equal bytes."""
+    """Serializes a proto deterministically, as text or binary."""
     if as_text:
         from google.protobuf import text_format
 
@@ -231,15 +231,11 @@ def proto_bytes(proto: Any, as_text: bool) -> bytes:
 
 
 def read_proto(kind: Any, path: str | os.PathLike[str]) -> Any:
-    """Reads a proto from a file of either form.
-
-    Args:
-        kind: the proto's class.
-        path: the file.
+    """Reads a proto of class `kind` from a text or binary file.
 
     Raises:
         NotFoundError: the file does not exist.
-        ValueError: it holds no such proto.
+        ValueError: it does not contain such a proto.
     """
     from google.protobuf import message, text_format
 
@@ -248,7 +244,7 @@ def read_proto(kind: Any, path: str | os.PathLike[str]) -> Any:
     try:
         return kind.FromString(data)
     except message.DecodeError:
-        pass  # perhaps text
+        pass  # maybe text
     try:
         return text_format.Parse(data.decode(), kind())
     except (text_format.ParseError, UnicodeDecodeError) as error:

@@ -1,9 +1,9 @@
-"""Graphs as `GraphDef` protos, and back.
+"""Conversion of graphs to and from `GraphDef` protos.
 
-`graph_def_of` writes a graph: names, op types, inputs, devices, attributes (`attr_values` says how)
-and the functions that operations hold (`graphdef_functions`). `import_graph_def` reads such a graph
-back as it was, and graphs that TensorFlow wrote through a table of op types
-(`graphdef_tensorflow`). Protos are TensorBoard's own, imported on first use.
+`graph_def_of` writes a graph: names, op types, inputs, devices, attributes (see `attr_values`) and
+the operations' functions (`graphdef_functions`). `import_graph_def` restores such graphs, and maps
+those of TensorFlow through a table of op types (`graphdef_tensorflow`). Protos are TensorBoard's,
+imported on first use.
 """
 
 from __future__ import annotations
@@ -24,28 +24,24 @@ from estimatorkit.interop.graphdef_functions import FunctionReader, FunctionWrit
 from estimatorkit.storage import tensor_proto
 
 FORMAT = 1
-"""The version of what is written here, `versions.producer`."""
+"""The format version, `versions.producer`."""
 
 _SHAPES = "_output_shapes"
 _GROUPS = "_class"
 
 
-# -- writing
-
-
 def graph_def_of(graph: Graph, from_version: int | None = None, add_shapes: bool = False) -> Any:
-    """A graph as a `GraphDef`.
+    """Converts a graph to a `GraphDef`.
 
     Args:
-        graph: the graph.
-        from_version: only operations made since the graph had this version.
-        add_shapes: whether each node tells its outputs' static shapes (`_output_shapes`).
+        from_version: only includes operations created since this version of the graph.
+        add_shapes: whether to add the outputs' static shapes to nodes (`_output_shapes`).
     """
     return graph_def_of_operations(graph.get_operations()[from_version or 0 :], add_shapes)
 
 
 def graph_def_of_operations(operations: Iterable[Operation], add_shapes: bool = False) -> Any:
-    """Operations as a `GraphDef` (see `graph_def_of`)."""
+    """Converts operations to a `GraphDef` (see `graph_def_of`)."""
     from tensorboard.compat.proto.graph_pb2 import GraphDef
     from tensorboard.compat.proto.versions_pb2 import VersionDef
 
@@ -56,14 +52,14 @@ def graph_def_of_operations(operations: Iterable[Operation], add_shapes: bool = 
 
 
 def node_def_of(op: Operation) -> Any:
-    """An operation as a `NodeDef`; functions that it holds are given by name only."""
+    """Converts an operation to a `NodeDef`, with functions by name only."""
     from tensorboard.compat.proto.function_pb2 import FunctionDefLibrary
 
     return _node_def(op, FunctionWriter(FunctionDefLibrary(), _node_def))
 
 
 def _node_def(op: Operation, functions: FunctionWriter, add_shapes: bool = False) -> Any:
-    """Attributes that are notes (their names start with `_`) are written if they are plain data."""
+    """Converts an operation; internal attributes (`_...`) are included if they are plain data."""
     from tensorboard.compat.proto.attr_value_pb2 import AttrValue
     from tensorboard.compat.proto.node_def_pb2 import NodeDef
 
@@ -83,9 +79,6 @@ def _input_name(tensor: Tensor) -> str:
     return tensor.op.name if tensor.value_index == 0 else tensor.name
 
 
-# -- reading
-
-
 def import_graph_def(
     graph_def: Any,
     input_map: Mapping[str, Any] | None = None,
@@ -94,22 +87,22 @@ def import_graph_def(
     op_dict: Any = None,
     producer_op_list: Any = None,
 ) -> list[Tensor | Operation] | None:
-    """Adds the operations of a `GraphDef` to the default graph.
+    """Imports the operations of a `GraphDef` into the default graph.
 
     Args:
-        graph_def: a graph that this package or TensorFlow wrote.
-        input_map: tensors to be taken in place of the graph's own, by name ('x:0', or 'x').
-        return_elements: names of operations ('y') and tensors ('y:0') to be returned.
+        graph_def: a graph written by this package or TensorFlow.
+        input_map: tensors that replace the graph's own, by name ('x:0', or 'x').
+        return_elements: names of operations ('y') and tensors ('y:0') to return.
         name: the name scope; 'import' by default, '' for none.
         op_dict, producer_op_list: accepted for TensorFlow's signature.
 
     Returns:
-        What `return_elements` names, or None.
+        The `return_elements`, or None.
 
     Raises:
         TypeError: `graph_def` is not a `GraphDef`.
-        ValueError: op types are unknown (all are named); an input, a key of `input_map` or a
-            returned element is not there; a name is there twice.
+        ValueError: op types are unknown (all are listed); an input, a key of `input_map` or a
+            returned element does not exist; a name is duplicated.
     """
     if not hasattr(graph_def, "node") or not hasattr(graph_def, "library"):
         raise type_error(
@@ -154,13 +147,13 @@ def import_graph_def(
 
 
 def _names_in(graph: Graph, scope: str, nodes: Iterable[Any]) -> dict[str, str]:
-    """What nodes are called in a graph: below the scope, and another name where that is taken."""
+    """Returns the nodes' names in a graph: below the scope, and made unique."""
     taken = {op.name for op in graph.get_operations()}
     names = {}
     with graph.name_scope(None):
         for node in nodes:
             wished = scope + node.name
-            unique = graph.unique_name(wished)  # from now on, others get another
+            unique = graph.unique_name(wished)  # reserves the name
             names[node.name] = unique if wished in taken else wished
     return names
 
@@ -177,11 +170,10 @@ class _Reader:
     """Adds the nodes of one `GraphDef`, or of one function's body, to a graph.
 
     Args:
-        graph: the graph.
-        nodes: `NodeDef`s.
-        make: makes the operation of a node, given its inputs and full name, and gives its outputs.
-        names: the operations' full names by those of the nodes; the same by default.
-        input_map: what is taken in place of some tensors.
+        make: creates the operation of a node, given its inputs and full name, and returns its
+            outputs.
+        names: the operations' full names by node name; the same by default.
+        input_map: replacements of tensors.
     """
 
     def __init__(
@@ -242,11 +234,13 @@ class _Reader:
             op.attrs.update({_GROUPS: known} if known else {})
         shapes = node.attr[_SHAPES].list.shape if _SHAPES in node.attr else []
         for tensor, shape in zip(outputs, shapes, strict=False):
-            if tensor.dtype is not resource:  # a handle has no shape, a reference variable had
+            if (
+                tensor.dtype is not resource
+            ):  # handles have no shape, TensorFlow's reference variables do
                 tensor.set_shape(tensor_proto.shape_value(shape))
 
     def _is_there(self, key: str) -> bool:
-        """Whether the graph has what a key of `input_map` names, though nothing takes it."""
+        """Returns whether a key of `input_map` that nothing consumes is in the graph."""
         node, _, index = key.removeprefix("^").partition(":")
         return node in self._outputs and int(index or 0) < max(1, len(self._outputs[node]))
 
@@ -259,14 +253,13 @@ class _Reader:
         return self.element(key.removeprefix("^"))
 
     def returned(self, name: str) -> Any:
-        """What a name means outside: what was given for a tensor, or as `element`."""
+        """Resolves a name for the caller: a replacement from `input_map`, or as `element`."""
         return convert_to_tensor(self._given[name]) if name in self._given else self.element(name)
 
     def element(self, name: str) -> Any:
-        """The operation ('a') or tensor ('a:0') that a name in the `GraphDef` means.
+        """Returns the operation ('a') or tensor ('a:0') of a name in the `GraphDef`.
 
-        Raises:
-            ValueError: there is none.
+        Raises ValueError if there is none.
         """
         node, colon, index = name.partition(":")
         outputs = self._outputs.get(node)
@@ -284,18 +277,17 @@ class _Reader:
 
 
 def _full_name(name: str) -> str:
-    """'x' as an input means 'x:0'; '^x' is an operation."""
+    """Normalizes an input name: 'x' to 'x:0'; '^x' to the operation."""
     return name if ":" in name or name.startswith("^") else f"{name}:0"
 
 
 def _in_order(nodes: Mapping[str, Any], given: Mapping[str, Any]) -> list[Any]:
-    """The nodes in their order, but each after its inputs.
+    """Sorts nodes topologically, otherwise keeping their order.
 
-    Raises:
-        ValueError: an input is not there, or depends on itself.
+    Raises ValueError if an input is missing, or on a cycle.
     """
     ordered: list[Any] = []
-    state: dict[str, bool] = {}  # False while the inputs are visited
+    state: dict[str, bool] = {}  # False during the visit of inputs
     for start in nodes:
         pending = [start]
         while pending:
@@ -326,34 +318,31 @@ def _in_order(nodes: Mapping[str, Any], given: Mapping[str, Any]) -> list[Any]:
     return ordered
 
 
-# -- nodes that this package wrote
-
-
 def is_from_tensorflow(nodes: Iterable[Any]) -> bool:
-    """Whether TensorFlow wrote these nodes: they tell their element type, `T`, where ours do not.
+    """Returns whether TensorFlow wrote these nodes: only its nodes have a dtype attribute, `T`.
 
-    Nothing else is asked, so that graphs edited by a script (whose `versions` are lost) are
-    recognised. Graphs of placeholders alone are the same in both.
+    This also recognizes graphs edited by scripts, which may lose `versions`. Graphs of placeholders
+    alone are the same in both formats.
     """
     return any("T" in node.attr or (node.op == "Const" and "dtype" in node.attr) for node in nodes)
 
 
 class _OwnNodes:
-    """Makes the operations of nodes that this package wrote.
+    """Creates the operations of nodes that this package wrote.
 
     Args:
-        nodes: all of the graph.
-        library: the functions that they hold.
-        names: the operations' full names by those of the nodes, for those that attributes hold.
+        nodes: all nodes of the graph.
+        library: their functions.
+        names: the operations' full names by node name, for names in attributes.
     """
 
     def __init__(self, nodes: Iterable[Any], library: Any, names: Mapping[str, str]) -> None:
-        # Imported here, as they need graphs; what they register may be in a file.
+        # Imported here because they need graphs, and register types that files may contain.
         from estimatorkit import ops  # noqa: F401
         from estimatorkit.core import indexed_slices  # noqa: F401
         from estimatorkit.ops.control import control_flow, tensor_array  # noqa: F401
 
-        # Queues, tables, variables: what operations name in their attributes.
+        # Resources named in attributes: queues, tables, variables.
         self._resources = {
             node.name
             for node in nodes
@@ -375,7 +364,7 @@ class _OwnNodes:
         return reader.element
 
     def make(self, node: Any, inputs: list[Tensor], full_name: str) -> Sequence[Tensor]:
-        """The outputs of the operation of a node."""
+        """Creates the operation of a node, and returns its outputs."""
         attrs = self._attrs(node)
         try:
             held = self._functions.restored(attrs, inputs)
@@ -418,7 +407,7 @@ class _OwnNodes:
         return attrs
 
     def _renamed(self, value: Any) -> Any:
-        """Names of resources follow them under the scope."""
+        """Renames resources with the import scope."""
         if isinstance(value, str) and value in self._resources:
             return self._names[value]
         return tuple(map(self._renamed, value)) if type(value) is tuple else value

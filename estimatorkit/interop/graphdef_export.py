@@ -1,7 +1,7 @@
-"""Graphs as TensorFlow reads them: `GraphDef`s of TensorFlow's own node types.
+"""Export of graphs to `GraphDef`s of TensorFlow's node types.
 
-The inverse of `graphdef_tensorflow`. What has no rule in `graphdef_export_rules` (gradients,
-optimizers) is left out with all that needs it.
+The inverse of `graphdef_tensorflow`. Operations without a rule in `graphdef_export_rules`
+(gradients, optimizers) are omitted with all that depends on them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from estimatorkit.interop.graphdef_writer import Exported, Scope, write
 
 
 def export_graph(graph: Graph) -> Exported:
-    """A graph in TensorFlow's node types, but for what has none."""
+    """Exports a graph, without operations that have no rule."""
     operations = graph.get_operations()
     tables = {
         op.attrs["shared_name"] or op.name: op.name for op in operations if op.type == "HashTableV2"

@@ -1,9 +1,9 @@
-"""What TensorFlow's nodes stand for the operations of feature columns and the names of classes.
+"""Export of feature-column operations and class names to TensorFlow's nodes.
 
-Part of the table of `graphdef_export`. Rows of sparse features are as wide as the tensor's shape
-says, with ABSENT where no value is, which is all that the operations after them ask. A vocabulary
-is a table that each look-up fills first: TensorFlow fills a table once, so that it is
-served by those, too, who run no initializers.
+Part of the table of `graphdef_export`. Sparse features become dense rows of the tensor's static
+width, padded with ABSENT, which is all that later operations need. A vocabulary is a table that
+each lookup initializes first; TensorFlow initializes a table once, so serving works without running
+initializers.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from estimatorkit.ops.math.reduce import reduce_max
 from estimatorkit.ops.tables.feature_ids import ABSENT
 
 Kind = Callable[[Writer, str, DType], str]
-"""Writes the look-up of raw values, and gives the name of their ids."""
+"""Writes the lookup of raw values, and returns the name of their ids."""
 
 
 def _texts(w: Writer, values: str, dtype: DType) -> str:
-    """Values as strings."""
+    """Converts values to strings."""
     if dtype is string:
         return values
     plain = {"precision": -1, "scientific": False, "shortest": False, "width": -1, "fill": ""}
@@ -53,7 +53,7 @@ def _hashed(w: Writer, values: str, dtype: DType) -> str:
 
 def _identity(w: Writer, values: str, dtype: DType) -> str:
     ids, default = _as_int64(w, values, dtype), w.attrs["default_value"]
-    if default < 0:  # what is out of range is an error where the row is gathered
+    if default < 0:  # gathering fails if it is out of range
         return ids
     zero, end = w.const(0, "zero", int64), w.const(w.attrs["num_buckets"], "num_buckets", int64)
     below = w.node("Less", [ids, zero], "Less", T=int64)
@@ -100,9 +100,6 @@ def _select(w: Writer, condition: str, one: str, other: str, part: str) -> str:
     return w.node("SelectV2", [condition, one, other], part, T=int64)
 
 
-# -- layouts
-
-
 def _dense(kind: Kind) -> Rule:
     def rule(w: Writer) -> None:
         dtype = w.dtype()
@@ -120,7 +117,7 @@ def _dense(kind: Kind) -> Rule:
 
 
 def _expanded(w: Writer, name: str, dtype: DType) -> str:
-    """A tensor with an axis of length 1 more at its end."""
+    """Appends an axis of length 1 to a tensor."""
     axis = w.const(-1, "axis", int32)
     return w.node("ExpandDims", [name, axis], "ExpandDims", T=dtype, Tdim=int32)
 
@@ -176,14 +173,12 @@ def _packed_ids(attrs: Any, *raw: Tensor) -> list[Tensor]:
     return [concat([values[number] for number in attrs["kept"]], -1)]
 
 
-# -- crosses
-#
-# TensorFlow crosses what the ids were made of: words themselves in place of their hashes, which is
-# what stands for `MixedIds` and `SparseFingerprintIds`.
+# TensorFlow crosses the values before hashing, so the words stand for `MixedIds` and
+# `SparseFingerprintIds`.
 
 
 def _words(at: int) -> Rule:
-    """The words of an operation that hashes them."""
+    """Returns the rule for the words that an operation hashes."""
 
     def rule(w: Writer) -> None:
         words = w.inputs[at]
@@ -195,7 +190,7 @@ def _words(at: int) -> Rule:
 
 
 def _crossed(w: Writer) -> None:
-    """The ids of columns are sparse for TensorFlow, and come before features that are dense."""
+    """Crosses in TensorFlow's order: columns' ids are sparse, and precede dense features."""
     sparse: list[tuple[str, str, str]] = []
     dense: list[str] = []
     types: tuple[list[DType], list[DType]] = ([], [])
@@ -226,7 +221,7 @@ def _crossed(w: Writer) -> None:
         internal_type=int64 if int64 in [*types[0], *types[1]] else string,
     )
     shape, width = f"{name}:2", w.op.outputs[0].shape
-    if width.rank and width[-1] is not None:  # the widest that there could be, not that there is
+    if width.rank and width[-1] is not None:  # the maximum width, not the actual one
         bounds = [w.const([0], "begin", int32), w.const([1], "size", int32)]
         rows = w.node("Slice", [shape, *bounds], "rows", T=int64, Index=int32)
         parts = [rows, w.const([width[-1]], "width", int64), w.const(0, "axis", int32)]
@@ -236,7 +231,7 @@ def _crossed(w: Writer) -> None:
 
 
 def _present(w: Writer, ids: str) -> tuple[str, str, str]:
-    """Rows of ids as a sparse tensor, without those that are ABSENT."""
+    """Converts rows of ids to a sparse tensor without ABSENT."""
     absent = w.const(ABSENT, "no_id", int64)
     there = w.node("NotEqual", [ids, absent], "is_present", T=int64)
     indices = w.node("Where", [there], "indices", T=bool_)
@@ -245,16 +240,13 @@ def _present(w: Writer, ids: str) -> tuple[str, str, str]:
 
 
 def _dense_feature(w: Writer, position: int) -> str:
-    """A raw feature `(batch, width)`, of strings or int64."""
+    """Returns a raw string or int64 feature `(batch, width)`."""
     tensor, name = w.op.inputs[position], w.inputs[position]
     dtype = string if tensor.op.type == "MixedIds" else tensor.dtype
     if dtype not in (string, int64):
         name, dtype = _as_int64(w, name, dtype), int64
     expand = w.attrs["expand"][position]
     return _expanded(w, name, dtype) if expand > 0 or (expand and w.rank(position) == 1) else name
-
-
-# -- classes
 
 
 def _names(w: Writer) -> Any:
@@ -280,7 +272,7 @@ def _all_class_names(w: Writer) -> None:
 
 
 def _label_ids(attrs: Any, labels: Tensor) -> list[Tensor]:
-    """Other labels become -1; what takes the ids says that they are out of range."""
+    """Maps unknown labels to -1, which consumers report as out of range."""
     words = np.empty(len(attrs["vocabulary"]), object)
     words[:] = attrs["vocabulary"]
     given = {"vocabulary": words, "num_oov_buckets": 0, "default_value": -1, "source": ()}

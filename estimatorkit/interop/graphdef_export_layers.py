@@ -1,6 +1,6 @@
-"""What TensorFlow's nodes stand for layers, variables, tables, strings and parsing.
+"""Export of layers, variables, tables, strings and parsing to TensorFlow's nodes.
 
-A part of the table of `graphdef_export`; see `graphdef_export_rules`.
+Part of the table of `graphdef_export`; see `graphdef_export_rules`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,9 @@ from estimatorkit.ops.parsing.example_parsing import Column
 
 
 def _seeds(pair: Any) -> dict[str, int]:
-    """The seeds of the graph and of the operation; two zeros mean none."""
+    """Returns the graph's and the operation's seed; two zeros mean none."""
     first, second = pair or (0, 0)
     return {"seed": int(first), "seed2": int(second)}
-
-
-# -- layers
 
 
 def _format(first: bool) -> str:
@@ -43,7 +40,7 @@ def _format(first: bool) -> str:
 
 
 def _spread(sizes: Sequence[int], first: bool) -> list[int]:
-    """Sizes of a window for all dimensions, those of examples and channels included."""
+    """Expands window sizes to all dimensions, including batch and channels."""
     return [1, 1, *sizes] if first else [1, *sizes, 1]
 
 
@@ -89,7 +86,7 @@ def _convolution(w: Writer) -> None:
 
 
 def _convolution_of_vectors(w: Writer, first: bool) -> None:
-    """As one of images of height 1."""
+    """Writes a 1-D convolution as a 2-D one of height 1."""
     row, top = w.const(2 if first else 1, "row", int32), w.const(0, "top", int32)
     attrs = {"T": w.dtype(), "Tdim": int32}
     images = w.node("ExpandDims", [w.inputs[0], row], "images", **attrs)
@@ -118,7 +115,7 @@ def _dilation(w: Writer) -> None:
 
 
 def _fractional_windows(w: Writer) -> list[str]:
-    """The whole pooling, which gives the windows' bounds, too; `_of_windows` takes its output."""
+    """Writes the pooling node, which also outputs window bounds; `_of_windows` uses its output."""
     poolings = [op for op in w.op.outputs[0].consumers() if op.type in _FRACTIONAL]
     w.require(len(poolings) == 1, "it is not for one pooling")
     pooling, fixed = poolings[0], w.attrs["fixed"]
@@ -227,7 +224,7 @@ def _assert(w: Writer) -> None:
 def _confusion_counts(
     attrs: Any, predictions: Tensor, labels: Tensor, weights: Tensor
 ) -> list[Tensor]:
-    """Each threshold by itself: `(thresholds, batch, columns)`, summed over the batch."""
+    """Counts for each threshold, `(thresholds, batch, columns)`, then sums over the batch."""
     above = greater(expand_dims(predictions, 0), attrs["thresholds"][:, None, None])
     positive = expand_dims(not_equal(labels, 0.0), 0)
 
@@ -240,14 +237,14 @@ def _confusion_counts(
 
 
 def _ensure_leading(attrs: Any, values: Tensor, reference: Tensor) -> list[Tensor]:
-    """A wrong number of values is an error of `Reshape`."""
+    """Checks the number of values by a `Reshape`, which fails on a mismatch."""
     last = attrs["last"]
     dims = [shape(reference)[:-1], [last[0] if len(last) == 1 else -1]]
     return [reshape(values, concat(dims, 0))]
 
 
 def _match_rank(attrs: Any, values: Tensor, reference: Tensor) -> list[Tensor]:
-    """A reshaping to a shape whose length follows from both ranks."""
+    """Reshapes to a rank derived from both ranks."""
     adjust = attrs["adjust"]
     own, other = shape(values), shape(reference)
     surplus = size(own) - size(other) - attrs["difference"]
@@ -262,15 +259,12 @@ def _match_rank(attrs: Any, values: Tensor, reference: Tensor) -> list[Tensor]:
 
 
 def _ends_in_one(dims: Tensor) -> Tensor:
-    """Whether the last dimension is 1; false of a scalar."""
+    """Whether the last dimension is 1; false for a scalar."""
     return equal(concat([[0], dims], 0)[-1], 1)
 
 
 def _broadcastable(w: Writer) -> None:
-    w.node("Identity", w.inputs[:1], T=w.dtype())  # what takes it refuses other shapes
-
-
-# -- randomness and variables
+    w.node("Identity", w.inputs[:1], T=w.dtype())  # consumers reject other shapes
 
 
 def _random(type_: str) -> Rule:
@@ -305,21 +299,18 @@ def _is_initialized(w: Writer) -> None:
     w.node("VarIsInitializedOp", [w.attrs["variable"]])
 
 
-# -- tables and strings
-
-
 def _table(w: Writer) -> None:
     attrs = {key: w.attrs[key] for key in ("key_dtype", "value_dtype", "shared_name")}
     w.node("HashTableV2", [], container="", use_node_name_sharing=True, **attrs)
 
 
 def _on_table(type_: str, key: str, value: str, *kept: str) -> Rule:
-    """A node that takes a table first.
+    """Returns the rule of a node whose first input is a table.
 
     Args:
-        type_: its type.
-        key, value: what the attributes with the table's dtypes are called; '' for none.
-        *kept: attributes that have the same name and meaning.
+        type_: the node type.
+        key, value: the attributes of the table's dtypes; '' for none.
+        *kept: attributes to copy.
     """
 
     def rule(w: Writer) -> None:
@@ -338,7 +329,7 @@ def _of_table(w: Writer) -> str:
 
 
 def _find_or_hash(w: Writer) -> None:
-    """Ids of a vocabulary, those of hash buckets for words outside."""
+    """Looks up ids in a vocabulary, with hash buckets for other words."""
     w.require(w.dtype() is string, "its keys are no strings")
     count, key = w.attrs["num_oov_buckets"], w.attrs["hash_key"]
     type_ = "StringToHashBucketStrong" if key else "StringToHashBucketFast"
@@ -406,8 +397,6 @@ def _parse_example(w: Writer) -> list[str]:
     return [f"{w.name}:{place}" if place else w.name for place in outputs]
 
 
-# -- the table
-
 LAYER_RULES: dict[str, Rule] = {
     "Assert": _assert,
     "CheckNumerics": plain("CheckNumerics", "T", "message"),
@@ -455,7 +444,7 @@ LAYER_RULES: dict[str, Rule] = {
     "StringToHashBucketFast": plain("StringToHashBucketFast", "", "num_buckets"),
     "StringToNumber": plain("StringToNumber", "", "out_type"),
     "StringUpper": plain("StringUpper", "", "encoding"),
-    "UnigramSampler": plain("NoOp"),  # TensorFlow's sampler counts by itself
+    "UnigramSampler": plain("NoOp"),  # TensorFlow's sampler counts internally
     "VarHandleOp": _handle,
     "VarIsInitializedOp": _is_initialized,
 }

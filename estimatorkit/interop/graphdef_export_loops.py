@@ -1,8 +1,8 @@
-"""TensorFlow's nodes for `If`, `While`, `Scan`, `Call` and recurrent networks.
+"""Export of `If`, `While`, `Scan`, `Call` and recurrent networks to TensorFlow's nodes.
 
-Part of the table of `graphdef_export`. Bodies are written in place, with TensorFlow 1's control
-flow (`Switch` and `Merge`, frames of `Enter`, `NextIteration` and `Exit`), which every loader and
-server knows. What a body captures enters its frame as a constant of the loop.
+Part of the table of `graphdef_export`. Bodies are inlined with TensorFlow 1's control flow
+(`Switch` and `Merge`, frames of `Enter`, `NextIteration` and `Exit`), which every loader and server
+supports. Captures enter the frame as loop constants.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def _body(
     pivot: str,
     elements: Sequence[str] = (),
 ) -> Names:
-    """Writes one of the operation's functions, and gives what its outputs are called.
+    """Writes one of the operation's functions inline, and returns its outputs' names.
 
     Args:
-        number: the function's.
-        given: what the operation's inputs are called there.
+        number: the function's index.
+        given: the names of the operation's inputs there.
         part, pivot: see `Writer.graph`.
-        elements: what elements of the inputs are called, in the order in which it takes them.
+        elements: the names of the inputs' elements, in order.
     """
     function: GraphFunction = w.attrs["functions"][number]
     w.require(not function.updated, "its body changes variables")
@@ -51,9 +51,6 @@ def _body(
     ]
     names = w.graph(operations, dict(zip(function.inputs, taken, strict=True)), part, pivot)
     return [names[output] for output in function.outputs]
-
-
-# -- branches
 
 
 def _if(w: Writer) -> None:
@@ -68,7 +65,7 @@ def _if(w: Writer) -> None:
         here = [f"{name}{at}" for name in switched]
         pivot = "^" + w.node("Identity", here[:1], f"{part}_pivot", T=bool_)
         outputs = _body(w, number, here, part, pivot)
-        # A constant may be an output: `Merge` needs what runs in this branch alone.
+        # An output may be a constant: `Merge` needs a node that only runs in this branch.
         sides.append(
             [
                 w.node("Identity", [name, pivot], f"{part}_output", T=output.dtype)
@@ -87,9 +84,6 @@ def _call(w: Writer) -> None:
     w.identities(_body(w, 0, w.inputs, "body", ""))
 
 
-# -- loops
-
-
 def _loop(
     w: Writer,
     variables: Sequence[tuple[str, DType]],
@@ -97,14 +91,14 @@ def _loop(
     condition: Callable[[Names, Names, str], str],
     body: Callable[[Names, Names, str], Names],
 ) -> Names:
-    """Writes a loop, and gives what its variables are called after it.
+    """Writes a loop, and returns the final names of its variables.
 
     Args:
-        variables: first values of what changes, and their dtypes.
-        constants: what stays.
-        condition: writes what says whether the loop goes on; it gets the variables' names, the
-            constants' and what nodes without inputs must run after.
-        body: writes a step in the same way, and gives the variables' next values.
+        variables: initial values and dtypes of loop variables.
+        constants: the same for loop invariants.
+        condition: writes the condition, given the variables' names, the constants' names and the
+            pivot.
+        body: writes an iteration, given the same, and returns the variables' next values.
     """
     frame = f"{w.name}/frame"
 
@@ -159,7 +153,7 @@ def _while(w: Writer) -> None:
 
 
 def _scan(w: Writer) -> None:
-    """A loop over the rows of the elements; results are collected in lists of tensors."""
+    """Writes a loop over the elements' rows, with results in tensor lists."""
     carried, leading = w.attrs["carried"], w.attrs["leading"]
     w.require(not w.attrs["keyed"], "its body draws random numbers")
     columns = _inputs_of(w, carried, leading)
@@ -228,11 +222,8 @@ def _gather(dtype: DType) -> dict[str, Any]:
     return {"Tparams": dtype, "Tindices": int32, "Taxis": int32, "batch_dims": 0}
 
 
-# -- recurrent networks
-
-
 def _recurrent(attrs: Any, projected: Tensor, kernel: Tensor, *rest: Tensor) -> list[Tensor]:
-    """`RecurrentLoop`, step by step."""
+    """Expresses `RecurrentLoop` as a loop over steps."""
     given = list(rest)
     bias = given.pop(0) if attrs["biased"] else None
     masks = [given.pop(0)] if attrs["masked"] else []

@@ -1,10 +1,9 @@
-"""What TensorFlow's nodes stand for each op type: the table of `graphdef_export`.
+"""Export rules for each op type: the table of `graphdef_export`.
 
-Arithmetic and arrays are here, all else in `graphdef_export_layers`, `graphdef_export_columns` and
-`graphdef_export_loops`.
-
-Attributes that are inputs in TensorFlow (axes, paddings, permutations) become constants below the
-operation's name. A rule gives up (`Writer.require`) where TensorFlow's node means something else.
+Arithmetic and array operations are here, others in `graphdef_export_layers`,
+`graphdef_export_columns` and `graphdef_export_loops`. Attributes that are inputs in TensorFlow
+(axes, paddings, permutations) become constants below the operation's name. A rule raises
+(`Writer.require`) if TensorFlow's node has different semantics.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from estimatorkit.interop.graphdef_export_layers import LAYER_RULES
 from estimatorkit.interop.graphdef_export_loops import LOOP_RULES
 from estimatorkit.interop.graphdef_writer import Rule, Writer, plain, rows
 
-# -- rules by the shape of their nodes
+# Rules by node signature.
 
 
 def _reduction(type_: str) -> Rule:
@@ -49,13 +48,13 @@ def _arg(type_: str) -> Rule:
 
 
 def _along(type_: str, key: str, part: str, **rest: str) -> Rule:
-    """One input and an axis that is an input in TensorFlow.
+    """Returns the rule of a node with one input and an axis input.
 
     Args:
-        type_: the type of the node.
-        key: the attribute here.
+        type_: the node type.
+        key: the axis attribute here.
         part: the constant's name.
-        **rest: TensorFlow's attributes, and what they are called here.
+        **rest: TensorFlow's attribute names, and their names here.
     """
 
     def rule(w: Writer) -> None:
@@ -65,9 +64,6 @@ def _along(type_: str, key: str, part: str, **rest: str) -> Rule:
         w.node(type_, [w.inputs[0], place], T=w.dtype(), **{dtype: int32}, **kept)
 
     return rule
-
-
-# -- single types
 
 
 def _add(w: Writer) -> None:
@@ -154,8 +150,8 @@ def _gather(w: Writer) -> None:
     dims = w.op.inputs[0].shape.dims
     size = None if dims is None else dims[w.attrs["axis"]]
     if w.op.inputs[1].op.type == "Select" and size is not None:
-        # Feature columns choose the row behind the last one where there is no id: it is the last
-        # one here, and an error in TensorFlow.
+        # For missing ids, feature columns gather the row past the end: clamped to the last row
+        # here, an error in TensorFlow.
         last = w.const(size - 1, "last", w.dtype(1))
         indices = w.node("Minimum", [indices, last], "Minimum", T=w.dtype(1))
     axis = w.const(w.attrs["axis"], "axis", int32)
@@ -223,7 +219,7 @@ def _strided_slice(w: Writer) -> None:
 
 
 def _vector(w: Writer, values: Sequence[Any], part: str) -> str:
-    """int32 numbers and scalar tensors as a vector."""
+    """Packs int32 numbers and scalar tensors into a vector."""
     if not any(isinstance(each, str) for each in values):
         return w.const(values, part, int32)
     dtypes = {name: tensor.dtype for name, tensor in zip(w.inputs, w.op.inputs, strict=True)}
@@ -262,8 +258,6 @@ def _sparse_to_dense(w: Writer) -> list[str]:
     name = w.node("SparseToDense", w.inputs, validate_indices=w.attrs["validate_indices"], **attrs)
     return [name, f"^{name}"]  # the second is for gradients
 
-
-# -- the table
 
 RULES: dict[str, Rule] = {
     **rows(

@@ -1,10 +1,9 @@
-"""Functions that operations hold (branches, loop bodies, `Defun`s) in a `GraphDef`'s library.
+"""Functions of operations (branches, loop bodies, `Defun`s) in a `GraphDef`'s library.
 
-A `GraphFunction` becomes a `FunctionDef`: its inputs and outputs with their dtypes, and the nodes
-of its body, placeholders included, with inputs spelled as in a graph. The attribute that holds it
-tells its name. Read back, what it captures is found by the operation's `positions`, which say the
-input of the operation for each input of each function. Functions kept as notes (custom gradients)
-are lost.
+A `GraphFunction` becomes a `FunctionDef`: inputs and outputs with dtypes, and the nodes of its
+body, including placeholders, with inputs named as in a graph. Attributes refer to it by name. When
+read back, captures are resolved by the operation's `positions`, the index of the operation's input
+for each function input. Functions in internal attributes (custom gradients) are lost.
 """
 
 from __future__ import annotations
@@ -20,11 +19,9 @@ _ARGUMENTS = "arguments"
 
 
 class FunctionWriter:
-    """Puts functions into a library.
+    """Adds functions to a `FunctionDefLibrary`.
 
-    Args:
-        library: the `FunctionDefLibrary`.
-        node_def: makes the `NodeDef` of an operation, given this writer.
+    `node_def` converts an operation to a `NodeDef`, given this writer.
     """
 
     def __init__(self, library: Any, node_def: Callable[[Operation, FunctionWriter], Any]) -> None:
@@ -32,7 +29,7 @@ class FunctionWriter:
         self._names: dict[Any, str] = {}
 
     def named(self, op: Operation, value: Any) -> Any:
-        """An attribute of `op` with names in place of functions."""
+        """Returns an attribute of `op` with functions replaced by names."""
         from estimatorkit.core.function_graph import GraphFunction
 
         if isinstance(value, GraphFunction):
@@ -64,11 +61,9 @@ class FunctionWriter:
 
 
 class FunctionReader:
-    """Makes functions of what a library holds.
+    """Creates functions from a `FunctionDefLibrary`.
 
-    Args:
-        library: the `FunctionDefLibrary`.
-        read_body: adds the nodes of a body to a graph, and gives what finds its tensors by name.
+    `read_body` adds the nodes of a body to a graph, and returns a lookup of its tensors by name.
     """
 
     def __init__(
@@ -79,10 +74,9 @@ class FunctionReader:
         self._made: dict[tuple[str, tuple[Tensor, ...]], Any] = {}
 
     def restored(self, attrs: dict[str, Any], inputs: Sequence[Tensor]) -> dict[str, Any]:
-        """An operation's attributes with functions in place of names.
+        """Returns an operation's attributes with names replaced by functions.
 
-        Raises:
-            ValueError: the library lacks one.
+        Raises ValueError if the library lacks a function.
         """
         if "functions" in attrs and "positions" in attrs:
             pairs = zip(attrs["functions"], attrs["positions"], strict=True)
@@ -117,7 +111,7 @@ class FunctionReader:
 
 
 def functions_in(nodes: Iterable[Any], library: Any) -> list[Any]:
-    """The functions of a library that nodes hold, or that such functions hold."""
+    """Returns the library's functions that nodes refer to, transitively."""
     definitions = {each.signature.name: each for each in library.function}
     needed: dict[str, Any] = {}
     pending = list(nodes)

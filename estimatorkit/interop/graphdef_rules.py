@@ -1,4 +1,4 @@
-"""What rules for TensorFlow's node types are made of: `Node`, what they get, and `Rule`."""
+"""`Rule`: imports a node type of TensorFlow; `Node`: the argument of rules."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from estimatorkit.interop import attr_values
 
 @dataclass(frozen=True)
 class Node:
-    """A node of TensorFlow's graph while it is made here.
+    """A node of TensorFlow's graph during import.
 
     Attributes:
         proto: its `NodeDef`.
         inputs: tensors of this graph.
-        name: the name that its operation gets, with a '/' at its end (taken as it is).
+        name: the name of its operation, with a trailing '/' (used verbatim).
     """
 
     proto: Any
@@ -30,17 +30,17 @@ class Node:
     name: str
 
     def __getitem__(self, key: Any) -> Any:
-        """An attribute by name, or an input by position."""
+        """Returns an attribute by name, or an input by position."""
         if isinstance(key, str):
             return attr_values.decode(self.proto.attr[key])
         return self.inputs[key]
 
     def get(self, key: str, default: Any) -> Any:
-        """An attribute, or `default` (files may leave out attributes that have their default)."""
+        """Returns an attribute, or `default` (files may omit default values)."""
         return self[key] if key in self.proto.attr else default
 
     def known(self, position: int) -> NDArray[Any]:
-        """The value of an input that must be a constant."""
+        """Returns the value of an input that must be a constant."""
         value = constant_value(self.inputs[position])
         if value is None:
             raise value_error(
@@ -52,7 +52,7 @@ class Node:
         return np.asarray(value)
 
     def ints(self, position: int) -> list[int]:
-        """`known` as a list of ints."""
+        """Returns `known` as a list of ints."""
         return [int(each) for each in np.atleast_1d(self.known(position))]
 
 
@@ -60,12 +60,12 @@ Call: TypeAlias = Callable[[Any, Node], Any]
 
 
 class Rule(NamedTuple):
-    """What a node type is here.
+    """The import of a node type.
 
     Attributes:
-        function: a public name of the package, or '' where an operation is made directly.
-        call: makes what stands for the node, given the function and the node.
-        takes_handles: whether handles of variables are passed on as they are.
+        function: a public name of the package, or '' if `call` creates an operation directly.
+        call: creates the node's result, given the function and the node.
+        takes_handles: whether variable handles are passed unread.
     """
 
     function: str

@@ -1,7 +1,7 @@
-"""What TensorFlow's nodes of lookup tables, strings, parsed `Example`s and checks are here.
+"""Import of TensorFlow's nodes for lookup tables, strings, `Example` parsing and checks.
 
-A part of the table of `graphdef_tensorflow`. A table's handle is not a tensor here: what stands for
-it while nodes are made is the table itself, as `Table`.
+Part of the table of `graphdef_tensorflow`. Table handles are not tensors here; during import, a
+`Table` represents them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,9 @@ from estimatorkit.ops.parsing.example_parsing import Column
 from estimatorkit.ops.tables.lookup_tables import TableSpec
 from estimatorkit.ops.tables.tables import LookupInterface
 
-# -- tables
-
 
 class Table(LookupInterface):
-    """A table of an imported graph, in place of the tensor that its handle is in TensorFlow."""
+    """A table of an imported graph, in place of TensorFlow's handle tensor."""
 
     @property
     def op(self) -> Operation:
@@ -32,18 +30,18 @@ class Table(LookupInterface):
 
     @property
     def dtype(self) -> DType:
-        """A handle's dtype."""
+        """The dtype of handles."""
         return resource
 
 
 def _table(_: Any, n: Node) -> list[Any]:
-    # Shared with the tables of the same name in a session, as in TensorFlow.
+    # Shared with the session's tables of the same name, as in TensorFlow.
     shared_name = n.get("shared_name", "") or None
     return [Table(TableSpec(n.name, n["key_dtype"], n["value_dtype"]), shared_name)]
 
 
 def _on_table(type_: str, *kept: str) -> Call:
-    """The operation that does it here, with these attributes of the node's."""
+    """Returns a call of the table operation of this type, with these attributes of the node."""
 
     def call(_: Any, n: Node) -> Operation:
         table, *inputs = n.inputs
@@ -71,11 +69,9 @@ _TABLES: dict[str, Call] = {
     "LookupTableSize": _on_table("LookupTableSizeV2"),
 }
 
-# -- parsing
-
 
 def _parse_example(_: Any, n: Node) -> Operation:
-    """Version 2: the keys are vectors."""
+    """Imports version 2: the keys are vectors."""
     if n.known(4).size:
         raise ValueError(f"node {n.proto.name!r} ({n.proto.op}) parses ragged features.")
     sparse, dense = n.known(2).tolist(), n.known(3).tolist()
@@ -83,7 +79,7 @@ def _parse_example(_: Any, n: Node) -> Operation:
 
 
 def _parse_example_v1(_: Any, n: Node) -> Operation:
-    """Version 1: each key is a scalar."""
+    """Imports version 1: each key is a scalar."""
     sparse, dense = n["Nsparse"], n["Ndense"]
     keys = [n.known(2 + number).item() for number in range(sparse + dense)]
     return _parsed(n, keys[:sparse], keys[sparse:], n.inputs[2 + sparse + dense :])
@@ -107,7 +103,7 @@ def _parsed(n: Node, sparse: list[bytes], dense: list[bytes], defaults: list[Ten
     inputs, count = [*n.inputs[:2], *given], 3 * len(sparse)
     if len(sparse) < 2:
         return registry.apply("ParseExampleV2", inputs, attrs, n.name)
-    # TensorFlow has all indices first, then all values.
+    # TensorFlow outputs all indices first, then all values.
     outputs = registry.apply("ParseExampleV2", inputs, attrs, f"{n.name}parsed").outputs
     ordered = [*(each for part in range(3) for each in outputs[part:count:3]), *outputs[count:]]
     return registry.apply("IdentityN", ordered, None, n.name)
@@ -125,8 +121,6 @@ def _assert(_: Any, n: Node) -> Operation:
 def _unique(_: Any, n: Node) -> Operation:
     return registry.apply("Unique", n.inputs, {"dtype": n.get("out_idx", int32)}, n.name)
 
-
-# -- the table
 
 TABLE_RULES: dict[str, Rule] = {
     "Assert": Rule("", _assert),

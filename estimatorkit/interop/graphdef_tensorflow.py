@@ -1,10 +1,10 @@
-"""Graphs that TensorFlow wrote: what each of its node types is here.
+"""Import of TensorFlow's graphs: the rules for its node types.
 
-A rule names a public function and says how it is called for a node: with which inputs and which
-attributes. The operation gets the node's name; what else the function makes goes below it. Axes,
-permutations and sizes that TensorFlow passes as inputs are constants in frozen graphs and become
-arguments. Where a variable's handle stands for its value, a read is put in between. A graph with
-node types that have no rule is refused, all of them named at once.
+A rule names a public function, and maps a node's inputs and attributes to its arguments. The
+operation gets the node's name; other operations that the function creates go below it. Axes,
+permutations and sizes, inputs in TensorFlow, are constants in frozen graphs and become arguments.
+Variable handles are replaced by reads where values are needed. Graphs with unsupported node types
+are rejected with a list of all of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.interop.graphdef_rules import Call, Node, Rule
 from estimatorkit.interop.graphdef_tables import TABLE_RULES
 
-# -- rules by the shape of their calls
+# Rules by call signature.
 
 
 def _elementwise(f: Any, n: Node) -> Any:
@@ -56,7 +56,7 @@ def _batch_matmul(f: Any, n: Node) -> Any:
 
 
 def _window(n: Node) -> dict[str, Any]:
-    """What convolutions and poolings share."""
+    """The arguments common to convolutions and pooling."""
     padding = n["padding"]
     if padding == "EXPLICIT":
         pairs = n["explicit_paddings"]
@@ -154,13 +154,13 @@ def _placeholder(f: Any, n: Node) -> Any:
 
 
 def _random(f: Any, n: Node) -> Any:
-    # Two zeros mean that no seed was given.
+    # Two zeros mean no seed.
     seed = n.get("seed2", 0) if n.get("seed", 0) or n.get("seed2", 0) else None
     return f(n[0], dtype=n["dtype"], seed=seed, name=n.name)
 
 
 def _strided_slice(f: Any, n: Node) -> Any:
-    """As `x[...]`; masks say which bounds are left out and what a part means."""
+    """Indexes as `x[...]`, with the bounds and items that the masks describe."""
     length = n[1].shape.num_elements()
     if length is None:
         length = len(n.known(1))
@@ -185,7 +185,7 @@ def _strided_slice(f: Any, n: Node) -> Any:
 
 
 def _elements(n: Node, position: int, length: int) -> list[Any]:
-    """A vector's elements: ints where it is known, else tensors."""
+    """Returns a vector's elements: ints if it is constant, else tensors."""
     value = constant_value(n[position])
     if value is not None:
         return [int(each) for each in value]
@@ -218,9 +218,7 @@ def _is_initialized(_: Any, n: Node) -> Any:
     return registry.output("VarIsInitializedOp", (), {"variable": n[0].op.name}, n.name)
 
 
-# -- the table
-
-# Node types, and what is called with their inputs; without `=` it has the type's name.
+# Node types, and the function called with their inputs; without `=`, it has the type's name.
 _SAME_CALL = """
 Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Digamma Erf Erfc Exp Expm1 Floor Lgamma Log
 Log1p Rint Round Rsqrt Sigmoid Sign Sin Sinh Sqrt Square Tan Tanh Reciprocal Add RealDiv Div
@@ -365,11 +363,8 @@ RULES: dict[str, Rule] = {
 }
 
 
-# -- making nodes
-
-
 def _function(rule: Rule) -> Any:
-    """The function of a rule; None if it has none, or this version lacks it."""
+    """Returns the function of a rule; None if it has none, or this version lacks it."""
     import estimatorkit
 
     place: Any = estimatorkit
@@ -379,10 +374,9 @@ def _function(rule: Rule) -> Any:
 
 
 def node_maker(graph_def: Any) -> Callable[[Any, list[Tensor], str], Sequence[Tensor]]:
-    """What makes the nodes of a graph that TensorFlow wrote (see `graphdef`).
+    """Returns the function that creates operations for TensorFlow's nodes (see `graphdef`).
 
-    Raises:
-        ValueError: some node types have no rule; all are named, with a node of each.
+    Raises ValueError if node types have no rule, listing each with a node.
     """
     types = {node.op: node.name for node in reversed(graph_def.node)}
     missing = sorted(filter(_is_unknown, types))
@@ -414,12 +408,10 @@ def _is_unknown(op_type: str) -> bool:
 
 
 def known_part(graph_def: Any) -> tuple[Any, list[str]]:
-    """A graph without nodes that cannot be imported and without what needs these.
+    """Removes nodes that cannot be imported, and those that depend on them.
 
-    Graphs of a training, with gradients and operations that save, still have the model in them.
-
-    Returns:
-        A `GraphDef`, and the node types that were left out.
+    The rest of a training graph, with gradients and save operations, still contains the model.
+    Returns a `GraphDef` and the removed node types.
     """
     unknown = {node.op for node in graph_def.node if _is_unknown(node.op)}
     dropped = {node.name for node in graph_def.node if node.op in unknown}
@@ -437,7 +429,7 @@ def known_part(graph_def: Any) -> tuple[Any, list[str]]:
 
 
 def _value(tensor: Tensor) -> Tensor:
-    """A variable's value in place of its handle, as of the reference variables of old graphs."""
+    """Reads the variable of a handle, like the reference variables of old graphs."""
     if tensor.dtype is not resource or tensor.op.type != "VarHandleOp":
         return tensor
     return registry.output("ReadVariableOp", [tensor], name="value")

@@ -1,7 +1,8 @@
-"""Writing operations as nodes of TensorFlow's types: `Writer`, the rules' tool, and `write`.
+"""Writing operations as TensorFlow's nodes: `Writer`, which export rules use, and `write`.
 
-A rule writes the nodes that stand for an operation; the last has its name, so that most tensors
-keep theirs (`Exported.names`). An operation may also be written as others (`composed`).
+A rule writes the nodes for an operation; the last has the operation's name, so that most tensors
+keep theirs (`Exported.names`). A rule may also rewrite an operation in terms of others
+(`composed`).
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.interop import attr_values
 
-_PRODUCER, _MIN_CONSUMER = 134, 12  # of TensorFlow 1.15, whose node types are written
+_PRODUCER, _MIN_CONSUMER = 134, 12  # TensorFlow 1.15's versions
 
 
 class InexpressibleError(Exception):
-    """TensorFlow has no node types for an operation as it is; the message tells why."""
+    """TensorFlow's node types cannot express an operation; the message has the reason."""
 
 
 @dataclass
@@ -31,10 +32,10 @@ class Exported:
     """A graph in TensorFlow's node types.
 
     Attributes:
-        names: what nodes call each tensor: 'x', 'x:1'; '^x' of those that have no output there.
+        names: the exported name of each tensor: 'x', 'x:1'; '^x' if the node has no output.
         nodes: its `NodeDef`s.
-        missing: why operations are not in it, by their names: those that cannot be expressed.
-        operations: those that are in it.
+        missing: the reasons why operations could not be exported, by name.
+        operations: the exported operations.
     """
 
     names: dict[Tensor, str] = field(default_factory=dict)
@@ -52,29 +53,29 @@ class Exported:
         return GraphDef(node=self.nodes, versions=versions)
 
     def has(self, element: Tensor | Operation) -> bool:
-        """Whether a tensor or an operation is in it."""
+        """Returns whether a tensor or operation was exported."""
         if isinstance(element, Operation):
             return element in self.operations
         return not self.names.get(element, "^").startswith("^")
 
     def name_of(self, tensor: Tensor) -> str:
-        """A tensor's name there, as 'x:0'."""
+        """Returns a tensor's exported name, as 'x:0'."""
         name = self.names[tensor]
         return name if ":" in name else f"{name}:0"
 
 
 @dataclass(frozen=True)
 class Scope:
-    """Where nodes are written.
+    """The context in which nodes are written.
 
     Attributes:
-        prefix: put before the names of operations; empty, or ends in '/'.
-        tables: names of nodes of tables, by what operations call the tables.
-        taken: names that are in use.
-        pivot: what nodes without inputs must run after ('^name'): in a loop or a branch, so that
-            they run when it does; empty elsewhere.
+        prefix: the prefix of operation names; empty, or ends in '/'.
+        tables: node names of tables, by the operations' names for them.
+        taken: used names.
+        pivot: a control input ('^name') for nodes without inputs, which ties them to a loop or
+            branch; '' elsewhere.
         rules: the rule for each op type.
-        device: that of all nodes; None: as the operations say.
+        device: the device of all nodes; None: the operations' own.
     """
 
     prefix: str
@@ -89,11 +90,10 @@ class Writer:
     """Writes the nodes of one operation.
 
     Attributes:
-        op: the operation.
-        inputs: what its inputs are called.
-        names: what all tensors before it are called.
-        consumed: whether an operation takes one of its outputs.
-        name: what its last node is called.
+        inputs: the exported names of its inputs.
+        names: the exported names of all preceding tensors.
+        consumed: whether an operation consumes one of its outputs.
+        name: the name of its last node.
     """
 
     def __init__(self, op: Operation, names: dict[Tensor, str], consumed: bool, scope: Scope):
@@ -104,7 +104,7 @@ class Writer:
 
     @property
     def tables(self) -> dict[str, str]:
-        """Names of nodes of tables, by what operations call the tables."""
+        """Node names of tables, by the operations' names for them."""
         return self._scope.tables
 
     @property
@@ -113,29 +113,29 @@ class Writer:
         return self.op.attrs
 
     def dtype(self, position: int = 0) -> DType:
-        """The dtype of an input."""
+        """Returns the dtype of an input."""
         return self.op.inputs[position].dtype
 
     def rank(self, position: int = 0) -> int:
-        """The rank of an input, which must be known."""
+        """Returns the rank of an input, which must be known."""
         rank = self.op.inputs[position].shape.rank
         if rank is None:
             raise InexpressibleError("the rank of its input is not known")
         return rank
 
     def require(self, condition: bool, problem: str) -> None:
-        """Gives up where a condition does not hold."""
+        """Raises InexpressibleError if a condition does not hold."""
         if not condition:
             raise InexpressibleError(problem)
 
     def node(self, type_: str, inputs: Sequence[str], part: str = "", /, **attrs: Any) -> str:
-        """Writes a node, and gives the name of its first output.
+        """Writes a node, and returns the name of its first output.
 
         Args:
-            type_: its type.
-            inputs: names of tensors; '^name' for operations that must run before.
-            part: the end of its name below the operation's; '' for the operation's own.
-            **attrs: its attributes.
+            type_: the node type.
+            inputs: names of tensors; '^name' for control inputs.
+            part: the name's suffix below the operation's name; '' for the operation's own name.
+            **attrs: the node's attributes.
         """
         from tensorboard.compat.proto.node_def_pb2 import NodeDef
 
@@ -148,7 +148,7 @@ class Writer:
         return str(made.name)
 
     def const(self, value: Any, part: str, dtype: Any = None) -> str:
-        """Writes a constant, and gives its name."""
+        """Writes a constant, and returns its name."""
         array = np.asarray(value, None if dtype is None else as_dtype(dtype).numpy_dtype)
         return self.node("Const", [], part, dtype=as_dtype(array.dtype), value=array)
 
@@ -170,16 +170,16 @@ class Writer:
         part: str,
         pivot: str = "",
     ) -> dict[Tensor, str]:
-        """Writes the operations of another graph, and gives what their outputs are called.
+        """Writes the operations of another graph inline, and returns the names of their outputs.
 
         Args:
-            operations: those that are wanted, in the order in which they run.
-            given: what tensors are called that exist already.
-            part: the end of the scope's name below the operation's.
-            pivot: what nodes without inputs must run after; as for this operation by default.
+            operations: the needed operations in topological order.
+            given: names of existing tensors.
+            part: the scope's suffix below the operation's name.
+            pivot: see `Scope`; by default that of this operation.
 
         Raises:
-            InexpressibleError: TensorFlow has no node types for one of them.
+            InexpressibleError: TensorFlow's node types cannot express an operation.
         """
         scope = replace(
             self._scope,
@@ -195,7 +195,7 @@ class Writer:
         return made.names
 
     def identities(self, names: Sequence[str]) -> None:
-        """Writes what gives these tensors as the operation's outputs."""
+        """Writes nodes that forward these tensors as the operation's outputs."""
         dtypes = [output.dtype for output in self.op.outputs]
         if len(names) == 1:
             self.node("Identity", names, T=dtypes[0])
@@ -204,17 +204,16 @@ class Writer:
 
 
 Rule = Callable[[Writer], Sequence[str] | None]
-"""Writes an operation's nodes; gives what its outputs are called, by default 'x', 'x:1', ..."""
+"""Writes an operation's nodes; returns its outputs' names, 'x', 'x:1', ... by default."""
 
 
 def plain(type_: str, dtypes: str = "", kept: str = "") -> Rule:
-    """The rule of one node that takes the operation's inputs.
+    """Returns the rule of a single node with the operation's inputs.
 
     Args:
-        type_: its type.
-        dtypes: the attributes that tell the dtypes of the first inputs, in order.
-        kept: attributes that are the same here, `theirs=ours` where they have another name; `N` is
-            the number of inputs.
+        type_: the node type.
+        dtypes: the dtype attributes of the first inputs, in order.
+        kept: attributes to copy, `theirs=ours` if renamed; `N` is the number of inputs.
     """
     pairs = [each.partition("=") for each in kept.split()]
 
@@ -228,15 +227,14 @@ def plain(type_: str, dtypes: str = "", kept: str = "") -> Rule:
 
 
 def rows(rule: Callable[[str], Rule], types: str) -> dict[str, Rule]:
-    """The rules of several types, separated by spaces, each made for its own."""
+    """Returns a rule for each of the types, which are separated by spaces."""
     return {each: rule(each) for each in types.split()}
 
 
 def composed(build: Callable[..., Sequence[Tensor]]) -> Rule:
-    """The rule of an operation that is written as others of this package.
+    """Returns the rule of an operation that is exported as other operations.
 
-    Args:
-        build: `build(attrs, *inputs)` makes them, and gives their outputs.
+    `build(attrs, *inputs)` creates these, and returns their outputs.
     """
 
     def rule(w: Writer) -> None:
@@ -252,7 +250,7 @@ def composed(build: Callable[..., Sequence[Tensor]]) -> Rule:
 
 
 def attr_value(value: Any) -> Any:
-    """The `AttrValue` of an attribute of TensorFlow's."""
+    """Returns the `AttrValue` of an attribute in TensorFlow's encoding."""
     from tensorboard.compat.proto.attr_value_pb2 import AttrValue
 
     if isinstance(value, np.generic):
@@ -279,7 +277,7 @@ def attr_value(value: Any) -> Any:
 
 
 def write(operations: Sequence[Operation], made: Exported, scope: Scope) -> None:
-    """Writes operations whose inputs are there, in their order."""
+    """Writes operations in topological order, recording those that cannot be exported."""
     consumed = {tensor.op for op in operations for tensor in op.inputs}
     for op in operations:
         here = made.operations

@@ -1,9 +1,8 @@
-"""TensorBoard's embedding projector: which tensors it shows, with which labels.
+"""TensorBoard's embedding projector: configuration and data.
 
-`visualize_embeddings` writes the configuration that the projector looks for in a run's folder.
-TensorBoard reads checkpoints only where TensorFlow is installed, so `write_embeddings` also puts
-the values of variables beside it, as tables of numbers. Paths are written relative to the folder,
-which may then be moved; the projector refuses others.
+`visualize_embeddings` writes the projector's configuration into a run's folder. TensorBoard reads
+checkpoints only if TensorFlow is installed, so `write_embeddings` also exports variables as tables.
+Paths are relative to the folder, since the projector rejects others and the folder may be moved.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ def visualize_embeddings(summary_writer: Any, config: Any) -> None:
 
     Args:
         summary_writer: a `FileWriter`, or the folder.
-        config: a `ProjectorConfig` proto. Paths of files in it may be absolute, or relative to the
+        config: a `ProjectorConfig` proto. Its file paths may be absolute, or relative to the
             folder.
 
     Raises:
-        ValueError: a file lies outside of the folder.
+        ValueError: a file is outside the folder.
     """
     logdir = _logdir(summary_writer)
     written = type(config)()
@@ -64,12 +63,12 @@ def _relative(path: str, logdir: Path) -> str:
 
 
 def write_embeddings(summary_writer: Any, config: Any, session: Any) -> None:
-    """Writes the values that the projector shows, and its configuration.
+    """Writes the projector's data and configuration.
 
     Args:
         summary_writer: a `FileWriter`, or the folder.
-        config: a `ProjectorConfig` proto. Each embedding without a `tensor_path` gets one: a file
-            with the present value of the variable that `tensor_name` names, and its shape.
+        config: a `ProjectorConfig` proto. For each embedding without a `tensor_path`, the current
+            value of the variable `tensor_name` is written to a file, and path and shape are set.
         session: the session that holds the variables.
 
     Raises:

@@ -1,8 +1,8 @@
-"""`FileWriter`: event files for TensorBoard, and `summary_iterator`, which reads them.
+"""`FileWriter`: event files for TensorBoard; `summary_iterator` reads them.
 
-TensorBoard's own writer makes the files, on a thread of its own (the package `tensorboard`, which
-needs no TensorFlow). It is imported when a writer is opened: it takes 0.2 s. `MetricsWriter` in
-`events` writes through a `FileWriter` too.
+TensorBoard's writer (the package `tensorboard`, without TensorFlow) writes the files in a thread.
+It is imported when a writer is opened, since that takes 0.2 s. `events.MetricsWriter` uses a
+`FileWriter` too.
 """
 
 from __future__ import annotations
@@ -23,14 +23,13 @@ from estimatorkit.interop.graphdef import graph_def_of
 class FileWriter:
     """Writes summaries, graphs and other events to an event file in `logdir`.
 
-    Each writer has its own file, so several may write to one folder. A writer is a context manager
-    that closes itself on exit.
+    Each writer has its own file, so several may write to one folder. A writer is a context manager.
 
     Args:
         logdir: the folder; created if missing.
         graph: a graph (or a `GraphDef`), shown on TensorBoard's graph page.
         max_queue: the number of pending events that triggers a flush.
-        flush_secs: the longest time between flushes, in seconds.
+        flush_secs: the maximum time between flushes, in seconds.
         graph_def: an older name of `graph`.
         filename_suffix: appended to the file name.
         session: accepted for TensorFlow's signature; must be None.
@@ -61,7 +60,7 @@ class FileWriter:
         self._max_queue, self._flush_secs = max_queue, flush_secs
         self._suffix = filename_suffix or ""
         self._events: Any = None
-        # Plugins' metadata is written with the first value of a tag only, as TensorBoard expects.
+        # TensorBoard expects plugin metadata with the first value of a tag only.
         self._described: set[str] = set()
         self._run_tags: set[str] = set()
         self.reopen()
@@ -69,17 +68,15 @@ class FileWriter:
             self.add_graph(graph, graph_def=graph_def)
 
     def get_logdir(self) -> str:
-        """The folder."""
+        """Returns the folder."""
         return self._logdir
-
-    # -- what can be written
 
     def add_summary(self, summary: Any, global_step: Any = None) -> None:
         """Writes a summary.
 
         Args:
-            summary: what a summary operation gave, bytes; or a `Summary` proto.
-            global_step: the step it belongs to.
+            summary: the bytes of a summary operation, or a `Summary` proto.
+            global_step: its step.
         """
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.compat.proto.summary_pb2 import Summary
@@ -101,7 +98,7 @@ class FileWriter:
 
         Args:
             graph: a `Graph`, or a `GraphDef`.
-            global_step: the step it belongs to.
+            global_step: its step.
             graph_def: an older name of `graph`.
 
         Raises:
@@ -125,7 +122,7 @@ class FileWriter:
         """Writes a `MetaGraphDef`.
 
         Raises:
-            TypeError: it is none.
+            TypeError: it is not a `MetaGraphDef`.
         """
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
@@ -135,13 +132,13 @@ class FileWriter:
         self._add(Event(meta_graph_def=meta_graph_def.SerializeToString()), global_step)
 
     def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
-        """Writes that a session started, stopped or saved a checkpoint (a `SessionLog` proto)."""
+        """Writes a `SessionLog` proto: a session started, stopped or saved a checkpoint."""
         from tensorboard.compat.proto.event_pb2 import Event
 
         self._add(Event(session_log=session_log), global_step)
 
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
-        """Writes what was measured of one run (a `RunMetadata` proto), under a tag of its own.
+        """Writes the measurements of one run (a `RunMetadata` proto) under a unique tag.
 
         Raises:
             ValueError: the tag is taken.
@@ -155,7 +152,7 @@ class FileWriter:
         self._add(Event(tagged_run_metadata=tagged), global_step)
 
     def add_event(self, event: Any) -> None:
-        """Writes an `Event` proto as it is."""
+        """Writes an `Event` proto unchanged."""
         if self._events is None:
             warnings.warn(
                 "Attempting to use a closed FileWriter. The operation will be a noop unless the "
@@ -171,21 +168,19 @@ class FileWriter:
             event.step = int(global_step)
         self.add_event(event)
 
-    # -- the file
-
     def flush(self) -> None:
-        """Writes what is waiting to the disk."""
+        """Writes pending events to the disk."""
         if self._events is not None:
             self._events.flush()
 
     def close(self) -> None:
-        """Writes what is waiting and closes the file; closing twice is not an error."""
+        """Writes pending events and closes the file; may be called again."""
         if self._events is not None:
             self._events.close()
             self._events = None
 
     def reopen(self) -> None:
-        """Opens a new file after `close`; does nothing where one is open."""
+        """Opens a new file after `close`; does nothing if one is open."""
         if self._events is None:
             from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
@@ -213,14 +208,14 @@ def _as_bytes(summary: Any) -> bytes:
 
 
 class FileWriterCache:
-    """One `FileWriter` a folder, shared by all that write there."""
+    """One shared `FileWriter` per folder."""
 
     _lock: ClassVar[threading.Lock] = threading.Lock()
     _writers: ClassVar[dict[str, FileWriter]] = {}
 
     @classmethod
     def get(cls, logdir: str | os.PathLike[str]) -> FileWriter:
-        """The writer of a folder, made on first use."""
+        """Returns the writer of a folder, creating it on first use."""
         name = os.fspath(logdir)
         with cls._lock:
             if name not in cls._writers:
@@ -229,7 +224,7 @@ class FileWriterCache:
 
     @classmethod
     def clear(cls) -> None:
-        """Closes all writers and forgets them."""
+        """Closes and removes all writers."""
         with cls._lock:
             for writer in cls._writers.values():
                 writer.close()
@@ -237,16 +232,13 @@ class FileWriterCache:
 
 
 def summary_iterator(path: str | os.PathLike[str]) -> Iterator[Any]:
-    """The events of an event file, in the order in which they were written.
+    """Yields the `Event` protos of an event file, in written order.
 
-    A file that is being written, or whose writer was killed, may end in the middle of an event:
-    reading stops there, with a warning in the log.
+    A file that is being written, or whose writer was killed, may end with a partial event: reading
+    stops there, with a warning.
 
     Args:
         path: the file.
-
-    Yields:
-        `Event` protos.
 
     Raises:
         FileNotFoundError: the file does not exist.

@@ -1,6 +1,4 @@
-"""Training: optimizers, hooks, saving, the global step, and the loop that runs many steps in one
-call.
-"""
+"""Training: optimizers, hooks, sessions, saving, the global step, and the training loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The global step: the int64 variable that counts a model's updates, one a graph."""
+"""The global step: the int64 variable that counts a model's updates, one per graph."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from estimatorkit.ops.variables.variable_scope import get_variable
 
 
 def get_global_step(graph: Graph | None = None) -> Variable | None:
-    """The graph's global step, or None if there is none.
+    """Returns the graph's global step, or None.
 
-    Looked up in the collection GLOBAL_STEP, then by the name 'global_step'.
+    It is looked up in the GLOBAL_STEP collection, then by the name 'global_step'.
 
     Raises:
         RuntimeError: the graph has more than one.
@@ -38,10 +38,10 @@ def get_global_step(graph: Graph | None = None) -> Variable | None:
 
 
 def assert_global_step(global_step_tensor: Any) -> None:
-    """Checks that a variable or tensor can be a global step: a whole number.
+    """Checks that a variable or tensor is an integer scalar.
 
     Raises:
-        TypeError: it cannot.
+        TypeError: it is not.
     """
     step = global_step_tensor
     problem = None
@@ -60,10 +60,10 @@ def assert_global_step(global_step_tensor: Any) -> None:
 
 
 def create_global_step(graph: Graph | None = None) -> Variable:
-    """Makes the global step: 'global_step', int64, 0 at first, not trainable.
+    """Creates the global step: 'global_step', int64, initially 0, not trainable.
 
     Raises:
-        ValueError: the graph has one.
+        ValueError: the graph already has one.
     """
     graph = graph or get_default_graph()
     if get_global_step(graph) is not None:
@@ -80,7 +80,7 @@ def create_global_step(graph: Graph | None = None) -> Variable:
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Variable:
-    """The graph's global step, made if there is none."""
+    """Returns the graph's global step, creating it if needed."""
     found = get_global_step(graph)
     return create_global_step(graph) if found is None else found
 
@@ -88,12 +88,7 @@ def get_or_create_global_step(graph: Graph | None = None) -> Variable:
 def increment_global_step(increment: Any, graph: Graph | None = None) -> Tensor:
     """Adds to the global step (`training_util._increment_global_step`).
 
-    Args:
-        increment: how much.
-        graph: the default graph by default.
-
-    Raises:
-        ValueError: the graph has no global step.
+    Raises ValueError if the graph has none.
     """
     graph = graph or get_default_graph()
     step = get_global_step(graph)
@@ -109,7 +104,7 @@ def increment_global_step(increment: Any, graph: Graph | None = None) -> Tensor:
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:
-    """The value of a global step in a session (`tf.compat.v1.train.global_step`).
+    """Returns the value of a global step in a session (`tf.compat.v1.train.global_step`).
 
     Args:
         sess: the session.

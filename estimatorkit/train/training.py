@@ -1,7 +1,6 @@
-"""`run_training`: the loop that trains. It asks the hooks when they need control, and runs the
-steps until then in as few XLA calls as it can (`runtime.loop`).
+"""`run_training`: the training loop. Runs as many steps per XLA call as the hooks allow.
 
-Nothing here knows estimators: a graph, a session, a train operation, a loss and hooks.
+It takes a graph, a session, a train operation, a loss and hooks, and is independent of estimators.
 """
 
 from __future__ import annotations
@@ -34,28 +33,27 @@ from estimatorkit.train.hooks.hooks import (
 )
 
 CALL_SECS = 0.2
-"""Seconds aimed at for a call of the loop: progress, time-based hooks and Ctrl-C wait so long."""
+"""Target duration of a call in seconds: progress, timed hooks and Ctrl-C wait that long."""
 
 
 SIGTERM_CAME = "SIGTERM came"
-"""The reason to stop of a process that is to end, and to be started again."""
+"""The stop reason of a process that is terminated, to be restarted."""
 
 _LOOK_SECS = 0.1
 
 IDLE_STEPS = 100
-"""Steps that may leave the global step as it is: gradients may be gathered over a few."""
+"""Maximum steps without a change of the global step: gradients may be accumulated over a few."""
 
 
 class CheckedLoop:
-    """A `StepLoop` over a session's iterators, whose steps hooks take part in and checks look at.
+    """A `StepLoop` over a session's iterators, with hooks and step checks.
 
     Args:
-        session: the session.
         every: tensors fetched at every step.
         targets: operations run at every step.
         after: tensors fetched once after the last step of a call.
-        name: what the executable is called where compilations are counted.
-        checks: what is looked at after a call; the graph's step checks by default.
+        name: the executable's name in compilation counts.
+        checks: checked after each call; the graph's step checks by default.
     """
 
     def __init__(
@@ -83,9 +81,9 @@ class CheckedLoop:
         self.loop: StepLoop = state.step_loop(state, spec)
         self._most = 1
         self.is_interrupted = False
-        """Whether another process has ended the steps before their time: SIGTERM came to it."""
+        """Whether another process ended the steps early because it received SIGTERM."""
         self.is_terminated = False
-        """Whether SIGTERM came to this process: others may go on without it, and it comes back."""
+        """Whether this process received SIGTERM: others may continue, and it may come back."""
 
     def run(
         self,
@@ -94,19 +92,19 @@ class CheckedLoop:
         stop: list[str] | None = None,
         until: float = math.inf,
     ) -> Steps:
-        """Runs up to `steps` steps, fewer where the input ends or where they would take long.
+        """Runs up to `steps` steps; fewer if the input ends, or to limit the time of a call.
 
         Args:
-            steps: how many at most; one, where hooks are given.
-            hooks: those that are asked around this step.
-            stop: where the reasons to stop are put.
-            until: the value of the first of `after` at which there is enough, where others move it,
-                too.
+            steps: the maximum; with `hooks`, one step is run.
+            hooks: called around this step.
+            stop: receives reasons to stop.
+            until: stops when the first of `after` reaches this value, which other processes may
+                advance too.
 
         Raises:
-            OutOfRangeError: the input has ended before the first of them.
-            InvalidArgumentError: a step check refuses a value.
-            PeerStopped: another process that runs the same steps takes no further one.
+            OutOfRangeError: the input ended before the first step.
+            InvalidArgumentError: a step check failed.
+            PeerStopped: another process of the same steps has stopped.
         """
         asked = _ask(hooks, self._session, [*self._targets, *self._every])
         if any(question.args is not None for question in asked):
@@ -127,28 +125,21 @@ class CheckedLoop:
         return Steps(done.count, every, done.after, done.ended, done.elements)
 
     def _run_one(self, asked: Sequence[_Question]) -> tuple[Steps, list[SessionRunValues]]:
-        """One step with what hooks asked for, by a plain run of the session."""
+        """Runs one step, with the hooks' fetches, as a plain run of the session."""
         session = self._session
         (watched, _), results = _run_asked(session, [self._watched, self._targets], asked)
         after = [np.asarray(value) for value in session.run(self._after)]
         return Steps(1, [np.asarray(value)[None] for value in watched], after, False), results
 
     def leave(self, stop: Sequence[str] = ()) -> None:
-        """No further step will be run: says so where other processes run the same steps.
-
-        Args:
-            stop: the reasons.
-        """
+        """Announces to processes of the same steps that this one stops, for the given reasons."""
         self.is_terminated = SIGTERM_CAME in stop
         self.loop.leave(self.is_terminated)
 
     def goes_on(self, hooks: Sequence[SessionRunHook], stop: list[str]) -> bool:
-        """Whether an input that has ended goes on, since others have given back what was dealt out
-        to them; waits as long as they may.
+        """Returns whether an ended input continues because other processes have returned shards.
 
-        Args:
-            hooks: asked meanwhile whether to stop.
-            stop: where they put the reasons.
+        Waits until that is certain, while hooks may add reasons to `stop`.
         """
         state = self._session.state
         report_trained(state)
@@ -162,30 +153,32 @@ class CheckedLoop:
 
     @property
     def shares_input(self) -> bool:
-        """Whether the input is dealt out among several processes: its end may not be the last."""
+        """Whether the input is sharded dynamically among processes.
+
+        Its end may then be temporary.
+        """
         return any(shared_iterators(self._session.state))
 
     @property
     def has_input(self) -> bool:
-        """Whether the steps take elements of an iterator or a queue, so that they end with it."""
+        """Whether the steps consume an iterator or queue."""
         return takes_input(self.loop.operations)
 
     def _pace(self, secs_per_step: float) -> None:
-        """As many steps a call as fit into CALL_SECS, approached: the first call compiles."""
+        """Adapts the steps per call to CALL_SECS; growth is limited as the first call compiles."""
         fitting = int(CALL_SECS / max(secs_per_step, 1e-9))
         self._most = max(1, min(self._most * 16, fitting))
 
 
 def takes_input(operations: Iterable[Operation]) -> bool:
-    """Whether one of these takes elements of an iterator or a queue."""
+    """Returns whether an operation consumes an iterator or queue."""
     return any(takes_element(op) or role_of(op) is Role.DEQUEUE for op in operations)
 
 
 def training_loop(session: Session, train_op: Operation | Tensor, loss: Tensor) -> CheckedLoop:
-    """The loop of `run_training`, for running it several times.
+    """Returns the loop of `run_training`, for repeated use.
 
-    Raises:
-        FailedPreconditionError: there is no global step.
+    Raises FailedPreconditionError if there is no global step.
     """
     counter = get_global_step(session.graph)
     if counter is None:
@@ -204,26 +197,25 @@ def run_training(
     """Trains until a hook stops it or the input ends.
 
     Args:
-        session: a session whose variables have values.
-        train_op: what a step runs.
+        session: a session with initialized variables.
+        train_op: run at every step.
         loss: a scalar, fetched at every step.
-        hooks: already begun (`begin`, `after_create_session`).
-        loop: what `training_loop` made of these, where it is kept.
+        hooks: `begin` and `after_create_session` have already been called.
+        loop: the result of `training_loop` for the same arguments, if it is reused.
 
     Returns:
-        The last step's loss, or None if there was none.
+        The last step's loss, or None if there was no step.
 
     Raises:
-        FailedPreconditionError: the train operation does not move the global step.
-        ValueError: the input has no elements. Differs from TensorFlow, which trains no step then
-            and says nothing.
+        FailedPreconditionError: the train operation does not increment the global step.
+        ValueError: the input is empty (TensorFlow silently trains no step).
     """
     target = train_op.op if isinstance(train_op, Tensor) else train_op
     loop = loop or training_loop(session, train_op, loss)
     step = int(session.run(get_global_step(session.graph)))
     last: NDArray[Any] | None = None
-    rate = 1.0  # how much a step adds to the global step: 2 where two optimizers count
-    pending: list[NDArray[Any]] = []  # losses since the global step has moved
+    rate = 1.0  # increment of the global step per step: 2 if two optimizers count
+    pending: list[NDArray[Any]] = []  # losses since the last increment
     stop: list[str] = []
     while not stop:
         until, due = next_stretch(hooks, step)
@@ -264,14 +256,9 @@ def run_training(
 
 
 def losses_by_count(losses: NDArray[Any], moved: int) -> NDArray[Any]:
-    """One loss for each number that the global step went through.
+    """Resamples losses `(count,)` of steps to one per increment of the global step, `(moved,)`.
 
-    Args:
-        losses: of the steps, `(count,)`.
-        moved: how much they added to the global step.
-
-    Returns:
-        `(moved,)`: the mean over the steps of a number, or a step's loss for each of its numbers.
+    The result is the mean over the steps of an increment, or repeats a step's loss.
     """
     if moved == len(losses):
         return losses
@@ -290,17 +277,9 @@ def run_hooked(
     options: Any = None,
     run_metadata: Any = None,
 ) -> Any:
-    """A run of the session around which hooks are asked; returns the values of `fetches`.
+    """Runs the session with hooks, which may add fetches, feeds and reasons to `stop`.
 
-    Args:
-        session: the session.
-        fetches: as for `Session.run`.
-        hooks: they may ask for more, and to stop.
-        stop: where the reasons to stop are put.
-        feed_dict, options, run_metadata: as for `Session.run`.
-
-    Raises:
-        RuntimeError: a tensor is fed by two hooks, or by a hook and the caller.
+    Returns the values of `fetches`. Raises RuntimeError if a tensor is fed twice.
     """
     asked = _ask(hooks, session, fetches, feed_dict)
     values, results = _run_asked(session, fetches, asked, feed_dict, options, run_metadata)
@@ -309,10 +288,10 @@ def run_hooked(
 
 
 def next_stretch(hooks: Sequence[SessionRunHook], step: int) -> tuple[int, list[SessionRunHook]]:
-    """The step to run to without asking anybody, and the hooks to ask about the next step.
+    """Returns the step to run to without calling hooks, and the hooks to call for the next step.
 
-    A hook that takes part in single steps (it overrides `before_run` or `after_run`) is asked
-    around the step it named, so the steps before that one end the stretch.
+    A hook that overrides `before_run` or `after_run` is called around the step that it names, so a
+    stretch ends before that step.
     """
     until = step + (1 << 30)
     due: list[SessionRunHook] = []
@@ -330,11 +309,7 @@ def next_stretch(hooks: Sequence[SessionRunHook], step: int) -> tuple[int, list[
 
 
 def empty_input(what: str) -> ValueError:
-    """The error of an input without elements.
-
-    Args:
-        what: whose input, for example 'training'.
-    """
+    """Returns the error for an empty input; `what` names its use, for example 'training'."""
     return value_error(
         f"the {what} input has no elements",
         expected="at least one batch",
@@ -356,7 +331,7 @@ def _standing_still(target: Operation, steps: int) -> FailedPreconditionError:
 
 
 class _Question(NamedTuple):
-    """A hook's part in a run; `args` is what its `before_run` returned."""
+    """A hook with the result of its `before_run`."""
 
     hook: SessionRunHook
     context: SessionRunContext
@@ -364,12 +339,12 @@ class _Question(NamedTuple):
 
     @property
     def fetches(self) -> Any:
-        """What it asks for; None for nothing."""
+        """The hook's fetches, or None."""
         return None if self.args is None else self.args.fetches
 
     @property
     def feeds(self) -> Mapping[Any, Any]:
-        """What it feeds."""
+        """The hook's feeds."""
         return (self.args.feed_dict if self.args else None) or {}
 
 
@@ -394,7 +369,7 @@ def _run_asked(
     options: Any = None,
     run_metadata: Any = None,
 ) -> tuple[Any, list[SessionRunValues]]:
-    """The values of `fetches`, and what each hook gets."""
+    """Returns the values of `fetches`, and the values for each hook."""
     feeds: dict[Any, Any] = {}
     for question in asked:
         _check_feeds(feeds, question.feeds, "Same tensor is fed by two hooks.")
@@ -424,7 +399,7 @@ def _check_feeds(one: Mapping[Any, Any], other: Mapping[Any, Any], problem: str)
 
 
 def _merged(given: Sequence[Any]) -> Any:
-    """One `RunOptions` for all that were asked for: the longer trace and the longer time."""
+    """Merges `RunOptions`: the highest trace level and the longest timeout."""
     present = [each for each in given if each is not None]
     if len(present) < 2:
         return present[0] if present else None

@@ -1,8 +1,8 @@
-"""Input pipelines of queues, the second part: batches of examples, by way of a queue.
+"""Queue-based input pipelines, part two: batching of examples.
 
 `batch` and `shuffle_batch` fill a queue with examples from threads (`QueueRunner`s in the
-collection QUEUE_RUNNERS) and take batches from it; the `_join` functions have several sources of
-examples, the `maybe_` functions leave some out. All are one `Pipeline`.
+QUEUE_RUNNERS collection) and dequeue batches. The `_join` functions have several sources of
+examples, the `maybe_` functions filter them. All use `Pipeline`.
 """
 
 from __future__ import annotations
@@ -43,27 +43,26 @@ def batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Batches of examples, by way of a queue.
+    """Batches examples through a queue.
 
     Args:
-        tensors: an example: a list or a dict of tensors, dense or sparse, or one tensor.
-        batch_size: how many examples a batch has.
-        num_threads: how many threads make examples.
-        capacity: how many examples the queue holds.
-        enqueue_many: whether `tensors` are many examples, along their first dimension.
-        shapes: the shapes of an example's tensors, where they are not known.
-        dynamic_pad: whether tensors of different shapes are filled up to one, with zeros or empty
-            strings.
-        allow_smaller_final_batch: whether the last batch may be smaller; otherwise what is left is
-            not given.
+        tensors: an example: a list or dict of tensors, dense or sparse, or one tensor.
+        batch_size: the number of examples per batch.
+        num_threads: the number of threads that produce examples.
+        capacity: the queue's capacity in examples.
+        enqueue_many: whether `tensors` are several examples, along the first dimension.
+        shapes: the shapes of an example's tensors, if they are unknown.
+        dynamic_pad: whether to pad tensors of different shapes with zeros or empty strings.
+        allow_smaller_final_batch: whether to return an incomplete last batch; otherwise it is
+            dropped.
         shared_name: see `FIFOQueue`.
         name: the operation's name.
 
     Returns:
-        Tensors in the form of `tensors`, with a first dimension more.
+        Tensors in the structure of `tensors`, with an additional first dimension.
 
     Raises:
-        ValueError: a shape is not known, or there are no tensors.
+        ValueError: a shape is unknown, or there are no tensors.
     """
     return maybe_batch(
         tensors,
@@ -93,13 +92,12 @@ def maybe_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As `batch`, of those examples for which `keep_input` is true.
+    """Same as `batch`, for the examples for which `keep_input` is true.
 
     Args:
-        tensors: see `batch`.
-        keep_input: a bool: scalar, or with `enqueue_many` one for each example.
-        batch_size, num_threads, capacity, enqueue_many, shapes, dynamic_pad: see `batch`.
-        allow_smaller_final_batch, shared_name, name: see `batch`.
+        keep_input: a scalar bool, or with `enqueue_many` one per example.
+        tensors, batch_size, num_threads, capacity, enqueue_many, shapes, dynamic_pad,
+            allow_smaller_final_batch, shared_name, name: see `batch`.
     """
     pipeline = Pipeline([tensors] * num_threads, keep_input, enqueue_many, shapes, dynamic_pad)
     with name_scope(name, "batch") as scope:
@@ -118,7 +116,7 @@ def batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As `batch`, with examples from several sources: a thread for each of `tensors_list`."""
+    """Same as `batch`, with several sources of examples: one thread per item of `tensors_list`."""
     return maybe_batch_join(
         tensors_list,
         None,
@@ -145,7 +143,7 @@ def maybe_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As `batch_join`, of those examples for which `keep_input` is true (see `maybe_batch`)."""
+    """Same as `batch_join`, for the examples for which `keep_input` is true (see `maybe_batch`)."""
     pipeline = Pipeline(tensors_list, keep_input, enqueue_many, shapes, dynamic_pad)
     with name_scope(name, "batch_join") as scope:
         queue = pipeline.first_in_first_out(capacity, shared_name)
@@ -165,15 +163,14 @@ def shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As `batch`, with the examples in random order.
+    """Same as `batch`, with the examples in random order.
 
     Args:
-        tensors, batch_size: see `batch`.
-        capacity: how many examples the queue holds.
-        min_after_dequeue: how many stay in it, for mixing.
-        num_threads: see `batch`.
+        capacity: the queue's capacity in examples.
+        min_after_dequeue: the minimum number of examples left in the queue, for shuffling.
         seed: see `set_random_seed`.
-        enqueue_many, shapes, allow_smaller_final_batch, shared_name, name: see `batch`.
+        tensors, batch_size, num_threads, enqueue_many, shapes, allow_smaller_final_batch,
+            shared_name, name: see `batch`.
 
     Raises:
         ValueError: as `batch`; or `min_after_dequeue` leaves no room.
@@ -208,7 +205,10 @@ def maybe_shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As `shuffle_batch`, of those examples for which `keep_input` is true (see `maybe_batch`)."""
+    """Same as `shuffle_batch`, for the examples for which `keep_input` is true.
+
+    See `maybe_batch`.
+    """
     pipeline = Pipeline([tensors] * num_threads, keep_input, enqueue_many, shapes)
     with name_scope(name, "shuffle_batch") as scope:
         queue = pipeline.shuffled(capacity, min_after_dequeue, seed, shared_name)
@@ -227,7 +227,7 @@ def shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As `shuffle_batch`, with a thread for each of `tensors_list`."""
+    """Same as `shuffle_batch`, with one thread per item of `tensors_list`."""
     return maybe_shuffle_batch_join(
         tensors_list,
         batch_size,
@@ -256,7 +256,7 @@ def maybe_shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As `shuffle_batch_join`, of those examples for which `keep_input` is true."""
+    """Same as `shuffle_batch_join`, for the examples for which `keep_input` is true."""
     pipeline = Pipeline(tensors_list, keep_input, enqueue_many, shapes)
     with name_scope(name, "shuffle_batch_join") as scope:
         queue = pipeline.shuffled(capacity, min_after_dequeue, seed, shared_name)
@@ -264,14 +264,14 @@ def maybe_shuffle_batch_join(
 
 
 class Pipeline:
-    """From examples to batches: what all the functions above share.
+    """The implementation shared by the functions above.
 
     Args:
-        sources: an example of each thread, of one form. Threads with the same example run the same
-            operation.
+        sources: each thread's example, all of the same structure. Threads with the same example
+            share one operation.
         keep: a bool tensor, or None to keep all.
-        many: whether an example is many.
-        shapes: of an example's tensors, or None to take what is known.
+        many: whether a source is several examples.
+        shapes: of an example's tensors; None infers them.
         pad: whether shapes may differ.
     """
 
@@ -283,7 +283,7 @@ class Pipeline:
         self._form = sources[0]
         examples = [_as_list(source, self._form) for source in sources]
         self._first = examples[0]
-        # Sources that are the same stay the same: their threads share one operation.
+        # Identical sources stay identical, so that their threads share one operation.
         boxed: dict[SparseTensor, Tensor] = {}
         for each in (each for example in examples for each in example):
             if isinstance(each, SparseTensor) and each not in boxed:
@@ -318,7 +318,7 @@ class Pipeline:
         return tensor
 
     def _known_shapes(self) -> list[TensorShape]:
-        """What the sources' shapes have in common, for each tensor of an example."""
+        """Returns the shapes common to all sources, for each tensor of an example."""
         found = []
         for tensors in zip(*self._sources, strict=True):
             for tensor in tensors:
@@ -339,7 +339,7 @@ class Pipeline:
         return found
 
     def first_in_first_out(self, capacity: int, shared_name: str | None) -> QueueBase:
-        """The queue of `batch`."""
+        """Returns the queue of `batch`."""
         make_queue = PaddingFIFOQueue if self._pad else FIFOQueue
         queue = make_queue(capacity, self._dtypes, self._shapes, shared_name=shared_name)
         summarize_queue(f"fraction_of_{capacity}_full", queue, 0, capacity)
@@ -348,7 +348,7 @@ class Pipeline:
     def shuffled(
         self, capacity: int, min_after_dequeue: int, seed: int | None, shared_name: str | None
     ) -> QueueBase:
-        """The queue of `shuffle_batch`."""
+        """Returns the queue of `shuffle_batch`."""
         if capacity <= min_after_dequeue:
             raise ValueError(
                 f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}."
@@ -366,7 +366,7 @@ class Pipeline:
         return queue
 
     def batches(self, queue: QueueBase, batch_size: Any, up_to: bool, name: str) -> Any:
-        """Fills the queue from threads, and takes batches from it."""
+        """Fills the queue from threads, and dequeues batches."""
         made: dict[tuple[int, ...], Operation] = {}
         operations = []
         for source in self._sources:
@@ -380,7 +380,7 @@ class Pipeline:
         return self.restored(taken if isinstance(taken, list) else [taken])
 
     def restored(self, taken: Sequence[Tensor]) -> Any:
-        """A batch in the form of the examples."""
+        """Returns a batch in the structure of the examples."""
         tensors = [
             open_boxes(tensor, like, self._many) if isinstance(like, SparseTensor) else tensor
             for tensor, like in zip(taken, self._first, strict=True)
@@ -398,14 +398,15 @@ class Pipeline:
         up_to: bool,
         shared_name: str | None,
     ) -> tuple[Tensor, Any]:
-        """Fills a queue for each bucket, takes batches from these into one more, and gives the
-        number of a batch's bucket and the batch.
+        """Batches examples by bucket; returns the bucket's number and a batch.
+
+        Each bucket has a queue, whose batches are moved into one more queue.
 
         Args:
             which: the number of an example's bucket, an int32 scalar.
-            sizes: how many examples per batch of each bucket has.
-            capacity: how many batches are held.
-            capacities: how many examples each bucket holds.
+            sizes: the batch size of each bucket.
+            capacity: the maximum number of batches held.
+            capacities: the capacity of each bucket in examples.
             up_to: whether the last batches may be smaller.
             shared_name: see `FIFOQueue`.
         """
@@ -463,7 +464,7 @@ class Pipeline:
 
 
 def _as_list(example: Any, form: Any) -> list[Any]:
-    """The tensors of an example, in order."""
+    """Returns the tensors of an example, in the order of `form`."""
     if isinstance(form, Mapping):
         if set(example) != set(form):
             raise ValueError("All dictionaries in tensors_list must have the same keys")

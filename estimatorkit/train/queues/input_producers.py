@@ -1,9 +1,8 @@
-"""Input pipelines of queues, the first part: producers of file names, indices and rows.
+"""Queue-based input pipelines, part one: producers of file names, indices and rows.
 
-A producer fills a queue with the rows of a tensor, epoch after epoch; `batching` makes batches of
-the examples that they lead to. The threads that fill queues are `QueueRunner`s in the collection
-QUEUE_RUNNERS: `start_queue_runners` starts them. (`estimatorkit.data` does the same without threads
-of the user's own.)
+A producer fills a queue with the rows of a tensor, epoch after epoch; `batching` batches the
+examples read from them. `start_queue_runners` starts the threads, `QueueRunner`s in the
+QUEUE_RUNNERS collection. (`estimatorkit.data` needs no threads of the user.)
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from estimatorkit.train.queues.queue_runner import QueueRunner, add_queue_runner
 
 
 def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
-    """The names of the files that match, looked up once: a local variable of strings, sorted.
+    """Returns the sorted names of matching files, looked up once: a local string variable.
 
     Args:
         pattern: a pattern such as 'data/*.csv', or a vector of them.
@@ -54,11 +53,11 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
 
 
 def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Tensor:
-    """`tensor`, which can be computed `num_epochs` times; then `OutOfRangeError`.
+    """Returns `tensor`, which can be evaluated `num_epochs` times, then raises `OutOfRangeError`.
 
     Args:
         tensor: a tensor.
-        num_epochs: how often; None for any number of times. Counted in a local variable, so run
+        num_epochs: the limit; None for none. It is counted in a local variable, so run
             `local_variables_initializer()` first.
         name: the operation's name.
 
@@ -90,22 +89,22 @@ def input_producer(
     name: str | None = None,
     cancel_op: Operation | None = None,
 ) -> QueueBase:
-    """A queue of the rows of `input_tensor`.
+    """Returns a queue of the rows of `input_tensor`.
 
     Args:
         input_tensor: `(rows, ...)`.
-        element_shape: the shape of a row, where it does not follow from the tensor's.
-        num_epochs: how often each row comes; None for without end. See `limit_epochs`.
-        shuffle: whether the rows of an epoch come in random order.
+        element_shape: the shape of a row, if it cannot be inferred.
+        num_epochs: the number of epochs; None repeats forever. See `limit_epochs`.
+        shuffle: whether to shuffle the rows of each epoch.
         seed: for shuffling; see `set_random_seed`.
-        capacity: how many rows the queue holds.
+        capacity: the queue's capacity in rows.
         shared_name: see `FIFOQueue`.
-        summary_name: the tag of a summary: how full the queue is, from 0 to 1.
+        summary_name: the tag of a summary of the queue's fill fraction.
         name: the queue's name.
         cancel_op: see `QueueRunner`.
 
     Raises:
-        ValueError: the shape of a row is not known.
+        ValueError: the shape of a row is unknown.
     """
     with name_scope(name, "input_producer"):
         rows = convert_to_tensor(input_tensor, name="input_tensor")
@@ -131,7 +130,7 @@ def input_producer(
 
 
 def summarize_queue(tag: str, queue: QueueBase, above: int, capacity: int) -> None:
-    """A summary of how full a queue is, counted from `above` elements on."""
+    """Adds a summary of a queue's fill fraction, counted from `above` elements."""
     elements = maximum(queue.size() - above, 0) if above else queue.size()
     scalar(tag, cast(elements, float32) * (1.0 / (capacity - above)))
 
@@ -146,11 +145,11 @@ def string_input_producer(
     name: str | None = None,
     cancel_op: Operation | None = None,
 ) -> QueueBase:
-    """A queue of strings, for example file names; arguments as `input_producer`.
+    """Returns a queue of strings, for example file names; arguments as `input_producer`.
 
     Raises:
-        ValueError: there are none.
-        InvalidArgumentError: there are none when the graph runs.
+        ValueError: there are no strings.
+        InvalidArgumentError: there are no strings when the graph runs.
     """
     nothing = "string_input_producer requires a non-null input tensor"
     if isinstance(string_tensor, (list, tuple)) and not string_tensor:
@@ -174,7 +173,7 @@ def range_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> QueueBase:
-    """A queue of the integers from 0 to `limit - 1`; arguments as `input_producer`."""
+    """Returns a queue of the integers from 0 to `limit - 1`; arguments as `input_producer`."""
     with name_scope(name, "input_producer") as scope:
         tag = f"fraction_of_{capacity}_full"
         return input_producer(
@@ -191,7 +190,7 @@ def slice_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> list[Tensor]:
-    """One row of each tensor, the same row of all; arguments as `input_producer`.
+    """Returns one row of each tensor, with the same index; arguments as `input_producer`.
 
     Args:
         tensor_list: tensors with the same number of rows.
@@ -209,8 +208,8 @@ def slice_input_producer(
         queue = range_input_producer(limit, num_epochs, shuffle, seed, capacity, shared_name)
         index = queue.dequeue()
         return [
-            # Constants lie on the host: one gather there is 3 times faster than a call of XLA for
-            # each example (21000 against 8000 examples a second on two cores).
+            # Constants are on the host: a gather there is 3 times faster than an XLA call per
+            # example (21000 against 8000 examples a second on two cores).
             output("HostRow", [tensor, index])
             if role_of(tensor.op) is Role.CONSTANT
             else gather(tensor, index)

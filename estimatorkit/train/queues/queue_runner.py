@@ -1,9 +1,8 @@
-"""`QueueRunner`: threads that fill a queue, each running one operation again and again.
+"""`QueueRunner`: threads that fill a queue, each running one operation repeatedly.
 
-When all of them have come to the end of their input, the queue is closed, so that those who take
-from it get what is left and then `OutOfRangeError`. A `Coordinator` hears of other exceptions, and
-its stop cancels those who wait for room. `start_queue_runners` starts all runners of a graph, which
-are in the collection QUEUE_RUNNERS.
+When all threads have reached the end of their input, the queue is closed: consumers get the rest,
+then `OutOfRangeError`. Other exceptions go to a `Coordinator`, whose stop cancels pending enqueues.
+`start_queue_runners` starts all runners of a graph's QUEUE_RUNNERS collection.
 """
 
 from __future__ import annotations
@@ -34,18 +33,17 @@ class QueueRunner:
 
     Args:
         queue: the queue.
-        enqueue_ops: operations that put elements into it; each gets a thread, and one that is
-            listed n times gets n.
-        close_op: closes it when the input has ended; `queue.close()` by default.
+        enqueue_ops: the threads' operations, one thread per item; an operation may repeat.
+        close_op: closes the queue at the end of the input; `queue.close()` by default.
         cancel_op: closes it at once; `queue.close(cancel_pending_enqueues=True)` by default.
-        queue_closed_exception_types: errors that say that the input has ended;
+        queue_closed_exception_types: the errors that signal the end of the input;
             `(OutOfRangeError,)` by default.
-        queue_runner_def: a `QueueRunnerDef` that says all this in place of the arguments above.
-        import_scope: the name scope of what it names.
+        queue_runner_def: a `QueueRunnerDef` that replaces the arguments above.
+        import_scope: the name scope of the names in it.
 
     Raises:
-        ValueError: there is no queue or no operation; or a `QueueRunnerDef` beside them.
-        KeyError: the graph lacks what the `QueueRunnerDef` names.
+        ValueError: there is no queue or no operation, or both these and a `QueueRunnerDef`.
+        KeyError: the graph lacks a name of the `QueueRunnerDef`.
         TypeError: `queue_closed_exception_types` is not a tuple of OpErrors.
     """
 
@@ -88,7 +86,7 @@ class QueueRunner:
         )
 
     def _read(self, proto: Any, scope: str | None) -> None:
-        """Takes over what a `QueueRunnerDef` says."""
+        """Sets the attributes from a `QueueRunnerDef`."""
         graph = get_default_graph()
 
         def named(name: str) -> Any:
@@ -102,10 +100,10 @@ class QueueRunner:
         self._ended = tuple(map(exception_type_from_error_code, codes)) or (OutOfRangeError,)
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """The runner as a `QueueRunnerDef`; None if its queue is not below `export_scope`.
+        """Returns the runner as a `QueueRunnerDef`; None if its queue is not below `export_scope`.
 
         Args:
-            export_scope: a name scope, which the names leave out.
+            export_scope: a name scope to strip from names.
         """
         from estimatorkit.train.queues.queue_runner_def import QueueRunnerDef
 
@@ -122,40 +120,40 @@ class QueueRunner:
 
     @staticmethod
     def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
-        """The runner that `to_proto` described, of the queue of that name in the default graph.
+        """Returns the runner of a `QueueRunnerDef`; its queue must be in the default graph.
 
         Args:
             queue_runner_def: a `QueueRunnerDef`.
-            import_scope: a name scope that the names are below.
+            import_scope: the name scope of the names in it.
 
         Raises:
-            KeyError: the graph lacks what it names.
+            KeyError: the graph lacks a name.
         """
         return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
 
     @property
     def queue(self) -> Any:
-        """The queue; its handle, an operation, where the runner was made of a `QueueRunnerDef`."""
+        """The queue; if created from a `QueueRunnerDef`, its handle, an operation."""
         return self._queue
 
     @property
     def enqueue_ops(self) -> list[Any]:
-        """What the threads run."""
+        """The threads' operations."""
         return self._enqueue_ops
 
     @property
     def close_op(self) -> Any:
-        """What closes the queue when the input has ended."""
+        """Closes the queue at the end of the input."""
         return self._close_op
 
     @property
     def cancel_op(self) -> Any:
-        """What closes the queue at once."""
+        """Closes the queue at once."""
         return self._cancel_op
 
     @property
     def queue_closed_exception_types(self) -> tuple[type[OpError], ...]:
-        """The errors that say that the input has ended."""
+        """The errors that signal the end of the input."""
         return self._ended
 
     @property
@@ -172,12 +170,12 @@ class QueueRunner:
     def create_threads(
         self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
     ) -> list[threading.Thread]:
-        """Makes the threads; none where those made before still run.
+        """Creates the threads; returns [] while earlier threads still run.
 
         Args:
             sess: the session.
-            coord: hears of exceptions and ends the threads; it gets them to join.
-            daemon: whether the program may end while they run.
+            coord: receives exceptions, stops the threads and joins them.
+            daemon: whether they are daemon threads.
             start: whether to start them.
         """
         with self._lock:
@@ -209,16 +207,16 @@ class QueueRunner:
         return threads
 
     def _run(self, session: Any, enqueue_op: Any, coord: Coordinator | None) -> None:
-        """A thread's work."""
+        """The body of a thread."""
         try:
             self._fill(session, enqueue_op, coord)
         except self._ended:
             if self._is_last(session):
                 _close(session, self._close_op)
-        except Exception as error:  # whatever it is, the coordinator raises it in `join`
+        except Exception as error:  # the coordinator raises it in `join`
             self._is_last(session)
             if _is_closed(session):
-                return  # the session's end is the thread's
+                return  # the session has ended
             if coord is not None:
                 coord.request_stop(error)
             else:
@@ -235,7 +233,7 @@ class QueueRunner:
             enqueue()
 
     def _is_last(self, session: Any) -> bool:
-        """Notes that a thread has ended; whether it was the last of the session's."""
+        """Records the end of a thread; returns whether it was the session's last."""
         with self._lock:
             self._running[session] -= 1
             return self._running[session] == 0
@@ -246,7 +244,7 @@ class QueueRunner:
 
 
 def _close(session: Any, op: Any) -> None:
-    """Closes the queue, unless that is done or the session is closed."""
+    """Closes the queue; ignores that it or the session is closed."""
     try:
         session.run(op)
     except CancelledError:
@@ -261,7 +259,7 @@ def _is_closed(session: Any) -> bool:
 
 
 def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
-    """Puts a runner into a collection, for `start_queue_runners`."""
+    """Adds a runner to a collection, for `start_queue_runners`."""
     add_to_collection(collection, qr)
 
 
@@ -272,21 +270,21 @@ def start_queue_runners(
     start: bool = True,
     collection: str = GraphKeys.QUEUE_RUNNERS,
 ) -> list[threading.Thread]:
-    """Makes and starts the threads of all runners in a graph's collection.
+    """Starts the threads of all queue runners in a graph's collection.
 
     Args:
         sess: the session; the default session by default.
-        coord: the coordinator of the threads.
-        daemon: whether the program may end while they run.
+        coord: the threads' coordinator.
+        daemon: whether they are daemon threads.
         start: whether to start them.
-        collection: where the runners are.
+        collection: the collection of runners.
 
     Returns:
-        The threads; none for a monitored session, which has started the runners itself.
+        The threads; [] for a monitored session, which has already started the runners.
 
     Raises:
         ValueError: there is no session.
-        TypeError: `sess` is none.
+        TypeError: `sess` is not a session.
     """
     session = sess or get_default_session()
     if session is None:

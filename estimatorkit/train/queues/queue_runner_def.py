@@ -1,7 +1,7 @@
-"""`QueueRunnerDef`: the protocol buffer of a `QueueRunner`, as TensorFlow writes it into files.
+"""`QueueRunnerDef`: the protocol buffer of a `QueueRunner`, compatible with TensorFlow's.
 
-The package `tensorboard`, which has the others, lacks it. It is in a descriptor pool of its own, so
-that TensorFlow may be imported beside it.
+The `tensorboard` package lacks it. It has its own descriptor pool, so that TensorFlow may be
+imported in the same process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FIELDS = (
     ("cancel_op_name", False),
     ("queue_closed_exception_types", True),
 )
-"""The names of the fields in the order of their numbers, and whether they are repeated."""
+"""Field names by number, and whether they are repeated."""
 
 
 def _make() -> Any:
@@ -31,7 +31,7 @@ def _make() -> Any:
             name=name,
             number=number,
             label=kinds.LABEL_REPEATED if is_repeated else kinds.LABEL_OPTIONAL,
-            # An enumeration of status codes there; both are written alike.
+            # TensorFlow uses an enum of status codes; the encoding is the same.
             type=kinds.TYPE_INT32 if name.endswith("types") else kinds.TYPE_STRING,
         )
     pool = descriptor_pool.DescriptorPool()

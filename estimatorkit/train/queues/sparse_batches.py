@@ -1,8 +1,7 @@
-"""Sparse tensors in queues: each example's goes through as one element, a box.
+"""Sparse tensors in queues: each example's tensor is boxed as one element.
 
-A box is a Python tuple (indices, values, shape) in an array of objects; in the graph it has the
-dtype of strings, whose arrays hold objects too. Boxes are made and opened by the functions here
-and nothing else looks into them.
+A box is a Python tuple (indices, values, shape) in an object array, which the graph types as string
+since its arrays hold objects too. Only the functions here create and open boxes.
 """
 
 from __future__ import annotations
@@ -65,18 +64,15 @@ register("BoxesToSparse", _open, infer=_infer_open, gradient=None, where="host")
 
 
 def box(sparse: SparseTensor, many: bool) -> Tensor:
-    """One box of an example, or with `many` a vector of boxes of the rows."""
+    """Boxes an example's tensor, or with `many` each row, as a vector of boxes."""
     parts = [sparse.indices, sparse.values, sparse.dense_shape]
     return apply("SparseToBoxes", parts, {"many": many}).outputs[0]
 
 
 def open_boxes(boxes: Tensor, like: SparseTensor, many: bool) -> SparseTensor:
-    """The sparse tensor of a batch: examples along a new first axis, as large as the largest.
+    """Returns a batch as a sparse tensor, with a new first axis and the maximum of the shapes.
 
-    Args:
-        boxes: a vector of boxes.
-        like: what the first example was made of.
-        many: as it was given to `box`.
+    `like` is the tensor boxed for the first example; `many` is as given to `box`.
     """
     rank = like.shape.rank
     shape = UNKNOWN if rank is None else TensorShape([None] * (rank + (not many)))

@@ -21,8 +21,8 @@ from estimatorkit.storage.saveable import Saveable
 
 Whole = Variable | PartitionedVariable
 Item = Whole | Saveable
-"""What takes part in a checkpoint; a `Whole` is one tensor of it."""
-_PART = re.compile(r"/part_[0-9]+(?=/|$)")  # of the names of partitioned variables' parts
+"""An item of a checkpoint; a `Whole` is one tensor."""
+_PART = re.compile(r"/part_[0-9]+(?=/|$)")  # suffix of a partitioned variable's part
 # The key of the object graph in TensorFlow 2's object-based checkpoints.
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 # `<variable>/<slot>` here is `training/<optimizer>/<variable>/<old>` in checkpoints of TensorFlow
@@ -55,7 +55,7 @@ def with_wholes(items: Mapping[str, Item]) -> dict[str, Item]:
     parts: dict[str, dict[str, Variable]] = {}
     for name, item in items.items():
         whole = _name_of_whole(name, item) if isinstance(item, Variable) else None
-        result[whole or name] = item  # of a whole, keeps the place
+        result[whole or name] = item  # for a whole, reserves its position
         if whole is not None and isinstance(item, Variable):
             parts.setdefault(whole, {})[name] = item
     for whole, found in parts.items():
@@ -123,7 +123,7 @@ def _full_names(path: str) -> dict[str, str]:
     try:
         graph = TrackableObjectGraph.FromString(load_variable(path, _OBJECT_GRAPH).item())
     except DecodeError:
-        return {}  # the table of what is missing says the rest
+        return {}  # the table of missing names follows
     attributes = (attribute for node in graph.nodes for attribute in node.attributes)
     return {attribute.full_name: attribute.checkpoint_key for attribute in attributes}
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from estimatorkit.core.graph import Graph, get_default_graph
 
 FEATURE_COLUMNS = "feature_columns"
-"""The collection of the notes: texts '<layer>: <column>'."""
+"""The collection of records: '<layer>: <column>'."""
 
 Notes = Mapping[str, Sequence[str]]
 
@@ -26,7 +26,7 @@ def noted_columns(graph: Graph) -> dict[str, list[str]]:
     """Returns the recorded column names by layer."""
     found: dict[str, list[str]] = {}
     for note in graph.get_collection(FEATURE_COLUMNS):
-        text = note.decode() if isinstance(note, bytes) else note  # graph files hold bytes
+        text = note.decode() if isinstance(note, bytes) else note  # imported graphs have bytes
         layer, _, name = text.partition(": ")
         found.setdefault(layer, []).append(name)
     return found

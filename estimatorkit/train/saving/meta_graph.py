@@ -29,11 +29,11 @@ _VARIABLES = (
     *(GraphKeys.MOVING_AVERAGE_VARIABLES, GraphKeys.CONCATENATED_VARIABLES, GraphKeys.WEIGHTS),
     GraphKeys.BIASES,
 )
-"""Collections whose bytes are `VariableDef`s, where they hold variables."""
+"""Collections whose bytes may be `VariableDef`s."""
 
 
 UNBOUND_INPUTS = "unbound_inputs"
-"""The collection of the names of tensors that an exported part of a graph lacks."""
+"""The collection of names of the external inputs of an exported subgraph."""
 _UNBOUND = "$unbound_inputs_"
 
 

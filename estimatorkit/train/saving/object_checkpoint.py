@@ -51,7 +51,7 @@ class Checkpoint:
     """
 
     _held_objects: dict[str, Any]
-    _count: Any  # what counts `save_counter` up
+    _count: Any  # increments `save_counter`
 
     def __init__(self, **kwargs: Any) -> None:
         object.__setattr__(self, "_held_objects", {})
@@ -202,7 +202,7 @@ class CheckpointLoadStatus:
             items = {name: item for name, item in found.items() if self._has(name, item)}
             return nodes, items, set()
         stored = self._stored.nodes
-        places: dict[int, int] = {}  # of stored nodes: the first object that fits
+        places: dict[int, int] = {}  # the first matching object of stored nodes
         items = {}
         pending = deque([(0, 0)])
         seen = set()

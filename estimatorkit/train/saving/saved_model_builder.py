@@ -43,7 +43,7 @@ from estimatorkit.train.saving.saver import Saver, tensors_to_save
 from estimatorkit.train.saving.signatures import predict_signature_def
 
 _NOT_WRITTEN = {
-    *(STEP_CHECKS, GraphKeys.SAVEABLE_OBJECTS),  # objects
+    *(STEP_CHECKS, GraphKeys.SAVEABLE_OBJECTS),  # Python objects
     # Passed to the builder explicitly; a loaded graph still has those of its model.
     *(constants.ASSETS_KEY, constants.MAIN_OP_KEY, constants.LEGACY_INIT_OP_KEY),
 }
@@ -73,7 +73,7 @@ class SavedModelBuilder:
             saved_model_schema_version=constants.SAVED_MODEL_SCHEMA_VERSION
         )
         self._tensors: dict[str, NDArray[Any]] | None = None
-        self._assets: dict[str, str] = {}  # the files by their names in the model
+        self._assets: dict[str, str] = {}  # files by name in the model
         self._written = False
 
     def add_meta_graph_and_variables(
@@ -273,7 +273,7 @@ class SavedModelBuilder:
             folder.parent.mkdir(parents=True, exist_ok=True)
             with temporary_beside(folder) as temporary:
                 self._write(temporary, name, as_text)
-                os.rename(temporary, folder)  # an empty folder is replaced, any other is refused
+                os.rename(temporary, folder)  # replaces an empty folder, fails on any other
                 sync_file(folder.parent)
         self._written = True
         return os.fsencode(folder / name)

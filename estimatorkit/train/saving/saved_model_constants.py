@@ -39,7 +39,7 @@ LEGACY_INIT_OP_KEY = "legacy_init_op"
 MAIN_OP_KEY = "saved_model_main_op"
 TRAIN_OP_KEY = "saved_model_train_op"
 OWN_META_GRAPH_KEY = "estimatorkit_meta_graph"
-"""The whole graph as this package writes it, where TensorFlow's form lacks something."""
+"""The complete graph in this package's format, if TensorFlow's cannot express all of it."""
 SAVED_MODEL_SCHEMA_VERSION = 1
 SAVED_MODEL_FILENAME_PB = "saved_model.pb"
 SAVED_MODEL_FILENAME_PBTXT = "saved_model.pbtxt"

@@ -151,7 +151,7 @@ class SavedModelLoader:
         self, graph: Graph, tags: Iterable[str], import_scope: str | None, elements: Any = None
     ) -> LoadedMetaGraph:
         meta_graph = self.get_meta_graph_def_from_tags(tags)
-        list(assets_of(meta_graph, self._export_dir))  # bad ones leave the graph as it was
+        list(assets_of(meta_graph, self._export_dir))  # invalid ones raise before the graph changes
         with _damage_in(self._export_dir), graph.as_default():
             loaded = load_meta_graph(
                 without_saving(meta_graph), import_scope=import_scope, return_elements=elements

@@ -121,7 +121,7 @@ class Saver:
         self._pad_step_number = pad_step_number
         self._managers: dict[tuple[str, str | None], CheckpointRotation] = {}
         self._items: dict[str, Item] | None = None
-        self._saving = threading.RLock()  # a later step must not be overtaken by one before
+        self._saving = threading.RLock()  # saves in order of steps
         if not defer_build:
             self._build(var_list)
 
@@ -285,8 +285,8 @@ class Saver:
 
         See `train.export_meta_graph`.
         """
-        if collection_list is None:  # checks hold Python functions, which no file can; its own
-            # settings are `saver_def`
+        if collection_list is None:  # checks are not serializable, and this
+            # Saver's settings are in `saver_def`
             left_out = (STEP_CHECKS, GraphKeys.SAVERS)
             keys = get_default_graph().get_all_collection_keys()
             collection_list = [key for key in keys if key not in left_out]

@@ -25,10 +25,10 @@ from estimatorkit.storage.saveable import Saveable
 from estimatorkit.train.optimizers.optimizer import Optimizer
 
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
-"""The key of the proto of objects."""
+"""The key of the object graph."""
 _VALUE = "VARIABLE_VALUE"
 WHOLE = (Variable, PartitionedVariable)
-"""What is one tensor of a checkpoint."""
+"""Types that are one tensor of a checkpoint."""
 _NEVER = (
     *(Tensor, Operation, Graph, Session, type, ModuleType, np.ndarray, np.generic),
     *(FunctionType, MethodType, BuiltinFunctionType),

@@ -1,1 +1,1 @@
-"""Monitored sessions, supervisors, and what makes their sessions ready."""
+"""Sessions for training: monitored sessions, supervisors, and their preparation."""

@@ -1,8 +1,8 @@
-"""`Coordinator`: lets a set of threads stop together, and hands on the first exception.
+"""`Coordinator`: stops a set of threads together, and propagates their first exception.
 
-Threads ask `should_stop()`; whoever ends or fails calls `request_stop()`; the main thread calls
-`join()`, which raises what was reported. `LooperThread` is such a thread, with a function called
-again and again.
+Threads poll `should_stop()`; any thread that ends or fails calls `request_stop()`; the main thread
+calls `join()`, which raises the exception. `LooperThread` is such a thread, which calls a function
+repeatedly.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from estimatorkit.core.errors import OutOfRangeError, explain, value_error
 from estimatorkit.logger import logger
 
 _LOOK_AGAIN = 0.1
-"""Seconds after which `join` looks whether a stop was requested while threads run."""
+"""The polling interval of `join` in seconds."""
 
 
 class Coordinator:
-    """Coordinates the end of a set of threads.
+    """Coordinates the termination of a set of threads.
 
     Args:
-        clean_stop_exception_types: exceptions that end the work without being an error;
-            `(OutOfRangeError,)` by default: the input has ended.
+        clean_stop_exception_types: exceptions that stop without being an error;
+            `(OutOfRangeError,)` by default, the end of the input.
     """
 
     def __init__(
@@ -41,15 +41,15 @@ class Coordinator:
         self._threads: set[threading.Thread] = set()
 
     def request_stop(self, ex: Any = None) -> None:
-        """Asks the threads to stop: from now on `should_stop()` is true.
+        """Requests the threads to stop: afterwards `should_stop()` returns true.
 
         Args:
-            ex: an exception, or what `sys.exc_info()` gave. The first one that is no clean stop is
-                raised by `join()`.
+            ex: an exception, or a `sys.exc_info()` tuple. `join()` raises the first that is not a
+                clean stop.
 
         Raises:
-            Exception: `ex` itself, where `join()` is over and can no longer report it.
-            TypeError: it is no exception.
+            Exception: `ex` itself, if `join()` is already over.
+            TypeError: it is not an exception.
         """
         error = ex[1] if isinstance(ex, tuple) else ex
         if not isinstance(error, BaseException | None):
@@ -67,37 +67,37 @@ class Coordinator:
             self._stop.set()
 
     def clear_stop(self) -> None:
-        """Forgets the request, the exception and the joining, to begin anew."""
+        """Resets the stop request, the exception and the joined state."""
         with self._lock:
             self._joined = False
             self._error = None
             self._stop.clear()
 
     def should_stop(self) -> bool:
-        """Whether a stop was requested."""
+        """Returns whether a stop has been requested."""
         return self._stop.is_set()
 
     @contextmanager
     def stop_on_exception(self) -> Iterator[None]:
-        """Reports an exception that leaves the block, which then ends without it."""
+        """A context that reports an exception of its block, and suppresses it."""
         try:
             yield
-        except Exception as error:  # whatever it is: `join` raises it
+        except Exception as error:  # `join` raises it
             self.request_stop(error)
 
     def wait_for_stop(self, timeout: float | None = None) -> bool:
         """Waits until a stop is requested.
 
         Args:
-            timeout: seconds; None to wait as long as it takes.
+            timeout: in seconds; None waits forever.
 
         Returns:
-            Whether it was.
+            Whether a stop has been requested.
         """
         return self._stop.wait(timeout)
 
     def register_thread(self, thread: threading.Thread) -> None:
-        """Adds a thread that `join` waits for."""
+        """Adds a thread for `join` to wait for."""
         with self._lock:
             self._threads.add(thread)
 
@@ -107,16 +107,16 @@ class Coordinator:
         stop_grace_period_secs: float = 120,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Waits until the threads have ended, and raises what one of them reported.
+        """Waits until the threads have ended, and raises the reported exception.
 
         Args:
             threads: started threads, besides those registered.
-            stop_grace_period_secs: seconds that the threads have to end once a stop is requested.
-            ignore_live_threads: do not raise where some then still run.
+            stop_grace_period_secs: seconds for threads to end after a stop request.
+            ignore_live_threads: whether to ignore threads that still run then.
 
         Raises:
             RuntimeError: threads run after the grace period.
-            Exception: what was given to `request_stop`.
+            Exception: the exception given to `request_stop`.
         """
         with self._lock:
             waited = [*self._threads, *(threads or ())]
@@ -155,29 +155,29 @@ class Coordinator:
 
     @property
     def requested_exception(self) -> BaseException | None:
-        """What was given to `request_stop`, if it was no clean stop."""
+        """The exception given to `request_stop`, if it was not a clean stop."""
         return self._error
 
     def raise_requested_exception(self) -> None:
-        """Raises what was given to `request_stop`, if anything was."""
+        """Raises the exception given to `request_stop`, if any."""
         with self._lock:
             if self._error is not None:
                 raise self._error
 
 
 class LooperThread(threading.Thread):
-    """A thread that does the same again and again until its coordinator says stop.
+    """A thread that repeats a function until its coordinator requests a stop.
 
-    Override `run_loop`, or give a function. An exception is reported to the coordinator.
+    Override `run_loop`, or pass a function. Exceptions are reported to the coordinator.
 
     Args:
         coord: the coordinator, which also joins the thread.
-        timer_interval_secs: seconds from one beginning to the next; None for without a pause.
+        timer_interval_secs: seconds between the starts of two calls; None calls without a pause.
         target: the function to call.
         args, kwargs: its arguments.
 
     Raises:
-        ValueError: `coord` is none, or there are arguments without a function.
+        ValueError: `coord` is not a coordinator, or there are arguments without a function.
     """
 
     def __init__(
@@ -207,13 +207,13 @@ class LooperThread(threading.Thread):
         args: Sequence[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,
     ) -> LooperThread:
-        """Makes and starts such a thread."""
+        """Creates and starts a looper thread."""
         looper = LooperThread(coord, timer_interval_secs, target, args, kwargs)
         looper.start()
         return looper
 
     def run(self) -> None:
-        """The thread's work."""
+        """The body of the thread."""
         with self._coord.stop_on_exception():
             self.start_loop()
             turn = time.monotonic()
@@ -228,13 +228,13 @@ class LooperThread(threading.Thread):
         return self._coord.wait_for_stop(max(0.0, turn - time.monotonic()))
 
     def start_loop(self) -> None:
-        """Called once, before the first turn."""
+        """Called once, before the first iteration."""
 
     def stop_loop(self) -> None:
-        """Called once, after the last turn."""
+        """Called once, after the last iteration."""
 
     def run_loop(self) -> None:
-        """One turn; calls the function by default."""
+        """One iteration; calls the function by default."""
         if self._function is not None:
             args, kwargs = self._arguments
             self._function(*args, **kwargs)

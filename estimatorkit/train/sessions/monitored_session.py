@@ -1,10 +1,9 @@
-"""Monitored sessions: sessions that initialize or restore their model, call hooks around each run,
-start the queue runners, and begin anew from the last checkpoint where a task was lost.
+"""Monitored sessions: initialize or restore the model, run hooks and queue runners, and recover.
 
-A session creator (`session_creators`) makes the plain session; `HookedSession` runs it with hooks
-around each run, and `_Attempt` is one such session with its coordinator. Hooks are those of the
-training loop, asked by the same functions (`training.run_hooked`): one that says by
-`next_control_step` when it needs control is asked just then, the others around every run.
+A session creator (`session_creators`) makes the plain session; `HookedSession` runs it with hooks,
+and `_Attempt` is one such session with its coordinator. If a task is lost, a new attempt restarts
+from the last checkpoint. Hooks are called as in the training loop (`training.run_hooked`): those
+that override `next_control_step` only at that step, others around every run.
 """
 
 from __future__ import annotations
@@ -30,20 +29,15 @@ from estimatorkit.train.sessions.session_creators import ChiefSessionCreator, Se
 from estimatorkit.train.training import losses_by_count, run_hooked
 
 _LOST = (AbortedError, UnavailableError)
-"""Errors after which a new session is made: a task went away."""
+"""Errors of a lost task, after which a new session is created."""
 
 _Path = str | os.PathLike[str]
 
 
-# -- one session with its hooks
-
-
 class HookedSession:
-    """A plain session whose runs have hooks around them (`monitored_session._HookedSession`).
+    """A plain session whose runs are wrapped by hooks (`monitored_session._HookedSession`).
 
-    Args:
-        sess: the session.
-        hooks: already begun, and told of the session.
+    `begin` and `after_create_session` of the hooks have already been called.
     """
 
     def __init__(self, sess: Any, hooks: Sequence[SessionRunHook]) -> None:
@@ -53,7 +47,7 @@ class HookedSession:
         counter = get_global_step(sess.graph) if hooks else None
         self._read_step = None if counter is None else sess.make_callable(counter)
         self._runs = 0
-        self._told: int | None = None  # up to which global step hooks know of steps
+        self._told: int | None = None  # the last global step reported to hooks
         self._asked_at: dict[SessionRunHook, int] = {}
         self._pending: list[NDArray[Any]] = []
 
@@ -78,11 +72,7 @@ class HookedSession:
         options: Any = None,
         run_metadata: Any = None,
     ) -> Any:
-        """A run of the session with the hooks around it.
-
-        Raises:
-            RuntimeError: a hook asked for the end before.
-        """
+        """Runs the session with the hooks; RuntimeError after a hook has requested a stop."""
         if self._stop:
             raise RuntimeError("Run called even after should_stop requested.")
         before = self._step()
@@ -111,7 +101,7 @@ class HookedSession:
         return values
 
     def should_stop(self) -> bool:
-        """Whether a hook asked for the end."""
+        """Returns whether a hook has requested a stop."""
         return bool(self._stop)
 
     def close(self) -> None:
@@ -119,11 +109,11 @@ class HookedSession:
         self.session.close()
 
     def _step(self) -> int:
-        """The global step; if there is none, or no hook to ask, how many runs there were."""
+        """Returns the global step, or the number of runs if there is no step or no hook."""
         return self._runs if self._read_step is None else int(self._read_step())
 
     def _is_due(self, hook: SessionRunHook, step: int) -> bool:
-        """Whether a hook is asked around this run: at most once per step, where it names steps."""
+        """Returns whether to call a hook around this run; one that names steps, once per step."""
         if not hook.takes_part_in_runs:
             return False
         if type(hook).next_control_step is SessionRunHook.next_control_step:
@@ -147,12 +137,10 @@ class HookedSession:
 
 
 class _Attempt:
-    """A plain session from its making to its end, with its coordinator and hooks.
+    """A plain session from creation to close, with its coordinator and hooks.
 
-    Args:
-        creator: makes the session.
-        hooks: already begun.
-        grace_secs: seconds that threads have to end.
+    `creator` makes the session. `begin` of the hooks has already been called. `grace_secs` is the
+    time for threads to end.
     """
 
     def __init__(
@@ -172,26 +160,28 @@ class _Attempt:
             raise
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        """As `HookedSession.run`; the coordinator's stop ends no run, as in TensorFlow."""
+        """Same as `HookedSession.run`.
+
+        The coordinator's stop does not abort runs, as in TensorFlow.
+        """
         try:
             return self._hooked.run(*args, **kwargs)
-        except Exception as error:  # whichever it is: a lost task may be what is behind it
+        except Exception as error:  # a lost task may be the cause
             lost = self.coord.requested_exception
             if isinstance(lost, _LOST) and not isinstance(error, _LOST):
                 raise lost from error
             raise
 
     def should_stop(self) -> bool:
-        """Whether a hook or the coordinator asked for the end.
+        """Returns whether a hook or the coordinator has requested a stop.
 
-        Raises:
-            Exception: what a thread reported.
+        Raises a thread's exception.
         """
         self.coord.raise_requested_exception()
         return self.coord.should_stop() or self._hooked.should_stop()
 
     def close(self) -> None:
-        """Ends the threads and the session; raises what a thread reported."""
+        """Stops the threads and closes the session; raises threads' exceptions."""
         self.coord.request_stop()
         try:
             self.coord.join(stop_grace_period_secs=self._grace_secs, ignore_live_threads=True)
@@ -199,14 +189,11 @@ class _Attempt:
             self.session.close()
 
 
-# -- monitored sessions
-
-
 class StepContext:
-    """Given to the function of `run_step_fn`.
+    """The argument of functions given to `run_step_fn`.
 
     Attributes:
-        session: the plain session, whose runs no hook sees.
+        session: the plain session, without hooks.
     """
 
     def __init__(self, session: Any, run_with_hooks_fn: Callable[..., Any]) -> None:
@@ -214,32 +201,28 @@ class StepContext:
         self._run_with_hooks = run_with_hooks_fn
 
     def run_with_hooks(self, *args: Any, **kwargs: Any) -> Any:
-        """As `MonitoredSession.run`."""
+        """Same as `MonitoredSession.run`."""
         return self._run_with_hooks(*args, **kwargs)
 
     def request_stop(self) -> None:
-        """Ends the function, and the `with` block of the monitored session.
-
-        Raises:
-            StopIteration: always.
-        """
+        """Ends the function and the monitored session's `with` block, by raising StopIteration."""
         raise StopIteration("step_fn has requested the iterations to stop.")
 
 
 class _MonitoredSession:
-    """What monitored sessions share.
+    """The base class of monitored sessions.
 
     Args:
         session_creator: makes the plain session; a `ChiefSessionCreator` by default.
         hooks: called around the runs.
-        should_recover: whether a new session is made where a task was lost.
-        stop_grace_period_secs: seconds that threads have to end after `close`.
+        should_recover: whether to create a new session after a lost task.
+        stop_grace_period_secs: seconds for threads to end after `close`.
     """
 
     StepContext = StepContext
 
     has_started_queue_runners = True
-    """`start_queue_runners` has nothing to do for it."""
+    """Tells `start_queue_runners` to do nothing."""
 
     def __init__(
         self,
@@ -277,10 +260,10 @@ class _MonitoredSession:
         options: Any = None,
         run_metadata: Any = None,
     ) -> Any:
-        """As `Session.run`, with the hooks around it.
+        """Same as `Session.run`, with hooks.
 
         Raises:
-            RuntimeError: the session is closed, or a stop was requested.
+            RuntimeError: the session is closed, or a stop has been requested.
         """
         return self._with_recovery(
             lambda attempt: attempt.run(fetches, feed_dict, options, run_metadata)
@@ -293,10 +276,10 @@ class _MonitoredSession:
             step_fn: a function of `step_context`, or a method.
 
         Returns:
-            What it returns.
+            The function's result.
 
         Raises:
-            StopIteration: the function requested a stop; the `with` block then ends quietly.
+            StopIteration: the function requested a stop; it ends the `with` block without an error.
             ValueError: the function has other arguments.
         """
         names = tuple(inspect.signature(step_fn).parameters)
@@ -311,7 +294,7 @@ class _MonitoredSession:
         )
 
     def should_stop(self) -> bool:
-        """Whether the training is over: a hook or a thread asked for it, or it is closed."""
+        """Returns whether training is over: a hook or thread requested a stop, or it is closed."""
         if self._closed:
             return True
         attempt = self._current()
@@ -334,7 +317,7 @@ class _MonitoredSession:
                 self._drop(error)
 
     def _current(self) -> _Attempt:
-        """The attempt that is on, made if there is none."""
+        """Returns the current attempt, creating it if needed."""
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
         while self._attempt is None:
@@ -347,7 +330,7 @@ class _MonitoredSession:
         return self._attempt
 
     def _drop(self, error: Exception) -> None:
-        """Ends the attempt, so that a new one is made."""
+        """Closes the attempt, so that the next call creates a new one."""
         logger.info(
             "An error was raised. The current session will be closed and a new session will be "
             "created. Error: %s",
@@ -358,7 +341,7 @@ class _MonitoredSession:
             self._close_attempt(attempt)
 
     def _close_attempt(self, attempt: _Attempt) -> None:
-        """Closes a session; ignores that a task was lost if a new session can be created."""
+        """Closes an attempt; if the session recovers, lost tasks are only logged."""
         try:
             attempt.close()
         except _LOST as error:
@@ -366,14 +349,12 @@ class _MonitoredSession:
                 raise
             logger.error("An error occurred when closing the session: %s", error)
 
-    # -- the end
-
     def close(self) -> None:
-        """Calls the hooks' `end`, ends the threads and the session.
+        """Calls the hooks' `end`, stops the threads and closes the session.
 
         Raises:
             RuntimeError: it is closed already.
-            Exception: what a thread reported.
+            Exception: a thread's exception.
         """
         self._close(None)
 
@@ -388,7 +369,7 @@ class _MonitoredSession:
             self._give_back()
 
     def _give_back(self) -> None:
-        """Closes what is held; the graph may then be added to as before."""
+        """Closes the attempt and the hooks; the graph is unfinalized unless it was final before."""
         attempt, self._attempt = self._attempt, None
         self._closed = True
         try:
@@ -419,16 +400,16 @@ class _MonitoredSession:
 class MonitoredSession(_MonitoredSession):
     """A session with initialization, hooks and recovery (`tf.compat.v1.train.MonitoredSession`).
 
-    When it is made: hooks' `begin`; the graph is finalized; a session is made, its model restored
-    or initialized; queue runners start; hooks' `after_create_session`. Where a run raises
-    `AbortedError` or `UnavailableError`, a new session is made so and the run done again. At the
-    end: hooks' `end`, unless an error ended it; threads and session end. As a context manager it
-    ends quietly where the input has ended (`OutOfRangeError`).
+    The constructor calls the hooks' `begin`, finalizes the graph, creates a session, restores or
+    initializes its model, starts queue runners, and calls the hooks' `after_create_session`. If a
+    run raises `AbortedError` or `UnavailableError`, a new session is created in this way and the
+    run repeated. `close` calls the hooks' `end`, unless an error occurred, then stops threads and
+    closes the session. As a context manager it suppresses the end of the input (`OutOfRangeError`).
 
     Args:
         session_creator: makes the plain session; a `ChiefSessionCreator` by default.
         hooks: called around the runs.
-        stop_grace_period_secs: seconds that threads have to end after `close`.
+        stop_grace_period_secs: seconds for threads to end after `close`.
     """
 
     def __init__(
@@ -441,7 +422,7 @@ class MonitoredSession(_MonitoredSession):
 
 
 class SingularMonitoredSession(_MonitoredSession):
-    """A monitored session that does not recover, and shows the plain session.
+    """A monitored session that does not recover, and exposes the plain session.
 
     Source: `tf.compat.v1.train.SingularMonitoredSession`.
 
@@ -449,7 +430,7 @@ class SingularMonitoredSession(_MonitoredSession):
         hooks: called around the runs.
         scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path: see
             `ChiefSessionCreator`.
-        stop_grace_period_secs: seconds that threads have to end after `close`.
+        stop_grace_period_secs: seconds for threads to end after `close`.
     """
 
     def __init__(
@@ -468,5 +449,5 @@ class SingularMonitoredSession(_MonitoredSession):
         super().__init__(creator, hooks, False, stop_grace_period_secs)
 
     def raw_session(self) -> Any:
-        """The plain session."""
+        """Returns the plain session."""
         return self._tf_sess()

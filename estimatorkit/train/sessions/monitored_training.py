@@ -1,6 +1,4 @@
-"""`MonitoredTrainingSession`: a monitored session put together for a training, with the hooks that
-save checkpoints and summaries.
-"""
+"""`MonitoredTrainingSession`: a monitored session with hooks for checkpoints and summaries."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ _Path = str | os.PathLike[str]
 
 
 class _Default:
-    """Stands for an argument that was not given, where None means: do not."""
+    """The default of arguments for which None means disabled."""
 
     def __repr__(self) -> str:
         return "<default>"
@@ -47,27 +45,27 @@ def MonitoredTrainingSession(
     summary_dir: _Path | None = None,
     save_graph_def: bool = True,
 ) -> MonitoredSession:
-    """A `MonitoredSession` that saves checkpoints and summaries.
+    """Returns a `MonitoredSession` that saves checkpoints and summaries.
 
     Source: `tf.compat.v1.train.MonitoredTrainingSession`.
 
     Args:
         master: the session's target.
         is_chief: whether this process initializes, restores and saves; others wait for it.
-        checkpoint_dir: where checkpoints are; the newest one there is gone on from.
+        checkpoint_dir: the folder of checkpoints; training resumes from the newest.
         scaffold: the operations; by default those of the graph.
         hooks: called around the runs.
-        chief_only_hooks: the same, where this is the chief.
+        chief_only_hooks: additional hooks of the chief.
         save_checkpoint_secs: seconds between checkpoints; 600 by default, None or 0 for none.
         save_summaries_steps: steps between summaries; 100 by default, None or 0 for none.
         save_summaries_secs: seconds between summaries.
         config: the session's `ConfigProto`.
-        stop_grace_period_secs: seconds that threads have to end after `close`.
+        stop_grace_period_secs: seconds for threads to end after `close`.
         log_step_count_steps: steps between values of 'global_step/sec'; None or 0 for none.
-        max_wait_secs: how long at most to wait for the chief.
-        save_checkpoint_steps: steps between checkpoints, in place of seconds.
-        summary_dir: where summaries go; `checkpoint_dir` by default.
-        save_graph_def: whether the graph is written beside each checkpoint.
+        max_wait_secs: the maximum time to wait for the chief, in seconds.
+        save_checkpoint_steps: steps between checkpoints, instead of seconds.
+        summary_dir: the folder of summaries; `checkpoint_dir` by default.
+        save_graph_def: whether to write the graph with each checkpoint.
     """
     scaffold = scaffold or Scaffold()
     given = list(hooks or ())
@@ -99,7 +97,7 @@ def MonitoredTrainingSession(
 
 
 def _cadence(steps: Any, secs: Any, default: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Steps and seconds: what was given alone puts the default of the other out of force."""
+    """Resolves (steps, seconds); either one given disables the default of the other."""
     if steps is USE_DEFAULT and secs is USE_DEFAULT:
         return default
     chosen = tuple((None if each is USE_DEFAULT else each) or None for each in (steps, secs))

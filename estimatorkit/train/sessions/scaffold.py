@@ -1,7 +1,7 @@
 """`Scaffold`: the operations that a training session needs (`tf.compat.v1.train.Scaffold`).
 
-What is not given is taken from the graph's collections, or made and put there, by `finalize`, which
-ends the building of the graph.
+`finalize` takes missing parts from the graph's collections, or creates and adds them, then
+finalizes the graph.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from estimatorkit.train.saving.saver import Saver
 
 
 class Scaffold:
-    """The operations with which a session is made ready, saved and summarized.
+    """The operations to initialize, save and summarize a session.
 
     Args:
-        init_op: gives the variables their first values; `global_variables_initializer()` by
-            default. Not run where a checkpoint is restored.
-        init_feed_dict: what is fed to it.
+        init_op: initializes the variables; `global_variables_initializer()` by default. Not run if
+            a checkpoint is restored.
+        init_feed_dict: its feeds.
         init_fn: a function `(scaffold, session)`, called after `init_op`.
-        ready_op: a vector with the names of variables without values; empty where all is ready.
-        ready_for_local_init_op: the same, for `local_init_op` to be run.
+        ready_op: a vector with the names of uninitialized variables; empty if ready.
+        ready_for_local_init_op: the same, as a precondition of `local_init_op`.
         local_init_op: run in every session; `default_local_init_op()` by default.
         summary_op: all summaries as one; `summary.merge_all()` by default.
-        saver: a `Saver`; by default that of the collection SAVERS, or one of all variables.
-        copy_from_scaffold: a scaffold, whose parts are taken where none is given here.
-        local_init_feed_dict: what is fed to `local_init_op`.
+        saver: a `Saver`; by default that of the SAVERS collection, or one of all variables.
+        copy_from_scaffold: a scaffold that supplies parts not given here.
+        local_init_feed_dict: the feeds of `local_init_op`.
 
     Raises:
-        TypeError: `copy_from_scaffold` is no scaffold.
+        TypeError: `copy_from_scaffold` is not a scaffold.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Scaffold:
         self._parts: dict[str, Any] = parts
 
     def finalize(self) -> Scaffold:
-        """Makes what is missing in the default graph, and finalizes the graph.
+        """Creates missing parts in the default graph, and finalizes the graph.
 
         Raises:
             RuntimeError: a collection has several candidates for a part, or the graph is finalized
@@ -95,70 +95,70 @@ class Scaffold:
 
     @property
     def is_default(self) -> bool:
-        """Whether nothing was given or made yet. Not in TensorFlow."""
+        """Whether no part has been given or created. Not in TensorFlow."""
         return all(part is None for part in self._parts.values())
 
     @property
     def init_op(self) -> Any:
-        """Gives the variables their first values."""
+        """Initializes the variables."""
         return self._parts["init_op"]
 
     @property
     def init_feed_dict(self) -> Mapping[Any, Any] | None:
-        """What is fed to `init_op`."""
+        """The feeds of `init_op`."""
         fed: Mapping[Any, Any] | None = self._parts["init_feed_dict"]
         return fed
 
     @property
     def init_fn(self) -> Callable[[Any], Any] | None:
-        """A function of the session, called after `init_op`; None if none was given."""
+        """A function of the session, called after `init_op`, or None."""
         given = self._parts["init_fn"]
         return None if given is None else lambda session: given(self, session)
 
     @property
     def ready_op(self) -> Any:
-        """The names of variables without values."""
+        """The names of uninitialized variables."""
         return self._parts["ready_op"]
 
     @property
     def ready_for_local_init_op(self) -> Any:
-        """The names of variables without values that `local_init_op` waits for."""
+        """The names of uninitialized variables that `local_init_op` requires."""
         return self._parts["ready_for_local_init_op"]
 
     @property
     def local_init_op(self) -> Any:
-        """What is run in every session."""
+        """Run in every session."""
         return self._parts["local_init_op"]
 
     @property
     def local_init_feed_dict(self) -> Mapping[Any, Any] | None:
-        """What is fed to `local_init_op`."""
+        """The feeds of `local_init_op`."""
         fed: Mapping[Any, Any] | None = self._parts["local_init_feed_dict"]
         return fed
 
     @property
     def summary_op(self) -> Any:
-        """All summaries as one; None if there is none."""
+        """All summaries as one, or None."""
         return self._parts["summary_op"]
 
     @property
     def saver(self) -> Any:
-        """What saves and restores."""
+        """The saver."""
         return self._parts["saver"]
 
     @staticmethod
     def get_or_default(
         arg_name: str, collection_key: str, default_constructor: Callable[[], Any]
     ) -> Any:
-        """What a collection holds, or what is made and put there.
+        """Returns the item of a collection, or creates and adds one.
 
         Args:
-            arg_name: the constructor's argument that it is for.
+            arg_name: the constructor's argument, for errors.
             collection_key: the collection.
-            default_constructor: makes it; may give None.
+            default_constructor: creates the item; may return None.
 
         Raises:
-            RuntimeError: the collection holds several.
+            RuntimeError: the collection has several items.
         """
         found = get_collection(collection_key)
         if len(found) > 1:
@@ -179,7 +179,7 @@ class Scaffold:
 
     @staticmethod
     def default_local_init_op() -> Operation:
-        """An operation that initializes local variables and tables."""
+        """Returns an operation that initializes local variables and tables."""
         group: Operation = builtin_ops.group(local_variables_initializer(), tables_initializer())
         return group
 
@@ -195,4 +195,4 @@ _DEFAULTS: dict[str, tuple[str, Callable[[], Any]]] = {
     "summary_op": (GraphKeys.SUMMARY_OP, merge_all),
     "saver": (GraphKeys.SAVERS, lambda: Saver(sharded=True, allow_empty=True, defer_build=True)),
 }
-"""The collection of each part, and what makes it."""
+"""The collection and the constructor of each part."""

@@ -1,4 +1,4 @@
-"""Session creators: what makes the plain session of a monitored one, anew after each loss."""
+"""Session creators: create the plain session of a monitored one, again after each loss."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ _Path = str | os.PathLike[str]
 
 
 class SessionCreator(ABC):
-    """Makes sessions for a monitored session, again after each loss."""
+    """Creates sessions for a monitored session, again after each loss."""
 
     @abstractmethod
     def create_session(self) -> Any:
-        """A session with a ready model."""
+        """Returns a session with a ready model."""
 
 
 class ChiefSessionCreator(SessionCreator):
-    """Makes sessions, and initializes or restores the model in them.
+    """Creates sessions, and initializes or restores their model.
 
     Args:
         scaffold: the operations; by default those of the graph.
         master: the session's target.
         config: the session's `ConfigProto`.
-        checkpoint_dir: whose newest checkpoint is restored.
+        checkpoint_dir: the folder whose newest checkpoint is restored.
         checkpoint_filename_with_path: the checkpoint to restore.
     """
 
@@ -47,7 +47,7 @@ class ChiefSessionCreator(SessionCreator):
         self._checkpoint = checkpoint_filename_with_path
 
     def create_session(self) -> Session:
-        """A session with a ready model; finalizes the graph."""
+        """Returns a session with a ready model; finalizes the graph."""
         scaffold = self._scaffold.finalize()
         return _manager(scaffold).prepare_session(
             self._master,
@@ -62,13 +62,13 @@ class ChiefSessionCreator(SessionCreator):
 
 
 class WorkerSessionCreator(SessionCreator):
-    """Makes sessions, and waits for the chief to make the model ready.
+    """Creates sessions, and waits for the chief to prepare the model.
 
     Args:
         scaffold: the operations; by default those of the graph.
         master: the session's target.
         config: the session's `ConfigProto`.
-        max_wait_secs: how long to wait at most.
+        max_wait_secs: the maximum time to wait, in seconds.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class WorkerSessionCreator(SessionCreator):
         self._max_wait_secs = max_wait_secs
 
     def create_session(self) -> Session:
-        """A session with a ready model; finalizes the graph."""
+        """Returns a session with a ready model; finalizes the graph."""
         manager = _manager(self._scaffold.finalize())
         return manager.wait_for_session(self._master, self._config, self._max_wait_secs)
 

@@ -1,7 +1,7 @@
-"""`SessionManager`: a session whose model is ready (`tf.compat.v1.train.SessionManager`).
+"""`SessionManager`: prepares sessions (`tf.compat.v1.train.SessionManager`).
 
-Ready means: restored from a checkpoint or initialized, local variables and tables initialized, and
-nothing left that `ready_op` names.
+A session is ready if its model is restored or initialized, local variables and tables are
+initialized, and `ready_op` names nothing.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _FIRST_PAUSE_SECS = 0.1
 
 
 class SessionManager:
-    """Makes sessions and brings the model in them to its first or last state.
+    """Creates sessions, and initializes or restores their model.
 
     Args:
         local_init_op: run in every session; None for nothing.
-        ready_op: a vector with the names of what is not ready; None to ask nothing.
-        ready_for_local_init_op: the same, for `local_init_op` to be run.
+        ready_op: a vector with the names of uninitialized variables; None skips the check.
+        ready_for_local_init_op: the same, as a precondition of `local_init_op`.
         graph: the model's graph; the default graph by default.
-        recovery_wait_secs: seconds between looks for a checkpoint or at another process's model;
-            the first looks come sooner after each other.
+        recovery_wait_secs: the maximum polling interval, in seconds, for a checkpoint or another
+            process's model; polling starts faster.
         local_init_run_options: `RunOptions` for `local_init_op`.
-        local_init_feed_dict: what is fed to `local_init_op`.
+        local_init_feed_dict: the feeds of `local_init_op`.
 
     Raises:
         ValueError: there is a `ready_for_local_init_op` without a `local_init_op`.
@@ -80,23 +80,23 @@ class SessionManager:
         init_feed_dict: Mapping[Any, Any] | None = None,
         init_fn: Callable[[Any], Any] | None = None,
     ) -> Session:
-        """A session with a ready model, from a checkpoint if there is one.
+        """Returns a session with a ready model, restored from a checkpoint if there is one.
 
         Args:
             master: the session's target.
-            init_op: gives the variables their first values, where nothing is restored.
+            init_op: initializes the variables if nothing is restored.
             saver: restores.
-            checkpoint_dir: whose newest checkpoint is restored.
+            checkpoint_dir: the folder whose newest checkpoint is restored.
             checkpoint_filename_with_path: the checkpoint to restore.
-            wait_for_checkpoint: whether to wait until there is one.
-            max_wait_secs: how long at most.
+            wait_for_checkpoint: whether to wait for a checkpoint.
+            max_wait_secs: the maximum time to wait, in seconds.
             config: the session's `ConfigProto`.
-            init_feed_dict: what is fed to `init_op`.
+            init_feed_dict: the feeds of `init_op`.
             init_fn: called with the session after `init_op`.
 
         Raises:
             RuntimeError: the model is not ready afterwards.
-            ValueError: a directory and a checkpoint are given.
+            ValueError: both a directory and a checkpoint are given.
         """
         session, restored = self._restored(
             master,
@@ -151,14 +151,12 @@ class SessionManager:
         max_wait_secs: float = 7200,
         config: Any = None,
     ) -> tuple[Session, bool]:
-        """A session, and whether its model was restored and is ready.
+        """Returns a session, and whether its model was restored and is ready.
 
-        Args:
-            master, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint,
-                max_wait_secs, config: see `prepare_session`.
+        See `prepare_session` for the arguments.
 
         Raises:
-            ValueError: a directory and a checkpoint are given.
+            ValueError: both a directory and a checkpoint are given.
         """
         session, restored = self._restored(
             master,
@@ -179,16 +177,16 @@ class SessionManager:
     def wait_for_session(
         self, master: str, config: Any = None, max_wait_secs: float | None = None
     ) -> Session:
-        """A session whose model another process makes ready.
+        """Returns a session whose model another process prepares.
 
         Args:
             master: the session's target.
             config: the session's `ConfigProto`.
-            max_wait_secs: how long to wait at most; None for ever.
+            max_wait_secs: the maximum time to wait, in seconds; None waits forever.
 
         Raises:
-            DeadlineExceededError: the model was not ready in time. In a session of this process,
-                whose variables nobody else can reach, at once.
+            DeadlineExceededError: the model was not ready in time; at once for a local session,
+                whose variables no other process can reach.
         """
         deadline = float("inf") if max_wait_secs is None else time.monotonic() + max_wait_secs
         for pause in self._pauses():
@@ -214,7 +212,7 @@ class SessionManager:
         raise AssertionError("the pauses do not end")
 
     def _pauses(self) -> Iterator[float]:
-        """Seconds between looks, without end."""
+        """Yields growing polling intervals, in seconds."""
         pause = min(_FIRST_PAUSE_SECS, self._recovery_wait_secs)
         while True:
             yield pause
@@ -230,7 +228,7 @@ class SessionManager:
         max_wait_secs: float,
         config: Any,
     ) -> tuple[Session, bool]:
-        """A session, and whether a checkpoint was restored into it."""
+        """Returns a session, and whether a checkpoint was restored into it."""
         if directory and path:
             raise ValueError(
                 "Can not provide both checkpoint_dir and checkpoint_filename_with_path."
@@ -259,7 +257,7 @@ class SessionManager:
         return session, True
 
     def _initialize_locally(self, session: Session) -> str:
-        """Runs `local_init_op`; returns what it waits for, empty where it was run."""
+        """Runs `local_init_op` if it is ready; returns what it waits for, or ''."""
         if self._local_init_op is None:
             return ""
         problem = _not_ready(session, self._ready_for_local_init_op)
@@ -273,14 +271,14 @@ class SessionManager:
 
 
 def _not_ready(session: Session, ready_op: Any) -> str:
-    """What a ready operation says is missing; empty where nothing is."""
+    """Returns what a ready operation reports as missing, or ''."""
     if ready_op is None:
         return ""
     try:
         names = session.run(ready_op)
     except FailedPreconditionError as error:
         return str(error)
-    # As in TensorFlow, an operation without a value and a number mean: ready.
+    # As in TensorFlow, an operation without a value, or a number, means ready.
     if names is None or np.asarray(names).dtype == np.int32 or np.size(names) == 0:
         return ""
     return "Variables not initialized: " + ", ".join(

@@ -1,7 +1,7 @@
 """`Supervisor`: a session with services in threads (`tf.compat.v1.train.Supervisor`).
 
-The older way to what `MonitoredTrainingSession` does: threads that save checkpoints and summaries
-by the clock, beside the program's own loop. The session is a plain one, without hooks.
+The predecessor of `MonitoredTrainingSession`: threads save checkpoints and summaries periodically,
+beside the program's own loop. The session is a plain one, without hooks.
 """
 
 from __future__ import annotations
@@ -38,32 +38,32 @@ _DEFAULT: Any = 0
 
 
 class Supervisor:
-    """Makes a session ready, and saves checkpoints and summaries while the program trains.
+    """Prepares a session, and saves checkpoints and summaries during training.
 
-    For arguments that may be None, to do without, the default is `Supervisor.USE_DEFAULT`.
+    The default of arguments that may be None (to disable) is `Supervisor.USE_DEFAULT`.
 
     Args:
         graph: the graph, which is finalized; the default graph by default.
         ready_op, ready_for_local_init_op, init_op, init_feed_dict, local_init_op: see `Scaffold`;
-            there is no `ready_for_local_init_op` by default.
+            `ready_for_local_init_op` is None by default.
         is_chief: whether this process initializes, restores and saves.
-        logdir: where checkpoints and summaries go; none are written without it.
+        logdir: the folder of checkpoints and summaries; none are written without it.
         summary_op: all summaries as one; `summary.merge_all()` by default.
-        saver: a `Saver`; by default that of the collection SAVERS, or one of all variables.
-        global_step: counts the steps; by default that of the collection GLOBAL_STEP, or the
+        saver: a `Saver`; by default that of the SAVERS collection, or one of all variables.
+        global_step: counts the steps; by default that of the GLOBAL_STEP collection, or the
             variable of that name.
         save_summaries_secs: seconds between summaries; 0 for none.
         save_model_secs: seconds between checkpoints; 0 for none.
         recovery_wait_secs: see `SessionManager`.
-        stop_grace_secs: seconds that threads have to end after `stop`.
-        checkpoint_basename: the first part of the checkpoints' names.
+        stop_grace_secs: seconds for threads to end after `stop`.
+        checkpoint_basename: the name prefix of checkpoints.
         session_manager: a `SessionManager`.
         summary_writer: a `FileWriter`; one for `logdir` by default.
         init_fn: called with the session after `init_op`.
         local_init_run_options: `RunOptions` for `local_init_op`.
 
     Raises:
-        ValueError: this is not the chief, and a global variable is not on a device: the chief's
+        ValueError: this is not the chief, and a global variable has no device, so the chief's
             session would not hold it.
     """
 
@@ -138,8 +138,6 @@ class Supervisor:
 
         return FileWriter(self._logdir)
 
-    # -- sessions
-
     @contextmanager
     def managed_session(
         self,
@@ -148,10 +146,10 @@ class Supervisor:
         start_standard_services: bool = True,
         close_summary_writer: bool = True,
     ) -> Iterator[Session]:
-        """A ready session in a `with` block, which ends the threads and closes the session.
+        """A context manager of a ready session.
 
-        An exception of the block or of a thread is raised at the block's end; the end of the input
-        (`OutOfRangeError`) is none.
+        At its end, the threads are stopped and the session is closed. An exception of the block or
+        of a thread is raised, except for the end of the input (`OutOfRangeError`).
 
         Args:
             master: the session's target.
@@ -181,13 +179,13 @@ class Supervisor:
         max_wait_secs: float = 7200,
         start_standard_services: bool = True,
     ) -> Session:
-        """A ready session, from the last checkpoint in `logdir` if there is one.
+        """Returns a ready session, restored from the last checkpoint in `logdir` if there is one.
 
         Args:
             master: its target.
             config: its `ConfigProto`.
-            wait_for_checkpoint: whether to wait until there is a checkpoint.
-            max_wait_secs: how long to wait at most.
+            wait_for_checkpoint: whether to wait for a checkpoint.
+            max_wait_secs: the maximum time to wait, in seconds.
             start_standard_services: whether to start the services and the queue runners.
         """
         self.coord.clear_stop()
@@ -226,16 +224,11 @@ class Supervisor:
                 self.summary_writer.add_meta_graph(
                     export_meta_graph(graph=self._graph, saver_def=saver_def)
                 )
-        except (TypeError, ValueError) as error:  # a training does not need it
+        except (TypeError, ValueError) as error:  # training does not need the graph
             logger.warning("The graph was not written to %s: %s", self._logdir, error)
 
-    # -- threads
-
     def start_standard_services(self, sess: Session) -> list[threading.Thread] | None:
-        """Starts the threads that save summaries, the speed, and checkpoints.
-
-        Args:
-            sess: the session.
+        """Starts the threads that save summaries, the step rate, and checkpoints.
 
         Returns:
             The threads; None without a `logdir`.
@@ -271,8 +264,8 @@ class Supervisor:
 
         Args:
             sess: the session.
-            queue_runners: those of the collection QUEUE_RUNNERS by default, which are started with
-                the session already.
+            queue_runners: by default those of the QUEUE_RUNNERS collection, which the session has
+                already started.
         """
         if queue_runners is None:
             queue_runners = self._graph.get_collection(GraphKeys.QUEUE_RUNNERS)
@@ -289,7 +282,7 @@ class Supervisor:
         args: Sequence[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,
     ) -> LooperThread:
-        """Starts a thread that calls a function again and again (see `LooperThread`)."""
+        """Starts a thread that calls a function repeatedly (see `LooperThread`)."""
         return LooperThread.loop(self.coord, timer_interval_secs, target, args, kwargs)
 
     def _save_summaries(self, session: Session) -> None:
@@ -311,20 +304,18 @@ class Supervisor:
     def _step(self, session: Session) -> int | None:
         return None if self.global_step is None else _number(session, self.global_step)
 
-    # -- the end
-
     def stop(
         self,
         threads: Iterable[threading.Thread] | None = None,
         close_summary_writer: bool = True,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Ends the threads, and raises what one of them reported. The session stays open.
+        """Stops the threads, and raises their first exception. The session stays open.
 
         Args:
-            threads: to be waited for, besides the supervisor's own.
+            threads: threads to join, besides the supervisor's own.
             close_summary_writer: whether to close the writer.
-            ignore_live_threads: do not raise where threads still run after the grace period.
+            ignore_live_threads: whether to ignore threads that still run after the grace period.
         """
         self.coord.request_stop()
         try:
@@ -337,18 +328,18 @@ class Supervisor:
             if close_summary_writer and self.summary_writer is not None:
                 self._log_session("STOP", None)
                 self.summary_writer.close()
-                self._graph_written = False  # the next file gets it, too
+                self._graph_written = False  # the next file gets it too
 
     def request_stop(self, ex: Any = None) -> None:
-        """Asks the threads to stop (see `Coordinator.request_stop`)."""
+        """Requests the threads to stop (see `Coordinator.request_stop`)."""
         self.coord.request_stop(ex)
 
     def should_stop(self) -> bool:
-        """Whether a stop was requested."""
+        """Returns whether a stop has been requested."""
         return self.coord.should_stop()
 
     def stop_on_exception(self) -> AbstractContextManager[None]:
-        """A block whose exceptions request a stop (see `Coordinator.stop_on_exception`)."""
+        """Returns a context whose exceptions request a stop; see `Coordinator`."""
         return self.coord.stop_on_exception()
 
     def wait_for_stop(self) -> None:
@@ -360,8 +351,8 @@ class Supervisor:
 
         Args:
             sess: the session.
-            summary: a `Summary`, or one serialized.
-            global_step: its step; the present one by default.
+            summary: a `Summary`, possibly serialized.
+            global_step: its step; the current one by default.
 
         Raises:
             RuntimeError: there is no summary writer.
@@ -384,7 +375,7 @@ class Supervisor:
 
 
 class _StepCounter:
-    """Writes how many steps per second there were since it wrote last."""
+    """Writes the steps per second since the last call."""
 
     def __init__(self, supervisor: Supervisor, session: Session, global_step: Any) -> None:
         self._supervisor = supervisor
@@ -395,7 +386,7 @@ class _StepCounter:
         self._time = time.monotonic()
 
     def write(self) -> None:
-        """Writes it."""
+        """Writes the summary."""
         from estimatorkit.runtime.protos import Summary
 
         now, step = time.monotonic(), _number(self._session, self._global_step)
@@ -411,7 +402,7 @@ def _number(session: Session, global_step: Any) -> int:
 
 
 def _default_saver() -> Saver | None:
-    """A saver of all variables; None if there are none."""
+    """Returns a saver of all variables; None if there are none."""
     return (
         Saver(allow_empty=True)
         if get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
@@ -420,7 +411,7 @@ def _default_saver() -> Saver | None:
 
 
 def _default_step() -> Any:
-    """The graph's global step, which need not be a scalar here; None if there is none."""
+    """Returns the graph's global step, which may be non-scalar here, or None."""
     graph = get_default_graph()
     found = graph.get_collection(GraphKeys.GLOBAL_STEP) or [
         each
@@ -442,7 +433,7 @@ def _check_devices(graph: Graph) -> None:
 
 
 def _given(given: Any, collection: str, make: Callable[[], Any]) -> Any:
-    """What was given; by default the first in a collection, or what is made and put there."""
+    """Returns the given value, or by default an item of a collection, added if missing."""
     if given is not _DEFAULT:
         return given
     graph = get_default_graph()
@@ -462,14 +453,16 @@ def basic_train_loop(
     kwargs: Mapping[str, Any] | None = None,
     master: str = "",
 ) -> None:
-    """Calls a function again and again in a supervisor's session, until it asks to stop;
-    in a new session after an `AbortedError` (`tf.compat.v1.train.basic_train_loop`).
+    """Calls a function repeatedly in a supervisor's session, until a stop is requested.
+
+    After an `AbortedError` it continues in a new session. Source:
+    `tf.compat.v1.train.basic_train_loop`.
 
     Args:
         supervisor: the supervisor.
-        train_step_fn: called with the session, `args` and `kwargs`; `supervisor.request_stop()`
-            ends the loop.
-        args, kwargs: see there.
+        train_step_fn: called with the session, `args` and `kwargs`; calls
+            `supervisor.request_stop()` to end the loop.
+        args, kwargs: its arguments.
         master: the session's target.
     """
     aborted = True
@@ -479,5 +472,5 @@ def basic_train_loop(
             with supervisor.managed_session(master) as session:
                 while not supervisor.should_stop():
                     train_step_fn(session, *(args or ()), **(kwargs or {}))
-        except AbortedError:  # a task was lost: the next session waits for it
+        except AbortedError:  # a task is lost; the next session waits for it
             aborted = True
