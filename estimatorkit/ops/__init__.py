@@ -1,1 +1,1 @@
-"""The ops by kind: each module registers its rows and defines the functions that make them."""
+"""The ops by family: each module registers its ops and defines the functions that build them."""

@@ -1,4 +1,4 @@
-"""All op modules, imported: the registry has their rows, and tensors have their operators."""
+"""Imports all op modules, which registers their ops and the operators of tensors."""
 
 # ruff: noqa: F401
 
@@ -110,9 +110,9 @@ from estimatorkit.core.tensor import operators
 
 
 def load() -> None:
-    """Does nothing: to import this module is to register all ops."""
+    """Does nothing; importing this module registers all ops."""
 
 
 def operate(name: str, *operands: Any) -> Any:
-    """What Python's operator `name` ('add', 'getitem', ...) makes of tensors."""
+    """Applies Python's operator `name` ('add', 'getitem', ...) to tensors."""
     return operators[name](*operands)

@@ -1,7 +1,7 @@
-"""Initializers: objects that make the first value of a variable from its shape.
+"""Variable initializers, with the formulas of `tf.initializers`.
 
-Each is called with `(shape, dtype=None, partition_info=None)` and gives a tensor. Formulas as
-`tf.initializers`: Glorot & Bengio 2010, He et al. 2015, LeCun et al. 2012.
+An initializer is called with `(shape, dtype=None, partition_info=None)` and returns a tensor.
+Sources: Glorot & Bengio 2010, He et al. 2015, LeCun et al. 2012.
 """
 
 from __future__ import annotations
@@ -24,17 +24,16 @@ from estimatorkit.ops.math import random
 
 
 class Initializer:
-    """What every initializer is: a description, called to make a value."""
+    """Base class of initializers: a serializable description, called to make an initial value."""
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        """Makes a value.
+        """Makes an initial value.
 
         Args:
-            shape: the variable's shape, known in all dimensions.
-            dtype: its dtype; the initializer's own by default.
-            partition_info: where the value is a slice of a whole one: `full_shape` and
-                `var_offset` (see `PartitionInfo`). Initializers whose scale depends on the shape
-                take the whole one's.
+            shape: the variable's shape, fully defined.
+            dtype: the initializer's own by default.
+            partition_info: for a slice of a partitioned variable, its `PartitionInfo`. Initializers
+                whose scale depends on the shape use the shape of the whole variable.
         """
         raise TypeError(f"{type(self).__name__} does not say how to make a value.")
 
@@ -47,7 +46,7 @@ class Initializer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Initializer:
-        """Makes an initializer from what `get_config` gave."""
+        """Makes an initializer from the result of `get_config`."""
         return cls(**config)
 
     def __repr__(self) -> str:
@@ -56,7 +55,7 @@ class Initializer:
 
 
 class Zeros(Initializer):
-    """Zeros."""
+    """Initializes to zeros."""
 
     def __init__(self, dtype: Any = float32) -> None:
         self.dtype = as_dtype(dtype)
@@ -66,7 +65,7 @@ class Zeros(Initializer):
 
 
 class Ones(Initializer):
-    """Ones."""
+    """Initializes to ones."""
 
     def __init__(self, dtype: Any = float32) -> None:
         self.dtype = as_dtype(dtype)
@@ -76,7 +75,7 @@ class Ones(Initializer):
 
 
 class Constant(Initializer):
-    """A given value: a number everywhere, or an array of the variable's size."""
+    """Initializes to a constant: a scalar, or an array with as many elements as the variable."""
 
     def __init__(self, value: Any = 0, dtype: Any = float32, verify_shape: bool = False) -> None:
         if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray))):
@@ -100,7 +99,7 @@ class Constant(Initializer):
 
 
 def _floating(dtype: Any) -> DType:
-    """A dtype that must be floating."""
+    """Returns `dtype` as a `DType`; raises ValueError if it is not floating."""
     wanted = as_dtype(dtype)
     if not wanted.is_floating:
         raise ValueError(
@@ -110,7 +109,7 @@ def _floating(dtype: Any) -> DType:
 
 
 class RandomUniform(Initializer):
-    """Numbers drawn evenly from [minval, maxval).
+    """Draws from the uniform distribution over [minval, maxval).
 
     Args:
         minval, maxval: the bounds; 0 and 1 by default (integers need a maxval).
@@ -136,7 +135,7 @@ class RandomUniform(Initializer):
 
 
 class RandomNormal(Initializer):
-    """Numbers drawn from a normal distribution."""
+    """Draws from a normal distribution."""
 
     def __init__(
         self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = float32
@@ -159,13 +158,13 @@ class TruncatedNormal(RandomNormal):
         return random.truncated_normal(shape, self.mean, self.stddev, wanted, self.seed)
 
 
-# The standard deviation of a standard normal cut at two of its own: dividing by it keeps the
-# variance asked for.
+# The standard deviation of a standard normal truncated at two standard deviations: dividing by
+# it preserves the requested variance.
 _TRUNCATED_STDDEV = 0.87962566103423978
 
 
 class VarianceScaling(Initializer):
-    """Random numbers whose variance is `scale / n`, where n is a count of inputs or outputs.
+    """Draws with variance `scale / n`, where n counts inputs (fan in) or outputs (fan out).
 
     Args:
         scale: a positive factor.
@@ -175,7 +174,7 @@ class VarianceScaling(Initializer):
         dtype: floating.
 
     Raises:
-        ValueError: an argument is none of these.
+        ValueError: an argument has another value.
     """
 
     def __init__(
@@ -228,7 +227,8 @@ def _fans(dims: list[Any]) -> tuple[float, float]:
 
 
 class UniformUnitScaling(Initializer):
-    """Evenly from [-l, l], l = factor * sqrt(3 / inputs), which keeps the scale of what goes in.
+    """Draws uniformly from [-l, l], l = factor * sqrt(3 / inputs), which preserves the input's
+    scale.
 
     Args:
         factor: 1.0 for a linear layer, about 1.43 for relu, 1.15 for tanh (Sussillo & Abbott 2014).
@@ -249,9 +249,10 @@ class UniformUnitScaling(Initializer):
 
 
 class Orthogonal(Initializer):
-    """A matrix with orthogonal columns (or rows, where there are fewer), times `gain`.
+    """An orthogonal matrix times `gain` (Saxe et al. 2014).
 
-    More than two dimensions are taken as a matrix whose columns are the last one. Saxe et al. 2014.
+    Shapes of more than two dimensions are flattened to a matrix whose columns are the last axis.
+    If there are fewer rows than columns, the rows are orthogonal.
 
     Args:
         gain: a factor.
@@ -284,7 +285,7 @@ class Orthogonal(Initializer):
 
 
 def _orthogonal_basis(matrix: Any) -> Any:
-    """The columns of `matrix` made orthogonal; signs such that they are evenly distributed."""
+    """Orthonormal basis of the columns of `matrix`, with signs that make it Haar-distributed."""
     wide = matrix.astype(jnp.promote_types(matrix.dtype, jnp.float32))
     basis, triangle = jnp.linalg.qr(wide)
     return (basis * jnp.sign(jnp.diagonal(triangle))).astype(matrix.dtype)
@@ -305,10 +306,10 @@ register(
 
 
 class Identity(Initializer):
-    """The identity matrix times `gain`; for matrices only.
+    """The identity matrix times `gain`.
 
     Raises:
-        ValueError: called with a shape of other than two dimensions.
+        ValueError: called with a shape that does not have two dimensions.
     """
 
     def __init__(self, gain: float = 1.0, dtype: Any = float32) -> None:
@@ -330,7 +331,7 @@ def he_normal(seed: int | None = None) -> VarianceScaling:
 
 
 def he_uniform(seed: int | None = None) -> VarianceScaling:
-    """Evenly with variance 2 / inputs, for relu (He et al. 2015)."""
+    """Uniform with variance 2 / inputs, for relu (He et al. 2015)."""
     return VarianceScaling(2.0, "fan_in", "uniform", seed)
 
 
@@ -340,12 +341,12 @@ def lecun_normal(seed: int | None = None) -> VarianceScaling:
 
 
 def lecun_uniform(seed: int | None = None) -> VarianceScaling:
-    """Evenly with variance 1 / inputs (LeCun et al. 2012)."""
+    """Uniform with variance 1 / inputs (LeCun et al. 2012)."""
     return VarianceScaling(1.0, "fan_in", "uniform", seed)
 
 
 class GlorotUniform(VarianceScaling):
-    """Evenly from [-l, l], l = sqrt(6 / (inputs + outputs)); the default of `get_variable`."""
+    """Uniform over [-l, l], l = sqrt(6 / (inputs + outputs)); the default of `get_variable`."""
 
     def __init__(self, seed: int | None = None, dtype: Any = float32) -> None:
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)

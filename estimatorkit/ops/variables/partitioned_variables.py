@@ -1,10 +1,8 @@
-"""`PartitionedVariable`: one variable as several, each a slice along one axis; and partitioners.
+"""`PartitionedVariable`, a variable sliced along one axis, and partitioners.
 
-A partitioner is a function of (shape, dtype) that says how many slices each axis has.
-
-`get_variable(partitioner=...)` makes them. The parts are variables of their own, called
-'name/part_0' and so on, and optimizers see these. Checkpoints hold the whole, so that it may be cut
-otherwise when it is restored.
+A partitioner is a function from (shape, dtype) to the number of slices along each axis, for
+`get_variable(partitioner=...)`. The slices are variables named 'name/part_0', ..., which is what
+optimizers see. Checkpoints store the whole, so it may be restored with another partitioning.
 """
 
 from __future__ import annotations
@@ -29,26 +27,25 @@ Partitioner: TypeAlias = Callable[..., Sequence[int]]
 
 @dataclass(frozen=True)
 class PartitionInfo:
-    """Which slice of a whole variable an initializer makes.
+    """The slice of a partitioned variable that an initializer makes.
 
     Attributes:
         full_shape: the shape of the whole.
-        var_offset: where the slice begins, for each dimension.
+        var_offset: where the slice begins along each axis.
     """
 
     full_shape: list[int]
     var_offset: list[int]
 
     def single_offset(self, shape: Sequence[int]) -> int:
-        """Where a slice of this shape begins, along the axis that is cut."""
+        """The offset of a slice of this shape along the partitioned axis."""
         return self.var_offset[self.single_slice_dim(shape)]
 
     def single_slice_dim(self, shape: Sequence[int]) -> int:
-        """The axis that is cut into slices of this shape; 0 if none is.
+        """The partitioned axis, given a slice's shape; 0 if no axis is partitioned.
 
-        Raises:
-            TypeError: `shape` is not a sequence.
-            ValueError: it has another rank, reaches beyond the whole, or is cut along several axes.
+        Raises TypeError unless `shape` is a sequence, ValueError if it is not the shape of a slice
+        along a single axis.
         """
         if not isinstance(shape, Sequence):
             raise TypeError(f"`shape` must be a sequence (like tuple or list) instead of {shape!r}")
@@ -65,21 +62,17 @@ class PartitionInfo:
 
 
 class PartitionedVariable(Operators):
-    """A variable in parts. As a tensor it is the parts joined.
+    """A variable stored as slices along one axis; converts to a tensor by concatenating them.
 
     Args:
-        name: its name.
         shape: the shape of the whole.
         dtype: its dtype.
-        variable_list: the parts, in any order, each with its `save_slice_info`.
-        partitions: how many slices each axis has; more than one for one axis at most.
-
-    Attributes:
-        partitions: as given.
+        variable_list: the slices, in any order, each with its `save_slice_info`.
+        partitions: the number of slices along each axis; more than one along at most one axis.
 
     Raises:
-        ValueError: there are no parts, a part does not say where it is in a tensor of this shape,
-            or there are slices along several axes.
+        ValueError: there are no slices, a slice has no `save_slice_info` for a tensor of this
+            shape, or several axes are partitioned.
     """
 
     def __init__(
@@ -118,7 +111,7 @@ class PartitionedVariable(Operators):
         return len(self._variables)
 
     def _get_variable_list(self) -> list[Variable]:
-        """The parts, in order; TensorFlow's name for `list(self)`."""
+        """The slices in order; TensorFlow's name for `list(self)`."""
         return list(self._variables)
 
     def _get_partitions(self) -> list[int]:
@@ -139,7 +132,7 @@ class PartitionedVariable(Operators):
         return self.shape
 
     def as_tensor(self) -> Tensor:
-        """The parts joined."""
+        """The concatenated slices."""
         graph = get_default_graph()
         with graph.control_dependencies(None), graph.name_scope(None):
             if len(self) == 1:
@@ -158,7 +151,7 @@ class PartitionedVariable(Operators):
         name: str | None = None,
         read_value: bool = True,
     ) -> list[Tensor]:
-        """Operations that set the parts, a list: of a whole value, or of a list of parts."""
+        """A list of operations that set the slices, from a whole value or a list of slices."""
         parts = zip(self._variables, self._slices(value), strict=True)
         return [variable.assign(part, use_locking, name) for variable, part in parts]
 
@@ -169,7 +162,7 @@ class PartitionedVariable(Operators):
         name: str | None = None,
         read_value: bool = True,
     ) -> list[Tensor]:
-        """Operations that add to the parts; see `assign`."""
+        """A list of operations that add to the slices; see `assign`."""
         parts = zip(self._variables, self._slices(value), strict=True)
         return [variable.assign_add(part, use_locking, name) for variable, part in parts]
 
@@ -180,7 +173,7 @@ class PartitionedVariable(Operators):
         name: str | None = None,
         read_value: bool = True,
     ) -> list[Tensor]:
-        """Operations that subtract from the parts; see `assign`."""
+        """A list of operations that subtract from the slices; see `assign`."""
         parts = zip(self._variables, self._slices(value), strict=True)
         return [variable.assign_sub(part, use_locking, name) for variable, part in parts]
 
@@ -197,14 +190,9 @@ def _offset(part: Variable) -> list[int]:
 
 
 def whole_of(name: str, parts: Sequence[Variable]) -> PartitionedVariable | None:
-    """The variable that these are all the parts of, by what they say of themselves.
+    """Reassembles a partitioned variable from its slices, which need a `save_slice_info`.
 
-    Args:
-        name: how it is to be called.
-        parts: variables with a `save_slice_info`, in any order.
-
-    Returns:
-        None if some are missing, or they are parts along several axes.
+    Returns None if slices are missing or several axes are partitioned.
     """
     found = [(part.save_slice_info, part) for part in parts if part.save_slice_info is not None]
     found.sort(key=lambda each: each[0].var_offset)
@@ -227,10 +215,9 @@ def whole_of(name: str, parts: Sequence[Variable]) -> PartitionedVariable | None
 
 
 def partition_axis(name: str, partitions: Sequence[int]) -> int:
-    """The axis that is cut; 0 if none is.
+    """The partitioned axis, 0 if there is none.
 
-    Raises:
-        ValueError: several are, or a number is not positive.
+    Raises ValueError if several axes are partitioned or a number is not positive.
     """
     cut = [axis for axis, count in enumerate(partitions) if count > 1]
     if len(cut) > 1 or any(count < 1 for count in partitions):
@@ -245,10 +232,9 @@ def partition_axis(name: str, partitions: Sequence[int]) -> int:
 def partitions_of(
     name: str, shape: TensorShape, dtype: DType, partitioner: Partitioner
 ) -> list[int]:
-    """How many slices a partitioner gives each axis of a variable.
+    """The number of slices along each axis, as the partitioner returns it.
 
-    Raises:
-        ValueError: the shape is not known or has no axes, or the partitioner's answer does not fit.
+    Raises ValueError if the shape is not fully defined or scalar, or the result does not fit it.
     """
     if not shape.is_fully_defined():
         raise value_error(
@@ -279,12 +265,9 @@ def partitions_of(
 def slices_of(
     name: str, shape: TensorShape, partitions: Sequence[int]
 ) -> list[tuple[PartitionInfo, list[int]]]:
-    """Where each slice of a variable is, and its shape.
+    """The `PartitionInfo` and shape of each slice; sizes differ by at most one, larger ones first.
 
-    Sizes differ by one at most, the larger first.
-
-    Raises:
-        ValueError: there are more slices than the axis is long.
+    Raises ValueError if there are more slices than the axis is long.
     """
     dims = [int(dim) for dim in shape.as_list() if dim is not None]
     axis = partition_axis(name, partitions)
@@ -305,7 +288,7 @@ def slices_of(
 
 
 def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
-    """A partitioner into `num_shards` slices along `axis` (fewer where it is shorter)."""
+    """Returns a partitioner into `num_shards` slices along `axis` (fewer if it is shorter)."""
 
     def partitioner(shape: Any, **_: Any) -> list[int]:
         return _along(as_shape(shape), axis, num_shards)
@@ -319,13 +302,13 @@ def variable_axis_size_partitioner(
     bytes_per_string_element: int = 16,
     max_shards: int | None = None,
 ) -> Partitioner:
-    """A partitioner into slices of at most `max_shard_bytes`, as far as one axis allows.
+    """Returns a partitioner along `axis` into slices of at most `max_shard_bytes`, if possible.
 
     Args:
-        max_shard_bytes: bytes.
-        axis: the axis that is cut.
-        bytes_per_string_element: an estimate for strings.
-        max_shards: the most slices.
+        max_shard_bytes: the size limit of a slice.
+        axis: the partitioned axis.
+        bytes_per_string_element: the estimated size of a string.
+        max_shards: the maximum number of slices; takes precedence over `max_shard_bytes`.
 
     Raises:
         ValueError: a number is not positive.

@@ -1,4 +1,4 @@
-"""Tensors that a session keeps between runs: `get_session_handle` and its like."""
+"""Tensors that persist in a session between runs: `get_session_handle` and related functions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _text(handle: Any) -> str:
 
 
 def _keep(value: Any, *, context: Any, label: str) -> Any:
-    # A copy: the run may go on with the array itself.
+    # A copy, because the run may reuse the array's memory.
     return np.array(SessionStore.of(context).keep(label, np.array(value)).encode(), object)
 
 
@@ -57,14 +57,10 @@ for _type, _kernel, _infer in (
 
 
 def get_session_handle(data: Any, name: str | None = None) -> Tensor:
-    """Keeps a tensor in the session, on the host, for later runs.
-
-    Args:
-        data: the tensor.
-        name: the operation's name.
+    """Stores a tensor in the session, in host memory, for later runs.
 
     Returns:
-        A string scalar; a run that fetches it gives a `TensorHandle`.
+        A string scalar; fetching it yields a `TensorHandle`.
 
     Raises:
         TypeError: `data` is not a tensor.
@@ -75,15 +71,14 @@ def get_session_handle(data: Any, name: str | None = None) -> Tensor:
 
 
 def get_session_tensor(handle: Any, dtype: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """A tensor that an earlier run has kept.
+    """Reads a tensor that an earlier run stored.
 
     Args:
-        handle: a handle's text; accepted for TensorFlow's signature, which takes its device.
+        handle: the handle's text; TensorFlow takes the device from it, here it is ignored.
         dtype: the tensor's dtype.
-        name: the operation's name.
 
     Returns:
-        A placeholder for a handle's text, and the tensor.
+        A placeholder for the handle's text, and the tensor.
     """
     holder = placeholder(string, [])
     attrs = {"dtype": as_dtype(dtype)}
@@ -91,14 +86,13 @@ def get_session_tensor(handle: Any, dtype: Any, name: str | None = None) -> tupl
 
 
 def delete_session_tensor(handle: Any, name: str | None = None) -> tuple[Tensor, Operation]:
-    """Lets the session forget a tensor.
+    """Deletes a stored tensor from the session.
 
     Args:
-        handle: a handle's text; accepted for TensorFlow's signature, which takes its device.
-        name: the operation's name.
+        handle: the handle's text; TensorFlow takes the device from it, here it is ignored.
 
     Returns:
-        A placeholder for a handle's text, and the operation.
+        A placeholder for the handle's text, and the operation.
     """
     holder = placeholder(string, [])
     return holder, apply("DeleteSessionTensor", [holder], name=name)

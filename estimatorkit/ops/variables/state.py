@@ -1,8 +1,8 @@
-"""State ops: a variable's handle, reading it, and assigning to it.
+"""State ops: variable handles, reads and assignments.
 
-A handle (`VarHandleOp`) stands for the state of that name in the session. Kernels are pure: they
-take the old value and give the new one; which inputs are handles and which of them change is said
-by the row (`updates`, `overwrites`).
+A `VarHandleOp` refers to the session state of that name. Kernels are pure: they map the old value
+to the new one. The op's registration says which inputs are handles and which variables change
+(`updates`, `overwrites`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ register(
 
 
 def of_handle(inputs: Any, attrs: Any) -> list[Spec]:
-    """One output, with the spec of the variable whose handle is the first input."""
+    """Infers one output with the spec of the variable whose handle is the first input."""
     handle = inputs[0].op.attrs
     return [Spec(handle["dtype"], handle["shape"])]
 
@@ -105,7 +105,7 @@ def _method(name: str) -> Any:
 
 
 def _divide(old: Any, at: Any, updates: Any) -> Any:
-    """Division in the variable's dtype: integers are truncated, as TensorFlow's."""
+    """Division in the variable's dtype; integers truncate, as in TensorFlow."""
     return jax.lax.div(old, jnp.ones_like(old).at[at].multiply(updates))
 
 
@@ -137,7 +137,7 @@ for _type, _change, _python in (
 
 
 def _at_points(function: Any) -> Any:
-    """As `function`, where the last axis of the indices counts dimensions."""
+    """Adapts `function` to indices whose last axis enumerates dimensions."""
 
     def change(old: Any, indices: Any, updates: Any) -> Any:
         return function(old, tuple(jnp.moveaxis(jnp.asarray(indices), -1, 0)), updates)
@@ -290,7 +290,7 @@ register(
 
 
 def _initialized_value(initial: Any, *, context: Any, variable: str) -> Any:
-    with context.variables.lock:  # a run that changes it gives its memory away
+    with context.variables.lock:  # a concurrent run may donate the buffer
         value = context.variables.values.get(variable)
         return initial if value is None else np.array(value)
 
@@ -310,13 +310,13 @@ register(
 def _count_up_to(
     before: Any, *, context: Any, variable: str, limit: int, in_body: bool = False
 ) -> Any:
-    """Counts in one step, so that threads count together; `before` may be of another's step."""
+    """Increments atomically: reads the value under the lock, as `before` may be stale."""
     with nullcontext() if in_body else context.lock:
         value = np.array(before if in_body else context.values[variable])
         if value >= limit:
             raise OutOfRangeError(None, None, f"Reached limit of {limit}")
         after = value + value.dtype.type(1)
-        if in_body:  # a body works on a value that is its own until it ends
+        if in_body:  # inside a function body the value is private until the body ends
             return after, value
         context.values[variable] = after
     return value

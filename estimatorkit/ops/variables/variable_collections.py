@@ -1,4 +1,4 @@
-"""Functions of variables: a graph's collections, initializing them, assigning, creator scopes."""
+"""Variable collections, initialization, assignment and creator scopes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from estimatorkit.core.variables import Variable
 
 
 def global_variables(scope: str | None = None) -> list[Variable]:
-    """The variables that checkpoints hold.
+    """The variables that checkpoints save.
 
     Args:
-        scope: a regular expression; only those whose name it matches.
+        scope: a regular expression that names must match at their beginning.
     """
     return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
 def local_variables(scope: str | None = None) -> list[Variable]:
-    """The variables that checkpoints leave out, such as counters of an evaluation."""
+    """The variables that checkpoints omit, such as an evaluation's counters."""
     return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
@@ -45,12 +45,12 @@ def moving_average_variables(scope: str | None = None) -> list[Variable]:
 
 
 def all_variables() -> list[Variable]:
-    """`global_variables()` by its older name."""
+    """Deprecated alias of `global_variables()`."""
     return global_variables()
 
 
 def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> Operation:
-    """An operation that gives the variables their initial values."""
+    """An operation that sets the variables to their initial values."""
     group: Operation = builtin_ops.group(
         *[variable.initializer for variable in var_list], name=name
     )
@@ -68,25 +68,24 @@ def local_variables_initializer() -> Operation:
 
 
 def tables_initializer(name: str = "init_all_tables") -> Operation:
-    """An operation that runs those in the collection TABLE_INITIALIZERS."""
+    """An operation that groups the collection TABLE_INITIALIZERS."""
     initializers = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
     group: Operation = builtin_ops.group(*initializers, name=name)
     return group
 
 
 def is_variable_initialized(variable: Variable) -> Tensor:
-    """A bool tensor: whether the variable has a value in the session."""
+    """A scalar bool tensor: whether the variable has a value in the session."""
     return make("VarIsInitializedOp", {}, {"variable": variable.op.name})
 
 
 def report_uninitialized_variables(
     var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
 ) -> Tensor:
-    """The names of the variables without a value in the session: a vector of strings.
+    """The names of the variables that have no value in the session: a string vector.
 
     Args:
-        var_list: the variables asked about; the global and local ones by default.
-        name: the operation's name.
+        var_list: the variables to check; the global and local ones by default.
     """
     variables = [*global_variables(), *local_variables()] if var_list is None else var_list
     names = tuple(variable.op.name for variable in variables)
@@ -94,11 +93,12 @@ def report_uninitialized_variables(
 
 
 def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> Operation | None:
-    """An operation that raises `FailedPreconditionError` where a variable has no value yet; None if
-    there are no variables.
+    """An operation that raises `FailedPreconditionError` if a variable is uninitialized.
+
+    Returns None if there are no variables.
 
     Args:
-        var_list: the variables asked about; the global and local ones by default.
+        var_list: the variables to check; the global and local ones by default.
     """
     variables = [*global_variables(), *local_variables()] if var_list is None else var_list
     names = tuple(variable.op.name for variable in variables)
@@ -134,15 +134,16 @@ def assign_sub(
 
 @contextmanager
 def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
-    """Inside, `variable_creator` makes the variables, by `Variable(...)` and by `get_variable`.
+    """A context manager in which `variable_creator` makes the variables of `Variable(...)` and
+    `get_variable`.
 
     Args:
-        variable_creator: a function `(next_creator, **kwargs)` that returns a variable, most often
-            that of `next_creator(**kwargs)`. `kwargs` are all arguments of `Variable`. Of several
-            creators the innermost is called first; the last `next_creator` makes the variable.
+        variable_creator: a function `(next_creator, **kwargs)` that returns a variable, usually
+            `next_creator(**kwargs)`. `kwargs` are all arguments of `Variable`. The innermost
+            creator is called first; the last `next_creator` makes the variable.
 
     Raises:
-        RuntimeError: the blocks do not end in the order opposite to that of their beginning.
+        RuntimeError: nested scopes are not exited in reverse order.
 
     Source: `tf.variable_creator_scope`.
     """

@@ -1,9 +1,8 @@
-"""Scopes that share variables by name: `variable_scope` and `get_variable`.
+"""Variable scopes and sharing: `variable_scope` and `get_variable`.
 
-Each graph has one store: its variables by full name, and for each thread the current scope, which
-holds defaults and says whether a name that is there is shared or refused. A scope is a prefix of
-variable names; `Variable(...)` itself knows only name scopes. Custom getters stand between
-`get_variable` and `VariableStore.get`, which looks the variable up or makes it.
+Each graph has one store with its variables by full name and the current scope of each thread. A
+scope prefixes variable names and holds defaults and the reuse mode; `Variable(...)` itself sees
+only name scopes. `get_variable` calls the custom getters, which wrap `VariableStore.get`.
 """
 
 from __future__ import annotations
@@ -37,18 +36,16 @@ class _ReuseMode(Enum):
 
 
 AUTO_REUSE = _ReuseMode.AUTO_REUSE
-"""As `reuse`: make the variable where it is not there, share it where it is."""
+"""Value of `reuse`: creates the variable if it does not exist, shares it otherwise."""
 
 
 class VariableScope:
-    """What `get_variable` is told by the `with variable_scope(...)` blocks around it.
+    """The defaults and name prefix that enclosing `variable_scope` blocks give to `get_variable`.
 
     Attributes:
-        name: the prefix of variable names, without a '/' at its end.
+        name: the prefix of variable names, without a trailing '/'.
         reuse: False, True or AUTO_REUSE.
-        initializer, regularizer, dtype, constraint, partitioner, custom_getter: defaults for
-            `get_variable`.
-        caching_device, use_resource: kept for TensorFlow's signature.
+        caching_device, use_resource: accepted for TensorFlow's signature.
         original_name_scope: the name scope that was opened with it.
     """
 
@@ -79,7 +76,7 @@ class VariableScope:
         self.constraint = constraint
 
     def reuse_variables(self) -> None:
-        """Shares variables from here on."""
+        """Sets `reuse` to True."""
         self.reuse = True
 
     def set_initializer(self, initializer: Any) -> None:
@@ -99,7 +96,7 @@ class VariableScope:
         self.partitioner = partitioner
 
     def set_custom_getter(self, custom_getter: Any) -> None:
-        """Sets the getter that stands before `get_variable`."""
+        """Sets the custom getter of `get_variable`."""
         self.custom_getter = custom_getter
 
     def set_dtype(self, dtype: Any) -> None:
@@ -123,7 +120,7 @@ class VariableScope:
         return trainable_variables(self._prefix)
 
     def get_collection(self, name: str) -> list[Any]:
-        """What a collection holds under this scope."""
+        """The items of a collection under this scope."""
         return get_default_graph().get_collection(name, self._prefix)
 
     @property
@@ -132,7 +129,7 @@ class VariableScope:
 
 
 class _OpenScopes(threading.local):
-    """The variable scopes that a thread is in: those of others do not count for it."""
+    """Thread-local state: the current variable scope and the counts of opened scopes."""
 
     def __init__(self) -> None:
         self.scope = VariableScope()
@@ -143,7 +140,7 @@ _making = threading.Lock()
 
 
 class _Store(VariableStore):
-    """The variables of a graph by name, and what scopes threads are in."""
+    """A graph's variables by name, and the current scope of each thread."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -160,7 +157,7 @@ class _Store(VariableStore):
 
     @property
     def scope_counts(self) -> dict[str, int]:
-        """How often this thread has opened a scope, by its name."""
+        """How many times this thread has opened each scope, by name."""
         return self._open.counts
 
     @scope_counts.setter
@@ -178,7 +175,7 @@ def _store() -> _Store:
 
 
 def partitioned_variables(graph: Graph | None = None) -> list[PartitionedVariable]:
-    """The partitioned variables of a graph (the default graph), in creation order."""
+    """A graph's partitioned variables in creation order; by default the default graph's."""
     store: _Store | None = (graph or get_default_graph()).variable_store
     return [] if store is None else list(store.partitioned.values())
 
@@ -204,20 +201,19 @@ def variable_scope(
     constraint: Any = None,
     auxiliary_name_scope: bool = True,
 ) -> Iterator[VariableScope]:
-    """A context manager that prefixes the names of variables that `get_variable` creates, and opens
-    a name scope for operations.
+    """A context manager that prefixes the names of `get_variable`'s variables and opens a name
+    scope.
 
     Args:
         name_or_scope: a name, a `VariableScope` to re-enter, or None to use `default_name`.
         default_name: the name to use, made unique, if `name_or_scope` is None.
-        values: accepted for TensorFlow's signature.
         initializer, regularizer, partitioner, dtype: defaults for `get_variable` inside.
         constraint: a default for `get_variable` inside, not inherited by nested scopes.
-        caching_device, use_resource: accepted for TensorFlow's signature.
+        values, caching_device, use_resource: accepted for TensorFlow's signature.
         custom_getter: a function `(getter, name, **arguments)` called in place of `getter`, which
             looks up or creates the variable. The innermost one is called first. Operations that it
             creates are outside all name scopes.
-        reuse: None or False (as outside), True or AUTO_REUSE.
+        reuse: True, AUTO_REUSE, or None or False to inherit.
         auxiliary_name_scope: whether to open the name scope.
 
     Raises:
@@ -304,7 +300,7 @@ def _unique_scope(store: _Store, name: str) -> str:
 
 
 def _nested(inner: Any, outer: Any) -> Any:
-    """A custom getter within another one."""
+    """Composes two custom getters, either of which may be None."""
     if inner is None or outer is None:
         return outer if inner is None else inner
     return lambda getter, *args, **kwargs: inner(functools.partial(outer, getter), *args, **kwargs)
@@ -331,30 +327,29 @@ def get_variable(
 
     Args:
         name: the name within the scope.
-        shape: its shape; not needed if `initializer` is a value.
+        shape: not needed if `initializer` is a value.
         dtype: float32 by default.
         initializer: an `Initializer`, a function of (shape, dtype), a function without arguments
-            where no shape is given, or a value; by default the scope's, then `GlorotUniform` for
-            floats and zeros for the rest.
+            if no shape is given, or a value; by default the scope's, then `GlorotUniform` for
+            floats and zeros for other dtypes.
         regularizer: a function from the variable to a loss, which is added to
             REGULARIZATION_LOSSES.
         trainable: True by default, unless `synchronization` is ON_READ.
-        collections: see `Variable`.
         partitioner: a function from (shape, dtype) to the number of slices along each axis; the
             result is then a `PartitionedVariable`.
-        validate_shape, constraint, aggregation: see `Variable`.
+        collections, validate_shape, constraint, aggregation: see `Variable`.
         custom_getter: see `variable_scope`; used instead of the scope's.
         synchronization: a `VariableSynchronization`; ON_READ makes `trainable` False by default.
         caching_device, use_resource: accepted for TensorFlow's signature.
 
     Returns:
-        A `Variable`, a `PartitionedVariable`, or what the custom getter returns.
+        A `Variable`, a `PartitionedVariable`, or the custom getter's result.
 
     Raises:
         ValueError: the variable exists but `reuse` is off, or exists with another shape, dtype or
-            number of parts; it does not exist but `reuse` is True; its shape is unknown; a shape
-            is given beside an initial value, whose dtype must be `dtype`; or an argument is
-            invalid.
+            number of slices; it does not exist but `reuse` is True; its shape is unknown; both a
+            shape and an initial value are given, or that value's dtype is not `dtype`; or an
+            argument is invalid.
     """
     store = _store()
     scope = store.scope
@@ -363,7 +358,7 @@ def get_variable(
     if getter is not None and not callable(getter):
         raise ValueError(f"Passed a custom_getter which is not callable: {getter}")
     sync, how, trained = validated(synchronization, aggregation, trainable, full_name)
-    found: Variable  # as type checkers see it: what programs without the two arguments get
+    found: Variable  # for type checkers: the result without a partitioner and custom getter
     with get_default_graph().name_scope(None):
         if dtype is not None and initializer is not None and not callable(initializer):
             of_value = convert_to_tensor(initializer).dtype
@@ -396,7 +391,7 @@ def get_variable(
 
 
 def _accepted(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Those of the newer arguments that a custom getter knows, and all the others."""
+    """Drops those of the newer arguments that a custom getter does not accept."""
     parameters = inspect.signature(function).parameters
     if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values()):
         return arguments
@@ -421,7 +416,7 @@ def get_local_variable(
     synchronization: Any = None,
     aggregation: Any = None,
 ) -> Variable:
-    """As `get_variable`, in LOCAL_VARIABLES and not trainable: checkpoints leave it out."""
+    """`get_variable` for a non-trainable variable in LOCAL_VARIABLES, which checkpoints omit."""
     return get_variable(
         name,
         shape,
@@ -451,14 +446,13 @@ def create_partitioned_variables(
     name: str | None = None,
     reuse: Any = None,
 ) -> list[Variable]:
-    """The parts of a variable that is cut as `slicing` says.
+    """Creates a variable partitioned by `slicing` and returns its slices.
 
     Args:
         shape: the shape of the whole.
-        slicing: how many parts each axis has; more than one for one axis at most.
-        initializer: see `get_variable`.
-        dtype: see `get_variable`.
-        trainable: whether optimizers change the parts by default.
+        slicing: the number of slices along each axis; more than one along at most one axis.
+        initializer, dtype: see `get_variable`.
+        trainable: whether optimizers update the slices by default.
         collections: see `Variable`.
         name: under the current variable scope; 'PartitionedVariable', made unique, by default.
         reuse: see `variable_scope`.
@@ -498,10 +492,10 @@ def create_partitioned_variables(
 def variable_op_scope(
     values: Any, name_or_scope: Any, default_name: str | None = None, **rest: Any
 ) -> Any:
-    """`variable_scope` by its older name and with its older order of arguments."""
+    """Deprecated form of `variable_scope` with another order of arguments."""
     return variable_scope(name_or_scope, default_name, values, **rest)
 
 
 def no_regularizer(_: Any) -> None:
-    """A regularizer that gives no loss: to undo a scope's."""
+    """A regularizer without a loss, which overrides a scope's."""
     return None

@@ -1,8 +1,8 @@
-"""The variables of a graph by name: `VariableStore`, which makes a variable or shares it.
+"""`VariableStore`: a graph's variables by full name.
 
-`VariableStore.get` knows full names only; scopes and custom getters stand before it
-(`variable_scope`). Where a partitioner says so, a variable is made in parts, which are in the store
-as variables of their own ('name/part_0') and together as a `PartitionedVariable`.
+`variable_scope` applies scopes and custom getters before it calls `VariableStore.get`. The slices
+of a partitioned variable are stored as variables ('name/part_0') and together as a
+`PartitionedVariable`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class VariableStore:
     """The variables that `get_variable` has made in a graph.
 
     Attributes:
-        variables: by full name; parts of partitioned variables are among them.
+        variables: by full name; includes the slices of partitioned variables.
         partitioned: the partitioned variables by full name.
     """
 
@@ -59,19 +59,15 @@ class VariableStore:
         synchronization: Any = None,
         aggregation: Any = None,
     ) -> Any:
-        """The variable of this full name, shared or made; what custom getters call.
+        """Shares or creates the variable of this full name; this is what custom getters call.
 
-        Args:
-            name: its full name.
-            reuse: False: it must be new; True: it must be there; None or AUTO_REUSE: either.
-            others: see `get_variable`.
-
-        Returns:
-            A `Variable`; with a partitioner a `PartitionedVariable`, but for scalars.
+        `reuse` False requires a new variable, True an existing one; None and AUTO_REUSE allow both.
+        See `get_variable` for the other arguments. With a partitioner, returns a
+        `PartitionedVariable` unless the variable is a scalar.
 
         Raises:
-            ValueError: it may not be shared, or is not there to be shared, or is there with another
-                shape, dtype or number of parts; or it cannot be made of these arguments.
+            ValueError: the variable may not be shared, does not exist, exists with another shape,
+                dtype or number of slices, or cannot be made of these arguments.
         """
         rest = {
             "regularizer": regularizer,
@@ -109,7 +105,7 @@ class VariableStore:
         rest: dict[str, Any],
         info: PartitionInfo | None = None,
     ) -> Variable:
-        """A variable that is not partitioned, or a part."""
+        """Shares or creates an unpartitioned variable, or a slice."""
         of_value = initializer is not None and not callable(initializer)
         if of_value and shape is not None:
             raise ValueError("If initializer is a constant, do not specify shape.")
@@ -145,7 +141,7 @@ class VariableStore:
         partitioner: Any,
         rest: dict[str, Any],
     ) -> PartitionedVariable:
-        """A variable in parts; one that is shared may come without a partitioner."""
+        """Shares or creates a partitioned variable; sharing needs no partitioner."""
         if name in self.variables:
             raise value_error(
                 "A partitioner was provided, but an unpartitioned version of the variable was "
@@ -199,7 +195,7 @@ def _default_initializer(name: str, dtype: DType) -> Callable[..., Tensor]:
 def _value_maker(
     initializer: Any, shape: TensorShape | None, dtype: DType, info: PartitionInfo | None
 ) -> Callable[[], Any]:
-    """`initializer` with its arguments, or itself where it needs none and no shape is given."""
+    """Binds the arguments of `initializer`, unless it needs none and no shape is given."""
     function: Callable[..., Any] = initializer() if isinstance(initializer, type) else initializer
     parameters = inspect.signature(function).parameters
     if shape is not None and shape.is_fully_defined():
@@ -221,14 +217,14 @@ def _value_maker(
 
 
 def _slice_of(value: Any, dtype: DType, info: PartitionInfo, shape: Sequence[int]) -> Tensor:
-    """The part of a constant initial value."""
+    """A slice of a constant initial value."""
     whole = value if isinstance(value, Tensor) else convert_to_tensor(value, dtype)
     ends = [start + size for start, size in zip(info.var_offset, shape, strict=True)]
     return whole[tuple(map(slice, info.var_offset, ends))]
 
 
 def _make(name: str, value: Any, dtype: DType | None, regularizer: Any, **rest: Any) -> Variable:
-    """Makes a variable, and its regularization loss."""
+    """Makes a variable and its regularization loss."""
     graph = get_default_graph().outermost
     with graph.name_scope(None), graph.control_dependencies(None):
         variable = Variable(value, name=name, dtype=dtype, **rest)

@@ -1,6 +1,6 @@
-"""Changing parts of variables: the `scatter_` functions, and `count_up_to`.
+"""Updates of parts of variables: the `scatter_` functions and `count_up_to`.
 
-All are one function, `scatter`, on the rows that `ops.state` registers.
+All build on `scatter`, for ops registered in `ops.variables.state`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 
 
 def scatter(kind: str, variable: Variable, indices: Any, updates: Any, name: str | None) -> Tensor:
-    """An operation that changes the parts of a variable that `indices` say.
+    """Makes the operation that updates `variable` at `indices`.
 
-    Raises:
-        TypeError: the indices are not integers, or the updates have another dtype.
-        ValueError: the updates have another shape.
+    Raises TypeError unless the indices are integers and the updates have the variable's dtype,
+    ValueError if the updates have the wrong shape.
     """
     with get_default_graph().name_scope(name or f"Scatter{kind}") as scope:
         at = as_index_tensor(indices, "indices")
@@ -45,17 +44,13 @@ def scatter(kind: str, variable: Variable, indices: Any, updates: Any, name: str
 
 
 def scatter_rows(kind: str, variable: Variable, rows: Any, name: str | None) -> Tensor:
-    """`scatter` of `IndexedSlices`.
-
-    Raises:
-        TypeError: `rows` are none.
-    """
+    """`scatter` with the indices and values of `IndexedSlices`; raises TypeError otherwise."""
     check_rows(rows)
     return scatter(kind, variable, rows.indices, rows.values, name)
 
 
 def check_rows(rows: Any) -> None:
-    """Refuses what are no `IndexedSlices`."""
+    """Raises TypeError unless `rows` are `IndexedSlices`."""
     from estimatorkit.core.indexed_slices import IndexedSlices
 
     if not isinstance(rows, IndexedSlices):
@@ -65,20 +60,19 @@ def check_rows(rows: Any) -> None:
 def batch_scatter_update(
     ref: Variable, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Tensor:
-    """An operation that sets elements: `ref[i1, ..., indices[i1, ..., j]] = updates[i1, ..., j]`.
+    """Sets elements of a variable: `ref[i1, ..., indices[i1, ..., j]] = updates[i1, ..., j]`.
 
     Args:
         ref: the variable.
-        indices: int32 or int64, of known rank; all its dimensions but the last are those of `ref`.
+        indices: int32 or int64, of known rank; all dimensions but the last equal those of `ref`.
         updates: `indices.shape + ref.shape[indices.rank:]`.
         use_locking: accepted for TensorFlow's signature.
-        name: the operation's name.
 
     Returns:
-        The new value of the variable.
+        The variable's new value.
 
     Raises:
-        ValueError: the rank of `indices` is unknown, or the updates have another shape.
+        ValueError: the rank of `indices` is unknown, or the updates have the wrong shape.
 
     Source: `tf.compat.v1.batch_scatter_update`.
     """
@@ -104,17 +98,10 @@ def assign_slice(
     name: str | None = None,
     read_value: bool = True,
 ) -> Tensor:
-    """An operation that sets `variable[key]`; its output is the variable's new value.
+    """Makes the operation that sets `variable[key]` and outputs the variable's new value.
 
-    Args:
-        variable: the variable.
-        key: as in `tensor[key]`.
-        value: of the slice's shape, or of one that broadcasts to it.
-        use_locking, read_value: accepted for TensorFlow's signature.
-        name: the operation's name.
-
-    Raises:
-        ValueError: `value` has another shape.
+    `value` must broadcast to the slice's shape, or ValueError is raised. `use_locking` and
+    `read_value` are accepted for TensorFlow's signature.
     """
     from estimatorkit.ops.array.indexing import parts_of
 
@@ -126,9 +113,9 @@ def assign_slice(
 
 
 def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Tensor:
-    """The value of an integer variable before an operation that adds 1 to it.
+    """The value of an integer variable before an operation that increments it.
 
-    Runs in several threads count together. The operation raises `OutOfRangeError` once the value
+    The increment is atomic across threads. The operation raises `OutOfRangeError` once the value
     has reached `limit`.
 
     Raises:
@@ -149,17 +136,16 @@ def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Tensor:
 def scatter_update(
     ref: Variable, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Tensor:
-    """An operation that sets rows of a variable: `ref[indices[i]] = updates[i]`.
+    """Sets rows of a variable: `ref[indices[i]] = updates[i]`.
 
     Args:
         ref: the variable.
         indices: int32 or int64, of any shape.
         updates: `indices.shape + ref.shape[1:]`, or a scalar.
         use_locking: accepted for TensorFlow's signature.
-        name: the operation's name.
 
     Returns:
-        The new value of the variable.
+        The variable's new value.
     """
     return scatter("Update", ref, indices, updates, name)
 
@@ -167,14 +153,14 @@ def scatter_update(
 def scatter_add(
     ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Tensor:
-    """`ref[indices[i]] += updates[i]`; equal indices add up. See `scatter_update`."""
+    """`ref[indices[i]] += updates[i]`; duplicate indices accumulate. See `scatter_update`."""
     return scatter("Add", ref, indices, updates, name)
 
 
 def scatter_sub(
     ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Tensor:
-    """`ref[indices[i]] -= updates[i]`; equal indices add up. See `scatter_update`."""
+    """`ref[indices[i]] -= updates[i]`; duplicate indices accumulate. See `scatter_update`."""
     return scatter("Sub", ref, indices, updates, name)
 
 
@@ -209,17 +195,16 @@ def scatter_max(
 def scatter_nd_update(
     ref: Variable, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Tensor:
-    """An operation that sets slices of a variable: `ref[tuple(indices[i])] = updates[i]`.
+    """Sets slices of a variable: `ref[tuple(indices[i])] = updates[i]`.
 
     Args:
         ref: the variable.
         indices: int32 or int64 `(..., k)`: k indices for each slice.
         updates: `indices.shape[:-1] + ref.shape[k:]`, or a scalar.
         use_locking: accepted for TensorFlow's signature.
-        name: the operation's name.
 
     Returns:
-        The new value of the variable.
+        The variable's new value.
     """
     return scatter("NdUpdate", ref, indices, updates, name)
 
