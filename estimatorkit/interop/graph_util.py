@@ -27,7 +27,6 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
     """Returns the subgraph on which some nodes depend, including functions.
 
     Args:
-        graph_def: a `GraphDef`.
         dest_nodes: names of nodes.
 
     Raises:
@@ -67,7 +66,6 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Collection[str] | N
     """Removes nodes that only training needs: `Identity` and `CheckNumerics`.
 
     Args:
-        input_graph: a `GraphDef`.
         protected_nodes: names of nodes to keep. Nodes with control inputs, and those that take an
             output other than the first, are kept too.
     """
@@ -197,7 +195,6 @@ def write_graph(
     Args:
         graph_or_graph_def: a `Graph` or a `GraphDef`.
         logdir: the folder, created if missing.
-        name: the file's name.
         as_text: whether to write text (`.pbtxt`) rather than binary (`.pb`).
 
     Returns:

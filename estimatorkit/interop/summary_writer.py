@@ -237,9 +237,6 @@ def summary_iterator(path: str | os.PathLike[str]) -> Iterator[Any]:
     A file that is being written, or whose writer was killed, may end with a partial event: reading
     stops there, with a warning.
 
-    Args:
-        path: the file.
-
     Raises:
         FileNotFoundError: the file does not exist.
     """

@@ -234,7 +234,6 @@ def latest_checkpoint(checkpoint_dir: AnyPath, latest_filename: str | None = Non
     it is wrong.
 
     Args:
-        checkpoint_dir: the model folder.
         latest_filename: the name of the checkpoint state file; `checkpoint` by default.
 
     Returns:
@@ -338,7 +337,6 @@ def remove_checkpoint(
     """Removes a checkpoint atomically, then its `.meta` (`tf.compat.v1.train.remove_checkpoint`).
 
     Args:
-        checkpoint_prefix: its path.
         checkpoint_format_version: accepted for TensorFlow's signature.
         meta_graph_suffix: the suffix of the graph file.
 

@@ -127,7 +127,6 @@ def wait_for_new_checkpoint(
     """Waits until the latest checkpoint of a folder differs from `last_checkpoint`.
 
     Args:
-        checkpoint_dir: the model folder.
         last_checkpoint: the last path seen, or None.
         seconds_to_sleep: the polling interval in seconds.
         timeout: in seconds; None waits forever.
@@ -156,7 +155,6 @@ def checkpoints_iterator(
     Checkpoints that are superseded before the next iteration are skipped.
 
     Args:
-        checkpoint_dir: the model folder.
         min_interval_secs: the minimum interval between two checkpoints, in seconds.
         timeout: seconds to wait for one; None waits forever.
         timeout_fn: called on timeout; the iterator ends if it returns true. None ends it at once.

@@ -94,7 +94,6 @@ def update_checkpoint_state(
     Differs from TensorFlow: names are always written relative to the folder, and must be in it.
 
     Args:
-        save_dir: the model folder.
         model_checkpoint_path: the latest checkpoint: its name, or its path including `save_dir`.
         all_model_checkpoint_paths: the checkpoints subject to rotation, oldest first; the latest is
             added if missing.
@@ -150,7 +149,6 @@ def get_checkpoint_state(
     """Reads the checkpoint state of a folder (`tf.train.get_checkpoint_state`).
 
     Args:
-        checkpoint_dir: the model folder.
         latest_filename: the name of the checkpoint state file; `checkpoint` by default.
 
     Returns:

@@ -109,7 +109,6 @@ def walk(
     """Walks the folders below `top`, yielding (folder, subfolder names, file names).
 
     Args:
-        top: the root.
         topdown: whether a folder precedes its subfolders.
         onerror: called with errors, which are ignored by default.
     """
@@ -181,8 +180,6 @@ def copy(src: AnyPath, dst: AnyPath, overwrite: bool = False) -> None:
     """Copies a file, also between file systems.
 
     Args:
-        src: the file.
-        dst: the name of the copy.
         overwrite: whether to replace an existing file.
 
     Raises:
@@ -205,8 +202,6 @@ def rename(src: AnyPath, dst: AnyPath, overwrite: bool = False) -> None:
     """Renames or moves a file or folder.
 
     Args:
-        src: its name.
-        dst: its new name.
         overwrite: whether to replace an existing file.
 
     Raises:

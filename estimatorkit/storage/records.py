@@ -120,7 +120,6 @@ class TFRecordWriter:
     Source: `tf.io.TFRecordWriter`. Files are byte-identical (compressed ones after decompression).
 
     Args:
-        path: the file.
         options: a `TFRecordOptions`, or the name or number of a compression.
 
     Raises:
@@ -429,7 +428,6 @@ def tf_record_iterator(path: AnyPath, options: Any = None) -> Iterator[bytes]:
     """Yields the records of a TFRecord file (`tf.compat.v1.io.tf_record_iterator`).
 
     Args:
-        path: the file.
         options: a `TFRecordOptions`, or the name or number of a compression.
 
     Raises:

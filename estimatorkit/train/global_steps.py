@@ -104,10 +104,5 @@ def increment_global_step(increment: Any, graph: Graph | None = None) -> Tensor:
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:
-    """Returns the value of a global step in a session (`tf.compat.v1.train.global_step`).
-
-    Args:
-        sess: the session.
-        global_step_tensor: the variable or tensor.
-    """
+    """Returns the value of a global step in a session (`tf.compat.v1.train.global_step`)."""
     return int(sess.run(global_step_tensor))

@@ -27,7 +27,6 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
 
     Args:
         t_list: tensors, `IndexedSlices`, or None (ignored), not all None.
-        name: the name scope.
 
     Returns:
         A scalar.
@@ -60,7 +59,6 @@ def clip_by_global_norm(
         t_list: tensors, `IndexedSlices`, or None (stays None).
         clip_norm: a positive scalar.
         use_norm: the precomputed global norm.
-        name: the name scope.
 
     Returns:
         The scaled tensors, and the global norm before scaling. If the norm is not finite, all
@@ -95,7 +93,6 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         t: a tensor or an `IndexedSlices`.
         clip_norm: a positive scalar.
         axes: the axes over which to compute norms; all by default.
-        name: the name scope.
 
     Returns:
         A tensor or `IndexedSlices`, as `t`.
@@ -120,7 +117,6 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Ten
     Args:
         t: a floating tensor.
         clip_norm: a positive scalar.
-        name: the name scope.
     """
     with get_default_graph().name_scope(name or "clip_by_average_norm") as scope:
         value = convert_to_tensor(t, name="t")

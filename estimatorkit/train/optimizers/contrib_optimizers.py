@@ -170,7 +170,6 @@ def get_cosine_decay_fn(
 
     Args:
         decay_steps: the number of steps until the value is constant.
-        num_periods: the number of periods.
         zero_after: the fraction of the steps after which the value is 0.
     """
 

@@ -193,7 +193,6 @@ class MixedPrecisionLossScaleOptimizer(WrappingOptimizer):
     Source: `tf.compat.v1.train.experimental.MixedPrecisionLossScaleOptimizer`.
 
     Args:
-        opt: the optimizer.
         loss_scale: a `LossScale`, a number, or 'dynamic'.
 
     Raises:
@@ -274,7 +273,6 @@ def enable_mixed_precision_graph_rewrite(
     `tf.compat.v1.train.experimental.enable_mixed_precision_graph_rewrite`.
 
     Args:
-        opt: the optimizer.
         loss_scale: a `LossScale`, a number, or 'dynamic'.
     """
     return MixedPrecisionLossScaleOptimizer(opt, loss_scale)

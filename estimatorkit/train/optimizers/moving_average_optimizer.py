@@ -22,7 +22,6 @@ class MovingAverageOptimizer(WrappingOptimizer):
     Source: `tf.contrib.opt.MovingAverageOptimizer`.
 
     Args:
-        opt: the optimizer.
         average_decay, num_updates: see `ExponentialMovingAverage`.
         sequential_update: whether the averages use the values after the step.
     """

@@ -152,7 +152,6 @@ def assign_moving_average(
         decay: a number or scalar tensor.
         zero_debias: whether to correct for the start at 0: the average is then biased / (1 - decay
             ^ updates), with two more variables, `biased` and `local_step`.
-        name: the operation's name.
 
     Returns:
         The new value of the variable.
@@ -186,7 +185,6 @@ def weighted_moving_average(
     """The moving average of `value * weight`, divided by that of `weight`.
 
     Args:
-        value: a tensor.
         decay: a number or scalar tensor.
         weight: a tensor that broadcasts with `value`.
         truediv: whether to divide integers as floats.

@@ -40,7 +40,6 @@ class OptaxOptimizer(Optimizer):
     tables use an optimizer of `train`.
 
     Args:
-        tx: the transformation.
         name: the name of the operations, and of the state's variables.
 
     Raises:

@@ -23,7 +23,6 @@ class RuleOptimizer(Optimizer):
     """An update rule with values of its hyperparameters.
 
     Args:
-        rule: the rule.
         use_locking, name: see `Optimizer`.
         hyperparameters: numbers, tensors or callables, by name.
         initial: the initial values of slots; 0 by default.

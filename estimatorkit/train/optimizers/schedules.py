@@ -37,7 +37,6 @@ def exponential_decay(
         learning_rate: the initial rate: a scalar tensor, or a number (float32).
         global_step: a non-negative scalar tensor, variable or number.
         decay_steps: the number of steps per factor of `decay_rate`.
-        decay_rate: the factor.
         staircase: whether to round the exponent down, for a stepwise decay.
         name: the name scope; 'ExponentialDecay' by default.
 
@@ -261,8 +260,6 @@ def linear_cosine_decay(
 
     Args:
         decay_steps: the number of steps until the rate is constant.
-        num_periods: the number of periods of the cosine.
-        alpha, beta: see the formula.
         name: the name scope; 'LinearCosineDecay' by default.
     """
     _check_step(global_step, "linear_cosine_decay")
@@ -294,7 +291,6 @@ def noisy_linear_cosine_decay(
     result and errors are those of `linear_cosine_decay`.
 
     Args:
-        initial_variance, variance_decay: see the formula.
         name: the name scope; 'NoisyLinearCosineDecay' by default.
     """
     _check_step(global_step, "noisy_linear_cosine_decay")

@@ -17,7 +17,6 @@ class WrappingOptimizer(Optimizer):
     Subclasses override `compute_gradients` or `apply_gradients`, and call the base method.
 
     Args:
-        opt: the optimizer.
         name: the name of the operations; the optimizer's by default.
 
     Raises:

@@ -56,7 +56,6 @@ def batch(
         allow_smaller_final_batch: whether to return an incomplete last batch; otherwise it is
             dropped.
         shared_name: see `FIFOQueue`.
-        name: the operation's name.
 
     Returns:
         Tensors in the structure of `tensors`, with an additional first dimension.

@@ -40,7 +40,6 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
 
     Args:
         pattern: a pattern such as 'data/*.csv', or a vector of them.
-        name: the variable's name.
     """
     with name_scope(name, "matching_filenames") as scope:
         return Variable(
@@ -56,10 +55,8 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
     """Returns `tensor`, which can be evaluated `num_epochs` times, then raises `OutOfRangeError`.
 
     Args:
-        tensor: a tensor.
         num_epochs: the limit; None for none. It is counted in a local variable, so run
             `local_variables_initializer()` first.
-        name: the operation's name.
 
     Raises:
         ValueError: `num_epochs` is not positive.

@@ -32,7 +32,6 @@ class QueueRunner:
     """Fills a queue from threads.
 
     Args:
-        queue: the queue.
         enqueue_ops: the threads' operations, one thread per item; an operation may repeat.
         close_op: closes the queue at the end of the input; `queue.close()` by default.
         cancel_op: closes it at once; `queue.close(cancel_pending_enqueues=True)` by default.
@@ -123,7 +122,6 @@ class QueueRunner:
         """Returns the runner of a `QueueRunnerDef`; its queue must be in the default graph.
 
         Args:
-            queue_runner_def: a `QueueRunnerDef`.
             import_scope: the name scope of the names in it.
 
         Raises:
@@ -173,7 +171,6 @@ class QueueRunner:
         """Creates the threads; returns [] while earlier threads still run.
 
         Args:
-            sess: the session.
             coord: receives exceptions, stops the threads and joins them.
             daemon: whether they are daemon threads.
             start: whether to start them.

@@ -105,7 +105,6 @@ class CheckpointManager:
             checkpoint_number: the number to append to the name; by default the `Checkpoint`'s
                 `save_counter`, which is incremented in any case.
             check_interval: whether to skip saving until `checkpoint_interval` steps have passed.
-            options: accepted for TensorFlow's signature.
             session: the default session by default.
 
         Returns:

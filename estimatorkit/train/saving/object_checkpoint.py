@@ -89,7 +89,6 @@ class Checkpoint:
         """Writes a checkpoint with exactly this name, and returns its path.
 
         Args:
-            file_prefix: the path.
             session: the default session by default.
 
         Raises:

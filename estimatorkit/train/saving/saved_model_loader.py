@@ -45,7 +45,6 @@ def load(
     Args:
         sess: the session; the model is added to its graph.
         tags: all the tags of the graph to load.
-        export_dir: the model's folder.
         import_scope: a name scope for the imported graph.
         **saver_kwargs: accepted for TensorFlow's signature.
 
@@ -65,9 +64,6 @@ class SavedModelLoader:
     """Loads a SavedModel in steps: graph, variables, initialization.
 
     Source: `tensorflow.python.saved_model.loader_impl.SavedModelLoader`.
-
-    Args:
-        export_dir: the model's folder.
 
     Raises:
         OSError: there is no model.
@@ -101,7 +97,6 @@ class SavedModelLoader:
         """Adds the model's operations to a graph.
 
         Args:
-            graph: the graph.
             tags, import_scope, saver_kwargs: see `load`; `saver_kwargs` may contain
                 `return_elements`.
 

@@ -49,7 +49,6 @@ def get_tensor_from_tensor_info(
     """Returns the tensor, or sparse tensor, that a `TensorInfo` names.
 
     Args:
-        tensor_info: the proto.
         graph: the default graph by default.
         import_scope: the name scope of the imported model.
 

@@ -174,7 +174,6 @@ class LooperThread(threading.Thread):
         coord: the coordinator, which also joins the thread.
         timer_interval_secs: seconds between the starts of two calls; None calls without a pause.
         target: the function to call.
-        args, kwargs: its arguments.
 
     Raises:
         ValueError: `coord` is not a coordinator, or there are arguments without a function.

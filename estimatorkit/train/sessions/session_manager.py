@@ -85,7 +85,6 @@ class SessionManager:
         Args:
             master: the session's target.
             init_op: initializes the variables if nothing is restored.
-            saver: restores.
             checkpoint_dir: the folder whose newest checkpoint is restored.
             checkpoint_filename_with_path: the checkpoint to restore.
             wait_for_checkpoint: whether to wait for a checkpoint.

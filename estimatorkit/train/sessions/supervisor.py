@@ -263,7 +263,6 @@ class Supervisor:
         """Starts the threads of queue runners.
 
         Args:
-            sess: the session.
             queue_runners: by default those of the QUEUE_RUNNERS collection, which the session has
                 already started.
         """
@@ -350,7 +349,6 @@ class Supervisor:
         """Writes a summary.
 
         Args:
-            sess: the session.
             summary: a `Summary`, possibly serialized.
             global_step: its step; the current one by default.
 
@@ -459,10 +457,8 @@ def basic_train_loop(
     `tf.compat.v1.train.basic_train_loop`.
 
     Args:
-        supervisor: the supervisor.
         train_step_fn: called with the session, `args` and `kwargs`; calls
             `supervisor.request_stop()` to end the loop.
-        args, kwargs: its arguments.
         master: the session's target.
     """
     aborted = True
