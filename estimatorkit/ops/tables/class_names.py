@@ -1,7 +1,7 @@
-"""Names of classes by their ids: what classifiers predict beside numbers.
+"""Host ops that map class ids to names, for classifiers' predictions.
 
-Strings live on the host, so these are host ops; a run that does not fetch what they give does not
-run them. They are among the core's ops as exported models hold them.
+A run that does not fetch the names does not execute them. They are core ops because exported models
+contain them.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ def class_names(class_ids: Tensor, names: Sequence[bytes], name: str = "classes"
 
 
 def all_class_names(class_ids: Tensor, names: Sequence[bytes]) -> Tensor:
-    """All names, once for each row of `class_ids`: `(batch, classes)`.
+    """All names, repeated for each row of `class_ids`: `(batch, classes)`.
 
-    The operation is called `Tile`, as in the graphs of TensorFlow's heads.
+    The operation is named `Tile`, as in the graphs of TensorFlow's heads.
     """
     return make("AllClassNames", {"class_ids": class_ids}, {"names": tuple(names)}, "Tile")
 

@@ -1,4 +1,4 @@
-"""Ids of crossed features: TensorFlow's hash of each combination, one host operation a cross."""
+"""Ids of crossed features by TensorFlow's hash, one host operation per cross."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from estimatorkit.ops.tables.feature_ids import ABSENT, KnownHashes, infer_dense
 from estimatorkit.ops.text import farmhash
 
 HASH_KEY = 0xDECAFCAFFE
-"""What the hash begins with by default, as in TensorFlow."""
+"""The default seed of the hash, as in TensorFlow."""
 
 
 _MURMUR = np.uint64(0xC6A4A7935BD1E995)
@@ -24,7 +24,7 @@ _47 = np.uint64(47)
 
 
 def _mixed(fingerprints: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """What FingerprintCat64 makes of its second argument alone, so that it can be kept by word."""
+    """The cacheable part of FingerprintCat64, which depends only on its second argument."""
     first = fingerprints * _MURMUR
     first ^= first >> _47
     first *= _MURMUR
@@ -38,12 +38,12 @@ _mixed_words = KnownHashes(lambda words: _mixed(farmhash.fingerprint64(words)))
 def join_fingerprint(
     before: NDArray[np.uint64], fingerprints: NDArray[np.uint64]
 ) -> NDArray[np.uint64]:
-    """FingerprintCat64 of two arrays of fingerprints, element by element."""
+    """FingerprintCat64, elementwise."""
     return _joined(before, _mixed(fingerprints))
 
 
 def _joined(before: Any, mixed: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """FingerprintCat64 of `before` and what has been `_mixed`: 5 us for 128."""
+    """FingerprintCat64 of `before` and an argument to which `_mixed` was applied."""
     result: NDArray[np.uint64] = before ^ mixed
     result *= _MURMUR
     result ^= result >> _47
@@ -73,7 +73,7 @@ def _crossed(
             gone = ids == ABSENT
             if np.count_nonzero(gone):
                 missing = gone
-        if widen > 0 or (widen and parent.ndim == 1):  # -1: where there is only the batch
+        if widen > 0 or (widen and parent.ndim == 1):  # -1: only if the batch is the only axis
             feature = feature[..., None]
             missing = None if missing is None else missing[..., None]
         if absent is not None or missing is not None:
@@ -92,7 +92,7 @@ def _mixed_ids(words: Any, *, expand: int) -> NDArray[np.int64]:
 
 
 register(
-    "MixedIds",  # strings for several crosses: CrossedIds takes them where `mixed` says so
+    "MixedIds",  # hashed once for several crosses, which pass them as `mixed`
     _mixed_ids,
     where="host",
     rowwise=True,
@@ -109,7 +109,7 @@ register(
 
 
 def _each_with_each(first: Any, second: Any, function: Any) -> Any:
-    """`function` of each pair in a row, the second's values in order for each of the first's."""
+    """Applies `function` to all pairs in a row; the second argument varies fastest."""
     if np.ndim(first) == 0 or first.shape[-1] == 1 == second.shape[-1]:
         return function(first, second)
     joined = function(first[..., :, None], second[..., None, :])

@@ -1,10 +1,9 @@
-"""Ids of categorical features: from raw values to int64 ids, one host operation a column.
+"""int64 ids of categorical features, one host operation per column.
 
-Each kind has two rows: one for dense values, elementwise, of any shape; and one for the three
-tensors of a sparse tensor ('Sparse' before its name), which lays the ids out in rows `(..., width)`
-whose width is the longest row's, rounded up to a power of two, so that XLA meets few shapes. Ids
-below 0 count for nothing; ABSENT marks places without a value, which crosses leave out, too.
-Looking up is a dict's work: 4 us for 128 words; FarmHash of words seen before is looked up as well.
+Each kind has two ops: an elementwise one for dense values of any shape, and one for the components
+of a sparse tensor (prefix 'Sparse'), which lays the ids out in rows `(..., width)`. The width is
+the longest row's, rounded up to a power of two to limit recompilation. Negative ids are ignored;
+ABSENT marks missing values, which crosses ignore, too.
 """
 
 from __future__ import annotations
@@ -29,37 +28,36 @@ from estimatorkit.ops.text.strings import string_array
 Ids = NDArray[np.int64]
 
 ABSENT = int(np.iinfo(np.int64).min)
-"""The id of a place without a value: '' or -1 in dense features, the end of a sparse row."""
+"""The id of a missing value: '' or -1 in dense features, padding in sparse rows."""
 
 _KNOWN_HASHES = 1 << 17
-"""How many words' hashes are kept, 15 MB of them: above it, all are forgotten."""
+"""The capacity of a cache of hashes (15 MB); it is emptied when exceeded."""
 
 
 # -- hashes of words
 
 
 def _gathered(table: Mapping[Any, bytes], words: Sequence[Any]) -> NDArray[Any]:
-    """The eight bytes of each word, as one array: the fastest of what Python has (5 us for 128)."""
+    """Concatenates the eight bytes of each word; `itemgetter` and `join` are fastest."""
     eights = itemgetter(*words)(table) if len(words) > 1 else [table[word] for word in words]
     return np.frombuffer(b"".join(eights), np.int64)
 
 
 class KnownHashes:
-    """Hashes of words, kept: those seen before are looked up, the others hashed at once.
+    """Memoized string hashes; only new words are hashed, in one batch.
 
-    128 words take 5 us where all are known, and 60 to 150 us where none is. Equal words have equal
-    hashes whoever asks, so threads may share it.
+    Thread-safe without a lock because equal words have equal hashes.
 
     Args:
-        function: hashes words: uint64, one for each.
+        function: hashes words to uint64, one per word.
     """
 
     def __init__(self, function: Callable[[Sequence[bytes]], NDArray[np.uint64]]) -> None:
         self._function = function
-        self._known: dict[bytes, bytes] = {}  # eight bytes each: joined faster than numbers
+        self._known: dict[bytes, bytes] = {}  # as bytes, which join faster than numbers
 
     def __call__(self, words: Sequence[bytes]) -> NDArray[np.uint64]:
-        """uint64 `(len(words),)`."""
+        """Returns uint64 `(len(words),)`."""
         known = self._known
         try:
             return _gathered(known, words).view(np.uint64)
@@ -82,8 +80,8 @@ fingerprints = KnownHashes(farmhash.fingerprint64)
 
 # -- kinds: functions from values to ids
 #
-# Each takes the values as an array and as a list, and whether '' is a missing value (it is in dense
-# features, as -1 is, which the rows look after).
+# Each takes the values as an array and as a list, and whether '' is a missing value (true for
+# dense features, whose -1 is handled by the ops).
 
 
 def _flat(values: Any) -> list[Any]:
@@ -137,7 +135,7 @@ def _hashed(values: NDArray[Any], words: Sequence[Any], dense: bool, num_buckets
     ids: Ids = (hashes % np.uint64(num_buckets)).view(np.int64)
     if dense and values.dtype == object:
         empty = hashes == _EMPTY
-        if np.count_nonzero(empty):  # a fifth of the time of `any`
+        if np.count_nonzero(empty):  # five times as fast as `any`
             ids[empty] = ABSENT
     return ids.reshape(values.shape)
 
@@ -153,7 +151,7 @@ def _plain(values: NDArray[Any], words: Sequence[Any], dense: bool) -> Ids:
 
 
 class _Places(dict[Any, bytes]):
-    """Each word's place in a vocabulary, eight bytes; `other` for words that are not in it."""
+    """Maps each word of a vocabulary to its index as eight bytes; other words to `other`."""
 
     other = (-1).to_bytes(8, "little", signed=True)
 
@@ -166,7 +164,7 @@ _places: dict[tuple[int, int, bool], _Places] = {}
 
 
 def _places_of(vocabulary: NDArray[Any], other: int, dense: bool) -> _Places:
-    """The places, made once for as long as the array lives."""
+    """The index of a vocabulary, cached while the array lives."""
     key = (id(vocabulary), other, dense)
     held = _places.get(key)
     if held is None:
@@ -210,21 +208,21 @@ def _looked_up(
 
 
 def power_of_two(length: int) -> int:
-    """The next power of two, 1 at least."""
+    """Rounds up to a power of two, at least 1."""
     return 1 << max(length - 1, 0).bit_length()
 
 
 def laid_out(
     indices: NDArray[np.int64], values: NDArray[Any], shape: Any, fill: Any, steps: bool = False
 ) -> NDArray[Any]:
-    """The values of a sparse tensor, moved to the left of their rows.
+    """Densifies a sparse tensor, left-aligning the values of each row.
 
     Args:
-        indices: `(n, rank)`, those of a row together.
+        indices: `(n, rank)`, grouped by row.
         values: `(n,)`.
         shape: `(rank,)`.
-        fill: what stands behind the values.
-        steps: whether a tensor of rank 2 has one value a step: then `(batch, steps, 1)`.
+        fill: the padding value.
+        steps: whether a rank-2 tensor has one value per step; the result is `(batch, steps, 1)`.
 
     Returns:
         `(*shape[:-1], width)`, the width a power of two.
@@ -252,18 +250,18 @@ def laid_out(
 
 
 def _expanded(ids: Ids, count: int) -> Ids:
-    """The ids with more axes of length 1 at the end; -1: one, where there is only the batch."""
+    """Appends `count` axes of length 1; -1 appends one if the batch is the only axis."""
     count = int(ids.ndim == 1) if count < 0 else count
     return ids.reshape(*ids.shape, *[1] * count) if count else ids
 
 
 def _keeps_axes(attrs: Mapping[str, Any]) -> bool:
-    """Whether the ids' axes do not depend on how many axes the values have."""
+    """Whether the rank of the ids is independent of that of the values."""
     return int(attrs["expand"]) >= 0
 
 
 def infer_dense(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
-    """Ids of the first input's shape, and as many axes more as `expand` says."""
+    """Infers ids of the first input's shape with `expand` axes appended."""
     shape = inputs[0].shape
     if shape.rank is None or attrs["expand"] < 0:
         return [Spec(int64, UNKNOWN)]
@@ -271,7 +269,7 @@ def infer_dense(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec
 
 
 def _rows_of(shape: TensorShape, steps: bool) -> TensorShape:
-    """The shape of `laid_out`, if known."""
+    """The static shape of `laid_out`."""
     if shape.rank is None:
         return UNKNOWN
     if shape.rank == 1:
@@ -288,13 +286,13 @@ def _infer_sparse(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Sp
 def _register_kind(
     name: str, ids_of: Callable[..., Ids], attrs: Mapping[str, Any], values: Any, expected: Any
 ) -> None:
-    """The two rows of a kind.
+    """Registers the dense and the sparse op of a kind.
 
     Args:
-        name: of the row for dense values.
-        ids_of: `ids_of(values, the same as a list, dense, **attrs)`, of the same shape.
-        attrs: of the example.
-        values: the example's values, `(n,)`, the last one missing where it is dense.
+        name: of the dense op.
+        ids_of: `ids_of(values, values as a list, dense, **attrs)`; preserves the shape.
+        attrs: of the test case.
+        values: the test case's values, `(n,)`, the last one missing if dense.
         expected: their ids.
     """
 
@@ -366,7 +364,7 @@ _register_kind(
 _register_kind("PlainIds", _plain, {}, np.array([5, 9, 2], np.int32), [5, 9, 2])
 
 
-# -- weights beside ids, steps of sequences
+# -- weights of ids, steps of sequences
 
 
 def _weights(ids_indices: Any, indices: Any, values: Any, shape: Any, *, key: str) -> NDArray[Any]:
@@ -425,18 +423,18 @@ register(
 )
 
 
-# -- buckets of numbers, on the device and (for crosses, which need them there) on the host
+# -- bucketized numbers, on the device and (for crosses) on the host
 
 
 def _bucketize(x: Any, boundaries: tuple[float, ...]) -> Any:
-    # NaN is below no boundary, so it is in the last bucket, as in TensorFlow.
+    # NaN is below no boundary, so it falls into the last bucket, as in TensorFlow.
     return jnp.sum(~(x[..., None] < jnp.asarray(boundaries, x.dtype)), -1, dtype=np.int32)
 
 
 def _bucketize_numpy(x: Any, boundaries: tuple[float, ...]) -> NDArray[np.int32]:
     limits = np.asarray(boundaries, np.asarray(x).dtype)
     buckets: NDArray[np.int32] = np.searchsorted(limits, x, side="right").astype(np.int32)
-    return buckets  # NaN is last here, too
+    return buckets  # NaN sorts last here, too
 
 
 def _infer_bucketize(dtype: Any) -> Infer:

@@ -1,8 +1,8 @@
-"""Lookup tables as host objects: what a table's handle stands for in a session.
+"""Host-side contents of lookup tables, to which table handles refer in a session.
 
 A `HostTable` is a dict from keys to values (bytes, ints, floats, or rows for values with a shape).
-Static tables are filled once, from arrays or from a text file; mutable ones change. Those who look
-up and those who change may be different threads.
+Static tables are initialized once, from arrays or a text file; mutable ones change. Lookups and
+updates may come from different threads.
 """
 
 from __future__ import annotations
@@ -26,17 +26,14 @@ LINE_NUMBER = -1
 
 
 class TableSpec(NamedTuple):
-    """What a table is.
+    """Static description of a table.
 
     Attributes:
         name: that of its handle.
-        key_dtype: of the keys.
-        value_dtype: of the values.
-        value_shape: of one value.
+        value_shape, key_shape: the shape of one value or key.
         mutable: whether it is filled by insertions and needs no initializer.
         reserved: keys that may not be used: the empty and the deleted key of a `DenseTable`.
-        key_shape: of one key.
-        buckets: how many buckets a `DenseTable` has at first; 0 for other tables.
+        buckets: the initial number of buckets of a `DenseTable`; 0 for other tables.
     """
 
     name: str
@@ -50,11 +47,7 @@ class TableSpec(NamedTuple):
 
 
 class HostTable:
-    """The content of a table.
-
-    Args:
-        spec: what it is.
-    """
+    """The content of a table."""
 
     def __init__(self, spec: TableSpec) -> None:
         self._spec = spec
@@ -71,10 +64,9 @@ class HostTable:
         return self._entries
 
     def initialize(self, items: Iterable[tuple[Any, Any]]) -> None:
-        """Fills the table; filling it again with the same changes nothing.
+        """Fills the table; filling it again with equal content has no effect.
 
-        Raises:
-            FailedPreconditionError: a key has two values, or the table holds others already.
+        Raises FailedPreconditionError if a key has two values, or the table has other content.
         """
         entries: dict[Any, Any] = {}
         for key, value in items:
@@ -93,15 +85,13 @@ class HostTable:
             self._entries = entries
 
     def size(self) -> int:
-        """How many keys there are; 0 before it is filled."""
+        """The number of keys; 0 before initialization."""
         return len(self._entries or ())
 
     def lookup(self, keys: Any, default: Any) -> NDArray[Any]:
-        """The values of keys.
+        """The values of keys, in an array of any shape.
 
-        Args:
-            keys: any shape.
-            default: what keys have that are not there: one value, or one for each key.
+        `default` is the value of missing keys: one, or one per key.
         """
         flat = self._keys(keys)
         shape = self._values_shape(keys)
@@ -117,7 +107,7 @@ class HostTable:
         return self._values(found, shape)
 
     def find(self, keys: Sequence[Any]) -> list[Any]:
-        """The values of keys, None for those that are not there."""
+        """The values of keys, None for missing ones."""
         entries = self._content()
         return [entries.get(key) for key in keys]
 
@@ -139,7 +129,7 @@ class HostTable:
         return flat
 
     def _flat(self, keys: Any) -> list[Any]:
-        """The keys, in sequence; a tuple for a key with a shape."""
+        """The keys as a flat list; keys with a shape become tuples."""
         if isinstance(keys, bytes):
             return [keys]
         array, shape = np.asarray(keys), self._spec.key_shape
@@ -155,14 +145,14 @@ class HostTable:
         return [tuple(row) for row in array.reshape(-1, math.prod(shape)).tolist()]
 
     def _values_shape(self, keys: Any) -> tuple[int, ...]:
-        """The shape of the values of keys."""
+        """The shape of the values of `keys`."""
         shape = np.shape(keys)
         return (*shape[: len(shape) - len(self._spec.key_shape)], *self._spec.value_shape)
 
     def _rows(self, keys: Any, values: Any) -> list[tuple[Any, Any]]:
         flat = self._keys(keys)
         shape = self._values_shape(keys)
-        array = np.array(values, self._spec.value_dtype.numpy_dtype)  # the table's own copy
+        array = np.array(values, self._spec.value_dtype.numpy_dtype)  # a copy owned by the table
         if array.shape != shape:
             raise InvalidArgumentError.explained(
                 f"Expected shape {list(shape)} for value, got {list(array.shape)}",
@@ -172,34 +162,32 @@ class HostTable:
         return list(zip(flat, rows if self._spec.value_shape else rows.tolist(), strict=True))
 
     def insert(self, keys: Any, values: Any) -> None:
-        """Puts values in, in place of those that the keys have."""
+        """Inserts or overwrites values."""
         rows = self._rows(keys, values)
         with self._lock:
             self._content().update(rows)
 
     def remove(self, keys: Any) -> None:
-        """Takes keys out; those that are not there are no error."""
+        """Removes keys; missing ones are ignored."""
         flat = self._keys(keys)
         with self._lock:
             for key in flat:
                 self._content().pop(key, None)
 
     def replace(self, keys: Any, values: Any) -> None:
-        """Puts keys and values in place of the whole content."""
+        """Replaces the whole content."""
         rows = self._rows(keys, values)
         with self._lock:
             self._entries = dict(rows)
 
     def entries(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """All keys `(n, *key shape)` and their values `(n, *value shape)`, in the order of their
-        coming.
-        """
+        """All keys `(n, *key shape)` and values `(n, *value shape)`, in insertion order."""
         with self._lock:
             entries = dict(self._content())
         return self._arrays(list(entries), list(entries.values()))
 
     def export(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """What the table's operation exports: `entries`."""
+        """The result of the table's export operation: `entries`."""
         return self.entries()
 
     def _arrays(
@@ -217,15 +205,12 @@ class HostTable:
 
 
 class DenseTable(HostTable):
-    """The content of a `DenseHashTable`: as many buckets as TensorFlow's table has.
+    """The content of a `DenseHashTable`, with as many buckets as TensorFlow's table.
 
-    A bucket has a key, the empty key, or the deleted key with the value of the key that was there.
-
-    Args:
-        spec: what it is.
+    A bucket holds a key, the empty key, or the deleted key with the value of the removed key.
 
     Raises:
-        InvalidArgumentError: the number of buckets is less than 4 or no power of 2, or the empty
+        InvalidArgumentError: the number of buckets is less than 4 or not a power of 2, or the empty
             and the deleted key are equal.
     """
 
@@ -244,8 +229,8 @@ class DenseTable(HostTable):
             raise InvalidArgumentError.explained(problem, received=f"table {spec.name!r}")
 
     def insert(self, keys: Any, values: Any) -> None:
-        """Puts values in; the number of buckets doubles as long as more than 0.8 of them would be
-        used, were all keys new.
+        """Inserts values; first doubles the buckets until at most 0.8 of them would be used,
+        counting all given keys as new.
         """
         with self._lock:
             self._reserve(self.size() + len(self._flat(keys)))
@@ -253,14 +238,14 @@ class DenseTable(HostTable):
             self._fit()
 
     def remove(self, keys: Any) -> None:
-        """Takes keys out; their buckets stay until the table grows."""
+        """Removes keys; their buckets stay occupied until the table grows."""
         flat = self._keys(keys)
         with self._lock:
             entries = self._content()
             self._deleted += [entries.pop(key) for key in flat if key in entries]
 
     def replace(self, keys: Any, values: Any) -> None:
-        """Puts keys and values in place of the whole content; reserved keys are left out."""
+        """Replaces the whole content; reserved keys are dropped."""
         used = [at for at, key in enumerate(self._flat(keys)) if key not in self._spec.reserved]
         with self._lock:
             super().replace(np.asarray(keys)[used], np.asarray(values)[used])
@@ -282,13 +267,13 @@ class DenseTable(HostTable):
         return made.reshape(self._buckets, -1), rows.reshape(self._buckets, -1)
 
     def _reserve(self, size: int) -> None:
-        """Grows, if need be, to hold so many keys."""
+        """Doubles the buckets until they can hold `size` keys."""
         while size > self._buckets * self._FULL:
             self._buckets *= 2
             self._deleted = []
 
     def _fit(self) -> None:
-        """New keys take the buckets of deleted ones where there are no others."""
+        """Gives buckets of deleted keys to new keys if no others are left."""
         del self._deleted[: max(0, self.size() + len(self._deleted) - self._buckets)]
 
 
@@ -300,11 +285,10 @@ def _shown(value: Any) -> str:
 
 
 class Column(NamedTuple):
-    """Where keys or values stand in a text file.
+    """Where a text file holds keys or values.
 
     Attributes:
-        place: the column, counted from 0, or WHOLE_LINE, or LINE_NUMBER.
-        dtype: of what stands there.
+        place: the zero-based column, or WHOLE_LINE, or LINE_NUMBER.
     """
 
     place: int
@@ -314,27 +298,19 @@ class Column(NamedTuple):
 def read_vocabulary(
     path: str, key: Column, value: Column, vocab_size: int, delimiter: str, offset: int = 0
 ) -> list[tuple[Any, Any]]:
-    """The keys and values of a text file, a pair a line.
+    """Reads pairs of keys and values from a text file, one per line; a byte order mark is skipped.
 
-    A byte order mark, which editors put before the first word, is not part of it.
-
-    Args:
-        path: the file.
-        key: where the keys stand.
-        value: where the values do.
-        vocab_size: how many lines are read; all where negative.
-        delimiter: the character between columns.
-        offset: added to line numbers.
+    Reads `vocab_size` lines, all if negative; `offset` is added to line numbers.
 
     Raises:
         NotFoundError: the file does not exist.
-        InvalidArgumentError: it has too few lines or columns, an empty line, or other values.
+        InvalidArgumentError: it has too few lines or columns, an empty line, or invalid values.
     """
     with open_file(path) as file, file_errors("read the vocabulary", path):
         lines = file.read().removeprefix(codecs.BOM_UTF8).split(b"\n")
     if not lines[-1]:
         lines.pop()
-    # A line may end as Windows writes it.
+    # Windows line endings.
     lines = [line[:-1] if line.endswith(b"\r") else line for line in lines]
     if vocab_size >= 0:
         if len(lines) < vocab_size:

@@ -1,6 +1,6 @@
-"""Tables that change while a graph runs: `MutableHashTable` and `DenseHashTable`.
+"""Mutable tables: `MutableHashTable` and `DenseHashTable`.
 
-Their content is part of a checkpoint (they are `Saveable`s in the collection SAVEABLE_OBJECTS).
+Checkpoints include their content (they are `Saveable`s in the collection SAVEABLE_OBJECTS).
 """
 
 from __future__ import annotations
@@ -24,16 +24,15 @@ from estimatorkit.ops.tables.tables import LookupInterface, host_table, split_ke
 
 
 class MutableHashTable(LookupInterface):
-    """A table that is empty at first; keys are inserted and removed by operations.
+    """An initially empty table whose keys are inserted and removed by operations.
 
     Args:
-        key_dtype: the dtype of the keys.
-        value_dtype: the dtype of the values.
-        default_value: the value of keys that are not there; its shape is that of all values.
+        key_dtype, value_dtype: the dtypes of keys and values.
+        default_value: the value of missing keys; its shape is that of all values.
         name: the table's name, also in checkpoints.
         checkpoint: whether a `Saver` saves the content.
         experimental_is_anonymous: accepted for TensorFlow's signature.
-        shared_name: the name under which a session holds the content, shared by all that say it.
+        shared_name: the name under which tables of a session share content.
     """
 
     saved_suffixes: ClassVar[Sequence[str]] = ("-keys", "-values")
@@ -73,8 +72,7 @@ class MutableHashTable(LookupInterface):
 
         Args:
             keys: a tensor or a sparse tensor, of the table's key dtype.
-            dynamic_default_values: the values of keys that are not there: one, or one for each key.
-            name: the operation's name.
+            dynamic_default_values: the values of missing keys: one, or one per key.
 
         Returns:
             Values of shape `(*keys' shape, *value shape)`.
@@ -86,12 +84,11 @@ class MutableHashTable(LookupInterface):
         return self.lookup(keys)
 
     def insert(self, keys: Any, values: Any, name: str | None = None) -> Operation:
-        """An operation that puts values in, in place of those that the keys have.
+        """An operation that inserts or overwrites values.
 
         Args:
             keys: of any shape.
             values: of shape `(*keys' shape, *value shape)`.
-            name: the operation's name.
         """
         _, found = split_keys(keys, self.key_dtype)
         inputs = [found, convert_to_tensor(values, self.value_dtype, "values")]
@@ -99,7 +96,7 @@ class MutableHashTable(LookupInterface):
         return apply("LookupTableInsertV2", inputs, self.table_attrs, name)
 
     def remove(self, keys: Any, name: str | None = None) -> Operation:
-        """An operation that takes keys out; those that are not there are no error."""
+        """An operation that removes keys; missing ones are ignored."""
         _, found = split_keys(keys, self.key_dtype)
         name = name or f"{self._own}_lookup_table_remove"
         return apply("LookupTableRemoveV2", [found], self.table_attrs, name)
@@ -109,36 +106,34 @@ class MutableHashTable(LookupInterface):
     # -- as a `Saveable`
 
     def values_to_save(self, state: Any) -> Sequence[NDArray[Any]]:
-        """All keys and all values in a session."""
+        """All keys and values in a session."""
         return host_table(state, **self.table_attrs).entries()
 
     def restore_values(self, state: Any, values: Sequence[NDArray[Any]]) -> None:
-        """Puts keys and values in place of the content in a session."""
+        """Replaces the content in a session."""
         keys, rows = values
         host_table(state, **self.table_attrs).replace(keys, rows)
 
 
 class DenseHashTable(MutableHashTable):
-    """A mutable table with a number of buckets and two reserved keys, whose keys may have a shape.
+    """A mutable table with a number of buckets and two reserved keys; keys may have a shape.
 
-    `export` gives all buckets, as TensorFlow's table does: keys `(buckets, size of a key)` and
-    values `(buckets, size of a value)`, with the empty and the deleted key among them. Checkpoints
-    hold the entries alone.
+    As in TensorFlow, `export` returns all buckets, including empty and deleted ones: keys
+    `(buckets, key size)`, values `(buckets, value size)`. Checkpoints store the entries only.
 
     Args:
-        key_dtype: the dtype of the keys.
-        value_dtype: the dtype of the values.
-        default_value: the value of keys that are not there; its shape is that of all values.
+        key_dtype, value_dtype: the dtypes of keys and values.
+        default_value: the value of missing keys; its shape is that of all values.
         empty_key: a key that is never used; its shape is that of all keys.
         deleted_key: another one.
-        initial_num_buckets: how many buckets there are at first: a power of 2, at least 4; 2**17 by
-            default. It doubles when more than 0.8 of them would be used.
+        initial_num_buckets: a power of 2, at least 4; 2**17 by default. It doubles when more than
+            0.8 of the buckets would be used.
         name: the table's name, also in checkpoints.
         checkpoint: whether a `Saver` saves the content.
         experimental_is_anonymous: accepted for TensorFlow's signature.
 
     Raises:
-        InvalidArgumentError: the reserved keys differ in shape; when run: they are equal, or the
+        InvalidArgumentError: the reserved keys differ in shape; at run time, they are equal, or the
             number of buckets is not a power of 2.
     """
 
@@ -174,11 +169,11 @@ class DenseHashTable(MutableHashTable):
 
 
 _BUCKETS = 2**17
-"""How many buckets a table has that says nothing."""
+"""The default number of buckets."""
 
 
 def _value(key: Any, dtype: DType) -> NDArray[Any]:
-    """A reserved key, which must be known when the graph is built."""
+    """A reserved key, which must be known at graph construction."""
     value = constant_value(convert_to_tensor(key, dtype, "key"))
     if value is None:
         raise type_error(
@@ -188,7 +183,9 @@ def _value(key: Any, dtype: DType) -> NDArray[Any]:
 
 
 def _plain(key: NDArray[Any]) -> Any:
-    """A key as a table holds it: bytes or a Python number, a tuple of such if it has a shape."""
+    """A key in the table's representation: bytes or a Python number, or a tuple for keys with a
+    shape.
+    """
     return tuple(key.ravel().tolist()) if key.ndim else key.item()
 
 

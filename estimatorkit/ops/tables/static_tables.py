@@ -1,4 +1,4 @@
-"""Tables that are filled once, from tensors or from a text file: `StaticHashTable`, `HashTable`."""
+"""Tables initialized once, from tensors or a text file: `StaticHashTable`, `HashTable`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from estimatorkit.ops.tables.tables import LookupInterface
 
 
 class TextFileIndex:
-    """What of a line of a text file is a key or a value: a column (0, 1, ...), or one of these."""
+    """Special column indices of a text file; other columns are 0, 1, ..."""
 
     WHOLE_LINE = WHOLE_LINE
     LINE_NUMBER = LINE_NUMBER
 
 
 class TableInitializer(Protocol):
-    """What fills a static table."""
+    """Protocol of the initializers of static tables."""
 
     @property
     def key_dtype(self) -> DType:
@@ -45,17 +45,14 @@ def _collected(operation: Operation) -> Operation:
 
 
 class KeyValueTensorInitializer:
-    """Fills a table from two tensors.
+    """Initializes a table from two tensors of equal length.
 
     Args:
-        keys: the keys.
-        values: their values, as many.
-        key_dtype: the dtype of the keys.
-        value_dtype: that of the values.
-        name: of the operations.
+        keys, values: the keys and their values.
+        key_dtype, value_dtype: their dtypes.
 
     Raises:
-        ValueError: there are more keys than values, or fewer.
+        ValueError: the numbers of keys and values differ.
     """
 
     def __init__(
@@ -102,26 +99,23 @@ def _optional_dtype(value: Any) -> DType | None:
 
 
 def _listed(values: Any) -> Any:
-    """Tuples, ranges and other sequences as lists."""
+    """Converts tuples, ranges and other sequences to lists."""
     plain = isinstance(values, (str, bytes, Tensor)) or hasattr(values, "dtype")
     return values if plain or not isinstance(values, Sequence) else list(values)
 
 
 class TextFileInitializer:
-    """Fills a table from a text file, a key and a value a line.
+    """Initializes a table from a text file, one key and value per line.
 
-    The file's name is a tensor in the collection ASSET_FILEPATHS: what exports a model takes the
-    file along.
+    The file name is a tensor in the collection ASSET_FILEPATHS, so exported models include the
+    file.
 
     Args:
-        filename: the file; a string or a scalar tensor.
-        key_dtype: the dtype of the keys.
-        key_index: the column of the keys, or one of `TextFileIndex`.
-        value_dtype: the dtype of the values.
-        value_index: the column of the values, or one of `TextFileIndex`.
-        vocab_size: how many lines are read; all by default.
+        filename: a string or a scalar tensor.
+        key_dtype, value_dtype: the dtypes of keys and values.
+        key_index, value_index: their columns, or members of `TextFileIndex`.
+        vocab_size: the number of lines to read; all by default.
         delimiter: the character between columns.
-        name: of the operations.
         value_index_offset: added to line numbers.
 
     Raises:
@@ -176,7 +170,9 @@ class TextFileInitializer:
 
     @property
     def shared_name(self) -> str | None:
-        """The name that tables of this file may share; None if the file is not known yet."""
+        """The name under which tables of this file share content; None if the file is not known
+        yet.
+        """
         if isinstance(self._given, Tensor):
             return None
         how = (self._vocab_size, *self._key, *self._value, self._delimiter, self._offset)
@@ -211,7 +207,7 @@ def _check_column(what: str, column: Column) -> None:
 
 
 class TextFileStringTableInitializer(TextFileInitializer):
-    """From line numbers to lines; see `TextFileInitializer`."""
+    """Maps line numbers to lines; see `TextFileInitializer`."""
 
     def __init__(
         self,
@@ -235,7 +231,7 @@ class TextFileStringTableInitializer(TextFileInitializer):
 
 
 class TextFileIdTableInitializer(TextFileInitializer):
-    """From lines to line numbers; see `TextFileInitializer`."""
+    """Maps lines to line numbers; see `TextFileInitializer`."""
 
     def __init__(
         self,
@@ -260,14 +256,13 @@ class TextFileIdTableInitializer(TextFileInitializer):
 
 
 class StaticHashTable(LookupInterface):
-    """A table that is filled once.
+    """An immutable table, filled once by an initializer.
 
     Args:
-        initializer: what fills it.
-        default_value: the value of keys that are not there; a scalar.
-        name: the table's name.
+        initializer: fills the table.
+        default_value: the value of missing keys; a scalar.
         experimental_is_anonymous: accepted for TensorFlow's signature.
-        shared_name: the name under which a session holds the content, shared by all that say it.
+        shared_name: the name under which tables of a session share content.
     """
 
     def __init__(
@@ -287,7 +282,7 @@ class StaticHashTable(LookupInterface):
 
     @property
     def default_value(self) -> Tensor:
-        """The value of keys that are not there."""
+        """The value of missing keys."""
         return self._default
 
     @property
@@ -297,7 +292,7 @@ class StaticHashTable(LookupInterface):
 
     @property
     def init(self) -> Operation:
-        """The older name of `initializer`."""
+        """Deprecated alias of `initializer`."""
         return self._initializer
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
@@ -305,13 +300,12 @@ class StaticHashTable(LookupInterface):
 
         Args:
             keys: a tensor or a sparse tensor, of the table's key dtype.
-            name: the operation's name.
 
         Returns:
-            Values of the same shape; sparse where the keys are.
+            Values of the same shape; sparse if the keys are.
 
         Raises:
-            FailedPreconditionError: the table is not initialized (when the graph runs).
+            FailedPreconditionError: at run time, the table is not initialized.
             TypeError: the keys have another dtype.
         """
         return self._find(keys, self._default, name)

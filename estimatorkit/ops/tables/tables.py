@@ -1,9 +1,9 @@
-"""Lookup tables in graphs: the operations on them, and what all tables have in common.
+"""Lookup table operations and their base class.
 
-A table is a handle in the graph, an operation whose attributes say what it is; its content lives in
-the session (`lookup_tables.HostTable`), under the handle's name or `shared_name`. What fills a
-static table is an operation in the collection TABLE_INITIALIZERS, run by `tables_initializer`.
-The kinds of tables are in `static_tables`, `mutable_tables` and `vocabularies`.
+A table is a handle in the graph, an operation whose attributes describe it; its content lives in
+the session (`lookup_tables.HostTable`), under the handle's name or `shared_name`. Static tables are
+filled by operations in the collection TABLE_INITIALIZERS, which `tables_initializer` runs. See
+`static_tables`, `mutable_tables` and `vocabularies` for the kinds of tables.
 """
 
 from __future__ import annotations
@@ -41,16 +41,13 @@ from estimatorkit.ops.tables.lookup_tables import (
 )
 from estimatorkit.ops.text.strings import string_array
 
-# -- rows
+# -- ops
 
 
 def host_table(context: Any, table: str, spec: tuple[Any, ...]) -> HostTable:
-    """The content of a table in a session.
+    """The content of a table in a session, created on first use.
 
-    Args:
-        context: the session's state.
-        table: the name under which the session holds it.
-        spec: its `TableSpec`, as a plain tuple.
+    `table` is its name in the session, `spec` its `TableSpec` as a plain tuple.
     """
     made = TableSpec(*spec)
     kind = DenseTable if made.buckets else HostTable
@@ -158,7 +155,7 @@ for _type, _kernel, _infer in (
     )
 
 
-# -- what tables have in common
+# -- the base class
 
 
 class LookupInterface:
@@ -168,15 +165,15 @@ class LookupInterface:
         resource_handle: the handle, an operation.
 
     Args:
-        spec: what it is; the name is the handle's wished one.
-        shared_name: the name under which a session holds it, shared by all tables that say it.
+        spec: describes the table; its name is the requested one of the handle.
+        shared_name: the name under which tables of a session share content.
     """
 
     def __init__(self, spec: TableSpec, shared_name: str | None) -> None:
         kind = "MutableHashTableV2" if spec.mutable else "HashTableV2"
         shared = shared_name or ""
         note = {"key_dtype": spec.key_dtype, "value_dtype": spec.value_dtype, "shared_name": shared}
-        with get_default_graph().init_scope():  # also where a function makes it
+        with get_default_graph().init_scope():  # lifts it out of function bodies
             self.resource_handle: Operation = apply(kind, (), note, spec.name)
         self._spec = spec._replace(name=self.resource_handle.name)
         self._shared_name = shared_name
@@ -198,27 +195,27 @@ class LookupInterface:
 
     @property
     def table_attrs(self) -> dict[str, Any]:
-        """What operations on the table hold as attributes."""
+        """The attributes of operations on the table."""
         spec = self._spec._replace(value_shape=tuple(self._spec.value_shape))
         return {"table": self._shared_name or spec.name, "spec": tuple(spec)}
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many keys there are: an int64 scalar."""
+        """The number of keys: an int64 scalar."""
         return output("LookupTableSizeV2", (), self.table_attrs, name or f"{self._own}_Size")
 
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
-        """All keys `(n,)` and all values `(n, *value shape)`."""
+        """All keys `(n,)` and values `(n, *value shape)`."""
         made = apply("LookupTableExportV2", (), self.table_attrs, name or f"{self._own}_Export")
         keys, values = made.outputs
         return keys, values
 
     @property
     def _own(self) -> str:
-        """The last part of its name."""
+        """The last component of its name."""
         return self._spec.name.rsplit("/", 1)[-1]
 
     def _find(self, keys: Any, default: Any, name: str | None) -> Any:
-        """The values of keys, sparse where the keys are."""
+        """The values of keys; sparse if the keys are."""
         sparse, values = split_keys(keys, self._spec.key_dtype)
         with get_default_graph().name_scope(name or f"{self._own}_Lookup"):
             inputs = [values, convert_to_tensor(default, self._spec.value_dtype, "default_value")]
@@ -233,10 +230,9 @@ class LookupInterface:
 
 
 def split_keys(keys: Any, dtype: DType) -> tuple[SparseTensor | None, Tensor]:
-    """Keys as a tensor, and the sparse tensor whose values they are, if any.
+    """Keys as a tensor, and the sparse tensor to which they belong, if any.
 
-    Raises:
-        TypeError: they have a dtype other than `dtype`.
+    Raises TypeError if their dtype is not `dtype`.
     """
     sparse = SparseTensor.from_value(keys) if isinstance(keys, SparseTensorValue) else keys
     given = sparse.values if isinstance(sparse, SparseTensor) else keys
@@ -253,7 +249,7 @@ def split_keys(keys: Any, dtype: DType) -> tuple[SparseTensor | None, Tensor]:
 
 
 def join_values(sparse: SparseTensor | None, values: Tensor) -> Any:
-    """Values in the places of a sparse tensor, or as they are."""
+    """Puts values into the structure of a sparse tensor, if any."""
     if sparse is None:
         return values
     made = SparseTensor(sparse.indices, values, sparse.dense_shape)

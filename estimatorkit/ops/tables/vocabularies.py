@@ -1,7 +1,7 @@
-"""Vocabularies: tables from words to ids and back, with buckets for words that are not in them.
+"""Vocabulary tables: words to ids and back, with hash buckets for out-of-vocabulary words.
 
-A word outside the vocabulary has the id `vocabulary size + hash % num_oov_buckets`, by TensorFlow's
-own hashes. Looking up with buckets is one host operation.
+An out-of-vocabulary word has the id `vocabulary size + hash % num_oov_buckets`, with TensorFlow's
+hashes. A lookup with buckets is one host operation.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from estimatorkit.ops.text.strings import string_array
 
 @dataclass(frozen=True)
 class HasherSpec:
-    """How words outside a vocabulary are hashed.
+    """The hash function of out-of-vocabulary words.
 
     Args:
         hasher: 'fasthash' or 'stronghash'.
-        key: two numbers of 64 bits, for 'stronghash'.
+        key: two 64-bit numbers, for 'stronghash'.
     """
 
     hasher: str
@@ -52,17 +52,17 @@ class HasherSpec:
 
 
 FastHashSpec = HasherSpec("fasthash")
-"""FarmHash's Fingerprint64, as `string_to_hash_bucket_fast`."""
+"""FarmHash's Fingerprint64, as in `string_to_hash_bucket_fast`."""
 
 
 class StrongHashSpec(HasherSpec):
-    """SipHash with a key, as `string_to_hash_bucket_strong`.
+    """Keyed SipHash, as in `string_to_hash_bucket_strong`.
 
     Args:
-        key: two numbers of 64 bits.
+        key: two 64-bit numbers.
 
     Raises:
-        ValueError: it is no such key.
+        ValueError: the key is invalid.
     """
 
     def __init__(self, key: Sequence[int]) -> None:
@@ -120,15 +120,14 @@ register(
 
 
 class IdTableWithHashBuckets:
-    """From words to ids: those of a table, and hash buckets behind them for all other words.
+    """Maps words to ids: those of a table, followed by hash buckets for all other words.
 
     Args:
-        table: the table of the vocabulary, to int64; None for hash buckets only.
-        num_oov_buckets: how many buckets there are.
-        hasher_spec: how words are hashed.
-        name: the table's name.
-        key_dtype: the dtype of the words given to `lookup`, string or an integer one; the table's
-            by default.
+        table: the vocabulary's table, to int64; None for hash buckets only.
+        num_oov_buckets: the number of buckets.
+        hasher_spec: the hash function.
+        key_dtype: the dtype of the words given to `lookup`, string or an integer; the table's by
+            default.
 
     Raises:
         TypeError: the dtypes are incompatible.
@@ -201,23 +200,19 @@ class IdTableWithHashBuckets:
 
     @property
     def init(self) -> Operation:
-        """The older name of `initializer`."""
+        """Deprecated alias of `initializer`."""
         return self.initializer
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many ids there are, buckets included: an int64 scalar."""
+        """The number of ids, buckets included: an int64 scalar."""
         buckets = convert_to_tensor(self._num_oov_buckets, int64)
         return buckets if self._table is None else add(self._table.size(), buckets, name)
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """The ids of words: int64.
+        """The ids of words: int64, of the same shape; sparse if the keys are.
 
         Args:
             keys: a tensor or a sparse tensor of the table's key dtype.
-            name: the operation's name.
-
-        Returns:
-            Ids of the same shape; sparse where the keys are.
         """
         sparse, words = split_keys(keys, self._key_dtype)
         with get_default_graph().name_scope(name or f"{self._name.rsplit('/', 1)[-1]}_Lookup"):
@@ -242,13 +237,12 @@ class IdTableWithHashBuckets:
 
 
 class StaticVocabularyTable(IdTableWithHashBuckets):
-    """From words to ids, with hash buckets for words that are not in the vocabulary.
+    """Maps words to ids, with hash buckets for out-of-vocabulary words.
 
     Args:
         initializer: the vocabulary: to int64, 0 to n - 1; None for hash buckets only.
-        num_oov_buckets: how many buckets there are, at least 1.
+        num_oov_buckets: the number of buckets, at least 1.
         lookup_key_dtype: the dtype of the words given to `lookup`; the initializer's by default.
-        name: the table's name.
         experimental_is_anonymous: accepted for TensorFlow's signature.
 
     Raises:
@@ -279,7 +273,7 @@ class StaticVocabularyTable(IdTableWithHashBuckets):
 
 
 def _shared(initializer: Any) -> str | None:
-    """The name that tables of one file share, so that the file is held once."""
+    """The name under which tables of one file share content, so that the file is held once."""
     return initializer.shared_name if isinstance(initializer, TextFileInitializer) else None
 
 
@@ -325,18 +319,17 @@ def index_table_from_file(
     value_column_index: int = TextFileIndex.LINE_NUMBER,
     delimiter: str = "\t",
 ) -> Any:
-    """A table from the words of a file, one per line, to their line numbers, from 0.
+    """A table from the words of a file, one per line, to zero-based line numbers.
 
     Args:
-        vocabulary_file: the file; a string or a scalar tensor.
-        num_oov_buckets: how many hash buckets there are for other words.
-        vocab_size: how many lines are read; all by default.
-        default_value: the id of other words where there are no buckets.
-        hasher_spec: how other words are hashed.
+        vocabulary_file: a string or a scalar tensor.
+        num_oov_buckets: the number of hash buckets for other words.
+        vocab_size: the number of lines to read; all by default.
+        default_value: the id of other words if there are no buckets.
+        hasher_spec: the hash function for other words.
         key_dtype: string, or an integer dtype.
-        name: the table's name.
-        key_column_index: the column of the words, or one of `TextFileIndex`.
-        value_column_index: the column of the ids, or one of `TextFileIndex`.
+        key_column_index, value_column_index: the columns of words and ids, or members of
+            `TextFileIndex`.
         delimiter: the character between columns.
 
     Returns:
@@ -370,15 +363,14 @@ def index_table_from_tensor(
     dtype: Any = string,
     name: str | None = None,
 ) -> Any:
-    """A table from words to their places in a list, from 0; see `index_table_from_file`.
+    """A table from words to their zero-based indices in a list; see `index_table_from_file`.
 
     Args:
         vocabulary_list: the words, a vector.
-        num_oov_buckets: how many hash buckets there are for other words.
-        default_value: the id of other words where there are no buckets.
-        hasher_spec: how other words are hashed.
-        dtype: of the words, string or an integer one.
-        name: the table's name.
+        num_oov_buckets: the number of hash buckets for other words.
+        default_value: the id of other words if there are no buckets.
+        hasher_spec: the hash function for other words.
+        dtype: of the words, string or an integer dtype.
     """
     if vocabulary_list is None:
         raise value_error("`vocabulary_list` must be specified")
@@ -416,13 +408,12 @@ def index_to_string_table_from_file(
     value_column_index: int = TextFileIndex.WHOLE_LINE,
     delimiter: str = "\t",
 ) -> HashTable:
-    """A table from line numbers, from 0, to the lines of a file; see `index_table_from_file`.
+    """A table from zero-based line numbers to the lines of a file; see `index_table_from_file`.
 
     Args:
-        vocabulary_file: the file; a string or a scalar tensor.
-        vocab_size: how many lines are read; all by default.
+        vocabulary_file: a string or a scalar tensor.
+        vocab_size: the number of lines to read; all by default.
         default_value: the word of other ids.
-        name: the table's name.
         key_column_index, value_column_index, delimiter: as for `index_table_from_file`.
     """
     _check_file(vocabulary_file, vocab_size)
@@ -443,7 +434,7 @@ def index_to_string_table_from_file(
 def index_to_string_table_from_tensor(
     vocabulary_list: Any, default_value: str | bytes = "UNK", name: str | None = None
 ) -> HashTable:
-    """A table from places in a list, from 0, to its words; see `index_table_from_tensor`."""
+    """A table from zero-based indices to the words of a list; see `index_table_from_tensor`."""
     if vocabulary_list is None:
         raise value_error("`vocabulary_list` must be specified")
     graph = get_default_graph()

@@ -1,4 +1,4 @@
-"""Sound from and to WAV files of 16 bits, on the host."""
+"""Decoding and encoding of 16-bit WAV files, on the host."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from estimatorkit.core.tensor import Tensor
 Array = NDArray[Any]
 
 _STEPS = float(1 << 15)
-"""Steps of 16 bits from 0 to full scale."""
+"""Full scale in 16-bit steps."""
 
 
 class DecodedWav(NamedTuple):
-    """What `decode_wav` gives."""
+    """Result of `decode_wav`."""
 
     audio: Tensor
     sample_rate: Tensor
@@ -109,20 +109,19 @@ register(
 def decode_wav(
     contents: Any, desired_channels: int = -1, desired_samples: int = -1, name: str | None = None
 ) -> DecodedWav:
-    """A WAV file of 16 bits as samples from -1 to 1.
+    """Decodes a 16-bit WAV file to samples from -1 to 1.
 
     Args:
         contents: a scalar string, the file.
-        desired_channels: how many channels to give: more are left out, the last is repeated where
-            there are fewer; -1 for those of the file.
-        desired_samples: how many samples to give: cut, or filled up with 0; -1 for all.
-        name: the operation's name.
+        desired_channels: the number of channels: extra ones are dropped, missing ones repeat the
+            last; -1 for those of the file.
+        desired_samples: the number of samples: truncated or zero-padded; -1 for all.
 
     Returns:
         `audio` float32 `(samples, channels)` and `sample_rate`, an int32 scalar.
 
     Raises:
-        InvalidArgumentError: (when run) the file is damaged or has another format.
+        InvalidArgumentError: at run time, the file is corrupt or has another format.
     """
     given = convert_to_tensor(contents, string, name="contents")
     attrs = {"channels": int(desired_channels), "samples": int(desired_samples)}
@@ -130,12 +129,11 @@ def decode_wav(
 
 
 def encode_wav(audio: Any, sample_rate: Any, name: str | None = None) -> Tensor:
-    """Samples from -1 to 1 as a WAV file of 16 bits; louder ones are cut.
+    """Encodes samples from -1 to 1 as a 16-bit WAV file; values beyond are clipped.
 
     Args:
         audio: float32 `(samples, channels)`.
-        sample_rate: samples a second, an int or a scalar int32 tensor.
-        name: the operation's name.
+        sample_rate: samples per second, an int or a scalar int32 tensor.
     """
     with get_default_graph().name_scope(name or "EncodeWav") as scope:
         inputs = [

@@ -1,4 +1,4 @@
-"""Features of sound for speech recognition, as TensorFlow's speech commands compute them."""
+"""Audio features for speech recognition, as in TensorFlow's speech commands example."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from estimatorkit.ops.math.elementwise import (
 )
 
 _LEAST = 1e-12
-"""What the logarithm of a band is taken of at least."""
+"""Lower bound of a band's value before the logarithm."""
 
 
 def audio_spectrogram(
@@ -40,14 +40,13 @@ def audio_spectrogram(
     magnitude_squared: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """A spectrogram of sound (`AudioSpectrogram` of `tf.raw_ops`).
+    """A spectrogram of audio (`AudioSpectrogram` of `tf.raw_ops`).
 
     Args:
-        input: float32 `(samples, channels)`, as `audio.decode_wav` gives it.
-        window_size: samples a frame.
+        input: float32 `(samples, channels)`, as returned by `audio.decode_wav`.
+        window_size: samples per frame.
         stride: samples from one frame to the next.
-        magnitude_squared: whether the magnitudes are squared.
-        name: the operations' name.
+        magnitude_squared: whether to square the magnitudes.
 
     Returns:
         float32 `(channels, frames, bins)`, where `2 * (bins - 1)` is the next power of 2.
@@ -59,7 +58,7 @@ def audio_spectrogram(
 
 
 def _bands(bins: int, rate: Tensor, lower: float, upper: float, count: int) -> Tensor:
-    """A `(bins, count)` matrix of triangles on the mel scale."""
+    """A `(bins, count)` triangular filter bank on the mel scale."""
     width = cast(rate, float64) / (2.0 * (bins - 1))  # of a bin, in hertz
     index = np.arange(bins, dtype=np.float64)
     low, high = (1127.0 * math.log1p(each / 700.0) for each in (lower, upper))
@@ -85,11 +84,10 @@ def mfcc(
 
     Args:
         spectrogram: float32 `(channels, frames, bins)`, squared magnitudes.
-        sample_rate: samples a second, an int32 scalar.
-        upper_frequency_limit, lower_frequency_limit: what the bands cover, in hertz.
+        sample_rate: samples per second, an int32 scalar.
+        upper_frequency_limit, lower_frequency_limit: the range of the filter bank, in hertz.
         filterbank_channel_count: the number of bands.
         dct_coefficient_count: the number of coefficients.
-        name: the operations' name.
 
     Returns:
         float32 `(channels, frames, dct_coefficient_count)`.

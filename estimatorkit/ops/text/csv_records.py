@@ -1,4 +1,4 @@
-"""CSV records as columns of values (`tf.io.decode_csv`, RFC 4180)."""
+"""Parsing of CSV records into columns (`tf.io.decode_csv`, RFC 4180)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from estimatorkit.storage.number_text import to_number, to_numbers
 
 
 class _Malformed(Exception):
-    """A record that is no CSV."""
+    """A record is not valid CSV."""
 
 
 def csv_fields(record: bytes, delimiter: bytes, quotes: bool) -> list[bytes]:
-    """The fields of a record (RFC 4180; newlines before a field are skipped, as in TensorFlow).
+    """Splits a record into fields (RFC 4180); newlines before a field are skipped, as in
+    TensorFlow.
 
-    Raises:
-        _Malformed: quotes or newlines stand where they may not.
+    Raises `_Malformed` for misplaced quotes or newlines.
     """
     if b"\n" not in record and b"\r" not in record and not (quotes and b'"' in record):
         return record.split(delimiter) if record else []
@@ -46,7 +46,7 @@ def csv_fields(record: bytes, delimiter: bytes, quotes: bool) -> list[bytes]:
 
 
 def _unquoted(record: bytes, at: int, delimiter: bytes, quotes: bool) -> tuple[bytes, int]:
-    """The field that begins at `at`, and where the next one does."""
+    """The unquoted field that begins at `at`, and the start of the next field."""
     end = record.find(delimiter, at)
     field = record[at:] if end < 0 else record[at:end]
     if b"\n" in field or b"\r" in field or (quotes and b'"' in field):
@@ -103,12 +103,12 @@ def _decode_csv(
 def _csv_column(
     column: Sequence[bytes], position: int, default: NDArray[Any], na_value: bytes
 ) -> NDArray[Any]:
-    """One column's values: the default (none where the array is empty) for what is missing."""
+    """Converts a column; `default` replaces missing fields, an empty array makes them an error."""
     dtype = as_dtype(default.dtype)
     values: Sequence[Any]
     try:
         values = column if dtype is string else to_numbers(column, dtype)
-    except ValueError:  # a field is missing, or malformed
+    except ValueError:  # a field is missing or malformed
         values = _csv_fields(column, position, default, na_value)
     else:
         if b"" in column or na_value in column:
@@ -121,7 +121,7 @@ def _csv_column(
 def _csv_fields(
     column: Sequence[bytes], position: int, default: NDArray[Any], na_value: bytes
 ) -> list[Any]:
-    """One column's values, one by one."""
+    """Converts a column field by field; the slow path, which locates errors."""
     dtype = as_dtype(default.dtype)
     convert: Callable[[bytes], Any] = bytes if dtype is string else to_number(dtype)
     values: list[Any] = []
@@ -184,21 +184,20 @@ def decode_csv(
     na_value: str = "",
     select_cols: Sequence[int] | None = None,
 ) -> list[Tensor]:
-    """The columns of CSV records (RFC 4180): a list of tensors of the shape of `records`.
+    """Parses CSV records (RFC 4180) into a list of column tensors of the shape of `records`.
 
     Args:
-        records: strings, a record each.
-        record_defaults: for each column a value, or a list or tensor of one, which gives the
-            column's dtype (float32, float64, int32, int64 or string) and stands for missing fields;
-            empty where the field must be there.
-        field_delim: the character between fields.
+        records: strings, one record each.
+        record_defaults: for each column the value of missing fields, or a list or tensor of one;
+            its dtype is the column's (float32, float64, int32, int64 or string). Empty for a
+            required column.
+        field_delim: the delimiter between fields.
         use_quote_delim: whether fields may be quoted.
-        name: the operation's name.
-        na_value: another text that says that a field is missing.
-        select_cols: the columns that are read, rising; all by default.
+        na_value: another text that marks a missing field.
+        select_cols: the ascending indices of the columns to read; all by default.
 
     Raises:
-        InvalidArgumentError: a record does not fit; names record and field (when the graph runs).
+        InvalidArgumentError: at run time, a record is invalid; names the record and field.
         ValueError: the arguments do not fit each other.
     """
     problem = None

@@ -1,4 +1,4 @@
-"""Operations that read values from bytes: raw numbers, tensors, JSON (`csv_records` reads CSV)."""
+"""Decoding of bytes: raw numbers, serialized tensors, JSON (for CSV see `csv_records`)."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def _decode_raw(value: Any, out_type: DType, little_endian: bool) -> NDArray[Any
             f"{native.itemsize}, the size of {out_type.name}"
         )
     data = np.frombuffer(b"".join(texts), native)
-    # bfloat16 has no byte order of its own; swapping acts on any item of two bytes.
+    # bfloat16 has no byte order of its own; byteswap works on any two-byte items.
     ordered = data if little_endian else data.byteswap()
     return ordered.reshape(*array.shape, size // native.itemsize).copy()
 
 
 def _decode_raw_block(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Any] | None:
-    """A row of numbers for each string, which need not be equally long."""
+    """Decodes a block of strings, which may differ in length, into one row each."""
     if not isinstance(inputs[0], np.ndarray) or inputs[0].ndim > 1:
         return None
     texts = inputs[0].tolist()
@@ -85,14 +85,13 @@ def decode_raw(
     name: str | None = None,
     bytes: Any = None,
 ) -> Tensor:
-    """The numbers whose bytes strings hold: a tensor with one dimension more.
+    """Reinterprets the bytes of strings as numbers, along a new last dimension.
 
     Args:
-        input_bytes: strings, all equally long.
+        input_bytes: strings of equal length.
         out_type: the dtype of the numbers.
-        little_endian: the order of the bytes of a number.
-        name: the operation's name.
-        bytes: the older name of `input_bytes`.
+        little_endian: the byte order.
+        bytes: deprecated alias of `input_bytes`.
     """
     if out_type is None:
         raise value_error("decode_raw: out_type is missing", expected="a dtype")
@@ -168,20 +167,19 @@ register_string_op(
 
 
 def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
-    """A tensor as a serialized `TensorProto`: a scalar string."""
+    """Serializes a tensor as a `TensorProto`: a scalar string."""
     return make("SerializeTensor", {"tensor": tensor}, {}, name)
 
 
 def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
-    """The tensor that a serialized `TensorProto` holds, of unknown shape.
+    """Parses a serialized `TensorProto` into a tensor of unknown shape.
 
     Args:
         serialized: a scalar string.
         out_type: the tensor's dtype.
-        name: the operation's name.
 
     Raises:
-        InvalidArgumentError: it is none, or of another dtype (when the graph runs).
+        InvalidArgumentError: at run time, it is not a valid proto or has another dtype.
     """
     attrs = {"out_type": as_dtype(out_type)}
     inputs = {"serialized": serialized}
@@ -195,22 +193,22 @@ def make_tensor_proto(
     verify_shape: bool = False,
     allow_broadcast: bool = False,
 ) -> Any:
-    """A `TensorProto` of values, as `constant` would make a tensor of them.
+    """Makes a `TensorProto`, with the conversion rules of `constant`.
 
     Args:
-        values: numbers, strings or bools, nested in lists as wished, or an array.
-        dtype: the dtype; by default that of `constant`.
-        shape: the shape; a value with fewer elements is filled up with its last one.
-        verify_shape: refuse a value that does not have `shape` already.
+        values: numbers, strings or bools, nested in lists to any depth, or an array.
+        dtype: by default that of `constant`.
+        shape: the shape; if `values` has fewer elements, the last one is repeated.
+        verify_shape: whether to reject values that do not already have this shape.
         allow_broadcast: accepted for TensorFlow's signature.
     """
-    with Graph().as_default():  # a constant's rules, without leaving one behind
+    with Graph().as_default():  # scratch graph: applies the rules of `constant`
         made = constant(values, dtype, shape, verify_shape=verify_shape)
     return tensor_proto(made.op.attrs["value"])
 
 
 def make_ndarray(tensor: Any) -> NDArray[Any]:
-    """The array that a `TensorProto` holds.
+    """Converts a `TensorProto` to an array.
 
     Raises:
         ValueError: the content does not fit the shape.
@@ -256,7 +254,9 @@ register_string_op(
 
 
 def decode_json_example(json_examples: Any, name: str | None = None) -> Tensor:
-    """Serialized `Example`s of examples in protobuf's JSON form: strings of the same shape."""
+    """Converts `Example`s from protobuf's JSON format to serialized ones: strings of the same
+    shape.
+    """
     inputs = {"json_examples": json_examples}
     return make("DecodeJSONExample", inputs, {}, name, dtypes={"json_examples": string})
 

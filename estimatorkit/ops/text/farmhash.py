@@ -1,10 +1,9 @@
-"""Hashes of byte strings, over arrays: those that choose TensorFlow's hash buckets, bit for bit.
+"""Vectorized string hashes, bit-identical to those behind TensorFlow's hash buckets.
 
-`fingerprint64` is FarmHash's Fingerprint64 (G. Pike, farmhashna), which feature columns and
-`string_to_hash_bucket_fast` use; `fingerprint_cat64` joins two of them (crossed columns);
-`strong_hash64` is SipHash-2-4 with a key (Aumasson and Bernstein 2012); `legacy_hash64` is
-MurmurHash64A, TensorFlow's first. Each works on all strings of one length class at once: 80
-nanoseconds a string of 8 bytes, 200 of 50, and 30 microseconds a call at least.
+`fingerprint64` is FarmHash's Fingerprint64 (G. Pike, farmhashna), used by feature columns and
+`string_to_hash_bucket_fast`; `fingerprint_cat64` combines two fingerprints (crossed columns);
+`strong_hash64` is keyed SipHash-2-4 (Aumasson and Bernstein 2012); `legacy_hash64` is
+MurmurHash64A, TensorFlow's first. Each processes all strings of one length class at once.
 """
 
 from __future__ import annotations
@@ -16,23 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 Words: TypeAlias = NDArray[np.uint64]
-"""uint64, one for each string; arithmetic is modulo 2**64."""
+"""uint64, one per string; arithmetic is modulo 2**64."""
 
 _K0 = np.uint64(0xC3A5C85C97CB3127)
 _K1 = np.uint64(0xB492B66FBE98F273)
 _K2 = np.uint64(0x9AE16A3B2F90404F)
 _MURMUR = np.uint64(0xC6A4A7935BD1E995)
 _MURMUR_SEED = np.uint64(0xDECAFCAFFE)
-_PADDING = bytes(8)  # so that eight bytes can be read at every place
+_PADDING = bytes(8)  # so that eight bytes can be read at any offset
 
 
 class _Packed(NamedTuple):
-    """Strings as one buffer.
+    """Strings in one buffer.
 
     Attributes:
-        words: the eight bytes that begin at each byte, little-endian.
-        starts: where each string begins.
-        lengths: their lengths.
+        words: the little-endian eight-byte word that begins at each byte of the buffer.
+        starts: the offset of each string.
     """
 
     words: NDArray[np.uint64]
@@ -40,20 +38,20 @@ class _Packed(NamedTuple):
     lengths: NDArray[np.int64]
 
     def word(self, offset: Any) -> Words:
-        """Eight bytes of each string, from `offset` (a number, or one for each string)."""
+        """Eight bytes of each string at `offset` (a scalar, or one per string)."""
         taken: Words = self.words[self.starts + offset]
         return taken
 
     def half(self, offset: Any) -> Words:
-        """Four bytes of each string."""
+        """Four bytes of each string at `offset`."""
         return self.word(offset) & np.uint64(0xFFFFFFFF)
 
     def byte(self, offset: Any) -> Words:
-        """One byte of each string."""
+        """One byte of each string at `offset`."""
         return self.word(offset) & np.uint64(0xFF)
 
     def at(self, chosen: NDArray[Any]) -> _Packed:
-        """Some of the strings."""
+        """A subset of the strings."""
         return _Packed(self.words, self.starts[chosen], self.lengths[chosen])
 
 
@@ -61,7 +59,7 @@ def _pack(strings: Sequence[bytes]) -> _Packed:
     data = b"".join((*strings, _PADDING))
     lengths = np.fromiter(map(len, strings), np.int64, len(strings))
     starts = np.cumsum(lengths) - lengths
-    # As many overlapping words as there are places where one begins, without a copy.
+    # A zero-copy view of all overlapping words.
     words = np.ndarray((len(data) - 7,), "<u8", data, strides=(1,))
     return _Packed(words, starts, lengths)
 
@@ -120,7 +118,7 @@ def _hash_8_to_16(part: _Packed) -> Words:
 
 
 def _mixed(a: Words, b: Words, c: Words, d: Words, e: Words) -> tuple[Words, Words]:
-    """The two words that lengths 17 to 64 end with."""
+    """The two words that finish strings of 17 to 64 bytes."""
     return _rotate(a + b, 43) + _rotate(c, 30) + d, a + _rotate(b + e, 18) + c
 
 
@@ -150,11 +148,11 @@ def _hash_33_to_64(part: _Packed) -> Words:
 
 
 class _Lanes:
-    """FarmHash's 56 bytes of state for strings of more than 64 bytes, an array each."""
+    """FarmHash's 56-byte state for strings of more than 64 bytes, one array per word."""
 
     def __init__(self, part: _Packed) -> None:
         seed = np.uint64(81)
-        with np.errstate(over="ignore"):  # of scalars
+        with np.errstate(over="ignore"):  # scalars warn, arrays do not
             y = seed * _K1 + np.uint64(113)
             z = _shift_mix(np.atleast_1d(y * _K2 + np.uint64(113))) * _K2
             self.x = seed * _K2 + part.word(0)
@@ -164,7 +162,7 @@ class _Lanes:
         self.v, self.v2, self.w, self.w2 = np.zeros((4, count), np.uint64)
 
     def take(self, part: _Packed, offset: Any, multiplier: Any, nine: Any = 1) -> None:
-        """Mixes in 64 bytes of each string, for the strings of `part`, which are the first ones."""
+        """Mixes in 64 bytes of each string of `part`, which are a prefix of the lanes."""
         of = slice(0, len(part.starts))
         nine = np.uint64(nine)
         words = [part.word(offset + 8 * place) for place in range(8)]
@@ -180,7 +178,7 @@ class _Lanes:
         w, w2 = _weak_hash(words[4:], z + w2, y + words[2])
         for lane, value in zip(
             (self.x, self.y, self.z, self.v, self.v2, self.w, self.w2),
-            (z, y, x, v, v2, w, w2),  # x and z change places
+            (z, y, x, v, v2, w, w2),  # x and z swap
             strict=True,
         ):
             lane[of] = value
@@ -194,7 +192,7 @@ def _weak_hash(words: Sequence[Words], a: Words, b: Words) -> tuple[Words, Words
 
 
 def _hash_long(part: _Packed) -> Words:
-    # The longest first: those that still have blocks are then the first of the arrays.
+    # Longest first: the strings that still have blocks are then a prefix of the arrays.
     order = np.argsort(-part.lengths, kind="stable")
     part = part.at(order)
     blocks = (part.lengths - 1) // 64
@@ -230,20 +228,15 @@ _CLASSES = (
 
 
 def fingerprint_cat64(first: Any, second: Any) -> Words:
-    """TensorFlow's FingerprintCat64: joins two fingerprints, in order.
-
-    Args:
-        first: uint64, of any shape.
-        second: uint64, broadcast with `first`.
-    """
+    """TensorFlow's FingerprintCat64 of two uint64 arrays, broadcast; order-sensitive."""
     one, two = np.broadcast_arrays(np.asarray(first, np.uint64), np.asarray(second, np.uint64))
-    with np.errstate(over="ignore"):  # where they are scalars
+    with np.errstate(over="ignore"):  # scalars warn, arrays do not
         joined = (one ^ _MURMUR ^ (_shift_mix(two * _MURMUR) * _MURMUR)) * _MURMUR
         return _shift_mix(_shift_mix(joined) * _MURMUR)
 
 
 def _descending(packed: _Packed) -> tuple[NDArray[Any], _Packed, NDArray[np.int64]]:
-    """The strings by falling length, their order, and how many have each block of 8 bytes."""
+    """Sorts strings by descending length; returns the order and how many have each 8-byte block."""
     order = np.argsort(-packed.lengths, kind="stable")
     packed = packed.at(order)
     blocks = packed.lengths // 8
@@ -253,9 +246,9 @@ def _descending(packed: _Packed) -> tuple[NDArray[Any], _Packed, NDArray[np.int6
 
 
 def _tail(packed: _Packed) -> Words:
-    """The bytes behind the last whole block of eight."""
+    """The bytes after the last full 8-byte block."""
     left = packed.lengths & 7
-    # Shifting by 64 is undefined: no byte left over gives a mask of zero by another way.
+    # Shifting by 64 is undefined; this form of the mask gives 0 if no bytes are left.
     mask = (np.uint64(1) << _unsigned(8 * left)) - np.uint64(1)
     return packed.word(packed.lengths - left) & mask
 
@@ -275,7 +268,7 @@ def legacy_hash64(strings: Sequence[bytes]) -> Words:
 
 
 class _SipLanes:
-    """SipHash's state: four words for each string."""
+    """SipHash's state: four words per string."""
 
     def __init__(self, count: int, key: tuple[int, int]) -> None:
         text = b"somepseudorandomlygeneratedbytes"
@@ -285,7 +278,7 @@ class _SipLanes:
         ).reshape(4, count)
 
     def rounds(self, count: int, number: int) -> None:
-        """Mixes the state of the first `count` strings."""
+        """Applies `number` rounds to the first `count` strings."""
         a, b, c, d = self.lanes[:, :count]
         for _ in range(number):
             a = a + b
@@ -301,7 +294,7 @@ class _SipLanes:
         self.lanes[:, :count] = a, b, c, d
 
     def take(self, words: Words) -> None:
-        """Mixes in eight bytes of each of the first strings."""
+        """Mixes in eight bytes of each of the first `len(words)` strings."""
         count = len(words)
         self.lanes[3, :count] ^= words
         self.rounds(count, 2)
@@ -311,9 +304,7 @@ class _SipLanes:
 def strong_hash64(strings: Sequence[bytes], key: tuple[int, int]) -> Words:
     """SipHash-2-4 of each string: uint64 `(len(strings),)`.
 
-    Args:
-        strings: byte strings.
-        key: two words of 64 bits; who does not know them cannot make strings collide.
+    `key` is two 64-bit words; collisions cannot be forced without knowing it.
     """
     order, packed, counts = _descending(_pack(strings))
     state = _SipLanes(len(packed.lengths), key)
@@ -333,7 +324,7 @@ def buckets(hashes: Words, num_buckets: int) -> NDArray[np.int64]:
 
 
 def as_bytes(strings: Iterable[Any]) -> list[bytes]:
-    """Strings as bytes, in UTF-8."""
+    """Encodes strings as UTF-8 bytes."""
     return [each.encode() if isinstance(each, str) else bytes(each) for each in strings]
 
 

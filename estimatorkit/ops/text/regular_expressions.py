@@ -1,10 +1,10 @@
-"""RE2's regular expressions, by Python's `re`: what TensorFlow's string operations take.
+"""RE2 regular expressions on Python's `re`, for the string operations.
 
-Strings are matched as UTF-8 text (bytes that are none are kept), `\\d`, `\\w`, `\\s` and `\\b` know
-ASCII only, `$` is the end of the text, and POSIX classes (`[[:alpha:]]`) are understood. RE2's
-`\\pN`, `\\C` and `\\Q...\\E` are not; Python's lookaround and back-references, which RE2 refuses,
-are accepted. A pattern with nested repetition may take exponential time, which RE2 never does: do
-not take patterns from people whom you do not trust.
+Strings are matched as UTF-8 text (invalid bytes are preserved); `\\d`, `\\w`, `\\s` and `\\b` are
+ASCII-only, `$` is the end of the text, and POSIX classes (`[[:alpha:]]`) are supported. RE2's
+`\\pN`, `\\C` and `\\Q...\\E` are not; Python's lookaround and backreferences, which RE2 rejects,
+are accepted. Unlike RE2, nested repetition may take exponential time: do not use untrusted
+patterns.
 """
 
 from __future__ import annotations
@@ -38,22 +38,18 @@ _REWRITE = re.compile(rb"\\(.?)", re.DOTALL)
 
 
 def decode(text: bytes) -> str:
-    """A byte string as text that `encode` gives back unchanged."""
+    """Decodes bytes to text, losslessly: `encode` is the inverse."""
     return text.decode("utf-8", "surrogateescape")
 
 
 def encode(text: str) -> bytes:
-    """The byte string of a text that `decode` gave."""
+    """Encodes text that `decode` returned."""
     return text.encode("utf-8", "surrogateescape")
 
 
 @functools.lru_cache(maxsize=256)
 def compiled(pattern: bytes) -> re.Pattern[str]:
-    """A pattern in RE2's syntax, compiled.
-
-    Raises:
-        InvalidArgumentError: it is none that is understood.
-    """
+    """Compiles a pattern in RE2's syntax; raises InvalidArgumentError if it is invalid."""
     multiline = _MULTILINE.search(decode(pattern)) is not None
 
     def in_class(token: re.Match[str]) -> str:
@@ -61,7 +57,7 @@ def compiled(pattern: bytes) -> re.Pattern[str]:
             if token[1] not in _POSIX:
                 raise re.error(f"invalid character class: {token[0]}")
             return _POSIX[token[1]]
-        # Of itself to RE2; Python means to give it a meaning, and warns.
+        # A literal character in RE2; Python reserves it and warns.
         return token[0] if len(token[0]) > 1 else f"\\{token[0]}"
 
     def translated(token: re.Match[str]) -> str:
@@ -83,15 +79,10 @@ def compiled(pattern: bytes) -> re.Pattern[str]:
 
 
 def replacer(pattern: bytes, rewrite: bytes, replace_global: bool) -> Callable[[bytes], bytes]:
-    """A function that replaces matches, as RE2's `GlobalReplace` and `Replace`.
+    """Returns a function that replaces matches, as RE2's `GlobalReplace` (or `Replace`).
 
-    Args:
-        pattern: what is looked for.
-        rewrite: what is put in its place; `\\\\1` is the first group, `\\\\0` the whole.
-        replace_global: every match, not the first one only.
-
-    Raises:
-        InvalidArgumentError: the pattern or the rewrite cannot be understood.
+    In `rewrite`, `\\\\1` is the first group and `\\\\0` the whole match. Raises
+    InvalidArgumentError if the pattern or the rewrite is invalid.
     """
     expression = compiled(pattern)
     parts = _rewrite_parts(rewrite, expression)
@@ -103,7 +94,7 @@ def replacer(pattern: bytes, rewrite: bytes, replace_global: bool) -> Callable[[
         def written(match: re.Match[str]) -> str:
             nonlocal end
             if match.end() == match.start() == end:
-                return ""  # RE2 allows no empty match right behind another match
+                return ""  # RE2 allows no empty match right after another match
             end = match.end()
             return "".join(part if isinstance(part, str) else match[part] or "" for part in parts)
 

@@ -1,4 +1,4 @@
-"""Lists of different lengths as sparse tensors: what splits and parsers give."""
+"""Conversion of variable-length lists to sparse tensors, for splits and parsers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,9 @@ from estimatorkit.core.shapes import TensorShape
 def rows_as_sparse(
     rows: Sequence[Sequence[Any]], shape: Sequence[int], dtype: DType
 ) -> list[NDArray[Any]]:
-    """The indices, the values and the shape of a sparse tensor, whose last dimension the lists are.
+    """The indices, values and shape of a sparse tensor with the lists along its last dimension.
 
-    Args:
-        rows: a list for each element of `shape`, in row-major order.
-        shape: the first dimensions.
-        dtype: of what the lists hold.
+    `rows` has one list for each element of `shape` (the leading dimensions), in row-major order.
     """
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
     total = int(lengths.sum())
@@ -38,7 +35,7 @@ def rows_as_sparse(
 
 
 def sparse_specs(rank: int | None, dtype: DType) -> list[Spec]:
-    """What is known of the three parts of a sparse tensor of this rank."""
+    """The specs of the three components of a sparse tensor of this rank."""
     return [
         Spec(int64, TensorShape([None, rank])),
         Spec(dtype, TensorShape([None])),

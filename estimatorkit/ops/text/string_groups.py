@@ -1,7 +1,4 @@
-"""Strings of a tensor joined in groups: n-grams of rows, and segments in any order.
-
-All run on the host.
-"""
+"""Joins of groups of strings: n-grams of rows, and segments. All run on the host."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ def _grams(
     padding: int,
     whole: bool,
 ) -> list[bytes]:
-    """Those of one row; `padding` of -1 is as much as each width can use."""
+    """The n-grams of one row; `padding` -1 pads by one less than each width."""
     found = []
     for width in widths:
         count = width - 1 if padding < 0 else min(padding, width - 1)
@@ -103,25 +100,24 @@ def ngrams(
     preserve_short_sequences: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Neighbouring strings of each row, joined.
+    """N-grams of each row: adjacent strings, joined.
 
-    Source: `tf.strings.ngrams`, with a `SparseTensor` for its RaggedTensor.
+    Source: `tf.strings.ngrams`, with a `SparseTensor` in place of its RaggedTensor.
 
     Args:
-        data: strings `(..., n)`, or a `SparseTensor` such as `split` gives.
-        ngram_width: how many to join: an int, or several, in sequence.
-        separator: what stands between two strings.
-        pad_values: what stands before and after a row: a string, or two; nothing by default.
-        padding_width: how often, at most `ngram_width - 1` times, which is the default.
-        preserve_short_sequences: whether a row that is too short for all widths gives one n-gram.
-        name: the operation's name.
+        data: strings `(..., n)`, or a `SparseTensor` such as `split` returns.
+        ngram_width: the number of strings to join: an int, or several, in sequence.
+        separator: what to insert between two strings.
+        pad_values: the strings to pad rows with, one or a pair (left, right); none by default.
+        padding_width: how many to add on each side; at most `ngram_width - 1`, the default.
+        preserve_short_sequences: whether a row shorter than all widths yields one n-gram.
 
     Returns:
-        Strings `(..., count)`, or a `SparseTensor` for one.
+        Strings `(..., count)`; a `SparseTensor` if `data` is one.
 
     Raises:
         TypeError: `pad_values` are not strings.
-        ValueError: a width is below 1, `padding_width` is given alone, or `data` has no known rank.
+        ValueError: a width is below 1, `padding_width` is given alone, or `data` has unknown rank.
     """
     pads = pad_values if isinstance(pad_values, (list, tuple)) else (pad_values, pad_values)
     if pad_values is not None and not all(isinstance(each, (str, bytes)) for each in pads):
@@ -219,21 +215,20 @@ def unsorted_segment_join(
     separator: str | bytes = "",
     name: str | None = None,
 ) -> Tensor:
-    """The strings of each segment joined, in the order of the input.
+    """Joins the strings of each segment, in input order.
 
     Args:
         inputs: strings.
-        segment_ids: int32 or int64, the first dimensions of `inputs`: numbers in [0, num_segments).
-        num_segments: how many segments there are.
-        separator: what stands between two strings.
-        name: the operation's name.
+        segment_ids: int32 or int64 in [0, num_segments); its shape is a prefix of that of `inputs`.
+        num_segments: the number of segments.
+        separator: what to insert between two strings.
 
     Returns:
-        Strings `(num_segments, the other dimensions of inputs)`; '' for segments without any.
+        Strings `(num_segments, remaining dimensions of inputs)`; '' for empty segments.
 
     Raises:
         ValueError: the shapes are incompatible.
-        InvalidArgumentError: (when run) a number is out of range.
+        InvalidArgumentError: at run time, a segment id is out of range.
     """
     given = [
         convert_to_tensor(inputs, string, "inputs"),

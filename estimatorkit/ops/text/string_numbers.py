@@ -1,4 +1,4 @@
-"""Operations between strings and numbers: what strings spell, numbers as strings, hash buckets."""
+"""Conversions between strings and numbers, and hash buckets."""
 
 from __future__ import annotations
 
@@ -65,17 +65,16 @@ register_string_op(
 def string_to_number(
     string_tensor: Any = None, out_type: Any = float32, name: str | None = None, input: Any = None
 ) -> Tensor:
-    """The numbers that strings spell.
+    """Parses strings as numbers.
 
     Args:
         string_tensor: strings.
         out_type: float32, float64, int32 or int64.
-        name: the operation's name.
-        input: the same as `string_tensor`.
+        input: alias of `string_tensor`.
 
     Raises:
-        InvalidArgumentError: a string is no such number (when the graph runs).
-        TypeError: `out_type` is another.
+        InvalidArgumentError: at run time, a string is not such a number.
+        TypeError: `out_type` is another dtype.
     """
     wanted = as_dtype(out_type)
     if wanted not in (float32, float64, int32, int64):
@@ -126,19 +125,18 @@ def as_string(
     fill: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Numbers and bools as strings, as C's `printf` writes them.
+    """Formats numbers and bools as strings, with C's `printf` conventions.
 
     Args:
         input: numbers, bools or strings.
-        precision: digits behind the point, of floating and complex numbers; 6 where negative.
-        scientific: with an exponent (`%e`).
-        shortest: the shorter of both forms (`%g`).
-        width: the least width; none where negative.
-        fill: what fills it: '' or ' ' (spaces), '0', '-' (spaces on the right) or '+' (a sign).
-        name: the operation's name.
+        precision: decimals of floating and complex numbers; 6 if negative.
+        scientific: whether to use an exponent (`%e`).
+        shortest: whether to use the shorter of both forms (`%g`).
+        width: the minimum width; none if negative.
+        fill: the padding: '' or ' ' (spaces), '0', '-' (spaces on the right) or '+' (a sign).
 
     Raises:
-        InvalidArgumentError: these do not go together, or not with the dtype.
+        InvalidArgumentError: the options conflict, or do not apply to the dtype.
     """
     tensor = convert_to_tensor(input, name="input")
     problem = None
@@ -202,13 +200,7 @@ def _num_buckets(value: Any) -> int:
 
 
 def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
-    """The bucket of each string by FarmHash: int64, of the input's shape, equal to TensorFlow's.
-
-    Args:
-        input: strings.
-        num_buckets: how many buckets there are.
-        name: the operation's name.
-    """
+    """FarmHash bucket of each string: int64, of the input's shape, equal to TensorFlow's."""
     attrs = {"num_buckets": _num_buckets(num_buckets)}
     return make_string_op("StringToHashBucketFast", input, attrs, name)
 
@@ -216,16 +208,15 @@ def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = 
 def string_to_hash_bucket_strong(
     input: Any, num_buckets: int, key: Sequence[int], name: str | None = None
 ) -> Tensor:
-    """The bucket of each string by SipHash with a key: int64, of the input's shape.
+    """Keyed SipHash bucket of each string: int64, of the input's shape.
 
     Args:
         input: strings.
-        num_buckets: how many buckets there are.
-        key: two numbers of 64 bits, which nobody else should know.
-        name: the operation's name.
+        num_buckets: the number of buckets.
+        key: two secret 64-bit numbers.
 
     Raises:
-        InvalidArgumentError: the key is none.
+        InvalidArgumentError: the key is invalid.
     """
     words = tuple(int(word) % (1 << 64) for word in key)
     if len(words) != 2:
@@ -241,9 +232,7 @@ def string_to_hash_bucket(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
-    """The bucket of each string by TensorFlow's first hash (MurmurHash64A); see
-    `string_to_hash_bucket_fast`, which is for new programs.
-    """
+    """MurmurHash64A bucket of each string; new programs should use `string_to_hash_bucket_fast`."""
     attrs = {"num_buckets": _num_buckets(num_buckets)}
     value = input if string_tensor is None else string_tensor
     return make_string_op("StringToHashBucket", value, attrs, name, "string_tensor")

@@ -1,7 +1,7 @@
-"""Operations that take strings apart and put them together: splits, joins, formats, characters.
+"""Splitting, joining and formatting of strings.
 
-There is no RaggedTensor: where TensorFlow gives one, the pieces of a tensor of rank N are a
-`SparseTensor` of rank N + 1 here, those of a scalar a vector. All run on the host.
+There is no RaggedTensor: where TensorFlow returns one, splitting a tensor of rank N returns a
+`SparseTensor` of rank N + 1, and splitting a scalar a vector. All run on the host.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def split_row(
 
 
 def _splitter_at_any(delimiters: bytes, skip_empty: bool) -> Callable[[bytes], Sequence[bytes]]:
-    """Each byte of `delimiters` is one; without any, each byte is a piece. `b""` has no pieces."""
+    """Splits at any byte of `delimiters`; if empty, at every byte. `b""` has no pieces."""
     if not delimiters:
         return _bytes_of
     first = delimiters[:1]
@@ -127,17 +127,16 @@ def string_split(
     result_type: str = "SparseTensor",
     name: str | None = None,
 ) -> SparseTensor:
-    """The pieces of strings between delimiters: a sparse tensor `(len(source), longest)`.
+    """Splits strings at delimiters: a sparse tensor `(len(source), longest)`.
 
-    Source: `tf.compat.v1.string_split`. See `strings.split` for a separator of several characters.
+    Source: `tf.compat.v1.string_split`. See `strings.split` for a multi-character separator.
 
     Args:
         source: a vector of strings.
-        sep: the delimiters, each byte one; ' ' by default; with '' each byte is a piece.
-        skip_empty: leave out empty pieces.
-        delimiter: the older name of `sep`.
+        sep: the delimiters, one per byte; ' ' by default; '' splits at every byte.
+        skip_empty: whether to drop empty pieces.
+        delimiter: deprecated alias of `sep`.
         result_type: 'SparseTensor' (there is no RaggedTensor).
-        name: the operation's name.
     """
     _only_sparse(result_type)
     chosen = sep if delimiter is None else delimiter
@@ -157,20 +156,19 @@ def split(
     source: Any = None,
     name: str | None = None,
 ) -> Any:
-    """The pieces of strings between separators, as Python's `bytes.split`.
+    """Splits strings at separators, like Python's `bytes.split`.
 
-    Source: `tf.compat.v1.strings.split`; differs in that the pieces of a scalar are a vector.
+    Source: `tf.compat.v1.strings.split`; differs in that splitting a scalar returns a vector.
 
     Args:
         input: strings of any rank N.
-        sep: the separator; by default, or where empty, runs of whitespace.
-        maxsplit: how often to split at most; any number where negative.
+        sep: the separator; by default, or if empty, runs of whitespace.
+        maxsplit: the maximum number of splits; unlimited if negative.
         result_type: 'SparseTensor' (there is no RaggedTensor).
-        source: the older name of `input`.
-        name: the operation's name.
+        source: deprecated alias of `input`.
 
     Returns:
-        A sparse tensor of rank N + 1; a vector where `input` is a scalar.
+        A sparse tensor of rank N + 1; a vector if `input` is a scalar.
     """
     _only_sparse(result_type)
     with get_default_graph().name_scope(name or "StringSplit") as scope:
@@ -181,12 +179,7 @@ def split(
 
 
 def bytes_split(input: Any, name: str | None = None) -> Any:
-    """The bytes of each string; what is returned is as in `split`.
-
-    Args:
-        input: strings.
-        name: the operation's name.
-    """
+    """Splits strings into bytes; returns what `split` returns."""
     values = convert_to_tensor(input, string, "input")
     return pieces(values, apply("StringBytesSplit", [values], {}, name).outputs)
 
@@ -259,7 +252,7 @@ register_string_op(
 
 
 def _attribute(value: str | bytes) -> str | bytes:
-    """A string as an attribute: text where it is UTF-8, so that graph files show it."""
+    """A string attribute: text if it is valid UTF-8, which is readable in graph files."""
     try:
         return value.decode() if isinstance(value, bytes) else value
     except UnicodeDecodeError:
@@ -271,12 +264,11 @@ def _bytes(value: str | bytes) -> bytes:
 
 
 def string_join(inputs: Any, separator: str | bytes = "", name: str | None = None) -> Tensor:
-    """The strings of several tensors, joined element by element.
+    """Joins strings of several tensors elementwise.
 
     Args:
-        inputs: tensors of one shape; scalars fit all.
-        separator: what stands between two strings.
-        name: the operation's name.
+        inputs: tensors of one shape; scalars broadcast.
+        separator: what to insert between two strings.
     """
     given = {f"inputs_{position}": value for position, value in enumerate(inputs)}
     if not given:
@@ -366,16 +358,15 @@ def reduce_join(
     reduction_indices: Any = None,
     keepdims: bool | None = None,
 ) -> Tensor:
-    """The strings of a tensor joined along axes.
+    """Joins strings along axes.
 
     Args:
         inputs: strings.
-        axis: the axis or axes, the first one joined first; all, in reading order, by default.
-        keep_dims: keep them with length 1.
-        separator: what stands between two strings.
-        name: the operation's name.
-        reduction_indices: the older name of `axis`.
-        keepdims: the newer name of `keep_dims`.
+        axis: the axis or axes, the first joined first; by default all, in row-major order.
+        keep_dims: whether to keep the axes with length 1.
+        separator: what to insert between two strings.
+        reduction_indices: deprecated alias of `axis`.
+        keepdims: alias of `keep_dims`.
     """
     with get_default_graph().name_scope(name or "ReduceJoin") as scope:
         values = convert_to_tensor(inputs, string, "inputs")
@@ -423,17 +414,16 @@ register(
 def string_format(
     template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None
 ) -> Tensor:
-    """A template with the values of tensors put in: one string.
+    """Fills a template with the values of tensors: a scalar string.
 
     Args:
         template: text with placeholders.
-        inputs: a tensor, or a nested structure of as many as there are placeholders.
-        placeholder: what stands for a tensor.
-        summarize: how many elements are shown at each end of each dimension; all where negative.
-        name: the operation's name.
+        inputs: a tensor, or a nested structure with one tensor per placeholder.
+        placeholder: the text to replace.
+        summarize: the number of elements to print at each end of a dimension; all if negative.
 
     Raises:
-        ValueError: there are more placeholders than tensors, or fewer.
+        ValueError: the numbers of placeholders and tensors differ.
     """
     is_list = isinstance(inputs, (list, tuple)) and not _is_one_tensor(inputs)
     given = nest.flatten(inputs) if is_list else [inputs]
@@ -450,5 +440,5 @@ def string_format(
 
 
 def _is_one_tensor(inputs: Any) -> bool:
-    """Whether a list is the value of one tensor: it holds no tensors."""
+    """Whether a list is the value of one tensor, not a list of tensors."""
     return bool(inputs) and not any(isinstance(each, Tensor) for each in nest.flatten(inputs))

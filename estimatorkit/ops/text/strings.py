@@ -1,8 +1,7 @@
-"""Operations on each string of a tensor: case, length, parts, patterns, base64.
+"""Elementwise string operations: case, length, substrings, regular expressions, base64.
 
-Strings are bytes; where characters matter they are UTF-8. All run on the host, none has a gradient.
-What splits and joins strings is in `string_pieces`, numbers and hashes in `string_numbers`,
-Unicode in `unicode`.
+Strings are bytes, decoded as UTF-8 where characters matter. All run on the host without gradients.
+See also `string_pieces` (split and join), `string_numbers` (numbers, hashes) and `unicode`.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _WORDS = np.array([b" Ab ", "é!".encode(), b""], object)
 
 
 def string_array(value: Any) -> NDArray[Any]:
-    """A kernel's input as an object array (a lone `bytes` would become NumPy's own string)."""
+    """A kernel's input as an object array (a lone `bytes` would become a NumPy string)."""
     if isinstance(value, np.ndarray):
         return value if value.dtype == object else value.astype(object)
     array = np.empty((), object)
@@ -43,7 +42,7 @@ def string_array(value: Any) -> NDArray[Any]:
 
 
 def mapped(function: Callable[[Any], Any], values: Any, dtype: Any = object) -> NDArray[Any]:
-    """`function` of each string, in an array of the same shape."""
+    """Applies `function` to each string; returns an array of the same shape."""
     array = string_array(values)
     result = np.empty(array.shape, dtype)
     result.reshape(-1)[:] = [function(each) for each in array.reshape(-1).tolist()]
@@ -51,7 +50,7 @@ def mapped(function: Callable[[Any], Any], values: Any, dtype: Any = object) -> 
 
 
 def like_input(dtype: DType) -> Infer:
-    """One output of the first input's shape."""
+    """Shape inference for one output of the first input's shape."""
 
     def infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
         return [Spec(dtype, inputs[0].shape)]
@@ -69,7 +68,7 @@ def register_string_op(
     on_block: Callable[..., Any] | None = None,
     accepts: str | tuple[str, ...] = "s",
 ) -> None:
-    """A row of a host operation whose first input holds strings (see `OpDef` for the rest)."""
+    """Registers a host operation whose first input is strings (see `OpDef` for the rest)."""
     register(
         op_type,
         kernel,
@@ -90,11 +89,7 @@ def make_string_op(
 
 
 def one_of(what: str, value: str, allowed: Sequence[str]) -> str:
-    """`value`, which must be one of `allowed`.
-
-    Raises:
-        ValueError: it is not.
-    """
+    """Returns `value`; raises ValueError if it is not in `allowed`."""
     if value not in allowed:
         raise value_error(
             f"Value for attr {what!r} of {value!r} is not in the list of allowed values",
@@ -116,12 +111,7 @@ register_string_op(
 
 
 def string_strip(input: Any, name: str | None = None) -> Tensor:
-    """The strings without the whitespace at their ends.
-
-    Args:
-        input: strings.
-        name: the operation's name.
-    """
+    """Strips leading and trailing whitespace."""
     return make_string_op("StringStrip", input, {}, name)
 
 
@@ -152,19 +142,18 @@ register_string_op(
 
 
 def string_lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """The strings in lower case.
+    """Converts strings to lower case.
 
     Args:
         input: strings.
         encoding: '' (ASCII letters only) or 'utf-8'.
-        name: the operation's name.
     """
     attrs = {"encoding": one_of("encoding", encoding, ("", "utf-8"))}
     return make_string_op("StringLower", input, attrs, name)
 
 
 def string_upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """The strings in upper case; see `string_lower`."""
+    """Converts strings to upper case; see `string_lower`."""
     attrs = {"encoding": one_of("encoding", encoding, ("", "utf-8"))}
     return make_string_op("StringUpper", input, attrs, name)
 
@@ -197,8 +186,7 @@ def string_length(input: Any, name: str | None = None, unit: Unit = "BYTE") -> T
 
     Args:
         input: strings.
-        name: the operation's name.
-        unit: what is counted, 'BYTE' or 'UTF8_CHAR'.
+        unit: the unit of length, 'BYTE' or 'UTF8_CHAR'.
     """
     attrs = {"unit": one_of("unit", unit, ("BYTE", "UTF8_CHAR"))}
     return make_string_op("StringLength", input, attrs, name)
@@ -248,17 +236,16 @@ register_string_op(
 
 
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: Unit = "BYTE") -> Tensor:
-    """Parts of strings.
+    """Substrings.
 
     Args:
         input: strings.
-        pos: where each part begins, int32 or int64; negative from the end. Broadcast with `input`.
-        len: how long it is at most, of the dtype of `pos`.
-        name: the operation's name.
-        unit: what is counted, 'BYTE' or 'UTF8_CHAR'.
+        pos: the start, int32 or int64, from the end if negative. Broadcasts with `input`.
+        len: the maximum length, of the dtype of `pos`.
+        unit: the unit of position and length, 'BYTE' or 'UTF8_CHAR'.
 
     Raises:
-        InvalidArgumentError: `pos` is outside its string (when the graph runs).
+        InvalidArgumentError: at run time, `pos` is outside its string.
     """
     attrs = {"unit": one_of("unit", unit, ("BYTE", "UTF8_CHAR"))}
     start = convert_to_tensor(pos, name="pos")
@@ -293,19 +280,18 @@ register_string_op(
 def regex_replace(
     input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
 ) -> Tensor:
-    """The strings with matches of a pattern replaced.
+    """Replaces the matches of a regular expression.
 
-    Difference from TensorFlow: RE2's syntax by Python's `re` (see `ops.text.regular_expressions`).
+    Difference from TensorFlow: RE2's syntax on Python's `re` (see `ops.text.regular_expressions`).
 
     Args:
         input: strings.
-        pattern: the pattern, a string.
-        rewrite: what is put in place of a match; backslash and digit for a group.
-        replace_global: every match, not the first one only.
-        name: the operation's name.
+        pattern: the regular expression, a string.
+        rewrite: the replacement; a backslash and a digit refer to a group.
+        replace_global: whether to replace all matches or only the first.
 
     Raises:
-        InvalidArgumentError: the pattern or the rewrite cannot be understood (when the graph runs).
+        InvalidArgumentError: at run time, the pattern or the rewrite is invalid.
     """
     inputs = {"input": input, "pattern": pattern, "rewrite": rewrite}
     return make(
@@ -338,12 +324,11 @@ register_string_op(
 
 
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
-    """Whether each string as a whole matches a pattern: bool, of the input's shape.
+    """Whether each whole string matches a regular expression: bool, of the input's shape.
 
     Args:
         input: strings.
-        pattern: the pattern, a string; see `regex_replace`.
-        name: the operation's name.
+        pattern: a string; see `regex_replace`.
     """
     inputs = {"input": input, "pattern": pattern}
     return make("RegexFullMatch", inputs, {}, name, dtypes=dict.fromkeys(inputs, string))
@@ -395,20 +380,19 @@ register_string_op(
 
 
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
-    """Strings in base64, with `-` and `_` (for the web).
+    """Encodes strings in web-safe base64 (`-` and `_`).
 
     Args:
         input: strings.
-        pad: with `=` at the end.
-        name: the operation's name.
+        pad: whether to pad with `=`.
     """
     return make_string_op("EncodeBase64", input, {"pad": bool(pad)}, name)
 
 
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
-    """What strings in base64 (for the web, with or without padding) stand for.
+    """Decodes web-safe base64, with or without padding.
 
     Raises:
-        InvalidArgumentError: a string is no base64 (when the graph runs).
+        InvalidArgumentError: at run time, a string is not valid base64.
     """
     return make_string_op("DecodeBase64", input, {}, name)

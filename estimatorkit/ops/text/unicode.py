@@ -1,6 +1,6 @@
-"""Operations on the characters of strings: Unicode, in UTF-8 and other encodings.
+"""Unicode operations: decoding, encoding, splitting into characters.
 
-What is taken apart is given as `string_pieces.split` gives it.
+Splits return what `string_pieces.split` returns.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _located(
     replacement_char: int,
     replace_control_characters: bool = False,
 ) -> list[tuple[str, int]]:
-    """The characters of a string, each with the place of its first byte."""
+    """The characters of a string, each with the offset of its first byte."""
     codec, chosen = _ENCODINGS.get(encoding, encoding), chr(replacement_char)
     try:
         codecs.lookup(codec)
@@ -171,16 +171,15 @@ def unicode_decode(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The code points of each string, int32; what is returned is as in `split`.
+    """The code points of each string, int32; returns what `split` returns.
 
     Args:
         input: strings.
-        input_encoding: 'UTF-8', 'UTF-16-BE', 'UTF-32-BE', or any that Python knows.
-        errors: what to do with bytes that are none: 'replace', 'ignore' or 'strict' (an
-            InvalidArgumentError when the graph runs).
+        input_encoding: 'UTF-8', 'UTF-16-BE', 'UTF-32-BE', or any that Python supports.
+        errors: how to handle invalid bytes: 'replace', 'ignore' or 'strict' (InvalidArgumentError
+            at run time).
         replacement_char: the code point that replaces them.
-        replace_control_characters: whether those up to 31 count as bytes that are none.
-        name: the operation's name.
+        replace_control_characters: whether to treat code points up to 31 as invalid.
     """
     values = convert_to_tensor(input, string, "input")
     how = _unicode(input_encoding, errors, replacement_char, replace_control_characters)
@@ -219,9 +218,9 @@ def unicode_decode_with_offsets(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """The code points of each string, and the place of each one's first byte, int64.
+    """The code points of each string, and the byte offset of each, int64.
 
-    Both are given as in `split`; arguments as in `unicode_decode`.
+    Both are structured as in `split`; arguments as in `unicode_decode`.
     """
     how = _unicode(input_encoding, errors, replacement_char, replace_control_characters)
     return _located_pieces(input, how, False, name)
@@ -234,9 +233,9 @@ def unicode_split_with_offsets(
     replacement_char: int = 65533,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """The characters of each string, and the place of each one's first byte, int64.
+    """The characters of each string, and the byte offset of each, int64.
 
-    Both are given as in `split`; arguments as in `unicode_decode`.
+    Both are structured as in `split`; arguments as in `unicode_decode`.
     """
     how = _unicode(input_encoding, errors, replacement_char)
     return _located_pieces(input, how, True, name)
@@ -270,7 +269,7 @@ def unicode_transcode(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The strings in another encoding; see `unicode_decode`.
+    """Transcodes strings; see `unicode_decode`.
 
     Args:
         input: strings.
@@ -333,7 +332,7 @@ def unicode_encode(
     replacement_char: int = 65533,
     name: str | None = None,
 ) -> Tensor:
-    """The strings that code points spell, a string for each row.
+    """Encodes rows of code points as strings.
 
     Args:
         input: int32 `(..., n)`.
