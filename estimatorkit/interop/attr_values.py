@@ -115,7 +115,7 @@ def decode(attr: Any) -> Any:
         held = [name for name, _ in attr.list.ListFields()]
         lists = {name.name: getattr(attr.list, name.name) for name in held}
         if len(lists) > 1:
-            raise ValueError(f"a list of an attribute mixes {sorted(lists)}.")
+            raise ValueError(f"a list attribute mixes {sorted(lists)}.")
         return tuple(_from_plain(name, each) for name, values in lists.items() for each in values)
     return _from_plain(field, getattr(attr, field) if field else None)
 
@@ -136,7 +136,7 @@ def _from_plain(field: str | None, value: Any) -> Any:
         return FunctionName(value.name)
     if field in ("i", "b"):
         return value
-    raise value_error("an attribute of this kind cannot be read", received=field)
+    raise value_error("unsupported kind of attribute", received=field)
 
 
 class _Tag(NamedTuple):

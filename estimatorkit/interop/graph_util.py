@@ -154,8 +154,8 @@ def freeze(
             function.node_def.extend(bodies)
     elif result.library.function:
         raise value_error(
-            "some variables become constants and others stay, in a graph with functions",
-            expected="all of them, or a graph without cond and while_loop",
+            "a graph with functions cannot be partly frozen",
+            expected="all variables frozen, or a graph without cond and while_loop",
         )
     return result
 
@@ -181,8 +181,8 @@ def _frozen(node: Any, values: Mapping[str, Any]) -> Any:
         made.op = "Identity"
     elif not callable(registry.lookup(node.op).updates) and registry.lookup(node.op).updates:
         raise value_error(
-            f"node {node.name!r} ({node.op}) changes a variable that becomes a constant",
-            hint="name outputs that only read, such as predictions",
+            f"node {node.name!r} ({node.op}) changes a frozen variable",
+            hint="name outputs that only read variables, such as predictions",
         )
     return made
 
@@ -246,5 +246,5 @@ def read_proto(kind: Any, path: str | os.PathLike[str]) -> Any:
         return text_format.Parse(data.decode(), kind())
     except (text_format.ParseError, UnicodeDecodeError) as error:
         raise value_error(
-            f"{os.fspath(path)!r} holds no {kind.__name__}", received=str(error).splitlines()[0]
+            f"{os.fspath(path)!r} is not a {kind.__name__}", received=str(error).splitlines()[0]
         ) from error

@@ -133,8 +133,8 @@ def import_graph_def(
     else:
         if graph_def.versions.producer > FORMAT:
             raise ValueError(
-                f"the graph is of format {graph_def.versions.producer}; this version reads up to "
-                f"{FORMAT}."
+                f"the graph has format version {graph_def.versions.producer}; this version reads "
+                f"up to {FORMAT}."
             )
         make = _OwnNodes(nodes, graph_def.library, names).make
     reader = _Reader(graph, nodes, make, names, input_map)
@@ -376,7 +376,7 @@ class _OwnNodes:
         except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
             given = f"{', '.join(map(str, inputs)) or 'no inputs'}; {attrs}; {error!r}"
             raise value_error(
-                f"node {node.name!r} ({node.op}) has not the inputs or attributes it needs",
+                f"node {node.name!r} ({node.op}) lacks required inputs or attributes",
                 received=given[:500],
             ) from error
         return outputs
@@ -395,9 +395,10 @@ class _OwnNodes:
             lost = attr_values.in_memory(attrs[key])
             if lost is not None:
                 raise value_error(
-                    f"node {node.name!r} ({node.op}) needs what only the process that wrote it had",
+                    f"node {node.name!r} ({node.op}) depends on an in-memory value of "
+                    "the process that wrote it",
                     received=f"{key} = {lost}",
-                    hint="make this part of the graph anew",
+                    hint="rebuild this part of the graph",
                 )
         if attrs.get("_forward"):
             forward = attrs["_forward"]

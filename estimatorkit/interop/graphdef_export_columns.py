@@ -126,7 +126,7 @@ def _sparse(kind: Kind) -> Rule:
     def rule(w: Writer) -> None:
         indices, values, shape = w.inputs
         (rank,) = w.op.inputs[2].shape.as_list()
-        w.require(rank is not None, "the rank of its values is not known")
+        w.require(rank is not None, "the rank of its values is unknown")
         expand = rank == 1 or (rank == 2 and w.attrs["steps"])
         given = [indices, shape, kind(w, values, w.dtype(1)), w.const(ABSENT, "absent", int64)]
         attrs = {"T": int64, "Tindices": int64, "validate_indices": False}
@@ -201,7 +201,7 @@ def _crossed(w: Writer) -> None:
             sparse.append((indices, values, shape))
             types[0].append(string)
         elif source.endswith("Ids") and source != "MixedIds":
-            w.require(not dense and w.rank(position) == 2, "its features are in another order")
+            w.require(not dense and w.rank(position) == 2, "its features are in a different order")
             sparse.append(_present(w, w.inputs[position]))
             types[0].append(int64)
         else:

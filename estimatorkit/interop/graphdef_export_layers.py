@@ -55,7 +55,7 @@ def _spread_window(w: Writer, first: bool, *keys: str) -> dict[str, Any]:
 
 
 def _window(w: Writer, first: bool, *keys: str) -> dict[str, Any]:
-    w.require(len(w.attrs["strides"]) == 2, "it has not two dimensions of space")
+    w.require(len(w.attrs["strides"]) == 2, "it does not have two spatial dimensions")
     return {"data_format": _format(first), **_spread_window(w, first, *keys)}
 
 
@@ -117,7 +117,7 @@ def _dilation(w: Writer) -> None:
 def _fractional_windows(w: Writer) -> list[str]:
     """Writes the pooling node, which also outputs window bounds; `_of_windows` uses its output."""
     poolings = [op for op in w.op.outputs[0].consumers() if op.type in _FRACTIONAL]
-    w.require(len(poolings) == 1, "it is not for one pooling")
+    w.require(len(poolings) == 1, "it is not the gradient of a single pooling")
     pooling, fixed = poolings[0], w.attrs["fixed"]
     w.require(list(pooling.inputs) == [w.op.inputs[0], *w.op.outputs], "it is of another input")
     name = w.node(
@@ -144,7 +144,7 @@ def _of_windows(w: Writer) -> None:
 
 def _learned_candidates(w: Writer) -> None:
     classes = w.op.inputs[0].shape
-    w.require(classes.rank == 2 and classes[1] is not None, "the count of classes is not known")
+    w.require(classes.rank == 2 and classes[1] is not None, "the number of classes is unknown")
     kept = {key: w.attrs[key] for key in ("num_sampled", "unique", "range_max")}
     seeds = _seeds(w.attrs["seed"])
     w.node("LearnedUnigramCandidateSampler", w.inputs, num_true=classes[1], **kept, **seeds)
@@ -324,13 +324,13 @@ def _on_table(type_: str, key: str, value: str, *kept: str) -> Rule:
 
 def _of_table(w: Writer) -> str:
     handle = w.tables.get(w.attrs["table"])
-    w.require(handle is not None, "its table is not static")
+    w.require(handle is not None, "its table is mutable")
     return str(handle)
 
 
 def _find_or_hash(w: Writer) -> None:
     """Looks up ids in a vocabulary, with hash buckets for other words."""
-    w.require(w.dtype() is string, "its keys are no strings")
+    w.require(w.dtype() is string, "its keys are not strings")
     count, key = w.attrs["num_oov_buckets"], w.attrs["hash_key"]
     type_ = "StringToHashBucketStrong" if key else "StringToHashBucketFast"
     strong = {"key": list(key)} if key else {}

@@ -55,7 +55,7 @@ def _body(
 
 def _if(w: Writer) -> None:
     w.require(not w.attrs["keyed"], "its branches draw random numbers")
-    w.require(bool(w.op.outputs), "its branches give nothing")
+    w.require(bool(w.op.outputs), "its branches have no outputs")
     predicate, *captured = w.inputs
     switched = [w.node("Switch", [predicate, predicate], "Switch", T=bool_)]
     for name, tensor in zip(captured, w.op.inputs[1:], strict=True):
@@ -139,8 +139,8 @@ def _inputs_of(w: Writer, start: int, end: int | None) -> list[tuple[str, DType]
 def _while(w: Writer) -> None:
     count = w.attrs["leading"]
     w.require(not w.attrs["keyed"], "its body draws random numbers")
-    w.require(not w.attrs["arrays"], "it carries tensor arrays")
-    w.require(count > 0, "it carries nothing")
+    w.require(not w.attrs["arrays"], "its loop variables include tensor arrays")
+    w.require(count > 0, "it has no loop variables")
 
     def condition(current: Names, held: Names, pivot: str) -> str:
         (name,) = _body(w, 0, [*current, *held], "cond", pivot)

@@ -111,7 +111,7 @@ def _matmul(w: Writer) -> None:
 
 def _last_axis(type_: str) -> Rule:
     def rule(w: Writer) -> None:
-        w.require(w.attrs["axis"] in (-1, w.rank() - 1), "it is not along the last axis")
+        w.require(w.attrs["axis"] in (-1, w.rank() - 1), "its axis is not the last")
         w.node(type_, w.inputs, T=w.dtype())
 
     return rule
@@ -235,7 +235,7 @@ def _vector(w: Writer, values: Sequence[Any], part: str) -> str:
 
 def _log_sum_exp(w: Writer) -> None:
     axes = w.attrs["axis"]
-    w.require(axes != "input", "its axes are computed")
+    w.require(axes != "input", "its axes are not constant")
     axes = list(range(w.rank()) if axes is None else axes)
     dtype = w.dtype()
     places = w.const(axes, "reduction_indices", int32)

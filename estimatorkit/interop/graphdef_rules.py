@@ -44,8 +44,7 @@ class Node:
         value = constant_value(self.inputs[position])
         if value is None:
             raise value_error(
-                f"node {self.proto.name!r} ({self.proto.op}): input {position} must be known "
-                "when the graph is built",
+                f"node {self.proto.name!r} ({self.proto.op}): input {position} must be a constant",
                 expected="a constant",
                 received=self.inputs[position],
             )

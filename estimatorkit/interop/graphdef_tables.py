@@ -47,7 +47,7 @@ def _on_table(type_: str, *kept: str) -> Call:
         table, *inputs = n.inputs
         if not isinstance(table, Table):
             raise value_error(
-                f"node {n.proto.name!r} ({n.proto.op}) takes no table first",
+                f"node {n.proto.name!r} ({n.proto.op}) does not have a table as its first input",
                 expected="a HashTableV2",
                 received=table,
             )

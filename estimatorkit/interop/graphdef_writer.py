@@ -120,7 +120,7 @@ class Writer:
         """Returns the rank of an input, which must be known."""
         rank = self.op.inputs[position].shape.rank
         if rank is None:
-            raise InexpressibleError("the rank of its input is not known")
+            raise InexpressibleError("the rank of its input is unknown")
         return rank
 
     def require(self, condition: bool, problem: str) -> None:

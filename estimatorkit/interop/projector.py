@@ -55,9 +55,9 @@ def _relative(path: str, logdir: Path) -> str:
     full = os.path.realpath(os.path.join(root, path))
     if os.path.commonpath([root, full]) != root:
         raise value_error(
-            f"a file of the projector lies outside of the run's folder: {path}",
+            f"a projector file is outside the run's folder: {path}",
             expected=f"a file below {root}",
-            hint="copy it there; TensorBoard refuses files from elsewhere",
+            hint="copy it there; TensorBoard rejects files outside the folder",
         )
     return Path(os.path.relpath(full, root)).as_posix()
 
@@ -94,13 +94,13 @@ def _value(tensor_name: str, session: Any) -> Any:
     variable = variables.get(tensor_name.removesuffix(":0"))
     if variable is None:
         raise value_error(
-            f"there is no variable {tensor_name!r} to be shown",
+            f"there is no variable {tensor_name!r}",
             hint=did_you_mean(tensor_name, variables),
         )
     value = np.asarray(session.run(variable), np.float32)
     if value.ndim != 2:
         raise value_error(
-            f"the projector shows matrices, a row a point; {tensor_name!r} is none",
+            f"the projector shows matrices with one row per point; {tensor_name!r} is not a matrix",
             expected="shape (points, dimensions)",
             received=str(variable.shape),
         )

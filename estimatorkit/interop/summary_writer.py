@@ -53,7 +53,7 @@ class FileWriter:
                 explain(
                     "a FileWriter does not write through a session",
                     received="session=...",
-                    hint="leave `session` out and give `add_summary` what session.run returned",
+                    hint="omit `session`, and pass the result of session.run to `add_summary`",
                 )
             )
         self._logdir = os.fspath(logdir)
@@ -199,10 +199,10 @@ def _as_bytes(summary: Any) -> bytes:
     value = summary.item() if hasattr(summary, "item") else summary
     if not isinstance(value, bytes):
         raise type_error(
-            "add_summary takes what a summary operation gave",
+            "add_summary takes the value of a summary operation",
             expected="bytes or a Summary proto",
             received=repr(value)[:200],
-            hint="run the summary: writer.add_summary(session.run(merged), step)",
+            hint="evaluate the summary: writer.add_summary(session.run(merged), step)",
         )
     return value
 
@@ -255,7 +255,7 @@ def summary_iterator(path: str | os.PathLike[str]) -> Iterator[Any]:
             return
         except errors.DataLossError as error:
             logging.getLogger("estimatorkit").warning(
-                "%s is damaged or cut off after %d events: %s", name, number, error
+                "%s is damaged or truncated after %d events: %s", name, number, error
             )
             return
         yield Event.FromString(reader.record())

@@ -258,7 +258,7 @@ def latest_checkpoint(checkpoint_dir: AnyPath, latest_filename: str | None = Non
                 return latest_checkpoint(
                     checkpoint_dir, latest_filename
                 )  # the writer has updated the state
-            warn_once(f"{base}: a checkpoint is passed over. {error}")
+            warn_once(f"{base}: skipping a checkpoint. {error}")
             continue
         return os.path.join(os.fspath(checkpoint_dir), name)
     return None
@@ -406,7 +406,7 @@ def _check_is_checkpoint(path: Path) -> None:
     """Raises AlreadyExistsError if the path exists and is not a checkpoint."""
     if path.exists() and (not path.is_dir() or _foreign_files(path)):
         raise errors.AlreadyExistsError.explained(
-            f"{os.fspath(path)!r} is no checkpoint, so it is not replaced or removed",
+            f"{os.fspath(path)!r} is not a checkpoint, so it is not replaced or removed",
             expected=f"a folder with only {MANIFEST}, {STATE} and variables-*.safetensors",
             received=", ".join(_foreign_files(path)[:5]) if path.is_dir() else "a file",
             hint="save under another name, or move it away",
@@ -534,7 +534,7 @@ def _not_found(
 def _vanished(path: AnyPath) -> _GoneError:
     return _GoneError.explained(
         f"the checkpoint {os.fspath(path)!r} was removed or replaced while it was read",
-        hint="read the newest one: read_latest(directory) does, and tries again",
+        hint="read the newest one; read_latest(directory) retries",
     )
 
 

@@ -119,7 +119,9 @@ def _in_files(tensors: Mapping[str, Any]) -> dict[str, Any]:
             value.parts if isinstance(value, ShardedTensor) else {name: value}
         ).items():
             if each in found:
-                raise _invalid("two tensors of a checkpoint have one name", received=repr(each))
+                raise _invalid(
+                    "two tensors of a checkpoint have the same name", received=repr(each)
+                )
             found[each] = given
     return found
 
@@ -148,9 +150,9 @@ def _write_shards(
         written = writer(directory / shard, wanted)
         if not (directory / shard).is_file():
             raise _invalid(
-                "another process has written its part of the checkpoint, and it is not here",
+                "the part of the checkpoint that another process wrote is missing",
                 received=str(directory / shard),
-                hint="give all processes one model_dir on storage that they share",
+                hint="use a model_dir on storage that all processes share",
             )
         found.update((name, (shard, *described)) for name, described in written.items())
     return found
@@ -194,7 +196,7 @@ def _encode(name: str, value: Any) -> tuple[tuple[str, list[int]], NDArray[Any]]
     if not isinstance(name, str) or name in ("", _RESERVED_NAME) or not _is_unicode(name):
         raise _invalid(
             "a variable name cannot be stored",
-            expected=f"text that is not empty and not {_RESERVED_NAME!r}",
+            expected=f"a non-empty text other than {_RESERVED_NAME!r}",
             received=repr(name),
         )
     array = np.asarray(value)
@@ -222,7 +224,7 @@ def _strings_to_bytes(name: str, array: NDArray[Any]) -> NDArray[np.uint8]:
     for item in array.ravel().tolist():
         if not isinstance(item, (bytes, str)) or (isinstance(item, str) and not _is_unicode(item)):
             raise _invalid(
-                f"variable {name!r} is an object array with something other than strings",
+                f"variable {name!r} is an object array that contains other objects than strings",
                 expected="bytes, or str that UTF-8 can encode",
                 received=f"{item!r} ({type(item).__name__})",
             )
@@ -234,7 +236,7 @@ def _strings_to_bytes(name: str, array: NDArray[Any]) -> NDArray[np.uint8]:
 def _split(sizes: Mapping[str, int], shard_bytes: int) -> list[list[str]]:
     """Groups names in order, each group within `shard_bytes` unless it is a single tensor."""
     if shard_bytes < 1:
-        raise _invalid("shard_bytes is too small", expected="1 or more", received=shard_bytes)
+        raise _invalid("shard_bytes is too small", expected="at least 1", received=shard_bytes)
     groups: list[list[str]] = [[]]
     filled = 0
     for name, size in sizes.items():
@@ -277,7 +279,8 @@ def _check_state(value: Any, where: str, depth: int) -> None:
         return
     raise _invalid(
         f"{where} cannot be stored",
-        expected=f"None, bool, int, finite float, str, list or dict, {_JSON_DEPTH} deep at most",
+        expected="None, bool, int, finite float, str, list or dict, nested at most "
+        f"{_JSON_DEPTH} deep",
         received=f"{value!r:.80} ({type(value).__name__})",
         hint="convert it (`int(x)`, `x.tolist()`, `list(x)`), or store it as a tensor",
     )
@@ -287,7 +290,7 @@ def _to_json(content: Mapping[str, Any], what: str) -> bytes:
     data = json.dumps(content, indent=1, ensure_ascii=True, default=dict).encode()
     if len(data) > JSON_BYTES:
         raise _invalid(
-            f"{what} is too large", expected=f"{JSON_BYTES} bytes at most", received=len(data)
+            f"{what} is too large", expected=f"at most {JSON_BYTES} bytes", received=len(data)
         )
     return data
 
@@ -383,7 +386,7 @@ class _Shards:
         try:
             return _read_array(path, self._open(path), piece.name, (dtype, shape), cut)
         except safetensors.SafetensorError as error:
-            damaged(path, f"{piece.shard} is no valid safetensors file", received=str(error))
+            damaged(path, f"{piece.shard} is not a valid safetensors file", received=str(error))
 
     def _open(self, path: Path) -> Any:
         if path.name not in self._opened:
@@ -424,8 +427,8 @@ def range_of(part: TensorSlice, shape: tuple[int, ...]) -> tuple[int, int] | Non
     end = part.start + part.size
     if part.axis >= len(shape) or part.start < 0 or part.size < 0 or end > shape[part.axis]:
         raise _invalid(
-            f"the tensor {part.name!r} has no such part",
-            expected=f"a part of {list(shape)}",
+            f"the tensor {part.name!r} has no such slice",
+            expected=f"a slice of {list(shape)}",
             received=f"{part.start} to {end} of axis {part.axis}",
         )
     return part.start, end

@@ -98,7 +98,7 @@ def read_manifest(directory: Path) -> Manifest:
     data = read_small(path)
     match = _SEAL.fullmatch(data)
     if match is None:
-        damaged(path, "MANIFEST.json is cut off or is no manifest", "its last line, the sha256")
+        damaged(path, "MANIFEST.json is truncated or not a manifest", "its last line, the sha256")
     digest = hashlib.sha256(match["sealed"]).hexdigest()
     if digest != match["digest"].decode():
         damaged(path, "MANIFEST.json is damaged", f"sha256 {match['digest'].decode()}", digest)
@@ -107,7 +107,7 @@ def read_manifest(directory: Path) -> Manifest:
     if isinstance(version, int) and version > FORMAT_VERSION:
         raise errors.FailedPreconditionError.explained(
             f"the checkpoint {os.fspath(directory)!r} was written by a newer estimatorkit",
-            expected=f"format version {FORMAT_VERSION} at most",
+            expected=f"format version {FORMAT_VERSION} or lower",
             received=f"format version {version}",
             hint="upgrade estimatorkit: pip install --upgrade estimatorkit",
         )
@@ -133,13 +133,15 @@ def _file_entry(path: Path, name: str, entry: Any) -> FileEntry:
     if _DATA_FILE.fullmatch(name) is None:
         damaged(
             path,
-            f"MANIFEST.json lists a file {name!r}, which no checkpoint has",
+            f"MANIFEST.json lists a file {name!r}, whose name is invalid",
             "state.json or variables-NNNNN-of-NNNNN.safetensors",
         )
     match entry:
         case {"size": int(size), "sha256": str(sha256)}:
             return FileEntry(size, sha256)
-    damaged(path, f"MANIFEST.json describes the file {name!r} wrongly", "size and sha256", entry)
+    damaged(
+        path, f"MANIFEST.json has an invalid entry for the file {name!r}", "size and sha256", entry
+    )
 
 
 def _tensor_entry(path: Path, name: str, entry: Any, files: Mapping[str, FileEntry]) -> TensorEntry:
@@ -156,9 +158,8 @@ def _tensor_entry(path: Path, name: str, entry: Any, files: Mapping[str, FileEnt
                 return TensorEntry("", dtype, tuple(shape), whole, axis)
     damaged(
         path,
-        f"MANIFEST.json describes the tensor {name!r} wrongly",
-        "a listed shard, or pieces in such whose sizes add up; a known dtype, a shape of sizes "
-        ">= 0",
+        f"MANIFEST.json has an invalid entry for the tensor {name!r}",
+        "a listed shard, or pieces in listed shards whose sizes add up; a known dtype; sizes >= 0",
         entry,
     )
 
@@ -191,14 +192,14 @@ def plain_file(path: Path) -> os.stat_result:
     except FileNotFoundError:
         damaged(path, f"{path.name} is missing")
     if not stat.S_ISREG(status.st_mode):
-        damaged(path, f"{path.name} is not a plain file", "a plain file, not a link")
+        damaged(path, f"{path.name} is not a regular file", "a regular file, not a link")
     return status
 
 
 def read_small(path: Path) -> bytes:
     size = plain_file(path).st_size
     if size > JSON_BYTES:
-        damaged(path, f"{path.name} is too large", f"{JSON_BYTES} bytes at most", size)
+        damaged(path, f"{path.name} is too large", f"at most {JSON_BYTES} bytes", size)
     return path.read_bytes()
 
 
@@ -208,7 +209,7 @@ def from_json(path: Path, data: bytes) -> dict[str, Any]:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         table = dict(pairs)
         if len(table) != len(pairs):
-            raise ValueError("a name stands twice in one object")
+            raise ValueError("an object has a duplicate name")
         return table
 
     def refuse(constant: str) -> NoReturn:
@@ -219,7 +220,7 @@ def from_json(path: Path, data: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         damaged(path, f"{path.name} is not valid JSON", received=str(error))
     if not isinstance(content, dict):
-        damaged(path, f"{path.name} holds no object", "{...}", repr(content)[:80])
+        damaged(path, f"{path.name} is not a JSON object", "{...}", repr(content)[:80])
     return content
 
 
@@ -229,5 +230,5 @@ def damaged(path: Path, problem: str, expected: Any = None, received: Any = None
         f"the checkpoint {os.fspath(path.parent)!r} is damaged: {problem}",
         expected=expected,
         received=received,
-        hint="use another checkpoint of the folder, or copy this one again if it was copied",
+        hint="use another checkpoint of the folder, or copy this one again if it is a copy",
     )

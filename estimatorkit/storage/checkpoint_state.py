@@ -160,14 +160,14 @@ def get_checkpoint_state(
     directory = os.fspath(checkpoint_dir)
     path = Path(local_path(directory), check_name(latest_filename or _POINTER))
     try:
-        with os_errors("read the pointer", path):
+        with os_errors("read the checkpoint state", path):
             size = path.stat().st_size
             text = path.read_bytes() if size <= _POINTER_BYTES and path.is_file() else b""
     except (errors.NotFoundError, errors.FailedPreconditionError):
         return None
     fields = _parse(text)
     if fields is None or len(fields.get("model_checkpoint_path", ())) != 1:
-        warn_once(f"{os.fspath(path)}: this is no checkpoint pointer ({text[:60]!r}); ignored.")
+        warn_once(f"{os.fspath(path)}: not a checkpoint state file ({text[:60]!r}); ignored.")
         return None
     times = _floats(fields.get("all_model_checkpoint_timestamps", []))
     preserved = _floats(fields.get("last_preserved_timestamp", []))
@@ -198,7 +198,7 @@ def name_inside(directory: str, path: str) -> str:
     parent, name = os.path.split(local_path(path))
     if parent and os.path.abspath(parent) != os.path.abspath(local_path(directory)):
         raise errors.InvalidArgumentError.explained(
-            "a checkpoint lies outside its folder", expected=f"{directory}/...", received=path
+            "a checkpoint is outside its folder", expected=f"{directory}/...", received=path
         )
     return check_name(name)
 
@@ -215,8 +215,8 @@ def check_name(name: str) -> str:
     short = plain and len(name.encode()) <= 225
     if not (plain and apart and short) or is_temporary(name) or without_set_aside(name) != name:
         raise errors.InvalidArgumentError.explained(
-            "this cannot be the name of a checkpoint",
-            expected="a plain file name such as 'model.ckpt-100', of 225 bytes at most",
+            "invalid checkpoint name",
+            expected="a plain file name such as 'model.ckpt-100', of at most 225 bytes",
             received=repr(name),
         )
     return name

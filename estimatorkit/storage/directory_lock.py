@@ -90,9 +90,9 @@ class DirectoryLock:
     def _taken(self) -> errors.FailedPreconditionError:
         return errors.FailedPreconditionError.explained(
             f"the model folder {os.fspath(self._directory)!r} has a writer already",
-            expected="one writer for a folder",
+            expected="one writer per folder",
             received=self._describe_holder(),
-            hint="wait for it or stop it, or train into another model_dir",
+            hint="wait for it or stop it, or use another model_dir",
         )
 
     def _describe_holder(self) -> str:

@@ -244,8 +244,8 @@ def locate(path: AnyPath) -> tuple[FileSystem, str]:
             kind,
             name,
             "fsspec is not installed",
-            "pip install 'estimatorkit[remote]', and the package of this storage (gcsfs, s3fs, "
-            "...); or copy the file to this machine",
+            "pip install 'estimatorkit[remote]', and the package for this storage (gcsfs, s3fs, "
+            "...), or copy the file to this machine",
         )
     from fsspec.core import url_to_fs
 
@@ -256,16 +256,14 @@ def locate(path: AnyPath) -> tuple[FileSystem, str]:
             kind, name, str(error), "install that package, or copy the file to this machine"
         ) from error
     except ValueError as error:
-        raise _unreachable(
-            kind, name, str(error), "is the scheme spelled right? fsspec lists those that it knows"
-        ) from error
+        raise _unreachable(kind, name, str(error), "check the spelling of the scheme") from error
     return _Remote(files, name.rstrip("/").removesuffix(inner.strip("/"))), name
 
 
 def _unreachable(kind: str, name: str, received: str, hint: str) -> UnimplementedError:
     return UnimplementedError.explained(
         f"File system scheme '{kind}' not implemented (file: '{name}')",
-        expected="a path of this machine, or of storage that fsspec can reach",
+        expected="a local path, or a URL that fsspec supports",
         received=received,
         hint=hint,
     )
@@ -357,7 +355,7 @@ class _Inflated(io.RawIOBase):
             rest = rest or self._file.read(_PIECE)
             if not rest:
                 if self._begun:
-                    raise self._damaged("the file ends within its compressed data")
+                    raise self._damaged("the compressed data are truncated")
                 return 0
             self._begun = True
             try:
@@ -373,7 +371,7 @@ class _Inflated(io.RawIOBase):
             f"the compressed file {self._name} is damaged behind byte {self._position} of its "
             "content",
             received=reason,
-            hint="is its compression GZIP or ZLIB, as compression_type says?",
+            hint="check that compression_type matches the file",
         )
 
     def close(self) -> None:

@@ -44,7 +44,7 @@ def local_path(path: Any) -> str:
         return text.removeprefix("file://")
     raise UnimplementedError.explained(
         f"File system scheme '{kind}' not implemented (file: '{text}')",
-        expected="a path of this machine",
+        expected="a local path",
         hint="mount the storage, or copy the file first (gfile.copy)",
     )
 
@@ -154,7 +154,7 @@ def remove(path: AnyPath) -> None:
     with file_errors("remove", name):
         if files.isdir(name) and not os.path.islink(name):
             raise FailedPreconditionError.explained(
-                "a folder is no file", received=name, hint="use rmtree"
+                "it is a folder", received=name, hint="use rmtree"
             )
         files.remove(name)
 
@@ -214,7 +214,7 @@ def rename(src: AnyPath, dst: AnyPath, overwrite: bool = False) -> None:
     if scheme(src) != scheme(dst):
         raise UnimplementedError.explained(
             f"Renaming {source} to {target} not implemented",
-            expected="two names of one file system",
+            expected="paths on the same file system",
             hint="copy the file, then remove it",
         )
     with file_errors("rename", source):
@@ -348,9 +348,7 @@ class GFile:
         # Python's text files only seek from the beginning.
         at = given + (0 if whence == 0 else self.tell() if whence == 1 else self.size())
         if at < 0:
-            raise InvalidArgumentError.explained(
-                "a file has no place before its beginning", received=at
-            )
+            raise InvalidArgumentError.explained("the new position is negative", received=at)
         self._do("seek", at)
 
     def tell(self) -> int:

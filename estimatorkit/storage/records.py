@@ -156,7 +156,7 @@ class TFRecordWriter:
             record = record.encode()
         if not isinstance(record, (bytes, bytearray, memoryview)):
             raise type_error(
-                "a record is bytes",
+                "a record must be bytes",
                 expected="bytes, such as example.SerializeToString()",
                 received=type(record).__name__,
             )
@@ -381,8 +381,8 @@ class RecordReader:
             f"{what} record at {self.offset} in {self._name}",
             expected=expected,
             received=received,
-            hint=f"the file was read with compression_type={self._compression!r}; was it "
-            "written so, and is it a file of TFRecords, written to its end?",
+            hint=f"the file was read with compression_type={self._compression!r}; check "
+            "that this matches, and that it is a complete TFRecord file",
         )
 
 

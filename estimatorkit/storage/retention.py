@@ -106,7 +106,7 @@ class CheckpointRotation:
         if (max_to_keep or 0) < 0 or not keep_checkpoint_every_n_hours > 0:
             raise ValueError(
                 errors.explain(
-                    "a folder cannot keep that many checkpoints",
+                    "invalid checkpoint retention",
                     expected="max_to_keep >= 0 or None, keep_checkpoint_every_n_hours > 0",
                     received=f"{max_to_keep}, {keep_checkpoint_every_n_hours}",
                 )
@@ -176,7 +176,9 @@ class CheckpointRotation:
             except errors.NotFoundError:
                 pass  # someone has removed it
             except errors.OpError as error:
-                logging.getLogger("estimatorkit").warning("an old checkpoint stays: %s", error)
+                logging.getLogger("estimatorkit").warning(
+                    "could not remove an old checkpoint: %s", error
+                )
         return os.fspath(path)
 
 

@@ -95,7 +95,7 @@ def matching(path: str) -> list[str]:
 def _contents(message: bytes | None) -> list[tuple[str, Stored]]:
     """Parses the list of tensors (`SavedTensorSliceMeta`)."""
     if message is None:
-        raise ValueError("there is none")
+        raise ValueError("it is missing")
     result = []
     for meta in messages(message, 1):
         for tensor in messages(meta, 1):

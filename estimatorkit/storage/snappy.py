@@ -28,7 +28,7 @@ def decompress(data: bytes) -> bytes:
             at += extra
             literal = data[at : at + length + 1]
             if len(literal) != length + 1:
-                raise ValueError("a Snappy literal is cut off")
+                raise ValueError("a Snappy literal is truncated")
             result += literal
             at += length + 1
         else:
@@ -53,5 +53,5 @@ def decompress(data: bytes) -> bytes:
 
 def _little(data: bytes, at: int, width: int) -> int:
     if at + width > len(data):
-        raise ValueError("Snappy data are cut off")
+        raise ValueError("Snappy data are truncated")
     return int.from_bytes(data[at : at + width], "little")

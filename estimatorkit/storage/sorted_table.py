@@ -47,7 +47,7 @@ class SortedTable:
             self._size = os.stat(path).st_size
         footer_at = self._size - _FOOTER
         if footer_at < 0:
-            self._damaged(0, "it is too short", f"{_FOOTER} bytes or more", self._size)
+            self._damaged(0, "it is too short", f"at least {_FOOTER} bytes", self._size)
         footer = self._bytes(footer_at, _FOOTER)
         magic = int.from_bytes(footer[-8:], "little")
         if magic != MAGIC:
@@ -88,7 +88,7 @@ class SortedTable:
         start, at = varint(data, at)
         size, at = varint(data, at)
         if start + size + _TRAILER > self._size - _FOOTER:
-            raise ValueError(f"a block at {start} of {size} bytes reaches beyond the end")
+            raise ValueError(f"a block at {start} of {size} bytes extends past the end")
         return (start, size), at
 
     def _pairs(self, start: int, size: int) -> Iterator[tuple[bytes, bytes]]:
@@ -114,7 +114,7 @@ class SortedTable:
             file.seek(at)
             data = file.read(size)
         if len(data) != size:
-            self._damaged(at, "it has become shorter", f"{size} bytes", len(data))
+            self._damaged(at, "it has been truncated", f"{size} bytes", len(data))
         return data
 
     def _damaged(
@@ -131,7 +131,7 @@ def damaged(
         f"{path!r}, offset {at}: {problem}",
         expected=expected,
         received=received,
-        hint="use another checkpoint of the folder, or copy this one again if it was copied",
+        hint="use another checkpoint of the folder, or copy this one again if it is a copy",
     )
 
 
@@ -151,7 +151,7 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
         fresh, at = varint(block, at)
         length, at = varint(block, at)
         if shared > len(key) or at + fresh + length > end:
-            raise ValueError(f"an entry before {at} reaches beyond the end")
+            raise ValueError(f"an entry before {at} extends past the end")
         following = key[:shared] + block[at : at + fresh]
         if count and following <= key:
             raise ValueError(f"the keys are not sorted at {at}")

@@ -81,13 +81,13 @@ class TensorBundle:
             raise UnimplementedError(
                 None,
                 None,
-                f"{self.index!r} was written on a big-endian machine, which is not read.",
+                f"{self.index!r} was written on a big-endian machine, which is not supported.",
             )
         needed = max((numbers(version).get(2, 0) for version in messages(message, 3)), default=0)
         if needed > _VERSION:
             raise FailedPreconditionError.explained(
-                f"{self.index!r} was written for newer readers",
-                expected=f"format version {_VERSION} at most",
+                f"{self.index!r} requires a newer reader",
+                expected=f"format version {_VERSION} or lower",
                 received=f"format version {needed}",
             )
         return header.get(1, 0)
@@ -149,7 +149,7 @@ class TensorBundle:
     def _bytes(self, name: str, entry: _Entry) -> bytes:
         path = self._shard(entry.shard)
         if not os.path.isfile(path):
-            raise damaged(path, 0, f"the file is missing, in which tensor {name!r} lies")
+            raise damaged(path, 0, f"the file of tensor {name!r} is missing")
         with os_errors("read the checkpoint", path), open(path, "rb") as file:
             length = os.fstat(file.fileno()).st_size
             if entry.offset + entry.size > length:

@@ -25,7 +25,7 @@ def dtype_of(enum: int) -> DType:
     found = _BY_ENUM.get(enum - 100 if enum > 100 else enum)
     if found is None:
         raise value_error(
-            f"DataType {enum} does not exist here",
+            f"DataType {enum} is not supported",
             expected=", ".join(f"{dtype.as_datatype_enum} {name}" for name, dtype in ALL.items()),
         )
     return found

@@ -68,7 +68,7 @@ def parse_shape(message: bytes) -> tuple[int, ...]:
     # NumPy counts bytes, ignoring zero dimensions, in 63 bits; 16 is the largest element size.
     size = math.prod(dim for dim in shape if dim) * 16
     if any(dim < 0 for dim in shape) or len(shape) > _MOST_DIMENSIONS or size >= 1 << 63:
-        raise ValueError(f"{list(shape)[:8]} is no shape that a tensor can have")
+        raise ValueError(f"{list(shape)[:8]} is not a valid shape")
     return shape
 
 
@@ -102,10 +102,10 @@ def slice_shape(shape: tuple[int, ...], piece: Slice) -> tuple[int, ...]:
     for size, (start, length) in zip(shape, piece, strict=False):
         fresh = size if length == _ALL else length
         if start < 0 or fresh < 0 or start + fresh > size or (length == _ALL and start):
-            raise ValueError(f"a slice {piece} lies outside the shape {list(shape)}")
+            raise ValueError(f"a slice {piece} is out of range of the shape {list(shape)}")
         result.append(fresh)
     if len(piece) != len(shape):
-        raise ValueError(f"a slice {piece} has another rank than the shape {list(shape)}")
+        raise ValueError(f"a slice {piece} differs in rank from the shape {list(shape)}")
     return tuple(result)
 
 

@@ -25,7 +25,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
     value = 0
     for shift in range(0, 70, 7):
         if at >= len(data):
-            raise ValueError("a number is cut off")
+            raise ValueError("a number is truncated")
         byte = data[at]
         at += 1
         value |= (byte & 127) << shift
@@ -60,12 +60,12 @@ def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
             size, at = varint(message, at)
             value = message[at : at + size]
             if len(value) != size:
-                raise ValueError(f"field {number} is cut off")
+                raise ValueError(f"field {number} is truncated")
             at += size
         elif kind in (1, 5):
             size = 8 if kind == 1 else 4
             if at + size > len(message):
-                raise ValueError(f"field {number} is cut off")
+                raise ValueError(f"field {number} is truncated")
             value = int.from_bytes(message[at : at + size], "little")
             at += size
         else:

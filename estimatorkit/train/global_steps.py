@@ -29,7 +29,7 @@ def get_global_step(graph: Graph | None = None) -> Variable | None:
         variables = graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
         found = [each for each in variables if each.op.name == GraphKeys.GLOBAL_STEP]
     if len(found) > 1:
-        raise RuntimeError(explain("a graph has one global step", received=found))
+        raise RuntimeError(explain("a graph must have only one global step", received=found))
     if not found:
         return None
     step: Variable = found[0]

@@ -144,7 +144,7 @@ class CheckedLoop:
         state = self._session.state
         report_trained(state)
         if has_more(state) is None:
-            logger.info("Waiting for other processes: they hold data that they may give back.")
+            logger.info("Waiting for other processes, which may return data shards.")
         while (found := has_more(state)) is None and not stop:
             for hook in hooks:
                 hook.while_waiting(stop)
@@ -314,15 +314,15 @@ def empty_input(what: str) -> ValueError:
         f"the {what} input has no elements",
         expected="at least one batch",
         received="an empty dataset",
-        hint="look at input_fn: an empty file, a filter that keeps nothing, skip() past the "
-        "end, a batch with drop_remainder larger than the data?",
+        hint="look at input_fn for an empty file, a filter that drops everything, skip() past "
+        "the end, or drop_remainder with a batch larger than the data",
     )
 
 
 def _standing_still(target: Operation, steps: int) -> FailedPreconditionError:
     return FailedPreconditionError.explained(
-        "the train_op does not increase the global step: the training would never end",
-        expected="an update that counts",
+        "the train_op does not increment the global step, so training would never end",
+        expected="an update that increments it",
         received=f"the same global step after {steps} steps",
         made_at=target.source,
         hint="pass global_step=get_global_step() to minimize() or apply_gradients()",
@@ -413,4 +413,4 @@ def _tell(asked: Sequence[_Question], results: Sequence[SessionRunValues], stop:
     for (hook, context, _), values in zip(asked, results, strict=True):
         hook.after_run(context, values)
         if context.stop_requested:
-            stop.append(f"{type(hook).__name__} asked for it")
+            stop.append(f"{type(hook).__name__} requested it")

@@ -307,7 +307,7 @@ def test_who_waits_for_others_hears_sigterm(processes: Processes, tmp_path: Path
     training = Training(processes, tmp_path, "dealing", jobs, gates={"worker 0": [3]})
     started = training.start_all()
     started["worker 0"].wait_for("element 3")
-    started["chief 0"].wait_for("they hold data that they may give back")
+    started["chief 0"].wait_for("which may return data shards")
     started["chief 0"].signal(signal.SIGTERM)
     started["chief 0"].join(END_SECS, 143)
     training.open(3)

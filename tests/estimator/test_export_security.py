@@ -271,7 +271,7 @@ def test_tensors_larger_than_their_file_take_no_memory(model: Path) -> None:
         sealed = json.dumps(content, indent=1).encode().removesuffix(b"\n}")
         seal = b',\n "manifest_sha256": "%s"\n}\n' % hashlib.sha256(sealed).hexdigest().encode()
         path.write_bytes(sealed + seal)
-        _refused(model, "no valid safetensors file")
+        _refused(model, "not a valid safetensors file")
 
 
 # -- graphs and programs

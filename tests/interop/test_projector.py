@@ -62,7 +62,7 @@ def test_files_outside_of_the_folder_are_refused(tmp_path: Path) -> None:
     for path in (str(tmp_path / "labels.tsv"), "../labels.tsv", "/etc/passwd"):
         config = ProjectorConfig()
         config.embeddings.add(tensor_name="t", metadata_path=path)
-        with pytest.raises(ValueError, match="outside of the run's folder"):
+        with pytest.raises(ValueError, match="outside the run's folder"):
             visualize_embeddings(tmp_path / "run", config)
     config = ProjectorConfig()
     config.embeddings.add(
@@ -75,7 +75,9 @@ def test_files_outside_of_the_folder_are_refused(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(("name", "words"), [("tabel", "did you mean 'table'"), ("row", "is none")])
+@pytest.mark.parametrize(
+    ("name", "words"), [("tabel", "did you mean 'table'"), ("row", "is not a matrix")]
+)
 def test_what_cannot_be_shown(tmp_path: Path, name: str, words: Any) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         tf.get_variable("table", [2, 3])

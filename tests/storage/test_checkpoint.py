@@ -153,7 +153,7 @@ def test_state_comes_back_or_is_refused(tmp_path: Path) -> None:
         ({"a": (1, 2)}, "tuple"),
         ({"a": {1: 2}}, r"a key of state\['a'\]"),
         ({"a": np.zeros(2)}, "store it as a tensor"),
-        ({"a": deep}, "deep at most"),
+        ({"a": deep}, "nested at most"),
     ]
     for bad, where in refused:
         with pytest.raises(errors.InvalidArgumentError, match=where):
@@ -165,7 +165,7 @@ def test_state_comes_back_or_is_refused(tmp_path: Path) -> None:
     ("name", "value", "message"),
     [
         ("__metadata__", np.zeros(1), "__metadata__"),
-        ("", np.zeros(1), "not empty"),
+        ("", np.zeros(1), "non-empty"),
         ("\ud800", np.zeros(1), "cannot be stored"),
         ("x", np.zeros(1, "datetime64[s]"), r"'x' has a dtype.*\n.*float16.*\n.*datetime64"),
         ("x", np.zeros(1, ml_dtypes.int4), "int4"),
@@ -190,7 +190,7 @@ def test_what_cannot_be_stored_is_refused_and_leaves_nothing(
 )
 def test_names_that_are_refused(name: str, tmp_path: Path) -> None:
     inside = tmp_path / "inside"
-    with pytest.raises(errors.InvalidArgumentError, match="cannot be the name of a checkpoint"):
+    with pytest.raises(errors.InvalidArgumentError, match="invalid checkpoint name"):
         write_checkpoint(inside, name, {})
     assert os.listdir(tmp_path) == []
 
@@ -208,9 +208,9 @@ def test_what_is_no_checkpoint_is_neither_replaced_nor_removed(tmp_path: Path) -
     events.write_bytes(b"precious")
     (tmp_path / "notes").write_text("precious")
     for name in ("eval", "notes"):
-        with pytest.raises(errors.AlreadyExistsError, match="is no checkpoint"):
+        with pytest.raises(errors.AlreadyExistsError, match="is not a checkpoint"):
             write_checkpoint(tmp_path, name, {})
-        with pytest.raises(errors.AlreadyExistsError, match="is no checkpoint"):
+        with pytest.raises(errors.AlreadyExistsError, match="is not a checkpoint"):
             remove_checkpoint(tmp_path / name)
     assert events.read_bytes() == b"precious"
     assert sorted(os.listdir(tmp_path)) == ["eval", "notes"]

@@ -164,7 +164,7 @@ def test_file_names_that_lead_elsewhere(name: str, folder: Path) -> None:
     (folder / "secret").write_text("secret")
     outside = {"size": 6, "sha256": hashlib.sha256(b"secret").hexdigest()}
     craft(folder / "model.ckpt-2", lambda content: content["files"].update({name: outside}))
-    with pytest.raises(errors.DataLossError, match="which no checkpoint has"):
+    with pytest.raises(errors.DataLossError, match="whose name is invalid"):
         read_checkpoint(folder / "model.ckpt-2")
 
 
@@ -174,11 +174,11 @@ def test_links_and_pipes_are_not_followed(folder: Path, tmp_path: Path) -> None:
         copy = shutil.copy(path, tmp_path / "outside")
         path.unlink()
         path.symlink_to(copy)
-        with pytest.raises(errors.DataLossError, match=f"{file} is not a plain file"):
+        with pytest.raises(errors.DataLossError, match=f"{file} is not a regular file"):
             read_checkpoint(folder / "model.ckpt-2")
         path.unlink()
         os.mkfifo(path)
-        with pytest.raises(errors.DataLossError, match=f"{file} is not a plain file"):
+        with pytest.raises(errors.DataLossError, match=f"{file} is not a regular file"):
             read_checkpoint(folder / "model.ckpt-2")
         path.unlink()
         shutil.copy(copy, path)
@@ -241,7 +241,7 @@ def test_variable_names_are_only_keys(tmp_path: Path) -> None:
 )
 def test_tensor_entries_that_are_wrong(tensor: Any, folder: Path) -> None:
     craft(folder / "model.ckpt-2", lambda content: content["tensors"].update(w=tensor))
-    with pytest.raises(errors.DataLossError, match=r"describes the tensor 'w' wrongly|valid JSON"):
+    with pytest.raises(errors.DataLossError, match=r"invalid entry for the tensor 'w'|valid JSON"):
         read_checkpoint(folder / "model.ckpt-2")
 
 
@@ -334,7 +334,7 @@ def test_shards_that_are_crafted(shard: bytes, folder: Path) -> None:
         content["tensors"] = {"w": entry()}
 
     craft(folder / "model.ckpt-2", only_w, shard=shard)
-    with pytest.raises(errors.DataLossError, match="no valid safetensors file"):
+    with pytest.raises(errors.DataLossError, match="not a valid safetensors file"):
         read_checkpoint(folder / "model.ckpt-2")
 
 
@@ -342,10 +342,10 @@ def test_shards_that_are_crafted(shard: bytes, folder: Path) -> None:
     ("state", "reason"),
     [
         (b"[" * 100_000 + b"]" * 100_000, "recursion"),
-        (b'{"a": 1, "a": 2}', "twice"),
+        (b'{"a": 1, "a": 2}', "duplicate name"),
         (b'{"a": NaN}', "NaN is not JSON"),
         (b'{"a": ' + b"9" * 5000 + b"}", "digits"),
-        (b"[1]", "holds no object"),
+        (b"[1]", "is not a JSON object"),
         (b"\xff", "not valid JSON"),
     ],
 )

@@ -105,7 +105,7 @@ def test_parts_of_a_checkpoint_of_tensorflow() -> None:
     )
     np.testing.assert_array_equal(found[0], whole[:, 2:])
     np.testing.assert_array_equal(found[1], whole[4:])
-    with pytest.raises(errors.InvalidArgumentError, match="no such part"):
+    with pytest.raises(errors.InvalidArgumentError, match="no such slice"):
         read_checkpoint_parts(path, [TensorSlice("axis_1", 1, 2, 4)])
 
 
@@ -120,7 +120,7 @@ def test_parts_of_a_checkpoint_of_tensorflow() -> None:
 )
 def test_parts_that_are_not_there(part: TensorSlice, tmp_path: Path) -> None:
     path = write_checkpoint(tmp_path, "c", {"v": in_pieces(np.ones((4, 2)), [2])})
-    with pytest.raises(errors.InvalidArgumentError, match=r"no such part(.|\n)*\[4, 2\]"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"no such slice(.|\n)*\[4, 2\]"):
         read_checkpoint_parts(path, [part])
     with pytest.raises(errors.NotFoundError, match="Key u not found"):
         read_checkpoint_parts(path, [TensorSlice("u")])

@@ -83,9 +83,9 @@ def test_paths_are_written_relative_and_read_joined(
     "path", ["../c-1", "/c-1", "sub/c-1", "..", "", "c-1/", "c-1.old-0123abcd"]
 )
 def test_paths_outside_are_not_written(path: str, tmp_path: Path) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match=r"outside|cannot be the name"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"outside|invalid checkpoint name"):
         update_checkpoint_state(tmp_path, path)
-    with pytest.raises(errors.InvalidArgumentError, match=r"outside|cannot be the name"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"outside|invalid checkpoint name"):
         update_checkpoint_state(tmp_path, "c-2", [path, "c-2"])
     with pytest.raises(ValueError, match="2 timestamps"):
         update_checkpoint_state(tmp_path, "c-2", ["c-1"], all_model_checkpoint_timestamps=[1.0])

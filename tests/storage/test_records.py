@@ -135,7 +135,7 @@ def test_misuse(tmp_path: Path) -> None:
     with pytest.raises(tf.errors.NotFoundError, match="missing"):
         next(read_records(tmp_path / "missing"))
     writer = TFRecordWriter(tmp_path / "file")
-    with pytest.raises(TypeError, match="a record is bytes"):
+    with pytest.raises(TypeError, match="a record must be bytes"):
         writer.write(3)  # type: ignore[arg-type]
     writer.write(b"1")
     writer.write("a\u00e9")

@@ -263,7 +263,7 @@ def test_what_a_step_did_not_train_stays() -> None:
         assert session.run(optimizer.get_slot(w, "momentum")) == [1.5]
         assert session.run(pairs[0][0]) == pytest.approx([20.0])
     assert pairs[1] == (None, other)
-    with pytest.raises(TypeError, match="updates its variables one by one"):
+    with pytest.raises(TypeError, match="updates variables individually"):
         MultitaskOptimizerWrapper(MovingAverageOptimizer(AdamOptimizer())).minimize(w * on)
     with pytest.raises(ValueError, match="No gradients provided for any variable"):
         MultitaskOptimizerWrapper(AdamOptimizer()).minimize(on, var_list=[w])

@@ -665,7 +665,7 @@ class TestGlobalStep:
     def test_a_train_op_that_does_not_count_is_named(self, tmp_path: Path) -> None:
         with pytest.raises(
             tf.errors.FailedPreconditionError,
-            match=r"(?s)does not increase the global step.*made at: .*counting\.py:\d+.*hint",
+            match=r"(?s)does not increment the global step.*made at: .*counting\.py:\d+.*hint",
         ):
             counting.train(tmp_path, [], 1000, by=0)
 

@@ -292,9 +292,9 @@ class TestVocabularies:
         ("changes", "problem"),
         [
             ({"axis": 2}, "values of axis are 0 and 1"),
-            ({"new_vocab_size": 4}, "fewer words than its size"),
+            ({"new_vocab_size": 4}, "fewer words than its given size"),
             ({"num_oov_buckets": 2}, "do not fit variable table"),
-            ({"old_vocab_size": 9}, "fewer words than its size"),
+            ({"old_vocab_size": 9}, "fewer words than its given size"),
         ],
     )
     def test_what_does_not_fit(self, folder: Path, changes: Any, problem: str) -> None:

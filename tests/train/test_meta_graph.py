@@ -153,7 +153,7 @@ def test_what_cannot_be_exported_or_read(tmp_path: Path) -> None:
         outside = tf.constant(1.0, name="outside")
         with tf.name_scope("tower"):
             tf.identity(outside)
-    with pytest.raises(ValueError, match="takes 'outside' from outside"):
+    with pytest.raises(ValueError, match="has the external input 'outside'"):
         tf.train.export_meta_graph(graph=graph, export_scope="tower")
     with tf.Graph().as_default():
         with pytest.raises(tf.errors.NotFoundError):

@@ -221,7 +221,7 @@ def test_mistakes_of_the_builder(tmp_path: Path) -> None:
         with pytest.raises(TypeError, match="to be an Operation but got type"):
             other.add_meta_graph_and_variables(session, ["serve"], main_op="init")
         no_file = tf.constant("nowhere.txt")
-        with pytest.raises(ValueError, match="is no file"):
+        with pytest.raises(ValueError, match="is not a file"):
             other.add_meta_graph_and_variables(session, ["serve"], assets_collection=[no_file])
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_bytes(b"")
@@ -305,7 +305,7 @@ def test_a_signature_without_nodes_is_left_out_for_tensorflow(tmp_path: Path, ca
         }
         builder.add_meta_graph_and_variables(session, ["serve"], signatures)
         builder.save()
-    assert "TensorFlow cannot load 'slope' of the model, which is left out for it: " in caplog.text
+    assert "TensorFlow cannot load 'slope', so its version of the model omits it: " in caplog.text
     (written,) = read_saved_model(tmp_path / "model").meta_graphs
     assert list(written.signature_def) == ["y"]
     assert problems(written.graph_def) == []
@@ -338,7 +338,7 @@ def test_signatures_that_need_unknown_nodes_are_named(tmp_path: Path, caplog: An
     with tf.Graph().as_default(), tf.Session() as session:
         tf.saved_model.loader.load(session, ["serve"], tmp_path / "model")
     assert "not supported (MatMulOfTomorrow)" in caplog.text
-    assert "The signature 's' has no outputs here: y." in caplog.text
+    assert "The signature 's' lacks the outputs y." in caplog.text
 
 
 def test_sparse_features_keep_their_places(tmp_path: Path) -> None:
@@ -387,7 +387,7 @@ def test_what_is_no_model(tmp_path: Path) -> None:
 def test_a_damaged_proto(tmp_path: Path, content: bytes) -> None:
     for name in ("saved_model.pbtxt", "saved_model.pb"):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(OSError, match="is damaged, or no SavedModel"):
+        with pytest.raises(OSError, match="is damaged or not a SavedModel"):
             loaded(tmp_path)
 
 
@@ -425,7 +425,7 @@ def test_damaged_variables(tmp_path: Path) -> None:
     with pytest.raises(tf.errors.DataLossError, match="'w' is damaged"):
         loaded(tmp_path / "model")
     data.unlink()
-    with pytest.raises(tf.errors.DataLossError, match="the file is missing"):
+    with pytest.raises(tf.errors.DataLossError, match="the file of tensor 'w' is missing"):
         loaded(tmp_path / "model")
 
 
@@ -528,7 +528,7 @@ def test_mistakes_of_signatures(make: Any, problem: str) -> None:
     x, s = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.string, [None])
     with pytest.raises(ValueError, match=problem):
         make(tf.saved_model.signature_def_utils, x, s)
-    with pytest.raises(TypeError, match="a TensorInfo is made of a tensor"):
+    with pytest.raises(TypeError, match="a TensorInfo describes a tensor"):
         tf.saved_model.utils.build_tensor_info(3)
 
 

@@ -40,7 +40,7 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
         halves = [nn.l2_loss(value) for value in values if value is not None]
         if not halves:
             raise value_error(
-                "global_norm: there is nothing to take the norm of",
+                "global_norm: t_list has no tensors",
                 expected="at least one tensor or IndexedSlices",
                 received=repr(t_list)[:200],
             )

@@ -70,10 +70,10 @@ class MultitaskOptimizerWrapper(WrappingOptimizer):
             del vars(self._optimizer)["_update"]
         if not updated:
             raise type_error(
-                "MultitaskOptimizerWrapper takes an optimizer that updates its variables one "
-                "by one",
+                "MultitaskOptimizerWrapper requires an optimizer that updates variables "
+                "individually",
                 received=repr(self._optimizer)[:200],
-                hint="wrap the optimizer inside of it",
+                hint="wrap the inner optimizer instead",
             )
         return done
 

@@ -111,7 +111,7 @@ class Optimizer:
                 "No gradients provided for any variable, check your graph for ops that do not "
                 f"support gradients, between variables {_listed(pairs)} and loss {loss}",
                 made_at=_source_of(loss),
-                hint="a loss that was made before its variables, from NumPy values or through "
+                hint="a loss that was created before its variables, from NumPy values or through "
                 "argmax, casts to integers, comparisons or py_func does not depend on them",
             )
         return self.apply_gradients(pairs, global_step=global_step, name=name)
@@ -215,7 +215,7 @@ class Optimizer:
         if global_step is not None and not isinstance(global_step, Variable):
             raise type_error(
                 "global_step must be a variable",
-                expected="a Variable, such as get_or_create_global_step() gives",
+                expected="a Variable, such as get_or_create_global_step()",
                 received=repr(global_step)[:200],
             )
         graph = get_default_graph()
@@ -260,7 +260,7 @@ class Optimizer:
                 raise RuntimeError(
                     explain(
                         "Cannot use a constraint function on a sparse variable",
-                        received=f"{variable.name}, with a gradient of rows",
+                        received=f"{variable.name}, with a sparse gradient",
                         made_at=variable.op.source,
                         hint="make the gradient dense (convert_to_tensor), or drop the constraint",
                     )
@@ -380,7 +380,7 @@ class Optimizer:
 
     def _apply_dense(self, grad: Tensor, var: Variable) -> Operation:
         """Returns an operation that applies a dense gradient."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how to apply a gradient.")
+        raise NotImplementedError(f"{type(self).__name__} does not implement gradient updates.")
 
     def _resource_apply_dense(self, grad: Tensor, handle: Variable) -> Operation:
         """TensorFlow's name of `_apply_dense` for resource variables."""
@@ -439,8 +439,8 @@ def checked_pair(pair: Any) -> GradientAndVariable:
     """Validates a (gradient, variable) pair, and converts its gradient."""
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise type_error(
-            "apply_gradients takes pairs",
-            expected="(gradient, variable), as compute_gradients gives them",
+            "apply_gradients requires pairs",
+            expected="(gradient, variable), as returned by compute_gradients",
             received=repr(pair)[:200],
         )
     gradient, variable = pair
@@ -457,7 +457,7 @@ def checked_pair(pair: Any) -> GradientAndVariable:
             "apply_gradients cannot update this",
             expected="(gradient, variable)",
             received=repr(pair)[:200],
-            hint="the variable is the second of the pair",
+            hint="the variable is the second item of the pair",
         )
     if gradient is None:
         return None, variable

@@ -235,10 +235,10 @@ class RMSPropOptimizer(RuleOptimizer):
             rule = keras_rules.CENTERED_RMS_PROP if centered else keras_rules.RMS_PROP
         else:
             raise value_error(
-                "RMSProp has no momentum with epsilon_in_root=False",
+                "epsilon_in_root=False excludes momentum",
                 expected="momentum=0.0",
                 received=f"momentum={momentum!r}",
-                hint="with momentum, Keras too has epsilon under the root",
+                hint="Keras with momentum has epsilon under the root too",
             )
         # TensorFlow numbers slots in this order: rms, mg, momentum.
         super().__init__(rule, use_locking, name, hyperparameters, {"rms": initial_mean_square})

@@ -77,7 +77,7 @@ def get_optimizer_by_name(
     if not isinstance(found, Optimizer):
         raise value_error(
             f"The given object is not an Optimizer instance. Given: {found!r}",
-            expected=f"an Optimizer, a function that makes one, or one of {sorted(_VERSION_2)}",
+            expected=f"an Optimizer, a function that returns one, or one of {sorted(_VERSION_2)}",
             received=type(found).__name__,
         )
     return found

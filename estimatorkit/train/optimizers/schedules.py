@@ -340,6 +340,6 @@ def _boundary(boundary: Any, position: Tensor) -> Tensor:
     if limit.dtype != position.dtype:
         raise value_error(
             f"Boundaries ({limit.dtype}) must have the same dtype as x ({position.dtype})",
-            hint="give whole numbers as boundaries of a global step: 1000, not 1e3",
+            hint="use integer boundaries with a global step: 1000, not 1e3",
         )
     return limit

@@ -180,7 +180,7 @@ def check_fits(
         explain(
             f"{problem}: the checkpoint {path} does not fit this model. Restoring from checkpoint "
             f"failed. This is most likely due to {cause}",
-            expected="the model that the checkpoint was written by",
+            expected="the model that wrote the checkpoint",
             received=f"{len(missing)} variables missing, {len(different)} different, "
             f"{len(unexpected)} unexpected\n{table}" + (f"\n{changes}" if changes else ""),
             made_at=None if first is None else first.op.source,

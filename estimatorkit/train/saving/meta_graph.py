@@ -132,8 +132,8 @@ def _keep_below(graph_def: Any, scope: str, may_be_unbound: bool) -> list[str]:
                 continue
             if not name.startswith(scope):
                 raise value_error(
-                    f"node {node.name!r} below {scope!r} takes {each!r} from outside",
-                    hint="export the whole graph, or put the input below the scope",
+                    f"node {node.name!r} below {scope!r} has the external input {each!r}",
+                    hint="export the whole graph, or move the input into the scope",
                 )
             node.input[position] = mark + _below(name, scope)
         node.name = _below(node.name, scope)
@@ -266,7 +266,7 @@ def _check_variables_are_new(graph: Graph, graph_def: Any, scope: str) -> None:
         if node.op in kinds and scope + node.name in taken:
             raise value_error(
                 f"Node name '{scope + node.name}' already exists in the Graph",
-                expected="names of variables that are not taken",
+                expected="unused variable names",
                 hint="import under another scope: import_scope='imported'",
             )
 

@@ -168,7 +168,7 @@ def session_or_default(session: Any) -> Any:
         raise RuntimeError(
             explain(
                 "No session was given, and there is no default session",
-                hint="call it inside `with Session():`, or give session=",
+                hint="call it inside `with Session():`, or pass session=",
             )
         )
     return found
@@ -247,7 +247,7 @@ class CheckpointLoadStatus:
                         explain(
                             f"Unresolved object in checkpoint (root).{path}",
                             received=self._path,
-                            hint="give the Checkpoint this object, or use "
+                            hint="add this object to the Checkpoint, or use "
                             "assert_existing_objects_matched()",
                         )
                     )

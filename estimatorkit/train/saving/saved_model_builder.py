@@ -187,7 +187,7 @@ class SavedModelBuilder:
         lacking = {key: tensors for key, tensors in lacking.items() if tensors}
         for key, tensors in lacking.items():
             logger.warning(
-                "TensorFlow cannot load %s of the model, which is left out for it: %s.",
+                "TensorFlow cannot load %s, so its version of the model omits it: %s.",
                 repr(key) if key in signatures else key,
                 "; ".join(_reasons(tensors[0], exported)),
             )
@@ -239,7 +239,7 @@ class SavedModelBuilder:
         path = "" if value is None else local_path(np.asarray(value).item())
         if not os.path.isfile(path):
             raise value_error(
-                f"the asset {tensor.name} is no file",
+                f"the asset {tensor.name} is not a file",
                 expected="a constant that is the path of a file",
                 received=repr(path) if value is not None else "no constant",
                 made_at=tensor.op.source,

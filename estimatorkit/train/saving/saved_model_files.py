@@ -77,7 +77,7 @@ def read_saved_model(export_dir: str | os.PathLike[str]) -> Any:
             explain(
                 f"SavedModel file does not exist at: {folder}/{{{names}}}",
                 received=_content(folder),
-                hint="an export writes one folder a version: give the newest of them",
+                hint="exports write one folder per version: pass the newest",
             )
         )
     kind = saved_model_class()
@@ -89,11 +89,11 @@ def read_saved_model(export_dir: str | os.PathLike[str]) -> Any:
         else:
             found = text_format.Parse(data.decode(), kind())
         if not found.meta_graphs:
-            raise ValueError("it holds no graph")
+            raise ValueError("it has no graph")
     except (message.DecodeError, text_format.ParseError, ValueError) as error:
         raise OSError(
             explain(
-                f"Cannot parse file {path}: it is damaged, or no SavedModel",
+                f"Cannot parse file {path}: it is damaged or not a SavedModel",
                 received=f"{len(data)} bytes; {str(error).splitlines()[0][:200]}",
                 hint="copy or export the model again",
             )
@@ -134,7 +134,7 @@ def assets_of(meta_graph: Any, export_dir: str) -> Iterator[tuple[str, str]]:
         path = os.path.join(folder, *name.split("/"))
         inside = os.path.realpath(path).startswith(os.path.realpath(folder) + os.sep)
         if "\\" in name or os.path.isabs(name) or ".." in name.split("/") or not inside:
-            raise _bad_asset(asset, export_dir, "its name leads out of the folder of assets")
+            raise _bad_asset(asset, export_dir, "its name leads out of the assets folder")
         if not os.path.isfile(path):
             raise _bad_asset(asset, export_dir, "there is no such file")
         yield asset.tensor_info.name, path

@@ -192,7 +192,7 @@ def _warn_of_missing(graph: Graph, meta_graph: Any, scope: str) -> None:
         names = [info.name.partition(":")[0] for info in signature.outputs.values() if info.name]
         lacking = [name for name in names if scope + name not in there]
         if lacking:
-            logger.warning("The signature %r has no outputs here: %s.", key, ", ".join(lacking))
+            logger.warning("The signature %r lacks the outputs %s.", key, ", ".join(lacking))
 
 
 def meta_graph_with_tags(folder: str, tags: Iterable[str]) -> Any:

@@ -441,7 +441,9 @@ def _put(sess: Any, checkpoint: Checkpoint, items: Mapping[str, Item], iterators
         restore_dealt(sess.state, state.get("dealt", {}))
         moved = restore_iterators(sess.state, state.get("iterators", {}))
         if moved and not any(moved.values()):
-            logger.info("The input starts anew: its end was reached, or it is another dataset.")
+            logger.info(
+                "The input restarts from the beginning: it had ended, or the dataset has changed."
+            )
 
 
 def _by_name(given: Any) -> dict[str, Item]:
@@ -464,7 +466,7 @@ def _by_name(given: Any) -> dict[str, Item]:
         else:
             raise type_error(
                 f"Variable to save is not a Variable: {item!r}",
-                expected="variables, or objects with the members of core.saveable.Saveable",
+                expected="variables, or objects with the members of storage.saveable.Saveable",
                 received=type(item).__name__,
             )
     twice = [name for name, count in Counter(name for name, _ in named).items() if count > 1]
@@ -487,7 +489,7 @@ def _check_is_checkpoint(path: str) -> None:
     except NotFoundError as error:
         raise value_error(problem, received=error) from error
     if found != path:
-        hint = f"give its newest checkpoint, {found!r}: latest_checkpoint(directory) finds it"
+        hint = f"pass its newest checkpoint, {found!r}; latest_checkpoint(directory) finds it"
         raise value_error(problem, received="a model folder", hint=hint)
 
 
@@ -496,7 +498,7 @@ def _check_session(sess: Any) -> None:
         raise type_error(
             f"'sess' must be a Session; {sess!r}",
             received=type(sess).__name__,
-            hint="give the session itself, not its graph or a monitored session around it",
+            hint="pass the plain session, not its graph or a monitored session",
         )
 
 

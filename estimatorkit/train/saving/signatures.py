@@ -33,7 +33,7 @@ def build_tensor_info(tensor: Any) -> Any:
         tensor = tensor._as_graph_element() if hasattr(tensor, "_as_graph_element") else tensor
         if not isinstance(tensor, Tensor):
             raise type_error(
-                "a TensorInfo is made of a tensor of the graph",
+                "a TensorInfo describes a tensor of the graph",
                 expected="a Tensor, a Variable or a SparseTensor",
                 received=repr(tensor)[:200],
             )

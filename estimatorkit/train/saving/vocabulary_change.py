@@ -60,7 +60,7 @@ def _words(path: Any, size: int) -> list[bytes]:
         return words
     if size > len(words):
         raise value_error(
-            f"the vocabulary {path} has fewer words than its size says",
+            f"the vocabulary {path} has fewer words than its given size",
             expected=f"at least {size}",
             received=f"{len(words)} lines",
         )

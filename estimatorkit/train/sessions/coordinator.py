@@ -53,7 +53,7 @@ class Coordinator:
         """
         error = ex[1] if isinstance(ex, tuple) else ex
         if not isinstance(error, BaseException | None):
-            raise TypeError(f"ex must be an exception or what sys.exc_info() gives, got {ex!r}")
+            raise TypeError(f"ex must be an exception or a sys.exc_info() tuple, got {ex!r}")
         with self._lock:
             if isinstance(error, self._clean):
                 error = None
@@ -141,8 +141,8 @@ class Coordinator:
                 raise RuntimeError(
                     explain(
                         problem,
-                        expected=f"their end within {stop_grace_period_secs} seconds",
-                        hint="let each thread ask coord.should_stop(), or give more time: "
+                        expected=f"threads to end within {stop_grace_period_secs} seconds",
+                        hint="poll coord.should_stop() in each thread, or allow more time: "
                         "join(..., stop_grace_period_secs=...)",
                     )
                 )

@@ -105,6 +105,6 @@ def _cadence(steps: Any, secs: Any, default: tuple[Any, Any]) -> tuple[Any, Any]
         raise value_error(
             "Can not provide both steps and seconds between checkpoints or summaries",
             received=f"{steps} steps and {secs} seconds",
-            hint="give None for one of them",
+            hint="pass None for one of them",
         )
     return chosen[0], chosen[1]

@@ -203,8 +203,8 @@ class SessionManager:
                     "Session was not ready"
                     + (f" after waiting {max_wait_secs:g} secs" if max_wait_secs else ""),
                     received=problem,
-                    hint="is_chief=True makes a session that initializes its variables; one "
-                    "without a master is this process's own",
+                    hint="is_chief=True initializes the variables; a session without a "
+                    "master is local to this process",
                 )
             logger.info("Waiting for model to be ready. %s", problem)
             time.sleep(pause)

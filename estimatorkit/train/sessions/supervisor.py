@@ -426,7 +426,7 @@ def _check_devices(graph: Graph) -> None:
                 "When using replicas, all Variables must have their device set: "
                 f"{variable.op.name}",
                 made_at=variable.op.source,
-                hint="make the model under tf.device(tf.train.replica_device_setter(...))",
+                hint="create the model under tf.device(tf.train.replica_device_setter(...))",
             )
 
 
