@@ -35,7 +35,8 @@ class Retention:
     Args:
         keep: (name, time) of the checkpoints that stay listed, oldest first.
         delete: the names to remove.
-        next_preserve_time: a later checkpoint, in seconds since 1970, is the next kept permanently.
+        next_preserve_time: the next checkpoint written after this time (seconds since 1970) is kept
+            permanently.
     """
 
     keep: tuple[tuple[str, float], ...]

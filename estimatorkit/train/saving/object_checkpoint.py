@@ -190,7 +190,7 @@ class CheckpointLoadStatus:
             self._stored = read_objects(path)
 
     def _matched(self) -> tuple[list[Node], dict[str, Item], set[int]]:
-        """Matches objects with the checkpoint.
+        """Matches the objects with the checkpoint.
 
         Returns all objects, those with a value by checkpoint key, and the matched checkpoint
         nodes.
