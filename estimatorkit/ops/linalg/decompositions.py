@@ -1,4 +1,4 @@
-"""Decompositions of matrices (QR, singular values, eigenvalues), and their exponential."""
+"""Matrix decompositions (QR, SVD, eigendecomposition) and the matrix exponential."""
 
 from __future__ import annotations
 
@@ -63,12 +63,11 @@ register(
 
 
 def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """q with orthonormal columns and upper triangular r with q r = input.
+    """QR decomposition: q with orthonormal columns and upper triangular r with q r = input.
 
     Args:
         input: `(..., m, n)`.
-        full_matrices: q with m columns rather than min(m, n). Without a derivative then.
-        name: the operation's name.
+        full_matrices: whether q has m columns rather than min(m, n); if so, not differentiable.
     """
     attrs = {"full": bool(full_matrices)}
     op = registry.apply("Qr", [convert_to_tensor(input)], attrs, name)
@@ -117,16 +116,15 @@ register(
 def svd(
     tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
 ) -> Any:
-    """Singular values, and vectors: tensor = u diag(s) v^T.
+    """Singular value decomposition: tensor = u diag(s) v^T.
 
     Args:
         tensor: `(..., m, n)`.
-        full_matrices: u and v square. Without a derivative then.
-        compute_uv: give the vectors too.
-        name: the operation's name.
+        full_matrices: whether u and v are square; if so, not differentiable.
+        compute_uv: whether to return the singular vectors too.
 
     Returns:
-        s in falling order, or `(s, u, v)`.
+        s in descending order, or `(s, u, v)`.
     """
     attrs = {"full": bool(full_matrices), "vectors": bool(compute_uv)}
     op = registry.apply("Svd", [convert_to_tensor(tensor)], attrs, name)
@@ -141,7 +139,9 @@ def _infer_eigen(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spe
 
 
 def _positive_first(values: Any, vectors: Any) -> tuple[Any, Any]:
-    """Vectors whose first element is not negative, so that they are determined."""
+    """Flips the signs of vectors so that their first element is not negative, which makes them
+    unique.
+    """
     sign = jnp.where(vectors[..., :1, :] < 0, -1, 1).astype(vectors.dtype)
     return values, vectors * jax.lax.stop_gradient(sign)
 
@@ -162,9 +162,9 @@ register(
 
 
 def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Eigenvalues in rising order, and eigenvectors as columns, of symmetric matrices.
+    """Eigenvalues in ascending order, and eigenvectors as columns, of symmetric matrices.
 
-    The first element of each vector is not negative (TensorFlow leaves the sign open).
+    The first element of each eigenvector is not negative (TensorFlow leaves the sign unspecified).
     """
     with get_default_graph().name_scope(name or "self_adjoint_eig"):
         x = convert_to_tensor(tensor)
@@ -174,7 +174,7 @@ def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tens
 
 
 def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
-    """The eigenvalues of symmetric matrices, in rising order."""
+    """The eigenvalues of symmetric matrices, in ascending order."""
     return self_adjoint_eig(tensor, name)[0]
 
 

@@ -1,8 +1,8 @@
-"""Several diagonals of matrices at once, and diagonals beside the main one.
+"""Bands of diagonals of matrices.
 
-Diagonal k has the elements (i, i + k): 0 is the main diagonal, those above it are positive. A band
-from `lower` to `upper` is an array of rows, the highest diagonal first, all as long as the longest;
-`align` says at which end shorter ones are padded. `diagonals` has the plain cases.
+Diagonal k consists of the elements (i, i + k): 0 is the main diagonal, positive ones are above it.
+A band from `lower` to `upper` is an array with one row per diagonal, the highest first, padded to
+the longest; `align` says on which side. `diagonals` handles the main diagonal.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.linalg.matrix_parts import TALL, batch_and
 
 ALIGNMENTS = ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
-"""Where the diagonals above the main one begin, then where those below do."""
+"""Side to which diagonals above the main one are aligned, then side of those below."""
 
 
 class Band(NamedTuple):
-    """Where the elements of a band are in their matrix; all `(diagonals, longest)`.
+    """Matrix positions of the elements of a band; all `(diagonals, longest)`.
 
     Attributes:
-        rows, columns: their places, 0 if there is padding.
-        inside: where there is an element.
+        rows, columns: the position of each element, 0 for padding.
+        inside: False for padding.
     """
 
     rows: NDArray[Any]
@@ -43,11 +43,7 @@ def longest(rows: int, columns: int, lower: int, upper: int) -> int:
 
 
 def band(rows: int, columns: int, lower: int, upper: int, align: str) -> Band:
-    """The band of a matrix.
-
-    Raises:
-        InvalidArgumentError: a diagonal is outside the matrix.
-    """
+    """The band of a matrix; raises InvalidArgumentError if a diagonal is outside the matrix."""
     for end in (lower, upper):
         if end and not -rows < end < columns:
             raise InvalidArgumentError.explained(
@@ -71,15 +67,10 @@ def band(rows: int, columns: int, lower: int, upper: int, align: str) -> Band:
 def matrix_shape(
     length: int, lower: int, upper: int, rows: int | None, columns: int | None
 ) -> tuple[int, int]:
-    """The shape of matrices with a band whose longest diagonal has a length.
+    """The shape of matrices with a given band, from the `length` of its longest diagonal.
 
-    Args:
-        length: that length.
-        lower, upper: the band.
-        rows, columns: what is asked for; None for as many as it takes (square where both are).
-
-    Raises:
-        InvalidArgumentError: the diagonals do not fit what is asked for.
+    `rows` and `columns` are the requested sizes, None for the smallest ones (square if both are
+    None). Raises InvalidArgumentError if the diagonals do not fit.
     """
     least_rows, least_columns = length - min(upper, 0), length + max(lower, 0)
     if rows is None and columns is None:
@@ -95,7 +86,7 @@ def matrix_shape(
     return shape
 
 
-# -- rows
+# -- ops
 
 
 def _diagonals(x: Any, padding: Any, lower: int, upper: int, align: str) -> Any:
@@ -137,7 +128,7 @@ def _make(
 
 
 def _known(function: Any, *sizes: Any) -> Any:
-    """What a function gives for known sizes; its errors are ValueErrors while a graph is built."""
+    """Calls `function` on known sizes at graph construction; its errors become ValueErrors."""
     try:
         return function(*sizes)
     except InvalidArgumentError as error:
@@ -216,10 +207,9 @@ register(
 
 
 def ends(k: Any) -> tuple[int, int]:
-    """The band that `k` names: one diagonal, or the lowest and the highest.
+    """The lowest and highest diagonal that `k` specifies.
 
-    Raises:
-        ValueError: it is neither, or not known when the graph is built.
+    Raises ValueError if `k` is neither one nor two diagonals, or unknown at graph construction.
     """
     known = constant_value(k) if isinstance(k, Tensor) else k
     numbers = [] if known is None else [int(each) for each in np.atleast_1d(known)]
@@ -234,11 +224,7 @@ def ends(k: Any) -> tuple[int, int]:
 
 
 def alignment(align: str) -> str:
-    """`align`, checked.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """Returns `align`; raises ValueError if it is invalid."""
     if align not in ALIGNMENTS:
         raise value_error("unknown align", expected=", ".join(ALIGNMENTS), received=repr(align))
     return align

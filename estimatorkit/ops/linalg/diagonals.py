@@ -63,20 +63,19 @@ def matrix_diag(
     """Matrices with given diagonals.
 
     Args:
-        diagonal: `(..., n)`; of several diagonals `(..., diagonals, longest)`, the highest first.
-        name: the operation's name.
-        k: which: 0 for the main diagonal, positive above it; or the lowest and the highest.
-        num_rows, num_cols: of the matrices; -1 for as many as it takes.
-        padding_value: what is elsewhere.
-        align: 'RIGHT_LEFT', 'LEFT_RIGHT', 'LEFT_LEFT' or 'RIGHT_RIGHT': where shorter diagonals
-            above the main one are in their row, and where those below are.
+        diagonal: `(..., n)`; for several diagonals `(..., diagonals, longest)`, the highest first.
+        k: 0 for the main diagonal, positive above it; or the lowest and the highest diagonal.
+        num_rows, num_cols: the size of the matrices; -1 for the smallest that fits.
+        padding_value: the value of all other elements.
+        align: 'RIGHT_LEFT', 'LEFT_RIGHT', 'LEFT_LEFT' or 'RIGHT_RIGHT': how shorter diagonals above
+            the main one, and those below, are aligned in `diagonal`.
 
     Returns:
         `(..., rows, columns)`.
 
     Raises:
         ValueError: the arguments are invalid, or the diagonals do not fit the rows and columns.
-        InvalidArgumentError: the same, where shapes are known only when the graph runs.
+        InvalidArgumentError: the same, if shapes are known only at run time.
     """
     lower, upper = ends(k)
     rows, columns = (None if int(size) == -1 else int(size) for size in (num_rows, num_cols))
@@ -101,11 +100,11 @@ def matrix_diag_part(
     Args:
         input: the matrices.
         name, k, align: see `matrix_diag`; several diagonals are `(..., diagonals, longest)`.
-        padding_value: what shorter diagonals are filled up with.
+        padding_value: the padding of shorter diagonals.
 
     Raises:
         ValueError: the arguments are invalid, or there is no such diagonal.
-        InvalidArgumentError: the same, where shapes are known only when the graph runs.
+        InvalidArgumentError: the same, if shapes are known only at run time.
     """
     lower, upper = ends(k)
     if lower == upper == 0:
@@ -160,7 +159,7 @@ def matrix_set_diag(
     k: Any = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
-    """The matrices with other diagonals; see `matrix_diag` and `matrix_diag_part`."""
+    """Replaces diagonals of matrices; see `matrix_diag` and `matrix_diag_part`."""
     inputs = {"input": input, "diagonal": diagonal}
     lower, upper = ends(k)
     if lower == upper == 0:
@@ -190,19 +189,18 @@ register(
 
 
 def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
-    """The matrices with everything outside a central band set to zero.
+    """Sets everything outside a central band of each matrix to zero.
 
     Args:
         input: `(..., m, n)`.
-        num_lower, num_upper: how many diagonals below and above are kept; all where negative.
-        name: the operation's name.
+        num_lower, num_upper: the number of diagonals to keep below and above; all if negative.
     """
     inputs = {"input": input, "num_lower": num_lower, "num_upper": num_upper}
     return make("MatrixBandPart", inputs, name=name)
 
 
 def matrix_transpose(a: Any, name: str | None = None, conjugate: bool = False) -> Tensor:
-    """The matrices with rows and columns exchanged, and conjugated if asked for."""
+    """Transposes matrices, and conjugates them if `conjugate`."""
     x = convert_to_tensor(a, name="a")
     rank: Any = x.shape.rank
     if rank is None:
@@ -228,7 +226,7 @@ def trace(x: Any, name: str | None = None) -> Tensor:
 
 
 def diag(diagonal: Any, name: str | None = None) -> Tensor:
-    """A tensor of twice the rank with the given values where both halves of the index agree."""
+    """The tensor of twice the rank with `diagonal` where both halves of the index agree, else 0."""
     with get_default_graph().name_scope(name or "Diag") as scope:
         x = convert_to_tensor(diagonal, name="diagonal")
         if x.shape.rank == 0:
@@ -241,7 +239,7 @@ def diag(diagonal: Any, name: str | None = None) -> Tensor:
 
 
 def diag_part(input: Any, name: str | None = None) -> Tensor:
-    """The values of a tensor of even rank where both halves of the index agree."""
+    """The elements of a tensor of even rank where both halves of the index agree."""
     with get_default_graph().name_scope(name or "DiagPart") as scope:
         x = convert_to_tensor(input, name="input")
         rank = x.shape.rank
@@ -267,9 +265,8 @@ def eye(
 
     Args:
         num_rows, num_columns: ints or scalar tensors; square by default.
-        batch_shape: the shape of a stack of them.
+        batch_shape: the batch dimensions; none by default.
         dtype: the dtype.
-        name: the name scope.
     """
     with get_default_graph().name_scope(name or "eye"):
         rows, columns = (

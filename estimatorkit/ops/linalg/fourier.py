@@ -1,7 +1,7 @@
-"""Fourier and cosine transforms; pure JAX.
+"""Fourier and cosine transforms.
 
-The transforms of real values take their length as a `static` input: shorter signals are padded with
-zeros, longer ones cut.
+The transforms of real values take their length as a `static` input: shorter signals are
+zero-padded, longer ones truncated.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def _shift(x: Any, axes: Any, inverse: bool, name: str) -> Tensor:
 
 
 def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
-    """A spectrum with frequency 0 in the middle, along `axes` (all by default)."""
+    """Shifts the zero frequency to the center, along `axes` (all by default)."""
     return _shift(x, axes, False, name or "fftshift")
 
 
@@ -212,7 +212,7 @@ def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
 
 
 def fitted(x: Any, length: int) -> Any:
-    """The last dimension cut or padded with zeros."""
+    """Truncates or zero-pads the last axis to `length`."""
     if length <= x.shape[-1]:
         return x[..., :length]
     return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, length - x.shape[-1])])
@@ -292,18 +292,17 @@ def dct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The discrete cosine transform of kind I, II, III or IV, as SciPy's.
+    """The discrete cosine transform of type I, II, III or IV, as in SciPy.
 
     Args:
         input: float32 or float64.
         type: 1 to 4.
-        n: the length to cut or pad to.
-        axis: the dimension.
-        norm: None, or 'ortho' (not for kind I).
-        name: the operation's name.
+        n: the length to truncate or pad to.
+        axis: the axis to transform.
+        norm: None, or 'ortho' (not for type I).
 
     Raises:
-        ValueError: the kind or the norm is none.
+        ValueError: the type or the norm is invalid.
     """
     if type not in (1, 2, 3, 4) or norm not in (None, "ortho") or (type == 1 and norm):
         raise value_error(
@@ -334,21 +333,17 @@ def idct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of `dct`, but (without 'ortho') for the factor 2 * length, as SciPy 0.19's."""
+    """The inverse of `dct`, scaled by 2 * length unless `norm` is 'ortho', as in SciPy 0.19."""
     return dct(input, {2: 3, 3: 2}.get(type, type), n, axis, norm, name or "idct")
 
 
 def length_along(tensor: Tensor, axis: int) -> int | None:
-    """A dimension if known."""
+    """The static size of an axis, None if unknown."""
     return None if tensor.shape.rank is None else tensor.shape[axis]
 
 
 def static_ints(values: Sequence[Any], what: str) -> list[int]:
-    """Ints that must be known when the graph is built.
-
-    Raises:
-        ValueError: one is a tensor whose value is not known yet.
-    """
+    """The values of ints or constant tensors; raises ValueError for other tensors."""
     found = []
     for value in values:
         known = constant_value(value) if isinstance(value, Tensor) else value

@@ -1,4 +1,4 @@
-"""The LU decomposition of matrices with partial pivoting, and what is computed from its factors."""
+"""LU decomposition with partial pivoting, and solvers based on its factors."""
 
 from __future__ import annotations
 
@@ -66,16 +66,15 @@ register(
 
 
 def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """The LU decomposition of square matrices with partial pivoting.
+    """LU decomposition of square matrices, with partial pivoting.
 
     Args:
         input: `(..., n, n)` of float32, float64 or complex.
         output_idx_type: the dtype of the permutation, int32 or int64.
-        name: the operation's name.
 
     Returns:
-        L (below the diagonal; its diagonal of ones is left out) and U in one matrix,
-        `(..., n, n)`, and the permutation p, `(..., n)`: row i of L U is row p[i] of the input.
+        L (without its unit diagonal) and U packed in one matrix, `(..., n, n)`, and the permutation
+        p, `(..., n)`: row i of L U is row p[i] of the input.
 
     Raises:
         ValueError: the matrices are known not to be square.
@@ -86,7 +85,7 @@ def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> tup
 
 
 def _check(packed: Tensor, perm: Tensor, rhs: Tensor | None = None) -> None:
-    """Raises ValueError if the shapes are known not to belong together."""
+    """Raises ValueError if the static shapes are incompatible."""
     check_rank(packed, square=True)
     if packed.shape.rank is None:
         return
@@ -121,15 +120,14 @@ def _rows(x: Tensor, numbers: Tensor) -> Tensor:
 def lu_reconstruct(
     lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The matrices of which `lu` has given these factors and permutations.
+    """The matrices of an LU decomposition.
 
     Args:
-        lower_upper, perm: what `lu` returns.
+        lower_upper, perm: the result of `lu`.
         validate_args: accepted for TensorFlow's signature; static shapes are always checked.
-        name: the name scope.
 
     Raises:
-        ValueError: the shapes are known not to belong together.
+        ValueError: the static shapes are incompatible.
     """
     with get_default_graph().name_scope(name or "lu_reconstruct"):
         packed = convert_to_tensor(lower_upper, name="lower_upper")
@@ -141,16 +139,15 @@ def lu_reconstruct(
 def lu_solve(
     lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """X with A X = rhs, of the factors of A.
+    """Solves A X = rhs, given the LU decomposition of A.
 
     Args:
         lower_upper, perm: `lu(A)`, `(..., n, n)` and `(..., n)`.
         rhs: `(..., n, k)`.
         validate_args: accepted for TensorFlow's signature; static shapes are always checked.
-        name: the name scope.
 
     Raises:
-        ValueError: the shapes are known not to belong together.
+        ValueError: the static shapes are incompatible.
     """
     with get_default_graph().name_scope(name or "lu_solve"):
         packed = convert_to_tensor(lower_upper, name="lower_upper")
@@ -165,15 +162,14 @@ def lu_solve(
 def lu_matrix_inverse(
     lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The inverse of the matrices of which `lu` has given these factors and permutations.
+    """The inverses of matrices, given their LU decomposition.
 
     Args:
-        lower_upper, perm: what `lu` returns.
+        lower_upper, perm: the result of `lu`.
         validate_args: accepted for TensorFlow's signature; static shapes are always checked.
-        name: the name scope.
 
     Raises:
-        ValueError: the shapes are known not to belong together.
+        ValueError: the static shapes are incompatible.
     """
     with get_default_graph().name_scope(name or "lu_matrix_inverse"):
         packed = convert_to_tensor(lower_upper, name="lower_upper")

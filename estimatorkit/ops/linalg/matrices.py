@@ -1,4 +1,4 @@
-"""Inverses, determinants and equations of matrices, stacked in the leading dimensions."""
+"""Inverses, determinants and linear systems of batched matrices."""
 
 from __future__ import annotations
 
@@ -42,12 +42,11 @@ register(
 
 
 def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """The inverse of square matrices, `(..., n, n)`; of their adjoint if asked for.
+    """The inverses of square matrices, `(..., n, n)`, or of their adjoints.
 
     Args:
-        input: the matrices. A singular one gives infinities or NaN (XLA cannot raise).
-        adjoint: invert the conjugate transpose.
-        name: the operation's name.
+        input: the matrices; singular ones yield infinities or NaN (XLA cannot raise).
+        adjoint: whether to invert the conjugate transpose.
 
     Raises:
         ValueError: they are not square.
@@ -123,20 +122,19 @@ register(
 
 
 def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """x with matrix x = rhs.
+    """Solves matrix x = rhs.
 
     Args:
         matrix: `(..., n, n)`.
         rhs: `(..., n, k)`.
-        adjoint: solve with the conjugate transpose.
-        name: the operation's name.
+        adjoint: whether to solve with the conjugate transpose.
     """
     inputs = {"matrix": matrix, "rhs": rhs}
     return make("MatrixSolve", inputs, {"adjoint": bool(adjoint)}, name, same_dtype=True)
 
 
 def _triangular(a: Any, b: Any, lower: bool, adjoint: bool) -> Any:
-    # `trans` counts in the triangle as it is stored.
+    # `lower` describes the matrix as stored, before `trans` applies.
     return jax.scipy.linalg.solve_triangular(a, b, trans=2 if adjoint else 0, lower=lower)
 
 
@@ -161,14 +159,13 @@ register(
 def matrix_triangular_solve(
     matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
-    """x with matrix x = rhs, where only one triangle of the matrix counts.
+    """Solves matrix x = rhs, using only one triangle of the matrix.
 
     Args:
         matrix: `(..., n, n)`.
         rhs: `(..., n, k)`.
-        lower: whether it is the lower triangle.
-        adjoint: solve with the conjugate transpose.
-        name: the operation's name.
+        lower: whether to use the lower triangle.
+        adjoint: whether to solve with the conjugate transpose.
     """
     attrs = {"lower": bool(lower), "adjoint": bool(adjoint)}
     inputs = {"matrix": matrix, "rhs": rhs}
@@ -177,7 +174,7 @@ def matrix_triangular_solve(
 
 register(
     "Cholesky",
-    # Only the symmetric part counts, so that the derivative is symmetric, as TensorFlow's.
+    # Uses only the symmetric part, so the gradient is symmetric, as in TensorFlow.
     in_32_bits(lambda x: jnp.linalg.cholesky(x, symmetrize_input=True)),
     infer=square_infer(same_dims),
     accepts="dc float16",
@@ -187,12 +184,12 @@ register(
 
 
 def cholesky(input: Any, name: str | None = None) -> Tensor:
-    """The lower triangular L with L L^T = input, of symmetric positive definite matrices."""
+    """The lower triangular L with L L^T = input, for symmetric positive definite matrices."""
     return make("Cholesky", {"input": input}, name=name)
 
 
 def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
-    """x with A x = rhs, of the Cholesky factor of A."""
+    """Solves A x = rhs, given the Cholesky factor of A."""
     with get_default_graph().name_scope(name or "cholesky_solve"):
         half = matrix_triangular_solve(chol, rhs, lower=True)
         return matrix_triangular_solve(chol, half, lower=True, adjoint=True)
@@ -210,9 +207,8 @@ def matrix_solve_ls(
     Args:
         matrix: `(..., m, n)`.
         rhs: `(..., m, k)`.
-        l2_regularizer: a multiple of the squared length of x that is minimized with it.
-        fast: accepted for TensorFlow's signature: the normal equations are solved.
-        name: the name scope.
+        l2_regularizer: the weight of the squared norm of x, added to the objective.
+        fast: accepted for TensorFlow's signature; always solves the normal equations.
     """
     with get_default_graph().name_scope(name or "matrix_solve_ls"):
         a = convert_to_tensor(matrix)

@@ -1,4 +1,4 @@
-"""Square roots, logarithms, ranks and pseudo-inverses of matrices."""
+"""Matrix square root, logarithm, rank and pseudo-inverse."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ scipy_linalg = LazyFunctions("scipy.linalg")
 
 
 def _of_each(function: Any, *stacks: Any) -> Any:
-    """A function of SciPy, which takes one matrix, on stacks of matrices, in 64 bits."""
+    """Applies a SciPy function of one matrix to batched matrices, in 64 bits."""
     first = stacks[0]
     wide = np.promote_types(first.dtype, np.float64)
     results = np.empty(first.shape, first.dtype)
     for place in np.ndindex(first.shape[:-2]):
         found = function(*(each[place].astype(wide) for each in stacks))
-        # A real matrix may have a complex root only, which TensorFlow gives as NaN.
+        # A real matrix may have only complex roots, for which TensorFlow returns NaN.
         is_real = first.dtype.kind != "f" or not np.iscomplexobj(found) or not found.imag.any()
         results[place] = found.astype(first.dtype) if is_real else np.nan
     return results
 
 
 def _solve_for_root(root: Any, gradient: Any, module: Any = jnp) -> Any:
-    """X with R* X + X R* = gradient, R* being the root's adjoint: a Sylvester equation."""
+    """Solves the Sylvester equation R* X + X R* = gradient, R* being the adjoint of the root."""
     size = root.shape[-1]
     adjoint = conjugate_transpose(module.asarray(root), module)
     identity = module.eye(size, dtype=adjoint.dtype)
@@ -89,11 +89,10 @@ register(
 
 
 def sqrtm(input: Any, name: str | None = None) -> Tensor:
-    """The principal square root of square matrices, `(..., n, n)`, on the host (SciPy's).
+    """The principal square roots of square matrices, `(..., n, n)`, on the host (SciPy).
 
     Args:
-        input: matrices without real negative eigenvalues; others give NaN where the dtype is real.
-        name: the operation's name.
+        input: matrices without negative real eigenvalues; others yield NaN if the dtype is real.
 
     Raises:
         ValueError: they are not square.
@@ -102,7 +101,7 @@ def sqrtm(input: Any, name: str | None = None) -> Tensor:
 
 
 def logm(input: Any, name: str | None = None) -> Tensor:
-    """The principal logarithm of complex square matrices, `(..., n, n)`, on the host (SciPy's).
+    """The principal logarithms of complex square matrices, `(..., n, n)`, on the host (SciPy).
 
     Raises:
         ValueError: they are not square.
@@ -127,13 +126,12 @@ def _longest(matrix: Tensor) -> Tensor:
 def matrix_rank(
     a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The rank of matrices: how many singular values are greater than a limit.
+    """The ranks of matrices: the number of singular values greater than `tol`.
 
     Args:
         a: `(..., m, n)`, floating.
-        tol: the limit; by default the dtype's epsilon times max(m, n) times the greatest value.
+        tol: by default the dtype's epsilon times max(m, n) times the largest singular value.
         validate_args: accepted for TensorFlow's signature; static shapes are always checked.
-        name: the name scope.
 
     Returns:
         int32, `(...)`.
@@ -152,14 +150,13 @@ def matrix_rank(
 
 
 def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
-    """The Moore-Penrose pseudo-inverse of matrices, from their singular values.
+    """The Moore-Penrose pseudo-inverses of matrices, by singular value decomposition.
 
     Args:
         a: `(..., m, n)`, floating.
-        rcond: singular values that are not greater than `rcond` times the greatest one count as
-            0; a scalar or `(...)`. By default 10 max(m, n) times the dtype's epsilon.
+        rcond: singular values up to `rcond` times the largest one count as 0; a scalar or `(...)`.
+            By default 10 max(m, n) times the dtype's epsilon.
         validate_args: accepted for TensorFlow's signature; static shapes are always checked.
-        name: the name scope.
 
     Returns:
         `(..., n, m)`.

@@ -1,4 +1,4 @@
-"""What the matrix ops share: shapes of stacks of matrices, 16-bit inputs, matrices for cases."""
+"""Helpers of the matrix ops: shape inference, 16-bit inputs, test matrices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TALL = np.array([[1.0, 2.0], [-0.5, 3.0], [2.0, 0.25]], np.float32)
 
 
 def batch_and(keep: Callable[[Any, Any], list[Any]]) -> Callable[..., list[Spec]]:
-    """Infers one output: the batch dimensions, then what `keep` makes of rows and columns."""
+    """Infers one output: the batch dimensions, followed by `keep(rows, columns)`."""
 
     def infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
         dims = inputs[0].shape.dims
@@ -74,7 +74,9 @@ def conjugate_transpose(x: Any, module: Any = jnp) -> Any:
 
 
 def in_32_bits(function: Callable[..., Any]) -> Callable[..., Any]:
-    """LAPACK has no 16-bit forms: computed in float32, given back as it came."""
+    """Computes 16-bit inputs in float32, as LAPACK has no 16-bit routines, and casts the result
+    back.
+    """
 
     def call(x: Any, *rest: Any, **attrs: Any) -> Any:
         x = jnp.asarray(x)

@@ -1,4 +1,4 @@
-"""Norms of arrays, and products beyond matmul: tensordot, einsum, cross."""
+"""Norms, and products other than matmul: tensordot, einsum, cross."""
 
 from __future__ import annotations
 
@@ -30,14 +30,13 @@ def norm(
     name: str | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """The norm of vectors, matrices or of a whole tensor.
+    """The norm of vectors, of matrices, or of a whole tensor.
 
     Args:
         tensor: floats.
-        ord: 'euclidean' (of matrices 'fro'), 1, 2, infinity, or for vectors any positive number.
+        ord: 'euclidean' (for matrices 'fro'), 1, 2, infinity, or for vectors any positive number.
         axis: None for the whole tensor as a vector, an int for vectors, two ints for matrices.
-        keepdims, keep_dims: keep the axes with length 1.
-        name: the name scope.
+        keepdims, keep_dims: whether to keep the axes with length 1.
 
     Raises:
         ValueError: ord is invalid.
@@ -90,11 +89,10 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
 
     Args:
         a, b: tensors of one dtype.
-        axes: an int: so many last axes of a with as many first axes of b; or a pair of lists.
-        name: the name scope.
+        axes: an int n pairs the last n axes of a with the first n of b; or a pair of lists.
 
     Raises:
-        ValueError: the axes do not fit.
+        ValueError: the axes are incompatible.
     """
     with get_default_graph().name_scope(name or "Tensordot"):
         x = convert_to_tensor(a, name="a")
@@ -150,12 +148,11 @@ register(
 
 
 def einsum(equation: str, *inputs: Any, name: str | None = None, optimize: Any = None) -> Tensor:
-    """Products and sums written as in NumPy's `einsum`.
+    """Einstein summation, with NumPy's notation.
 
     Args:
-        equation: for example 'ij,jk->ik'; ellipses stand for further dimensions.
+        equation: for example 'ij,jk->ik'; may have ellipses.
         *inputs: tensors of one dtype.
-        name: the operation's name.
         optimize: accepted for TensorFlow's signature.
 
     Raises:
@@ -178,7 +175,7 @@ def einsum(equation: str, *inputs: Any, name: str | None = None, optimize: Any =
 
 
 def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
-    """The cross product of vectors of 3 elements, in the last dimension."""
+    """The cross product of 3-vectors along the last axis."""
     return make("Cross", {"a": a, "b": b}, name=name, same_dtype=True)
 
 
@@ -214,14 +211,13 @@ def matvec(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The products of matrices with vectors.
+    """Matrix-vector products.
 
     Args:
         a: `(..., m, n)`.
         b: `(..., n)` of the same dtype.
-        transpose_a, adjoint_a: transpose the matrices; conjugate them too.
+        transpose_a, adjoint_a: whether to transpose, or conjugate and transpose, the matrices.
         a_is_sparse, b_is_sparse: accepted for TensorFlow's signature.
-        name: the name scope.
 
     Returns:
         `(..., m)`.
@@ -235,11 +231,9 @@ def matvec(
 def normalize(
     tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """A tensor divided by its norm along axes, and this norm, which keeps them with length 1.
+    """Divides a tensor by its norm; returns the result and the norm, whose axes have length 1.
 
-    Args:
-        tensor, ord, axis: see `norm`.
-        name: the name scope.
+    See `norm` for the arguments.
     """
     with get_default_graph().name_scope(name or "normalize"):
         x = convert_to_tensor(tensor)
@@ -248,5 +242,5 @@ def normalize(
 
 
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
-    """The transpose, conjugated where complex."""
+    """The conjugate transpose."""
     return matrix_transpose(matrix, name or "adjoint", conjugate=True)

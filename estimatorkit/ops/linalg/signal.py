@@ -1,4 +1,4 @@
-"""Signals in frames: windows, short-time Fourier transforms, mel scale."""
+"""Signal processing: framing, windows, short-time Fourier transforms, the mel scale."""
 
 from __future__ import annotations
 
@@ -87,16 +87,15 @@ def frame(
     axis: int = -1,
     name: str | None = None,
 ) -> Tensor:
-    """A signal cut into frames that may overlap.
+    """Slices a signal into frames, which may overlap.
 
     Args:
         signal: `(..., samples, ...)`.
-        frame_length: samples a frame.
+        frame_length: samples per frame.
         frame_step: samples from one frame to the next.
-        pad_end: whether the last frames reach beyond the end.
-        pad_value: what is there.
-        axis: the dimension of the samples.
-        name: the operation's name.
+        pad_end: whether to pad the end, so that frames begin at every step.
+        pad_value: the padding.
+        axis: the axis of the samples.
 
     Returns:
         `(..., frames, frame_length, ...)`.
@@ -147,12 +146,11 @@ register(
 
 
 def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
-    """Frames put together to a signal; where they overlap they add up.
+    """Reconstructs a signal from frames by adding them where they overlap.
 
     Args:
         signal: `(..., frames, frame_length)`.
         frame_step: samples from one frame to the next.
-        name: the operation's name.
 
     Returns:
         `(..., (frames - 1) * frame_step + frame_length)`.
@@ -182,7 +180,7 @@ def _window(values: Callable[[int], Array], length: Any, dtype: Any, name: str) 
 def _raised_cosine(count: int, periodic: bool, a: float, b: float) -> Array:
     if count == 1:
         return np.ones(1)
-    # Odd windows are symmetric in any case, as in TensorFlow.
+    # Odd windows are always symmetric, as in TensorFlow.
     period = count - 1 + (1 if periodic and count % 2 == 0 else 0)
     window: Array = a - b * np.cos(2 * np.pi * np.arange(count) / period)
     return window
@@ -191,14 +189,13 @@ def _raised_cosine(count: int, periodic: bool, a: float, b: float) -> Array:
 def hann_window(
     window_length: Any, periodic: bool = True, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
-    """Hann's window: 0.5 - 0.5 cos.
+    """The Hann window: 0.5 - 0.5 cos.
 
     Args:
         window_length: samples.
-        periodic: whether the window would go on (for transforms) rather than be symmetric (for
-            filters); windows of odd length are symmetric.
+        periodic: whether the window is periodic (for transforms) rather than symmetric (for
+            filters); windows of odd length are always symmetric.
         dtype: floating.
-        name: the operation's name.
     """
     return _window(
         lambda count: _raised_cosine(count, periodic, 0.5, 0.5),
@@ -211,7 +208,7 @@ def hann_window(
 def hamming_window(
     window_length: Any, periodic: bool = True, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
-    """Hamming's window: 0.54 - 0.46 cos; see `hann_window`."""
+    """The Hamming window: 0.54 - 0.46 cos; see `hann_window`."""
     return _window(
         lambda count: _raised_cosine(count, periodic, 0.54, 0.46),
         window_length,
@@ -223,14 +220,14 @@ def hamming_window(
 def kaiser_window(
     window_length: Any, beta: float = 12.0, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
-    """Kaiser's window; the greater beta, the wider the main lobe and the lower the others."""
+    """The Kaiser window; a larger beta widens the main lobe and lowers the side lobes."""
     return _window(
         lambda count: np.kaiser(count, float(beta)), window_length, dtype, name or "kaiser_window"
     )
 
 
 def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
-    """The window of Vorbis: sin(pi/2 sin^2), whose square adds up to 1 at half overlap."""
+    """The Vorbis window: sin(pi/2 sin^2), power-complementary at half overlap."""
 
     def values(count: int) -> Array:
         slow = np.sin(np.pi * (np.arange(count) + 0.5) / count)
@@ -244,7 +241,7 @@ def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = N
 
 
 def _enclosing(length: int) -> int:
-    """The least power of 2 that is not less."""
+    """Rounds up to a power of 2."""
     return 1 << (length - 1).bit_length()
 
 
@@ -261,12 +258,11 @@ def stft(
 
     Args:
         signals: float32 or float64 `(..., samples)`.
-        frame_length: samples a frame.
+        frame_length: samples per frame.
         frame_step: samples from one frame to the next.
         fft_length: the length of the transform; by default the next power of 2.
         window_fn: `window_fn(frame_length, dtype=dtype)`; None for no window.
-        pad_end: whether the last frames reach beyond the end, with zeros.
-        name: the operations' name.
+        pad_end: whether to zero-pad the end, so that frames begin at every step.
 
     Returns:
         complex64 or complex128 `(..., frames, fft_length // 2 + 1)`.
@@ -289,13 +285,12 @@ def inverse_stft(
     window_fn: Callable[..., Any] | None = hann_window,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of `stft`, where `window_fn` is `inverse_stft_window_fn(frame_step, window)`.
+    """The inverse of `stft` if `window_fn` is `inverse_stft_window_fn(frame_step, window)`.
 
     Args:
         stfts: complex `(..., frames, fft_length // 2 + 1)`.
         frame_length, frame_step, fft_length: as for `stft`.
-        window_fn: what each frame is multiplied by before they add up; None for nothing.
-        name: the operations' name.
+        window_fn: the window to multiply each frame by before the overlap-add; None for none.
 
     Returns:
         float32 or float64 `(..., samples)`.
@@ -337,12 +332,11 @@ def inverse_stft_window_fn(
     forward_window_fn: Callable[..., Any] = hann_window,
     name: str | None = None,
 ) -> Callable[..., Tensor]:
-    """A window for `inverse_stft` that undoes the one of `stft` (Griffin and Lim 1984, eq. 8).
+    """A window for `inverse_stft` that inverts the one of `stft` (Griffin and Lim 1984, eq. 8).
 
     Args:
         frame_step: samples from one frame to the next, of both.
         forward_window_fn: the window of `stft`.
-        name: the operations' name.
 
     Returns:
         `window_fn(frame_length, dtype)`.
@@ -397,15 +391,14 @@ def linear_to_mel_weight_matrix(
     dtype: Any = float32,
     name: str | None = None,
 ) -> Tensor:
-    """A matrix that makes a mel spectrogram of a linear one.
+    """The matrix that converts a linear spectrogram to a mel spectrogram.
 
     Args:
-        num_mel_bins: bands of the result.
+        num_mel_bins: the number of bands.
         num_spectrogram_bins: frequencies of the spectrogram, `fft_length // 2 + 1`.
-        sample_rate: samples a second.
-        lower_edge_hertz, upper_edge_hertz: what the bands cover.
+        sample_rate: samples per second.
+        lower_edge_hertz, upper_edge_hertz: the range of the bands.
         dtype: floating.
-        name: the operation's name.
 
     Returns:
         `(num_spectrogram_bins, num_mel_bins)`.
@@ -435,7 +428,7 @@ def linear_to_mel_weight_matrix(
                 received=f"{bands} bands from {lower_edge_hertz} to {upper_edge_hertz} Hz, "
                 f"{rate} samples a second, {kind.name}",
             )
-    # The frequency 0 belongs to no band.
+    # The zero frequency belongs to no band.
     places = _mel(np.linspace(0.0, float(rate) / 2, count)[1:])[:, None]
     edges = np.linspace(_mel(lower_edge_hertz), _mel(upper_edge_hertz), bands + 2)
     low, middle, high = edges[:-2], edges[1:-1], edges[2:]
@@ -446,14 +439,13 @@ def linear_to_mel_weight_matrix(
 
 
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
-    """Mel-frequency cepstral coefficients of the logarithms of mel spectrograms.
+    """Mel-frequency cepstral coefficients of log mel spectrograms.
 
     Args:
         log_mel_spectrograms: float32 or float64 `(..., frames, bands)`.
-        name: the operations' name.
 
     Returns:
-        Of the same shape (take the first 13 or so).
+        The same shape (usually, the first 13 coefficients are used).
     """
     with get_default_graph().name_scope(name or "mfccs_from_log_mel_spectrograms"):
         given = convert_to_tensor(log_mel_spectrograms, name="log_mel_spectrograms")

@@ -1,4 +1,4 @@
-"""Matrices of three diagonals: products and equations."""
+"""Tridiagonal matrices: products and linear systems."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Bands(NamedTuple):
 
 
 def _bands(diagonals: Any, module: Any = jnp) -> _Bands:
-    """The rows of a compact form, with 0 if they leave the matrix."""
+    """The three diagonals of the compact form, zeroed where they leave the matrix."""
     above, main, below = (module.asarray(diagonals)[..., row, :] for row in range(3))
     places = module.arange(main.shape[-1])
     last = main.shape[-1] - 1
@@ -84,7 +84,7 @@ for _type, _kernel, _numpy_kernel in (
 
 
 def _compact(diagonals: Any, diagonals_format: str) -> Tensor:
-    """Diagonals as `(..., 3, n)`: above, main, below."""
+    """Converts diagonals to `(..., 3, n)`: super-, main and subdiagonal."""
     if diagonals_format == "compact":
         return convert_to_tensor(diagonals, name="diagonals")
     if diagonals_format == "matrix":
@@ -126,23 +126,21 @@ def tridiagonal_solve(
     partial_pivoting: bool = True,
     perturb_singular: bool = False,
 ) -> Tensor:
-    """X with A X = rhs, where A has three diagonals.
+    """Solves A X = rhs for tridiagonal A.
 
     Args:
-        diagonals: 'compact': `(..., 3, n)`, the diagonals above, on and below the main one, where
-            the last element of the first and the first of the third do not count; 'sequence': a
-            list of these three, of which the first and the last may have n - 1 elements; 'matrix':
-            `(..., n, n)`.
+        diagonals: 'compact': `(..., 3, n)`, the superdiagonal, main diagonal and subdiagonal; the
+            last element of the first and the first of the third are ignored. 'sequence': a list of
+            these three; the outer ones may have n - 1 elements. 'matrix': `(..., n, n)`.
         rhs: `(..., n)` or `(..., n, k)`, of the same dtype.
-        diagonals_format: how `diagonals` are given.
-        transpose_rhs: `rhs` is `(..., k, n)`.
-        conjugate_rhs: take the conjugate of `rhs`.
-        name: the operation's name.
-        partial_pivoting: accepted for TensorFlow's signature: on a CPU rows are always pivoted.
-        perturb_singular: must be False; singular matrices give infinities or NaN.
+        diagonals_format: the format of `diagonals`.
+        transpose_rhs: whether `rhs` is `(..., k, n)`.
+        conjugate_rhs: whether to conjugate `rhs`.
+        partial_pivoting: accepted for TensorFlow's signature; on a CPU rows are always pivoted.
+        perturb_singular: must be False; singular matrices yield infinities or NaN.
 
     Raises:
-        ValueError: the shapes are known not to fit, or the format is none.
+        ValueError: the static shapes are incompatible, or the format is invalid.
         NotImplementedError: `perturb_singular` is True.
     """
     if perturb_singular and not partial_pivoting:
@@ -195,15 +193,14 @@ def _check_lengths(compact: Tensor, right: Tensor) -> None:
 def tridiagonal_matmul(
     diagonals: Any, rhs: Any, diagonals_format: str = "compact", name: str | None = None
 ) -> Tensor:
-    """A rhs, where A has three diagonals.
+    """The product A rhs for tridiagonal A.
 
     Args:
         diagonals, diagonals_format: see `tridiagonal_solve`.
         rhs: `(..., n, k)`, of the same dtype.
-        name: the name scope.
 
     Raises:
-        ValueError: the shapes are known not to fit, or the format is none.
+        ValueError: the static shapes are incompatible, or the format is invalid.
     """
     with get_default_graph().name_scope(name or "tridiagonal_matmul"):
         compact = _compact(diagonals, diagonals_format)

@@ -1,3 +1,3 @@
-"""Linear operators: matrices known by what they do, `tf.linalg.LinearOperator` and its kinds."""
+"""`tf.linalg.LinearOperator` and its subclasses: matrices defined by their products."""
 
 from estimatorkit.ops.linear_operators import related as related

@@ -1,4 +1,4 @@
-"""Operators of matrices that are held as tensors: full, lower triangular, changed by a low rank."""
+"""Operators backed by dense matrices: full, lower triangular, low-rank update."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _stack(matrix: Any, what: str) -> Tensor:
 
 
 class _OfMatrix(LinearOperator):
-    """What holds a matrix."""
+    """Base class of operators that hold a matrix."""
 
     _matrix: Tensor
 
@@ -49,16 +49,16 @@ class _OfMatrix(LinearOperator):
 
 
 class LinearOperatorFullMatrix(_OfMatrix):
-    """Any matrices.
+    """Arbitrary dense matrices.
 
     Args:
         matrix: `(..., rows, columns)`, floating or complex.
-        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: of
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: see
             `LinearOperator`.
 
     Raises:
-        TypeError: a dtype that is neither.
-        ValueError: fewer than two dimensions.
+        TypeError: the dtype is neither floating nor complex.
+        ValueError: there are fewer than two dimensions.
     """
 
     def __init__(
@@ -92,12 +92,12 @@ class LinearOperatorLowerTriangular(_OfMatrix):
     """Lower triangular matrices.
 
     Args:
-        tril: `(..., n, n)`; what is above the diagonal counts as 0.
-        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: of
+        tril: `(..., n, n)`; elements above the diagonal are ignored.
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: see
             `LinearOperator`.
 
     Raises:
-        ValueError: fewer than two dimensions, or `is_square=False`.
+        ValueError: there are fewer than two dimensions, or `is_square=False`.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class LinearOperatorLowerTriangular(_OfMatrix):
 class LinearOperatorLowRankUpdate(LinearOperator):
     """L + U D V^H with an operator L, diagonal matrices D and thin matrices U, V.
 
-    Equations are solved with the dense matrix.
+    Linear systems are solved with the dense matrix.
 
     Args:
         base_operator: L, `(..., m, n)`.
@@ -152,7 +152,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         diag_update: the diagonals of D, `(..., k)`; by default D is the identity.
         v: `(..., n, k)`; by default `u`.
         is_diag_update_positive: whether `diag_update` is positive.
-        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: of
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: see
             `LinearOperator`.
 
     Raises:

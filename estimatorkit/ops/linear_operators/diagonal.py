@@ -1,4 +1,4 @@
-"""Operators without elements beside the diagonal: diagonal, identity, scaled identity, zeros."""
+"""Diagonal operators: diagonal, identity, scaled identity, zeros."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from estimatorkit.ops.math.special import conj, imag, real
 
 
 def assert_not_zero(x: Tensor, message: str) -> Any:
-    """An operation that raises InvalidArgumentError where an element is 0."""
+    """An operation that raises InvalidArgumentError if an element is 0."""
     size = elementwise.abs(x)
     return checks.assert_less(filling.zeros_like(size[..., :1]), size, message=message)
 
 
 class _Diagonal(LinearOperator):
-    """What multiplies each row by a number."""
+    """Base class of operators that scale each row."""
 
     def _factors(self) -> Tensor:
-        """What the rows are multiplied by, `(..., n)` or `(..., 1)`."""
+        """The factors of the rows, `(..., n)` or `(..., 1)`."""
         raise NotImplementedError
 
     def _each_row(self, adjoint: bool) -> Tensor:
@@ -89,11 +89,11 @@ class LinearOperatorDiag(_Diagonal):
 
     Args:
         diag: `(..., n)`, floating or complex.
-        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: of
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: see
             `LinearOperator`; real ones are self-adjoint.
 
     Raises:
-        ValueError: a scalar, or hints that are wrong of diagonal matrices.
+        ValueError: `diag` is a scalar, or a hint contradicts that the matrices are diagonal.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ def _self_adjoint_if_real(values: Tensor, hint: bool | None) -> bool | None:
 
 
 class _OfRows(LinearOperator):
-    """What is told its number of rows; of columns, too, where it need not be square."""
+    """Base class of operators defined by their number of rows, and of columns unless square."""
 
     _rows: Tensor
     _columns: Tensor
@@ -199,14 +199,14 @@ class LinearOperatorIdentity(_OfRows, _Diagonal):
 
     Args:
         num_rows: n, an integer.
-        batch_shape: the batch dimensions; default: none.
+        batch_shape: the batch dimensions; none by default.
         dtype: of the matrices.
-        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: of
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: see
             `LinearOperator`; all True.
-        assert_proper_shapes: accepted for TensorFlow's signature; what is known is always checked.
+        assert_proper_shapes: accepted for TensorFlow's signature; known sizes are always checked.
 
     Raises:
-        ValueError: a hint is False, or a size is negative or of another rank.
+        ValueError: a hint is False, or a size is negative or has the wrong rank.
         TypeError: a size is not an integer.
     """
 
@@ -260,17 +260,17 @@ class LinearOperatorIdentity(_OfRows, _Diagonal):
 
 
 class LinearOperatorScaledIdentity(_OfRows, _Diagonal):
-    """Identity matrices times numbers.
+    """Scaled identity matrices.
 
     Args:
         num_rows: n, an integer.
-        multiplier: the numbers, `(...)`.
-        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: of
+        multiplier: the factors, `(...)`.
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: see
             `LinearOperator`; real ones are self-adjoint.
-        assert_proper_shapes: accepted for TensorFlow's signature; what is known is always checked.
+        assert_proper_shapes: accepted for TensorFlow's signature; known sizes are always checked.
 
     Raises:
-        ValueError: hints that are wrong of it, or a size that is negative or of another rank.
+        ValueError: a hint is wrong, or a size is negative or has the wrong rank.
         TypeError: `num_rows` is not an integer.
     """
 
@@ -334,18 +334,18 @@ class LinearOperatorScaledIdentity(_OfRows, _Diagonal):
 
 
 class LinearOperatorZeros(_OfRows):
-    """Matrices of zeros.
+    """Zero matrices.
 
     Args:
-        num_rows, num_columns: integers; as many columns as rows by default.
-        batch_shape: the batch dimensions; default: none.
+        num_rows, num_columns: integers; square by default.
+        batch_shape: the batch dimensions; none by default.
         dtype: of the matrices.
-        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: of
-            `LinearOperator`; it is singular and not positive definite.
-        assert_proper_shapes: accepted for TensorFlow's signature; what is known is always checked.
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: see
+            `LinearOperator`; the operator is singular and not positive definite.
+        assert_proper_shapes: accepted for TensorFlow's signature; known sizes are always checked.
 
     Raises:
-        ValueError: hints that are wrong of it, or a size that is negative or of another rank.
+        ValueError: a hint is wrong, or a size is negative or has the wrong rank.
         TypeError: a size is not an integer.
     """
 

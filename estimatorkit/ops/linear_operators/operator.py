@@ -1,7 +1,7 @@
-"""`LinearOperator`: a stack of matrices that is known by its products.
+"""`LinearOperator`: batched matrices defined by their products.
 
-A kind of operator defines `_shape`, `_shape_tensor` and `_matmul`; what else follows from the dense
-matrix unless it is defined too (`_solve`, `_to_dense`, `_determinant`, ...).
+Subclasses define `_shape`, `_shape_tensor` and `_matmul`; other methods fall back to the dense
+matrix unless overridden (`_solve`, `_to_dense`, `_determinant`, ...).
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from estimatorkit.ops.math.linalg import matmul
 from estimatorkit.ops.math.special import real
 
 related: dict[str, Callable[..., LinearOperator]] = {}
-"""The operators that methods of `LinearOperator` make; the module `related` fills it."""
+"""The operator classes that methods of `LinearOperator` return; filled by the module `related`."""
 
 
 class LinearOperator:
-    """Matrices `(..., rows, columns)` that multiply, solve and have determinants.
+    """Batched matrices `(..., rows, columns)` with products, solvers and determinants.
 
     Source: `tf.linalg.LinearOperator`.
 
     Args:
         dtype: of the matrices.
         graph_parents: tensors that the operator depends on.
-        is_non_singular, is_self_adjoint, is_positive_definite, is_square: what the caller knows of
-            the matrices; None for nothing. They are trusted and choose the algorithms; a positive
-            definite operator has a positive real part of x^H A x, and need not be self-adjoint.
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square: hints; None if unknown.
+            They are not verified and select the algorithms. Positive definite means that the real
+            part of x^H A x is positive; the matrix need not be self-adjoint.
         name: the name scope of its operations.
         parameters: the arguments of the subclass, for `parameters`.
 
@@ -81,7 +81,7 @@ class LinearOperator:
         self.parameters = dict(parameters or {})
         self._is_square = is_square
 
-    # -- what kinds define
+    # -- what subclasses define
 
     def _shape(self) -> TensorShape:
         raise NotImplementedError("_shape is not implemented.")
@@ -168,10 +168,10 @@ class LinearOperator:
 
     @property
     def is_square(self) -> bool | None:
-        """Whether the matrices are square, by the hint or by their static shape; None: unknown.
+        """Whether the matrices are square, by the hint or their static shape; None if unknown.
 
         Raises:
-            ValueError: the hint says they are not, and they are.
+            ValueError: the hint is False but the matrices are square.
         """
         rows, columns = self._shape()[-2:].as_list() if self._shape().rank else (None, None)
         found = None if rows is None or columns is None else rows == columns
@@ -186,12 +186,12 @@ class LinearOperator:
 
     @property
     def batch_shape(self) -> TensorShape:
-        """The static shape without rows and columns."""
+        """The static shape of the batch dimensions."""
         return TensorShape(None) if self.shape.rank is None else self.shape[:-2]
 
     @property
     def tensor_rank(self) -> int | None:
-        """The number of dimensions, batch dimensions included."""
+        """The number of dimensions, including batch dimensions."""
         return self.shape.rank
 
     @property
@@ -216,7 +216,7 @@ class LinearOperator:
             return self._shape_tensor()
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
-        """The shape without rows and columns, int32."""
+        """The shape of the batch dimensions, int32."""
         return self.shape_tensor(name)[:-2]
 
     def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Tensor:
@@ -231,24 +231,23 @@ class LinearOperator:
         """The number of rows, an int32 scalar."""
         return self.shape_tensor(name)[-2]
 
-    # -- products and equations
+    # -- products and linear systems
 
     def matmul(
         self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul"
     ) -> Any:
-        """The products with matrices, A @ x.
+        """Matrix products A @ x.
 
         Args:
             x: `(..., columns, n)`, whose batch dimensions broadcast, or an operator.
-            adjoint: multiply by the adjoint of this operator.
-            adjoint_arg: multiply the adjoint of `x`.
-            name: the name scope.
+            adjoint: whether to multiply by the adjoint of this operator.
+            adjoint_arg: whether to multiply the adjoint of `x`.
 
         Returns:
-            `(..., rows, n)`; an operator where `x` is one.
+            `(..., rows, n)`; an operator if `x` is one.
 
         Raises:
-            ValueError: the dimensions do not fit.
+            ValueError: the shapes are incompatible.
             TypeError: `x` has another dtype.
         """
         if isinstance(x, LinearOperator):
@@ -265,7 +264,7 @@ class LinearOperator:
         return self.matmul(other)
 
     def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Tensor:
-        """The products with vectors, `(..., columns)`; see `matmul`."""
+        """Matrix-vector products with `(..., columns)`; see `matmul`."""
         with self._scope(name):
             x = self._argument(x)
             own = self.range_dimension if adjoint else self.domain_dimension
@@ -275,17 +274,16 @@ class LinearOperator:
     def solve(
         self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve"
     ) -> Any:
-        """The matrices x of A @ x = rhs.
+        """Solves A @ x = rhs for matrices x.
 
         Args:
             rhs: `(..., rows, n)`, whose batch dimensions broadcast, or an operator.
-            adjoint: solve for the adjoint of this operator.
-            adjoint_arg: take the adjoint of `rhs`.
-            name: the name scope.
+            adjoint: whether to solve with the adjoint of this operator.
+            adjoint_arg: whether to use the adjoint of `rhs`.
 
         Raises:
             NotImplementedError: the operator is singular or not square.
-            ValueError: the dimensions do not fit.
+            ValueError: the shapes are incompatible.
         """
         if self.is_non_singular is False:
             raise NotImplementedError(
@@ -307,7 +305,7 @@ class LinearOperator:
             return self._solve(rhs, adjoint=adjoint, adjoint_arg=adjoint_arg)
 
     def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Tensor:
-        """The vectors x of A @ x = rhs, `(..., rows)`; see `solve`."""
+        """Solves A @ x = rhs for vectors x, `(..., rows)`; see `solve`."""
         with self._scope(name):
             rhs = self._argument(rhs)
             own = self.domain_dimension if adjoint else self.range_dimension
@@ -315,17 +313,17 @@ class LinearOperator:
             return array.squeeze(self.solve(rhs[..., None], adjoint=adjoint), -1)
 
     def adjoint(self, name: str = "adjoint") -> LinearOperator:
-        """The operator of the conjugate transposes; also `H`."""
+        """The operator of the adjoint matrices; also `H`."""
         with self._scope(name):
             return self if self.is_self_adjoint else self._linop_adjoint()
 
     H = property(adjoint)
 
     def inverse(self, name: str = "inverse") -> LinearOperator:
-        """The operator of the inverses.
+        """The operator of the inverse matrices.
 
         Raises:
-            ValueError: it is expected to be singular or not square.
+            ValueError: it is known to be singular or not square.
         """
         for known, what in ((self.is_square, "non square"), (self.is_non_singular, "singular")):
             if known is False:
@@ -387,7 +385,7 @@ class LinearOperator:
             return self._log_abs_determinant()
 
     def add_to_tensor(self, x: Any, name: str = "add_to_tensor") -> Tensor:
-        """The sum of the matrices and a tensor."""
+        """The sum of the dense matrices and a tensor."""
         with self._scope(name):
             return self._add_to_tensor(self._argument(x))
 
@@ -403,7 +401,7 @@ class LinearOperator:
             return self._eigvals()
 
     def cond(self, name: str = "cond") -> Tensor:
-        """The greatest singular value divided by the least."""
+        """The condition number: the largest singular value divided by the smallest."""
         with self._scope(name):
             values: Any = svd(self.to_dense(), compute_uv=False)
             return reduce.reduce_max(values, -1) / reduce.reduce_min(values, -1)
@@ -411,12 +409,12 @@ class LinearOperator:
     # -- checks
 
     def assert_non_singular(self, name: str = "assert_non_singular") -> Any:
-        """An operation that raises InvalidArgumentError where a matrix is singular."""
+        """An operation that raises InvalidArgumentError if a matrix is singular."""
         with self._scope(name):
             return self._assert_non_singular()
 
     def assert_positive_definite(self, name: str = "assert_positive_definite") -> Any:
-        """An operation that raises InvalidArgumentError where a matrix is not positive definite.
+        """An operation that raises InvalidArgumentError if a matrix is not positive definite.
 
         Raises:
             NotImplementedError: it is not known to be self-adjoint.
@@ -425,7 +423,7 @@ class LinearOperator:
             return self._assert_positive_definite()
 
     def assert_self_adjoint(self, name: str = "assert_self_adjoint") -> Any:
-        """An operation that raises InvalidArgumentError where a matrix is not its own adjoint."""
+        """An operation that raises InvalidArgumentError if a matrix is not self-adjoint."""
         with self._scope(name):
             return self._assert_self_adjoint()
 
@@ -472,7 +470,7 @@ def _check_fit(own: Any, other: Any, operator: LinearOperator, x: Any) -> None:
 
 
 def of_one_batch(*tensors: Tensor) -> list[Tensor]:
-    """Stacks of matrices with their batch dimensions broadcast to common ones."""
+    """Broadcasts the batch dimensions of matrices to common ones."""
     batches = [as_shape(each.shape)[:-2] for each in tensors if each.shape.rank is not None]
     if len(batches) == len(tensors) and len(set(batches)) == 1 and batches[0].is_fully_defined():
         return list(tensors)
@@ -487,5 +485,5 @@ def of_one_batch(*tensors: Tensor) -> list[Tensor]:
 
 
 def multiply(matrix: Tensor, x: Tensor, adjoint: bool, adjoint_arg: bool) -> Tensor:
-    """The product of dense stacks, whose batch dimensions broadcast."""
+    """The product of dense matrices, with broadcast batch dimensions."""
     return matmul(matrix, x, adjoint_a=adjoint, adjoint_b=adjoint_arg)

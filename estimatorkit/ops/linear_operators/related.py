@@ -1,4 +1,4 @@
-"""Operators made of operators: adjoints, inverses, products, Kronecker products, blocks."""
+"""Operators composed of operators: adjoints, inverses, products, Kronecker products, blocks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DIAGONAL = (LinearOperatorDiag, LinearOperatorScaledIdentity)
 
 
 def product_of(left: LinearOperator, right: LinearOperator) -> LinearOperator:
-    """The operator A @ B: of the kind of its factors where that is known, else a composition."""
+    """The operator A @ B: of a special kind if the factors allow it, else a composition."""
     if isinstance(left, LinearOperatorIdentity) or isinstance(right, LinearOperatorZeros):
         return right
     if isinstance(right, LinearOperatorIdentity) or isinstance(left, LinearOperatorZeros):
@@ -52,7 +52,7 @@ def product_of(left: LinearOperator, right: LinearOperator) -> LinearOperator:
 
 
 class _OfOne(LinearOperator):
-    """What is made of one operator, and shares what is known of it."""
+    """Base class of operators that wrap one operator and inherit its hints."""
 
     def __init__(
         self,
@@ -104,8 +104,8 @@ class LinearOperatorAdjoint(_OfOne):
 
     Args:
         operator: the operator.
-        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: of
-            `LinearOperator`; the operator's by default.
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: see
+            `LinearOperator`; by default those of `operator`.
 
     Raises:
         ValueError: a hint contradicts the operator's.
@@ -130,9 +130,9 @@ class LinearOperatorInversion(_OfOne):
     """The inverse of an operator.
 
     Args:
-        operator: the operator, which is trusted to have one.
-        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: of
-            `LinearOperator`; the operator's by default.
+        operator: the operator; that it is invertible is not verified.
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: see
+            `LinearOperator`; by default those of `operator`.
 
     Raises:
         ValueError: a hint contradicts the operator's, or it is known to be singular.
@@ -162,7 +162,9 @@ class LinearOperatorInversion(_OfOne):
 
 
 class _OfSeveral(LinearOperator):
-    """What is made of operators of one dtype, and not singular if none of them is."""
+    """Base class of operators composed of operators of one dtype; non-singular if all of them
+    are.
+    """
 
     _separator = ""
 
@@ -200,7 +202,7 @@ class _OfSeveral(LinearOperator):
         )
 
     def _known(self, what: str, hint: bool | None) -> bool | None:
-        """A hint of the whole that follows from the parts'."""
+        """The hint, or True if it is None and the property holds for all parts."""
         if hint is None and all(getattr(each, what) for each in self.operators):
             return True
         return hint
@@ -224,13 +226,13 @@ class LinearOperatorComposition(_OfSeveral):
     """The product of operators, A @ B @ ...
 
     Args:
-        operators: a list of operators of one dtype that fit each other.
-        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: of
+        operators: a list of compatible operators of one dtype.
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: see
             `LinearOperator`.
 
     Raises:
-        ValueError: no operators, operators that do not fit, or hints that are wrong.
-        TypeError: different dtypes.
+        ValueError: there are no operators, their shapes are incompatible, or a hint is wrong.
+        TypeError: the dtypes differ.
     """
 
     _separator = "_o_"
@@ -243,7 +245,7 @@ class LinearOperatorComposition(_OfSeveral):
     def _known(self, what: str, hint: bool | None) -> bool | None:
         if what == "is_square" or len(self.operators) == 1:
             return super()._known(what, hint)
-        return hint  # A @ B is neither self-adjoint nor positive definite because A and B are.
+        return hint  # for a product these properties do not follow from those of the factors
 
     def _shape(self) -> TensorShape:
         rows, columns = self.operators[0].shape, self.operators[-1].shape
@@ -293,16 +295,16 @@ class LinearOperatorComposition(_OfSeveral):
 
 
 class LinearOperatorKronecker(_OfSeveral):
-    """The Kronecker product of operators; it multiplies and solves as a dense matrix.
+    """The Kronecker product of operators; multiplies and solves with the dense matrix.
 
     Args:
         operators: a list of operators of one dtype.
-        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: of
-            `LinearOperator`; what holds for all operators holds for the product.
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: see
+            `LinearOperator`; properties that all operators share hold for the product.
 
     Raises:
-        ValueError: no operators, or hints that are wrong.
-        TypeError: different dtypes.
+        ValueError: there are no operators, or a hint is wrong.
+        TypeError: the dtypes differ.
     """
 
     _separator = "_x_"
@@ -350,16 +352,16 @@ class LinearOperatorKronecker(_OfSeveral):
 
 
 class LinearOperatorBlockDiag(_OfSeveral):
-    """Operators as blocks along a diagonal.
+    """A block diagonal operator.
 
     Args:
         operators: a list of operators of one dtype.
-        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: of
-            `LinearOperator`; what holds for all blocks holds for the whole.
+        is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: see
+            `LinearOperator`; properties that all blocks share hold for the whole.
 
     Raises:
-        ValueError: no operators, or hints that are wrong.
-        TypeError: different dtypes.
+        ValueError: there are no operators, or a hint is wrong.
+        TypeError: the dtypes differ.
     """
 
     _separator = "_ds_"
