@@ -162,9 +162,7 @@ class LinearOperatorInversion(_OfOne):
 
 
 class _OfSeveral(LinearOperator):
-    """Base class of operators composed of operators of one dtype; non-singular if all of them
-    are.
-    """
+    """Base class of operators composed of several; non-singular if all parts are."""
 
     _separator = ""
 

@@ -1,8 +1,8 @@
-"""Accumulators of gradients: `ConditionalAccumulator`, `SparseConditionalAccumulator`.
+"""Gradient accumulators: `ConditionalAccumulator`, `SparseConditionalAccumulator`.
 
-Workers apply gradients, a chief takes their mean once there are enough of them. Each gradient says
-at which step it was computed; one from before the accumulator's own step is stale and dropped. The
-gradients live in the session (`_HostAccumulator`), under the handle's name or `shared_name`.
+Workers apply gradients; a chief takes their mean when there are enough. Each gradient carries the
+step at which it was computed; it is stale, and dropped, if that precedes the accumulator's step.
+The gradients live in the session (`_HostAccumulator`), under the handle's name or `shared_name`.
 Source: Chen et al. 2016, "Revisiting Distributed Synchronous SGD"; `tf.ConditionalAccumulator`.
 """
 
@@ -27,7 +27,7 @@ from estimatorkit.ops.queues.queue_resource import Blocking
 
 
 class _HostAccumulator(Blocking):
-    """The gradients applied since the last were taken, summed: by rows, or the whole as row 0."""
+    """Sums of the gradients applied since the last `take`: by row, or the whole as row 0."""
 
     def __init__(self, shape: TensorShape, mean: bool) -> None:
         super().__init__()
@@ -61,11 +61,9 @@ class _HostAccumulator(Blocking):
             self._changed.notify_all()
 
     def take(self, required: int, context: Any) -> dict[int, NDArray[Any]]:
-        """Waits for `required` gradients and gives the mean (or sum) of all; the next step begins.
+        """Waits for `required` gradients, returns the mean (or sum) of all, and advances the step.
 
-        Raises:
-            InvalidArgumentError: `required` is not positive.
-            CancelledError: the waiting was cancelled.
+        Raises InvalidArgumentError if `required` is not positive, CancelledError if cancelled.
         """
         if required < 1:
             raise InvalidArgumentError(
@@ -86,17 +84,17 @@ class _HostAccumulator(Blocking):
             return taken
 
     def whole_shape(self, rows: NDArray[Any]) -> list[int]:
-        """The shape of the whole of sparse gradients."""
+        """The dense shape of sparse gradients; the first dimension is -1 if unknown."""
         known = self._shape.as_list() if self._shape.is_fully_defined() else self._given_shape
         return [-1, *rows.shape[1:]] if known is None else [int(dim or 0) for dim in known]
 
     def set_step(self, step: int) -> None:
-        """Gradients from before `step` are stale."""
+        """Sets the step; earlier gradients are then stale."""
         with self._changed:
             self._step = step
 
     def applied(self) -> int:
-        """How many gradients were applied since the last were taken."""
+        """The number of gradients applied since the last `take`."""
         with self._changed:
             return self._applied
 
@@ -187,7 +185,7 @@ for _type, _kernel, _infer in (
 
 
 class _Accumulator:
-    """What both kinds share."""
+    """Base class of the accumulators."""
 
     def __init__(
         self,
@@ -221,20 +219,20 @@ class _Accumulator:
 
     @property
     def accumulator_ref(self) -> Operation:
-        """Its handle, an operation."""
+        """The handle, an operation."""
         return self._handle
 
     @property
     def name(self) -> str:
-        """Its name, without scopes."""
+        """The name, without scopes."""
         return self._handle.name.rsplit("/", 1)[-1]
 
     def num_accumulated(self, name: str | None = None) -> Tensor:
-        """How many gradients wait to be taken, an int32."""
+        """The number of gradients accumulated since the last `take_grad`, an int32."""
         return self._op("AccumulatorNumAccumulated", [], name or f"{self.name}_NumAccumulated")[0]
 
     def set_global_step(self, new_global_step: Any, name: str | None = None) -> Operation:
-        """An operation after which gradients from before `new_global_step` are dropped."""
+        """An operation that makes gradients from before `new_global_step` stale."""
         step = _as_int64(new_global_step, "new_global_step")
         attrs = {"accumulator": self._handle.name}
         return apply("AccumulatorSetGlobalStep", [step], attrs, name)
@@ -250,17 +248,16 @@ def _as_int64(value: Any, name: str) -> Tensor:
 
 
 class ConditionalAccumulator(_Accumulator):
-    """Sums dense gradients that are not stale, until their mean is taken.
+    """Accumulates dense gradients that are not stale.
 
     Args:
         dtype: of the gradients.
         shape: of the gradients; None for any.
-        shared_name: accumulators of one `shared_name` are one in a session.
-        name: the name of its handle.
+        shared_name: the name under which accumulators of a session share content.
         reduction_type: 'MEAN' or 'SUM'.
 
     Raises:
-        ValueError: `reduction_type` is none of these.
+        ValueError: `reduction_type` is invalid.
     """
 
     def __init__(
@@ -274,15 +271,14 @@ class ConditionalAccumulator(_Accumulator):
         super().__init__("ConditionalAccumulator", dtype, shape, shared_name, name, reduction_type)
 
     def apply_grad(self, grad: Any, local_step: Any = 0, name: str | None = None) -> Operation:
-        """An operation that adds a gradient, or drops it where it is stale.
+        """An operation that accumulates a gradient, or drops it if it is stale.
 
         Args:
             grad: the gradient.
             local_step: the step at which it was computed.
-            name: the operation's name.
 
         Raises:
-            ValueError: it has another shape or dtype.
+            ValueError: the gradient has another shape or dtype.
         """
         gradient = convert_to_tensor(grad, self.dtype, "gradient")
         gradient.shape.assert_is_compatible_with(self._shape)
@@ -291,11 +287,10 @@ class ConditionalAccumulator(_Accumulator):
         return apply("AccumulatorApplyGradient", inputs, attrs, name)
 
     def take_grad(self, num_required: Any, name: str | None = None) -> Tensor:
-        """The mean of the gradients, once there are `num_required`; then the next step begins.
+        """Waits for `num_required` gradients, returns the mean of all, and advances the step.
 
         Args:
-            num_required: an int or an int32 scalar, at least 1. A run waits for as many.
-            name: the operation's name.
+            num_required: an int or an int32 scalar, at least 1.
         """
         required = convert_to_tensor(num_required, int32, "num_required")
         spec = Spec(self.dtype, self._shape)
@@ -303,14 +298,13 @@ class ConditionalAccumulator(_Accumulator):
 
 
 class SparseConditionalAccumulator(_Accumulator):
-    """Sums gradients of rows (`IndexedSlices`) that are not stale, until their mean is taken.
+    """Accumulates sparse gradients (`IndexedSlices`) that are not stale.
 
-    The mean of a row is over the gradients that hold the row.
+    The mean of a row is over the gradients that contain the row.
 
     Args:
         dtype, shared_name, reduction_type: see `ConditionalAccumulator`.
-        shape: of the whole; None for any.
-        name: the name of its handle.
+        shape: the dense shape; None for any.
     """
 
     def __init__(
@@ -333,14 +327,13 @@ class SparseConditionalAccumulator(_Accumulator):
         local_step: Any = 0,
         name: str | None = None,
     ) -> Operation:
-        """An operation that adds a gradient, or drops it where it is stale.
+        """An operation that accumulates a gradient, or drops it if it is stale.
 
         Args:
             grad_indices: the rows, integers `(n,)`.
             grad_values: their gradients, `(n, ...)`.
-            grad_shape: the shape of the whole, or None.
+            grad_shape: the dense shape, or None.
             local_step: the step at which it was computed.
-            name: the operation's name.
 
         Raises:
             ValueError: the values have another shape or dtype.
@@ -361,7 +354,7 @@ class SparseConditionalAccumulator(_Accumulator):
         return self.apply_grad(grad.indices, grad.values, grad.dense_shape, local_step, name)
 
     def take_grad(self, num_required: Any, name: str | None = None) -> tuple[Tensor, ...]:
-        """Indices (sorted), values and shape of the mean; else as `ConditionalAccumulator`."""
+        """Like `ConditionalAccumulator.take_grad`; returns sorted indices, values and the shape."""
         required = convert_to_tensor(num_required, int32, "num_required")
         rest = self._shape[1:] if self._shape.rank else TensorShape(None)
         spec = Spec(self.dtype, TensorShape([None]).concatenate(rest))

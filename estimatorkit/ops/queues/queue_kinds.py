@@ -1,5 +1,4 @@
-"""The kinds of queues: `FIFOQueue`, `RandomShuffleQueue`, `PaddingFIFOQueue`, `PriorityQueue`;
-and `StagingArea`, made of one."""
+"""Queue classes: FIFO, shuffling, padding and priority queues; and `StagingArea`, built on one."""
 
 from __future__ import annotations
 
@@ -18,10 +17,9 @@ from estimatorkit.ops.queues.queues import QueueBase
 
 
 def _as_shapes(shapes: Any, *, partial: bool = False) -> list[TensorShape] | None:
-    """Shapes of components; one shape alone may stand for a list of it.
+    """Normalizes shapes of components; a single shape becomes a list of one.
 
-    Raises:
-        ValueError: a dimension is unknown where it must not be, or the rank.
+    Raises ValueError if a rank is unknown, or a dimension unless `partial`.
     """
     if shapes is None:
         return None
@@ -40,7 +38,7 @@ def _as_shapes(shapes: Any, *, partial: bool = False) -> list[TensorShape] | Non
 
 
 class _Queue(QueueBase):
-    """A queue of one kind, with a handle of its own; `first` components come before the dtypes."""
+    """Base class of queues with their own handle; `first` components precede the given dtypes."""
 
     def __init__(
         self,
@@ -76,18 +74,17 @@ class _Queue(QueueBase):
 
 
 class FIFOQueue(_Queue):
-    """A queue whose elements come out in the order in which they went in.
+    """A first-in, first-out queue.
 
     Args:
-        capacity: the most elements it holds; negative for any number.
-        dtypes: the components' dtypes, a list or one.
-        shapes: their shapes, fully known; None leaves them free, but then only `dequeue` works.
-        names: their names; with names, elements are dicts.
-        shared_name: queues of one `shared_name` are one queue in a session.
-        name: the name of its handle.
+        capacity: the maximum number of elements; unbounded if negative.
+        dtypes: the components' dtypes, a list or a single one.
+        shapes: their fully defined shapes; None for any, but then only `dequeue` works.
+        names: their names; if given, elements are dicts.
+        shared_name: the name under which queues of a session share content.
 
     Raises:
-        ValueError: the lengths of the lists differ, or a shape is not known.
+        ValueError: the lists differ in length, or a shape is not fully defined.
     """
 
     def __init__(
@@ -103,11 +100,11 @@ class FIFOQueue(_Queue):
 
 
 class RandomShuffleQueue(_Queue):
-    """A queue whose elements come out in random order.
+    """A queue that dequeues elements in random order.
 
     Args:
-        capacity: the most elements it holds.
-        min_after_dequeue: how many elements stay in it, for mixing, until it is closed.
+        capacity: the maximum number of elements.
+        min_after_dequeue: the number of elements to retain, for mixing, until it is closed.
         dtypes, shapes, names, shared_name, name: see `FIFOQueue`.
         seed: see `set_random_seed`.
 
@@ -146,7 +143,7 @@ class RandomShuffleQueue(_Queue):
 
 
 def _seed(seed: int | None, shared_name: str | None) -> tuple[int, int] | None:
-    """The seeds of a queue: with the graph's alone, all queues of one `shared_name` agree."""
+    """The seeds of a queue; with only a graph seed, all queues of one `shared_name` agree."""
     found = get_seed(seed)
     if found is None or seed is not None or shared_name is None:
         return found
@@ -155,14 +152,14 @@ def _seed(seed: int | None, shared_name: str | None) -> tuple[int, int] | None:
 
 
 class PaddingFIFOQueue(_Queue):
-    """A `FIFOQueue` whose batches fill elements up to one shape, with zeros or empty strings.
+    """A `FIFOQueue` that pads the elements of a batch to one shape, with zeros or empty strings.
 
     Args:
         capacity, dtypes, names, shared_name, name: see `FIFOQueue`.
-        shapes: the components' shapes, a list; None stands for a dimension that may vary.
+        shapes: the components' shapes, a list; None for a dimension that may vary.
 
     Raises:
-        ValueError: as `FIFOQueue`; or the shapes are no list.
+        ValueError: as `FIFOQueue`; or `shapes` is not a list.
     """
 
     def __init__(
@@ -180,7 +177,7 @@ class PaddingFIFOQueue(_Queue):
 
 
 class PriorityQueue(_Queue):
-    """A queue whose first component, an int64, says which element comes out next: the least.
+    """A queue that dequeues the element with the least priority, its first component, an int64.
 
     Args:
         capacity, names, shared_name, name: see `FIFOQueue`.
@@ -206,14 +203,14 @@ class PriorityQueue(_Queue):
 
 
 class StagingArea:
-    """Holds elements between the steps of a pipeline, first in, first out; it is never closed.
+    """A FIFO buffer between the stages of a pipeline, which is never closed.
 
     Args:
         dtypes: the components' dtypes.
         shapes: their shapes, or None.
-        names: their names; with names, elements are dicts.
-        shared_name: areas of one `shared_name` are one in a session.
-        capacity: the most elements it holds; 0 for any number.
+        names: their names; if given, elements are dicts.
+        shared_name: the name under which areas of a session share content.
+        capacity: the maximum number of elements; unbounded if 0.
         memory_limit: accepted for TensorFlow's signature.
     """
 
@@ -236,18 +233,18 @@ class StagingArea:
         return self._queue.name
 
     def put(self, values: Any, name: str | None = None) -> Operation:
-        """An operation that puts an element in: a list of tensors, or a dict with names."""
+        """An operation that adds an element: a list of tensors, or a dict if there are names."""
         return self._queue.enqueue(values, name or f"{self.name}_put")
 
     def get(self, name: str | None = None) -> Any:
-        """The tensors of one element, taken out in each run: a list, or a dict with names."""
+        """The tensors of one element, removed in each run: a list, or a dict if there are names."""
         taken = self._queue.dequeue(name or f"{self.name}_get")
         return [taken] if isinstance(taken, Tensor) else taken
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many elements it holds, an int32."""
+        """The number of elements, an int32."""
         return self._queue.size(name or f"{self.name}_size")
 
     def clear(self, name: str | None = None) -> Operation:
-        """An operation that throws away what it holds."""
+        """An operation that removes all elements."""
         return self._queue.clear(name or f"{self.name}_clear")

@@ -1,10 +1,9 @@
-"""Queues as host objects: what a queue's handle stands for in a session.
+"""Host-side contents of queues, to which queue handles refer in a session.
 
-A `HostQueue` holds elements, tuples of arrays; threads put and take them, and wait where it is full
-or empty. Those who wait are served in the order in which they came, so that a large batch is not
-starved by small ones. How elements are kept is a `Store`: first in, first out; shuffled; or by
-priority. `Blocking` is what all host objects share that runs wait for: a run that waits is woken by
-what it waits for, or cancelled with the session or with its own run.
+A `HostQueue` holds elements, tuples of arrays. Threads that find it full or empty wait, and are
+served in order of arrival, so that small requests cannot starve a large batch. A `Store` defines
+the order of elements: first in, first out; shuffled; or by priority. `Blocking` is the base class
+of all host objects on which runs wait; it cancels waiting runs with the session or their own run.
 """
 
 from __future__ import annotations
@@ -32,14 +31,17 @@ from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Operation
 
 Element: TypeAlias = tuple[NDArray[Any], ...]
-"""What is put and taken: an array for each component."""
+"""One array per component."""
 
 _LOOK_AGAIN = 0.05
-"""Seconds after which one who waits looks whether its run was cancelled (being served wakes it)."""
+"""Seconds between checks for the cancellation of a waiting run (changes wake it at once)."""
 
 
 class Blocking:
-    """A host object for whose changes runs wait."""
+    """Base class of host objects on whose state runs wait.
+
+    `_changed` guards the state and is notified of every change.
+    """
 
     def __init__(self) -> None:
         self._changed = threading.Condition(threading.RLock())
@@ -47,41 +49,35 @@ class Blocking:
         self._taken = False
 
     def close(self) -> None:
-        """Cancels those who wait: the session closes."""
+        """Cancels all waiting runs, because the session closes."""
         with self._changed:
             self._session_closed = True
             self._changed.notify_all()
 
     def _wait_until(self, ready: Callable[[], bool], context: Any, cancelled: str) -> None:
-        """Waits until `ready()`; `_changed` is held, and given up while waiting.
+        """Waits until `ready()`; the caller holds `_changed`, which is released while waiting.
 
-        Args:
-            ready: looks at the object.
-            context: the run's; its `cancelled`, an event, and its deadline end the waiting.
-            cancelled: the words of the error.
+        `context` is that of the run, whose cancellation and deadline end the wait; `cancelled` is
+        the error's text.
 
         Raises:
             CancelledError: the session or the run ended first.
-            DeadlineExceededError: the run's time was over first.
+            DeadlineExceededError: the run's deadline passed first.
         """
         while True:
             if self._session_closed or context.cancelled.is_set():
                 raise CancelledError(None, None, cancelled)
-            context.raise_if_cancelled()  # first: who has gone is to take nothing
+            context.raise_if_cancelled()  # before `ready`: a cancelled run must not take anything
             if ready():
                 return
             self._changed.wait(_LOOK_AGAIN)
 
     @contextmanager
     def alone(self, context: Any, cancelled: str) -> Iterator[None]:
-        """Keeps other runs out inside the block, which may wait for something else.
+        """Excludes other runs in the block, which may wait for something else: does not hold
+        `_changed`.
 
-        Args:
-            context: the run's.
-            cancelled: the words of the error.
-
-        Raises:
-            CancelledError: the session or the run ended before it could begin.
+        See `_wait_until` for the arguments and errors.
         """
         with self._changed:
             self._wait_until(lambda: not self._taken, context, cancelled)
@@ -96,16 +92,14 @@ class Blocking:
 
 @dataclass(frozen=True)
 class QueueSpec:
-    """What a queue is.
+    """Static description of a queue.
 
     Attributes:
         kind: the name of its class, for messages.
-        name: its name.
-        capacity: the most elements it holds; negative for any number.
-        dtypes: of the components.
-        shapes: of the components; None if they are free.
-        min_after_dequeue: how many elements stay for shuffling while it is open.
-        seed: two words for shuffling; None for other numbers in each session.
+        capacity: the maximum number of elements; unbounded if negative.
+        dtypes, shapes: of the components; shapes None if they are arbitrary.
+        min_after_dequeue: the number of elements to retain for shuffling while it is open.
+        seed: two words for shuffling; None for different seeds in each session.
     """
 
     kind: str
@@ -118,7 +112,7 @@ class QueueSpec:
 
 
 class Store(Protocol):
-    """How elements are kept."""
+    """Protocol of containers of elements, which define their order."""
 
     def __len__(self) -> int: ...
 
@@ -126,14 +120,14 @@ class Store(Protocol):
         """Adds an element."""
 
     def take(self) -> Element:
-        """Removes the element whose turn it is."""
+        """Removes the next element."""
 
     def put_back(self, elements: Sequence[Element]) -> None:
-        """Undoes the takings of `elements`."""
+        """Undoes `take` of `elements`."""
 
 
 class _FirstInFirstOut:
-    """Elements in the order of their coming."""
+    """Elements in insertion order."""
 
     def __init__(self) -> None:
         self._elements: deque[Element] = deque()
@@ -176,7 +170,7 @@ class _Shuffled:
 
 
 class _ByPriority:
-    """The element with the least first component first; equals in the order of their coming."""
+    """Elements by ascending first component; ties in insertion order."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, Element]] = []
@@ -205,10 +199,10 @@ def _make_store(spec: QueueSpec) -> Store:
 
 
 class HostQueue(Blocking):
-    """A queue's elements in a session. All methods may be called from any thread.
+    """A queue's elements in a session. Thread-safe.
 
     Args:
-        spec: what it is.
+        spec: describes the queue.
         op: its handle, for messages.
     """
 
@@ -218,20 +212,15 @@ class HostQueue(Blocking):
         self._op = op
         self._store = _make_store(spec)
         self._closed = False
-        self._cancelled_before = 0  # tickets below it were cancelled by `close_queue`
+        self._cancelled_before = 0  # tickets below were cancelled by `close_queue`
         self._tickets = itertools.count()
         self._putting: deque[int] = deque()
         self._taking: deque[int] = deque()
 
     def check_is(self, spec: QueueSpec, op: Operation) -> None:
-        """Refuses a handle that shares the queue and says that it is another one.
+        """Checks that another handle that shares the queue agrees with it.
 
-        Args:
-            spec: what it says.
-            op: the handle.
-
-        Raises:
-            InvalidArgumentError: it has another kind, capacity, dtypes, shapes or way of shuffling.
+        Raises InvalidArgumentError if the kind, capacity, dtypes, shapes or shuffling differ.
         """
         if op is self._op:
             return
@@ -242,16 +231,16 @@ class HostQueue(Blocking):
                 words = f"Shared queue '{shared}' {problem.format(own=own, asked=asked)}"
                 raise InvalidArgumentError.explained(words, made_at=op.source, op=op)
 
-    # -- looking
+    # -- inspection
 
     def size(self) -> int:
-        """How many elements it holds."""
+        """The number of elements."""
         with self._changed:
             return len(self._store)
 
     @property
     def waiting(self) -> int:
-        """How many stand in line to put or to take."""
+        """The number of waiting enqueue and dequeue requests."""
         with self._changed:
             return len(self._putting) + len(self._taking)
 
@@ -260,21 +249,18 @@ class HostQueue(Blocking):
         with self._changed:
             return self._closed
 
-    # -- changing
+    # -- changes
 
     def enqueue(
         self, elements: Sequence[Element], context: Any, batch: tuple[int, ...] = ()
     ) -> None:
-        """Puts elements in, in sequence, waiting for room.
+        """Adds elements in sequence, waiting for room.
 
-        Args:
-            elements: the elements.
-            context: the run's.
-            batch: the axis that the elements were cut along, for messages.
+        `batch` is the shape that messages prepend to that of an element.
 
         Raises:
-            CancelledError: it is closed, or the waiting was cancelled.
-            InvalidArgumentError: an element has another shape.
+            CancelledError: the queue is closed, or the wait was cancelled.
+            InvalidArgumentError: an element has the wrong shape.
         """
         for element in elements:
             self._check(element, batch)
@@ -293,16 +279,11 @@ class HostQueue(Blocking):
                 self._changed.notify_all()
 
     def dequeue(self, count: int, context: Any, *, up_to: bool = False) -> list[Element]:
-        """Takes `count` elements out, waiting for them.
-
-        Args:
-            count: how many.
-            context: the run's.
-            up_to: give what is there, if anything, once the queue is closed.
+        """Removes `count` elements, waiting for them; with `up_to`, fewer once the queue is closed.
 
         Raises:
-            OutOfRangeError: it is closed and holds too few elements.
-            CancelledError: the waiting was cancelled.
+            OutOfRangeError: the queue is closed and has too few elements (with `up_to`, none).
+            CancelledError: the wait was cancelled.
         """
         taken: list[Element] = []
         with self._turn(self._taking) as ticket:
@@ -327,7 +308,7 @@ class HostQueue(Blocking):
         return taken
 
     def _rest(self, taken: list[Element], count: int, up_to: bool) -> list[Element]:
-        """What a closed queue gives where it holds too few."""
+        """The remaining elements of a closed queue that has too few."""
         if not up_to or not len(self._store) + len(taken):
             self._store.put_back(taken)
             size = len(self._store)
@@ -338,21 +319,19 @@ class HostQueue(Blocking):
         return taken
 
     def clear(self) -> None:
-        """Throws all elements away."""
+        """Removes all elements."""
         with self._changed:
             while len(self._store):
                 self._store.take()
             self._changed.notify_all()
 
     def close_queue(self, cancel_pending: bool, context: Any) -> None:
-        """Lets no more elements in.
+        """Closes the queue to new elements.
 
-        Args:
-            cancel_pending: cancel those who wait to put elements in; otherwise they go first.
-            context: the run's.
+        With `cancel_pending`, cancels waiting enqueues; otherwise waits until they are served.
 
         Raises:
-            CancelledError: it is closed already (and nothing was to be cancelled).
+            CancelledError: the queue is already closed (unless `cancel_pending`).
         """
         if cancel_pending:
             with self._changed:
@@ -372,14 +351,14 @@ class HostQueue(Blocking):
             self._changed.notify_all()
 
     def _may_put(self, ticket: int) -> bool:
-        """Whether it is this one's turn, there is room, or the queue is closed."""
+        """Whether it is this ticket's turn and there is room or the queue is closed."""
         capacity = self.spec.capacity
         room = capacity < 0 or len(self._store) < capacity
         return self._putting[0] == ticket and (self._closed or room)
 
     @contextmanager
     def _turn(self, line: deque[int]) -> Iterator[int]:
-        """Stands in line inside the block, and holds `_changed`."""
+        """Queues a ticket in `line` for the block, which holds `_changed`."""
         with self._changed:
             ticket = next(self._tickets)
             line.append(ticket)
@@ -409,10 +388,9 @@ class HostQueue(Blocking):
                 )
 
     def batch(self, elements: Sequence[Element]) -> list[NDArray[Any]]:
-        """Stacks the components of elements; a `PaddingFIFOQueue` fills them up first.
+        """Stacks the components of elements; a `PaddingFIFOQueue` pads them first.
 
-        Raises:
-            InvalidArgumentError: the queue was made without shapes.
+        Raises InvalidArgumentError if the queue has no shapes.
         """
         shapes = self.spec.shapes
         if shapes is None:
@@ -430,7 +408,7 @@ class HostQueue(Blocking):
 
 
 def _stack(parts: Sequence[NDArray[Any]], dtype: DType, shape: TensorShape) -> NDArray[Any]:
-    """`parts` under a new first axis, padded with zeros (or empty strings) to one shape."""
+    """Stacks `parts`, padding them with zeros (or empty strings) to one shape."""
     if not parts:
         dims = tuple(dim or 0 for dim in shape.as_list())
         return np.empty((0, *dims), dtype.numpy_dtype)
@@ -453,16 +431,16 @@ _DIFFERENCES = {
     "min_after_dequeue": "has min_after_dequeue {own} but requested min_after_dequeue was {asked}",
     "seed": "has random seeds ({own}) but requested seeds are ({asked})",
 }
-"""What two handles of one queue may say differently, by the fields of `QueueSpec`."""
+"""Error texts by the field of `QueueSpec` in which two handles of one queue differ."""
 
 
 def _in_brackets(dims: Sequence[int | None]) -> str:
-    """A shape as TensorFlow's kernels write it: [2,?]."""
+    """Formats a shape like TensorFlow's kernels: [2,?]."""
     return f"[{','.join('?' if dim is None else str(dim) for dim in dims)}]"
 
 
 def _in_words(value: Any) -> str:
-    """What a queue is said to be, for messages."""
+    """Formats a field of `QueueSpec` for messages."""
     if not isinstance(value, tuple):
         return str(value if value is not None else "[]")
     if all(isinstance(each, TensorShape) for each in value):
@@ -472,5 +450,5 @@ def _in_words(value: Any) -> str:
 
 
 def component(value: Any) -> NDArray[Any]:
-    """A copy of a tensor's value: buffers that runs share must not reach into a queue."""
+    """Copies a tensor's value, because runs reuse their buffers."""
     return np.array(value)

@@ -1,10 +1,10 @@
-"""Queues in graphs: the operations on them, and `QueueBase`, which makes these.
+"""Queue operations and their base class, `QueueBase`.
 
-A queue is a handle in the graph, an operation whose attributes say what the queue is; its elements
-live in the session (`queue_resource.HostQueue`), under the handle's name or `shared_name`. The
-operations that put and take run on the host and name the queue in an attribute. One that waits
-holds up its own `session.run` only; several queues chosen by an index (`QueueBase.from_list`) are
-several names. The kinds of queues are in `queue_kinds`.
+A queue is a handle in the graph, an operation whose attributes describe it; its elements live in
+the session (`queue_resource.HostQueue`), under the handle's name or `shared_name`. Enqueue and
+dequeue operations run on the host and refer to the queue by an attribute, or to several if an index
+chooses among them (`QueueBase.from_list`). A waiting operation blocks only its own `session.run`.
+See `queue_kinds` for the kinds of queues.
 """
 
 from __future__ import annotations
@@ -36,12 +36,7 @@ KINDS = ("FIFOQueue", "RandomShuffleQueue", "PaddingFIFOQueue", "PriorityQueue")
 
 
 def host_queue(context: Any, name: str) -> HostQueue:
-    """The elements of a queue in a session.
-
-    Args:
-        context: the session's state.
-        name: the name of the queue's handle.
-    """
+    """The content of the queue whose handle has this name, in a session."""
     op: Operation = context.graph.get_operation_by_name(name)
     attrs = op.attrs
     spec = QueueSpec(
@@ -61,7 +56,7 @@ def host_queue(context: Any, name: str) -> HostQueue:
 def _chosen(
     values: Sequence[Any], queues: Sequence[str], context: Any
 ) -> tuple[HostQueue, Sequence[Any]]:
-    """The queue that an operation works on, and its other inputs."""
+    """The queue on which an operation works, and the operation's other inputs."""
     if len(queues) == 1:
         return host_queue(context, queues[0]), values
     index = int(values[0])
@@ -93,7 +88,7 @@ def _rows(values: Sequence[Any]) -> list[Element]:
                 "All input tensors must have the same size in the 0th dimension. Component "
                 f"{position} has {len(column)}, and should have {len(columns[0])}"
             )
-    # `[row, ...]` keeps a string an array without dimensions.
+    # `[row, ...]` keeps a string as an array without dimensions.
     return [tuple(column[row, ...] for column in columns) for row in range(len(columns[0]))]
 
 
@@ -121,7 +116,7 @@ def _dequeue_many(
     queue, (count,) = _chosen(values, queues, context)
     if int(count) < 0:
         raise ValueError(f"requests {int(count)} < 0 elements")
-    queue.batch([])  # refused before waiting where there are no shapes
+    queue.batch([])  # without shapes, fails before waiting
     return queue.batch(queue.dequeue(int(count), context, up_to=up_to))
 
 
@@ -173,12 +168,12 @@ for _type, _kernel, _infer in (
 
 
 class QueueBase:
-    """What all queues can do. Elements are tuples of tensors, a component each.
+    """Base class of queues. Elements are tuples of tensors, one per component.
 
     Args:
         dtypes: the components' dtypes.
-        shapes: their shapes, or None if they are free.
-        names: their names, or None; with names, elements are dicts.
+        shapes: their shapes, or None if they are arbitrary.
+        names: their names, or None; if given, elements are dicts.
         handles: the queues' handles; several with an `index`.
         index: an int32 scalar that chooses among several handles.
     """
@@ -215,14 +210,14 @@ class QueueBase:
 
     @staticmethod
     def from_list(index: Any, queues: Sequence[QueueBase]) -> QueueBase:
-        """The queue at `index` of a list.
+        """The queue at `index` of a list, chosen at run time.
 
         Args:
-            index: an int32 scalar, known when the graph runs.
+            index: an int32 scalar.
             queues: queues of the same dtypes and names.
 
         Raises:
-            TypeError: the queues differ, or are none.
+            TypeError: they are not queues, or their dtypes or names differ.
         """
         if (
             not isinstance(queues, Sequence)
@@ -247,7 +242,7 @@ class QueueBase:
 
     @property
     def queue_ref(self) -> Operation:
-        """Its handle, an operation."""
+        """The handle, an operation."""
         return self._handles[0]
 
     @property
@@ -272,11 +267,10 @@ class QueueBase:
     # -- operations
 
     def enqueue(self, vals: Any, name: str | None = None) -> Operation:
-        """An operation that puts one element in, and waits while the queue is full.
+        """An operation that adds one element, waiting while the queue is full.
 
         Args:
-            vals: a tensor, a list of them (one a component), or a dict with names.
-            name: the operation's name.
+            vals: a tensor, a list with one per component, or a dict if there are names.
 
         Raises:
             ValueError: the components do not fit.
@@ -285,11 +279,10 @@ class QueueBase:
             return self._apply("QueueEnqueueV2", self._element(vals), {}, scope)
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
-        """An operation that puts in one element for each row of `vals`.
+        """An operation that adds one element for each row of `vals`.
 
         Args:
-            vals: as for `enqueue`, with a first dimension more.
-            name: the operation's name.
+            vals: as for `enqueue`, with an additional first dimension.
 
         Raises:
             ValueError: the components do not fit, or differ in their first dimension.
@@ -300,13 +293,12 @@ class QueueBase:
     def enqueue_where(
         self, keep: Tensor | None, vals: Any, *, many: bool, name: str | None = None
     ) -> Operation:
-        """An operation that puts in the elements for which `keep` is true.
+        """An operation that adds the elements for which `keep` is true.
 
         Args:
-            keep: a bool, scalar or for each row; None to keep all.
+            keep: a bool, scalar or one per row; None to keep all.
             vals: as for `enqueue`, or with `many` as for `enqueue_many`.
-            many: whether `vals` are many elements.
-            name: the operation's name.
+            many: whether `vals` are several elements.
         """
         if keep is None:
             return self.enqueue_many(vals, name) if many else self.enqueue(vals, name)
@@ -315,29 +307,28 @@ class QueueBase:
             return self._apply("QueueEnqueueWhere", tensors, {"many": many}, scope, [keep])
 
     def dequeue(self, name: str | None = None) -> Any:
-        """Tensors of one element, taken out in each run; waits while there is none.
+        """The tensors of one element, removed in each run; waits while the queue is empty.
 
         Returns:
-            A tensor, a list of them, or a dict with names.
+            A tensor, a list of them, or a dict if there are names.
         """
         specs = tuple(map(Spec, self._dtypes, self._shapes))
         name = name or f"{self._own_name}_Dequeue"
         return self._returned(self._apply("QueueDequeueV2", [], {"specs": specs}, name))
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
-        """Tensors of `n` elements under a new first dimension; waits until there are as many.
+        """The tensors of `n` elements, stacked; waits until there are as many.
 
         Args:
             n: an int or an int32 scalar.
-            name: the operation's name.
 
         Raises:
-            ValueError: `n` is negative or no scalar.
+            ValueError: `n` is negative or not a scalar.
         """
         return self._dequeue_batch(n, name or f"{self._own_name}_DequeueMany", up_to=False)
 
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
-        """As `dequeue_many`, but gives fewer, if at least one, once the queue is closed."""
+        """Like `dequeue_many`, but returns fewer (at least one) once the queue is closed."""
         return self._dequeue_batch(n, name or f"{self._own_name}_DequeueUpTo", up_to=True)
 
     def _dequeue_batch(self, n: Any, name: str, *, up_to: bool) -> Any:
@@ -354,30 +345,28 @@ class QueueBase:
             return self._returned(self._apply("QueueDequeueManyV2", [count], attrs, scope))
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
-        """An operation that lets no more elements in; what is there can still be taken.
+        """An operation that closes the queue to new elements; the remaining ones can be dequeued.
 
         Args:
-            cancel_pending_enqueues: cancel the runs that wait to put elements in; otherwise they
-                go first, and this waits for them.
-            name: the operation's name.
+            cancel_pending_enqueues: whether to cancel waiting enqueues; otherwise waits for them.
         """
         attrs = {"cancel_pending_enqueues": bool(cancel_pending_enqueues)}
         return self._apply("QueueCloseV2", [], attrs, name or f"{self._own_name}_Close")
 
     def is_closed(self, name: str | None = None) -> Tensor:
-        """A bool: whether the queue is closed."""
+        """Whether the queue is closed, a bool scalar."""
         name = name or f"{self._own_name}_Is_Closed"
         return self._apply("QueueIsClosedV2", [], {}, name).outputs[0]
 
     def size(self, name: str | None = None) -> Tensor:
-        """An int32: how many elements the queue holds."""
+        """The number of elements, an int32 scalar."""
         return self._apply("QueueSizeV2", [], {}, name or f"{self._own_name}_Size").outputs[0]
 
     def clear(self, name: str | None = None) -> Operation:
-        """An operation that throws away what the queue holds."""
+        """An operation that removes all elements."""
         return self._apply("QueueClear", [], {}, name or f"{self._own_name}_Clear")
 
-    # -- parts of these
+    # -- helpers
 
     @property
     def _own_name(self) -> str:
@@ -396,14 +385,14 @@ class QueueBase:
         return apply(op_type, [*first, *chooser, *inputs], {"queues": queues, **attrs}, name)
 
     def _element(self, vals: Any) -> list[Tensor]:
-        """The components of one element, checked."""
+        """The components of one element, after validation."""
         tensors = self._components(vals)
         for tensor, shape in zip(tensors, self._shapes, strict=True):
             tensor.shape.assert_is_compatible_with(shape)
         return tensors
 
     def _elements(self, vals: Any) -> list[Tensor]:
-        """The components of many elements, checked."""
+        """The components of stacked elements, after validation."""
         tensors = self._components(vals)
         count = TensorShape([None])
         for tensor, shape in zip(tensors, self._shapes, strict=True):
@@ -449,7 +438,7 @@ class QueueBase:
 
 
 def _common(shapes: Sequence[TensorShape]) -> TensorShape:
-    """What shapes have in common."""
+    """The most specific shape compatible with all."""
     first, *rest = shapes
     if first.dims is None or any(other.rank != first.rank for other in rest):
         return UNKNOWN

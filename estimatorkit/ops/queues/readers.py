@@ -1,9 +1,8 @@
-"""Readers: records of files whose names come out of a queue.
+"""Readers: records of files whose names come from a queue.
 
-A reader is a handle in the graph; the file it is in, and how far, live in the session
-(`_HostReader`). `read` takes the next record, and the next name from the queue where a file is at
-its end; the end of the queue is the end of the records. What a file's records are is one generator
-for each kind.
+A reader is a handle in the graph; its current file and position live in the session
+(`_HostReader`). `read` returns the next record, and dequeues the next name at the end of a file;
+the records end when the queue does. One generator per kind of reader splits a file into records.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ Record = tuple[bytes, bytes]
 """A key and a value."""
 
 
-# -- what the records of a file are
+# -- records of a file
 
 
 def _whole_file(name: bytes) -> Iterator[Record]:
@@ -95,11 +94,11 @@ _KINDS: dict[str, Callable[..., Iterator[Record]]] = {
 }
 
 
-# -- what a reader is in a session
+# -- a reader's state in a session
 
 
 class _HostReader(Blocking):
-    """Where a reader is."""
+    """The position of a reader."""
 
     def __init__(self, kind: str, attrs: Mapping[str, Any]) -> None:
         super().__init__()
@@ -115,7 +114,7 @@ class _HostReader(Blocking):
         self.completed = 0
 
     def read(self, queue: str, count: int, context: Any) -> list[Record]:
-        """The next records, up to `count` of one file, and at least one.
+        """The next records: at least one and at most `count`, from one file.
 
         Raises:
             OpError: the file cannot be read; the subclass says why.
@@ -139,7 +138,7 @@ class _HostReader(Blocking):
         try:
             records = list(itertools.islice(file, count))
         except OpError:
-            self._file = None  # the next read goes on with the next file
+            self._file = None  # the next read continues with the next file
             raise
         if len(records) < count:
             self._file = None
@@ -149,12 +148,12 @@ class _HostReader(Blocking):
         return records
 
     def reset(self, context: Any) -> None:
-        """Forgets the file, and begins to count anew."""
+        """Forgets the file and resets the counters."""
         with self.alone(context, "Reset operation was cancelled"):
             self._forget()
 
     def state(self, context: Any) -> bytes:
-        """Where it is, for `restore`."""
+        """The serialized position, for `restore`."""
         with self.alone(context, "Serialize operation was cancelled"):
             state = {
                 "kind": self._kind,
@@ -168,11 +167,7 @@ class _HostReader(Blocking):
         return json.dumps(state).encode()
 
     def restore(self, data: bytes, context: Any) -> None:
-        """Goes where `state` was.
-
-        Raises:
-            InvalidArgumentError: this is no state of such a reader.
-        """
+        """Restores a position from `state`; raises InvalidArgumentError if it is invalid."""
         try:
             state = json.loads(data)
             kind, file = state["kind"], state["file"]
@@ -262,7 +257,7 @@ for _type, _kernel, _infer in (
 
 
 class ReaderBase:
-    """What all readers can do; keys and values are strings."""
+    """Base class of readers; keys and values are strings."""
 
     def __init__(self, kind: str, attrs: dict[str, Any], name: str | None) -> None:
         with get_default_graph().init_scope():
@@ -270,12 +265,12 @@ class ReaderBase:
 
     @property
     def reader_ref(self) -> Operation:
-        """Its handle, an operation."""
+        """The handle, an operation."""
         return self._handle
 
     @property
     def supports_serialize(self) -> bool:
-        """Whether `serialize_state` works: it does."""
+        """Whether `serialize_state` works: True."""
         return True
 
     def _op(
@@ -287,11 +282,10 @@ class ReaderBase:
     def read(self, queue: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
         """Key and value of the next record: string scalars.
 
+        At run time, raises `OutOfRangeError` if the queue is closed and empty.
+
         Args:
             queue: the queue of file names (a `QueueBase` of one string component, or its handle).
-            name: the operation's name.
-
-        A run raises `OutOfRangeError` where the queue is closed and empty.
         """
         op = self._op("ReaderReadV2", name, queue=_name_of(queue))
         return op.outputs[0], op.outputs[1]
@@ -299,35 +293,34 @@ class ReaderBase:
     def read_up_to(
         self, queue: Any, num_records: Any, name: str | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Keys and values of up to `num_records` records, at least one: vectors of strings.
+        """Keys and values of up to `num_records` records, at least one: string vectors.
 
         Args:
             queue: see `read`.
-            num_records: an int or an int64 scalar. There are fewer where a file ends.
-            name: the operation's name.
+            num_records: an int or an int64 scalar; fewer records are returned at the end of a file.
         """
         count = convert_to_tensor(num_records, dtype_hint=int64)
         op = self._op("ReaderReadUpToV2", name, [count], queue=_name_of(queue))
         return op.outputs[0], op.outputs[1]
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
-        """How many records the reader has given, an int64."""
+        """The number of records read, an int64."""
         return self._op("ReaderNumRecordsProducedV2", name).outputs[0]
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
-        """How many files the reader has read to the end, an int64."""
+        """The number of files read completely, an int64."""
         return self._op("ReaderNumWorkUnitsCompletedV2", name).outputs[0]
 
     def serialize_state(self, name: str | None = None) -> Tensor:
-        """Where the reader is, a string for `restore_state`."""
+        """The serialized position, a string for `restore_state`."""
         return self._op("ReaderSerializeStateV2", name).outputs[0]
 
     def restore_state(self, state: Any, name: str | None = None) -> Operation:
-        """An operation that takes the reader where it was when `state` was made."""
+        """An operation that restores the position from `state`."""
         return self._op("ReaderRestoreStateV2", name, [convert_to_tensor(state, string)])
 
     def reset(self, name: str | None = None) -> Operation:
-        """An operation that lets the reader begin anew, with the next name of its queue."""
+        """An operation that resets the reader; it continues with the next name of its queue."""
         return self._op("ReaderResetV2", name)
 
 
@@ -337,18 +330,17 @@ def _name_of(queue: Any) -> str:
 
 
 class WholeFileReader(ReaderBase):
-    """A file is one record: its name is the key, what is in it the value."""
+    """Reads whole files: the key is the file name, the value its content."""
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__("WholeFileReader", {}, name)
 
 
 class TextLineReader(ReaderBase):
-    """A line is a record, without its line end; the key is 'name:line', counted from 1.
+    """Reads lines without line endings; the key is 'name:line', counted from 1.
 
     Args:
-        skip_header_lines: how many lines to leave out at the beginning of each file.
-        name: the name of its handle.
+        skip_header_lines: the number of lines to skip in each file.
     """
 
     def __init__(self, skip_header_lines: int | None = None, name: str | None = None) -> None:
@@ -356,17 +348,16 @@ class TextLineReader(ReaderBase):
 
 
 class FixedLengthRecordReader(ReaderBase):
-    """So many bytes are a record; the key is 'name:record', counted from 0.
+    """Reads records of fixed length; the key is 'name:record', counted from 0.
 
     Args:
         record_bytes: the length of a record.
-        header_bytes, footer_bytes: what is left out at the beginning and end of a file.
-        hop_bytes: from the start of one record to the next; `record_bytes` by default.
-        name: the name of its handle.
+        header_bytes, footer_bytes: the bytes to skip at the beginning and end of a file.
+        hop_bytes: the distance between the starts of records; `record_bytes` by default.
         encoding: None, 'GZIP' or 'ZLIB'.
 
     Raises:
-        ValueError: a length is out of its range, or the encoding none of these.
+        ValueError: a length is out of range, or the encoding is invalid.
     """
 
     def __init__(
@@ -396,13 +387,12 @@ class FixedLengthRecordReader(ReaderBase):
 
 
 class TFRecordReader(ReaderBase):
-    """The records of a TFRecord file; the key is 'name:offset'.
+    """Reads TFRecord files; the key is 'name:offset'.
+
+    At run time, raises `DataLossError` if a file is corrupt.
 
     Args:
-        name: the name of its handle.
         options: a `TFRecordOptions`, or the name or number of a compression.
-
-    A run raises `DataLossError` where a file is damaged.
     """
 
     def __init__(self, name: str | None = None, options: Any = None) -> None:
@@ -411,7 +401,7 @@ class TFRecordReader(ReaderBase):
 
 
 class IdentityReader(ReaderBase):
-    """The queue's strings are the records, keys and values."""
+    """Returns the queue's strings as both keys and values."""
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__("IdentityReader", {}, name)

@@ -1,6 +1,7 @@
-"""Bins and crosses of sparse values: `sparse.bincount`, `sparse.cross` and `sparse.cross_hashed`.
+"""Bin counts and crosses of sparse values: `sparse.bincount`, `sparse.cross`,
+`sparse.cross_hashed`.
 
-How many results there are follows from the values, so these run on the host.
+They run on the host because the size of the result depends on the values.
 """
 
 from __future__ import annotations
@@ -87,23 +88,22 @@ def sparse_bincount(
     binary_output: bool = False,
     name: str | None = None,
 ) -> SparseTensor:
-    """How often each integer occurs, as a sparse tensor of the bins that are not empty.
+    """Counts the occurrences of each integer, as a sparse tensor of nonempty bins.
 
     Args:
         values: non-negative integers, a tensor or a sparse tensor; `(rows, n)` for axis -1.
-        weights: of the same form and shape as `values`: their sums are given in place of counts.
+        weights: summed instead of counts; of the same type and shape as `values`.
         axis: 0 (or None) counts all values together, -1 those of each row.
-        minlength: the least length of the last dimension.
-        maxlength: integers from there on are left out; it is then the last dimension.
-        binary_output: 1 for each integer that occurs.
-        name: the operation's name.
+        minlength: the minimum size of the last dimension.
+        maxlength: the maximum size of the last dimension; larger integers are ignored.
+        binary_output: whether to set each nonempty bin to 1.
 
     Returns:
         `(length,)` or `(rows, length)`, of the dtype of `weights`, else of `values`.
 
     Raises:
-        ValueError: both `weights` and `binary_output`, another axis, or weights of another form.
-        InvalidArgumentError: (when run) a value is negative.
+        ValueError: both `weights` and `binary_output` are given, or `axis` or `weights` is invalid.
+        InvalidArgumentError: at run time, a value is negative.
     """
     if weights is not None and binary_output:
         raise ValueError(
@@ -130,7 +130,7 @@ def sparse_bincount(
 
 
 def _with_places(values: Any, by_row: bool) -> SparseTensor:
-    """Integers to count as a sparse tensor, zeros included; a vector unless rows stay apart."""
+    """The integers to count as a sparse tensor, zeros included; a vector unless `by_row`."""
     from estimatorkit.ops.array.array import shape, size
     from estimatorkit.ops.array.filling import ones_like, range_
     from estimatorkit.ops.array.indexing import where
@@ -233,20 +233,19 @@ register(
 
 
 def sparse_cross(inputs: Any, name: str | None = None, separator: Any = None) -> SparseTensor:
-    """The words made of one value of each input, row by row, in all combinations.
+    """Joins one value of each input into strings, row by row, in all combinations.
 
     Args:
         inputs: a list of tensors and sparse tensors `(batch, n)` of strings or integers. Values of
-            sparse ones come first in the words, and the last input varies fastest.
-        name: the operation's name.
+            sparse ones come first in the strings, and the last input varies fastest.
         separator: str or bytes between the values; default: '_X_'.
 
     Returns:
         Strings, `(batch, most combinations of a row)`.
 
     Raises:
-        TypeError: the inputs are no list of tensors.
-        InvalidArgumentError: (when run) they have different numbers of rows.
+        TypeError: the inputs are not a list of tensors.
+        InvalidArgumentError: at run time, they have different numbers of rows.
     """
     between = "_X_" if separator is None else separator
     between = between.encode() if isinstance(between, str) else between
@@ -256,19 +255,18 @@ def sparse_cross(inputs: Any, name: str | None = None, separator: Any = None) ->
 def sparse_cross_hashed(
     inputs: Any, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
 ) -> SparseTensor:
-    """The hash of one value of each input, row by row, in all combinations; see `sparse_cross`.
+    """Hashes one value of each input, row by row, in all combinations; see `sparse_cross`.
 
     Args:
-        inputs: as of `sparse_cross`.
-        num_buckets: hashes are below it; 0 for no bound but that of int64.
-        hash_key: what the hash begins with.
-        name: the operation's name.
+        inputs: as for `sparse_cross`.
+        num_buckets: the exclusive bound of the hashes; 0 for the range of int64.
+        hash_key: the seed of the hash.
 
     Returns:
-        int64, `(batch, most combinations of a row)`: TensorFlow's numbers.
+        int64, `(batch, most combinations of a row)`, equal to TensorFlow's.
 
     Raises:
-        TypeError: the inputs are no list of tensors.
+        TypeError: the inputs are not a list of tensors.
     """
     return _crossed(inputs, None, int(num_buckets), int(hash_key or HASH_KEY), name)
 

@@ -1,4 +1,4 @@
-"""Sparse ops that join tensors, fill empty rows and drop rows; each is one host op."""
+"""Sparse ops that concatenate tensors, fill empty rows and drop rows; each is one host op."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _VALUES = np.array([1.5, -2.0, 3.0], np.float32)
 _SHAPE = np.array([3, 4], np.int64)
 
 
-# -- together
+# -- concatenation
 
 
 def _concat(*inputs: Array, axis: int, expand: bool) -> Any:
@@ -119,18 +119,17 @@ def sparse_concat(
     concat_dim: Any = None,
     expand_nonconcat_dims: bool | None = None,
 ) -> SparseTensor:
-    """Sparse tensors joined along an axis.
+    """Concatenates sparse tensors along an axis.
 
     Args:
-        axis: the axis (`concat_dim` is its older name).
+        axis: the axis (`concat_dim` is its deprecated alias).
         sp_inputs: a list of sparse tensors in row-major order.
-        name: the operation's name.
-        expand_nonconcat_dim: whether the other dimensions may differ; the largest is taken.
+        expand_nonconcat_dim: whether other dimensions may differ; the result has their maximum.
 
     Raises:
         ValueError: ranks or other dimensions are known to differ.
         IndexError: the axis is known to be out of range.
-        InvalidArgumentError: (when run) the same.
+        InvalidArgumentError: at run time, the same.
     """
     at = axis_of(concat_dim if axis is None else axis, "sparse_concat")
     sparse = [as_sparse(each) for each in sp_inputs]
@@ -188,14 +187,13 @@ def sparse_merge(
     name: str | None = None,
     already_sorted: bool = False,
 ) -> SparseTensor:
-    """Ids and their values as one sparse tensor whose last index is the id.
+    """Combines ids and values into a sparse tensor whose last index is the id.
 
     Args:
         sp_ids: int32 or int64 sparse `(..., n)`, or a list of them.
-        sp_values: values at the same places.
+        sp_values: values at the same positions.
         vocab_size: the number of ids, or a list of them.
-        name: the operations' name.
-        already_sorted: whether the ids in each row are in order.
+        already_sorted: whether the ids in each row are sorted.
 
     Returns:
         Sparse `(..., vocab_size)`.
@@ -219,7 +217,7 @@ def sparse_merge(
         return merged if already_sorted else sparse_reorder(merged)
 
 
-# -- rows that are empty, rows that are dropped
+# -- filling and dropping rows
 
 
 def _fill_empty_rows(indices: Array, values: Array, shape: Array, default: Array) -> Any:
@@ -276,12 +274,11 @@ def _first(shape: Tensor) -> int | None:
 def sparse_fill_empty_rows(
     sp_input: Any, default_value: Any, name: str | None = None
 ) -> tuple[SparseTensor, Tensor]:
-    """A sparse tensor whose empty rows have one value each, in the first column.
+    """Inserts one value into each empty row, in the first column.
 
     Args:
         sp_input: sparse `(rows, ...)`.
         default_value: that value.
-        name: the operation's name.
 
     Returns:
         The sparse tensor, and bool `(rows,)`: which rows were empty.
@@ -314,7 +311,7 @@ register(
 
 
 def sparse_mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> IndexedSlices:
-    """`IndexedSlices` without the rows whose indices are among `mask_indices`."""
+    """Drops the rows of `IndexedSlices` whose indices are in `mask_indices`."""
     with get_default_graph().name_scope(name or "sparse_mask"):
         dropped = convert_to_tensor(mask_indices, a.indices.dtype, name="mask_indices")
         indices, kept = apply("SparseMask", [a.indices, dropped]).outputs

@@ -1,4 +1,4 @@
-"""Sums and extremes of sparse tensors, reductions, softmax, indicators; all run on the host."""
+"""Elementwise ops, reductions, softmax and indicators of sparse tensors, on the host."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _SHAPE = np.array([3, 4], np.int64)
 
 
 def _merged(a_indices: Array, b_indices: Array, shape: Array) -> tuple[Array, Array, Array]:
-    """The places of either in order, and where in them those of each are."""
+    """The sorted union of two sets of indices, and the position of each input's elements in it."""
     both = np.concatenate([a_indices, b_indices])
     _, first, place = np.unique(keys(both, shape), return_index=True, return_inverse=True)
     place = place.reshape(-1).astype(np.int64)
@@ -186,12 +186,12 @@ def _two(op_type: str, a: Any, b: Any, more: list[Tensor], name: str | None) -> 
 
 
 def sparse_maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """The greater of two sparse tensors, element by element (0 if one has no value)."""
+    """The elementwise maximum of two sparse tensors (missing values count as 0)."""
     return _two("SparseSparseMaximum", sp_a, sp_b, [], name)
 
 
 def sparse_minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """The lesser of two sparse tensors, element by element (0 if one has no value)."""
+    """The elementwise minimum of two sparse tensors (missing values count as 0)."""
     return _two("SparseSparseMinimum", sp_a, sp_b, [], name)
 
 
@@ -200,11 +200,10 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
 
     Args:
         a, b: tensors or sparse tensors of one shape.
-        threshold: sums of two values that are smaller than it in magnitude are left out of a
-            sparse result (`thresh` is its older name).
+        threshold: a sparse result omits sums of smaller magnitude (`thresh` is a deprecated alias).
 
     Returns:
-        A sparse tensor where both are, else a tensor.
+        A sparse tensor if both are sparse, else a tensor.
     """
     least = 0 if threshold is None and thresh is None else (threshold if thresh is None else thresh)
     one, two = map(convert_to_tensor_or_sparse_tensor, (a, b))
@@ -222,7 +221,7 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
 
 
 def _reduced_places(indices: Array, shape: Array, axes: Array) -> tuple[Array, Array, list[int]]:
-    """The places in the reduced shape, 0 along the axes, and that shape with 1 there."""
+    """The indices in the reduced shape, 0 along the axes, and that shape with 1 there."""
     rank = len(shape)
     gone = np.zeros(rank, np.bool_)
     for axis in np.atleast_1d(axes):
@@ -415,7 +414,7 @@ def _back_through_softmax(op: Operation, probabilities: Tensor, dy: Tensor) -> T
 
 
 def _softmax_second_gradient(op: Operation, dz: Tensor) -> list[Any]:
-    """Of z = p (dy - sum p dy), the sum over the row, by p and by dy."""
+    """Gradients of z = p (dy - sum p dy), summed over the row, with respect to p and dy."""
     indices, probabilities, shape, dy = op.inputs
     row_sums = [
         dense - output("SparseSoftmaxGrad", [indices, ones_like(dense), shape, dense])
@@ -457,11 +456,10 @@ register(
 
 
 def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
-    """The softmax along the last dimension, of the values that are there.
+    """The softmax of the present values along the last dimension.
 
     Args:
         sp_input: sparse, of rank 2 or more and a floating dtype.
-        name: the operation's name.
     """
     sparse = as_sparse(sp_input)
     return sparse.with_values(output("SparseSoftmax", sparse._components(), name=name))
@@ -471,12 +469,11 @@ def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
 
 
 def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
-    """Which ids each row holds.
+    """Multi-hot encoding of the ids in each row.
 
     Args:
         sp_input: int32 or int64 ids, sparse `(..., n)`.
         vocab_size: the number of ids.
-        name: the operations' name.
 
     Returns:
         bool `(..., vocab_size)`.

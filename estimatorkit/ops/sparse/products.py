@@ -1,7 +1,7 @@
-"""Sparse with dense: products with a matrix, and `*`, `/` and `+` element by element.
+"""Sparse-dense operations: matrix products, and elementwise `*`, `/` and `+`.
 
-All run on the host, but for products with a dense matrix whose sparse side has a known number of
-values and a known shape (`on_host` false): XLA compiles these.
+All run on the host, except that XLA compiles products with a dense matrix (`on_host` false) if the
+sparse matrix has a static shape and number of values.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ _SHAPE = np.array([3, 4], np.int64)
 _DENSE = np.arange(8, dtype=np.float32).reshape(4, 2) - np.float32(2.5)
 
 
-# -- times a dense matrix. The two ops are each other's gradient: with a the sparse matrix,
-# y = a @ b needs for da the products of rows of dy and b at a's places, and for db the product
+# -- products with a dense matrix. The two ops are each other's gradient: for y = a @ b with
+# sparse a, da is the products of rows of dy and b at the positions of a, and db is
 # transpose(a) @ dy.
 
 
@@ -81,10 +81,10 @@ def _matmul_on_host(indices: Array, values: Array, shape: Array, b: Array, on_ho
 
 
 def _compressed(indices: Array, values: Array, shape: tuple[int, int]) -> Any:
-    """A SciPy matrix.
+    """A SciPy sparse matrix.
 
-    Rows in order, or columns (of a transposed matrix), need no sorting: 3x as fast (3000 rows,
-    50,000 values, 16 columns of the other).
+    Indices sorted by row, or by column (of a transposed matrix), are not sorted again: 3x as fast
+    (3000 rows, 50,000 values, 16 columns of the other).
     """
     from scipy.sparse import csc_matrix, csr_matrix
 
@@ -127,7 +127,7 @@ def _sampled_gradient(op: Operation, dy: Tensor) -> list[Any]:
 def _transposed(
     indices: Tensor, values: Tensor, like: Tensor, b: Tensor, attrs: dict[str, Any]
 ) -> Tensor:
-    """The transposed sparse matrix, with as many rows as `like`, times b."""
+    """The transpose of a sparse matrix times b; `like` has the number of rows of the result."""
     rows = output("Shape", [like], {"dtype": int64})
     return output("SparseTensorDenseMatMul", [indices[:, ::-1], values, rows, b], attrs)
 
@@ -179,15 +179,12 @@ def sparse_tensor_dense_matmul(
     adjoint_b: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """A sparse matrix times a dense one.
-
-    Either may be the sparse one.
+    """The product of a sparse and a dense matrix, in either order.
 
     Args:
         sp_a: `(n, m)`.
         b: `(m, k)`, of the same dtype.
         adjoint_a, adjoint_b: whether to transpose (and conjugate) first.
-        name: the operation's name.
 
     Returns:
         Dense `(n, k)`.
@@ -245,11 +242,11 @@ def _check_inner(sparse: SparseTensor, dense: Tensor, adjoint: bool) -> None:
         )
 
 
-# -- sparse and dense, element by element
+# -- elementwise operations
 
 
 def _flat_places(indices: Array, shape: Array, dense_shape: tuple[int, ...]) -> Array:
-    """Where in a dense array, broadcast to the sparse shape, the elements are."""
+    """The flat positions of the elements in a dense array that broadcasts to the sparse shape."""
     lacking = len(shape) - len(dense_shape)
     dims = np.array([1] * lacking + list(dense_shape), np.int64)
     if lacking < 0 or any(dim not in (1, whole) for dim, whole in zip(dims, shape, strict=True)):
@@ -363,7 +360,7 @@ operators["truediv"] = _integers_too
 def _multiplied(
     x: Any, y: Any, dense: Callable[[Any, Any], Tensor] = dense_operators["mul"]
 ) -> Any:
-    """`dense * sparse`: Python asks the dense tensor first."""
+    """`dense * sparse`; Python calls the dense tensor's operator first."""
     return _multiply(y, x) if isinstance(y, SparseTensor) else dense(x, y)
 
 
@@ -382,17 +379,16 @@ def sparse_matmul(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """`matmul` of dense matrices; that one is mostly zeros is a hint, which XLA does not need."""
+    """`matmul` of dense matrices; the sparsity hints are ignored."""
     return linalg.matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b, name=name)
 
 
 def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTensor:
-    """`op` of the values of sparse tensors, at the same places.
+    """Applies `op` to the values of sparse tensors with equal indices.
 
     Args:
-        op: a function of tensors that keeps their shape.
-        args, kwargs: its arguments; the values of sparse tensors stand for these, which must have
-            the same places.
+        op: a function of tensors that preserves their shape.
+        args, kwargs: its arguments; sparse tensors are replaced by their values.
     """
     given = [each for each in [*args, *kwargs.values()] if isinstance(each, SparseTensor)]
     if not given:

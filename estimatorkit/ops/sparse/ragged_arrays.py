@@ -1,10 +1,9 @@
-"""What a `TensorArray` is whose elements have shapes of their own: a vector and a layout.
+"""The representation of a `TensorArray` whose elements differ in shape: a vector and a layout.
 
-The vector (*flow*) has all numbers, element after element; the layout, int64 `(size, 1 + rank)`,
-has a row for each element: its rank (-1 where it was never written) and its shape, filled up with
--1. Operations on layouts say which positions of which vector make up what is read or written;
-`RaggedTake` and `RaggedJoin` move the numbers, and are differentiable to any order. All run on the
-host: XLA's shapes are fixed.
+The vector (*flow*) concatenates all elements; the layout, int64 `(size, 1 + rank)`, has one row per
+element: its rank (-1 if it was never written) and its shape, padded with -1. Operations on layouts
+compute which positions of which vector make up the result; `RaggedTake` and `RaggedJoin` move the
+numbers, and are differentiable to any order. All run on the host because XLA's shapes are static.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from estimatorkit.ops.array.array import shape as shape_of
 _Array = NDArray[Any]
 _SAMPLE = np.arange(6, dtype=np.float32)
 _LAYOUT = np.array([[1, 2, -1], [-1, -1, -1], [2, 2, 2]])
-"""Of `_SAMPLE`: a pair, nothing, and a matrix."""
+"""The layout of `_SAMPLE`: a pair, nothing, and a matrix."""
 
 
 # -- moving numbers
@@ -105,7 +104,7 @@ register(
 
 
 def _shapes(layout: _Array) -> list[tuple[int, ...] | None]:
-    """The shape of each element, None if there is none."""
+    """The shape of each element, None if it was not written."""
     return [None if row[0] < 0 else tuple(row[1 : 1 + row[0]].tolist()) for row in layout]
 
 
@@ -129,14 +128,11 @@ def _refuse(message: str) -> InvalidArgumentError:
 def _written(
     layout: _Array, indices: _Array, shape: _Array, dynamic: bool
 ) -> tuple[_Array, _Array, _Array]:
-    """The layout after elements were written, and for each number of the new vector its position in
-    the old one joined with the new values.
+    """The layout after a write, and the source position of each number of the new vector in the
+    concatenation of old and new values.
 
-    Args:
-        layout: before.
-        indices: of the elements, a scalar or a vector.
-        shape: the value's; its first dimension counts elements where the indices are a vector.
-        dynamic: whether the array grows.
+    `shape` is that of the value; its first dimension is for the elements if `indices` is a vector.
+    `dynamic` allows the array to grow.
     """
     at = np.atleast_1d(indices).tolist()
     shapes = _shapes(layout)
@@ -165,12 +161,9 @@ def _written(
 
 
 def _read(layout: _Array, indices: _Array, joined: bool) -> tuple[_Array, _Array]:
-    """Which numbers make up what is read, and its shape.
+    """The positions of the numbers to read, and the shape of the result.
 
-    Args:
-        layout: the array's.
-        indices: of one element (a scalar), or of those to be stacked.
-        joined: concatenate them along their first dimension instead.
+    A vector of `indices` stacks elements, or concatenates them if `joined`.
     """
     shapes = _shapes(layout)
     sizes = _sizes(shapes)
@@ -212,7 +205,7 @@ def _read(layout: _Array, indices: _Array, joined: bool) -> tuple[_Array, _Array
 
 
 def _cut(shape: _Array, lengths: _Array, size: _Array, dynamic: bool) -> _Array:
-    """The layout of pieces along the first dimension, as many as the array has elements."""
+    """The layout of a split along the first dimension into pieces of `lengths`."""
     if np.ndim(lengths) != 1:
         raise _refuse(f"Expected lengths to be a vector, received shape: {list(np.shape(lengths))}")
     whole, each = np.asarray(shape).tolist(), np.asarray(lengths).tolist()
@@ -302,11 +295,11 @@ for _type, _of_layout, _infer, _cases in (
     )
 
 
-# -- what `TensorArray` does
+# -- operations of `TensorArray`
 
 
 def empty(dtype: DType, size: Tensor) -> tuple[Tensor, Tensor]:
-    """Flow and layout of an array without elements."""
+    """Flow and layout of an empty array."""
     flow = constant(np.zeros(0, dtype.numpy_dtype), dtype)
     return flow, registry.output("RaggedLayout", [size])
 
@@ -314,7 +307,7 @@ def empty(dtype: DType, size: Tensor) -> tuple[Tensor, Tensor]:
 def write(
     flow: Tensor, layout: Tensor, indices: Tensor, value: Tensor, dynamic: bool
 ) -> tuple[Tensor, Tensor]:
-    """Flow and layout after an element, or rows of `value`, were written."""
+    """Flow and layout after writing an element, or rows of `value`."""
     given = [layout, indices, shape_of(value, out_type=int64)]
     after, order, size = registry.apply("RaggedLayoutWrite", given, {"dynamic": dynamic}).outputs
     joined = registry.output("RaggedJoin", [flow, value])
@@ -324,13 +317,13 @@ def write(
 def read(
     flow: Tensor, layout: Tensor, indices: Tensor, joined: bool = False, name: str | None = None
 ) -> Tensor:
-    """An element; those of a vector of indices are stacked, or joined along their first axis."""
+    """Reads an element; a vector of indices stacks elements, or concatenates them if `joined`."""
     found = registry.apply("RaggedLayoutRead", [layout, indices], {"joined": joined})
     return registry.output("RaggedTake", [flow, *found.outputs], name=name)
 
 
 def split(value: Tensor, lengths: Tensor, size: Tensor, dynamic: bool) -> tuple[Tensor, Tensor]:
-    """Flow and layout of pieces of `value` along its first axis, for an array of a size."""
+    """Flow and layout of an array of pieces of `value` along its first axis."""
     from estimatorkit.core.graph import control_dependencies
     from estimatorkit.ops.array.array import reshape
 

@@ -1,7 +1,7 @@
-"""Sums and means of chosen rows by segment: `sparse_segment_sum`, `_mean` and `_sqrt_n`.
+"""Segment sums and means of selected rows: `sparse_segment_sum`, `_mean` and `_sqrt_n`.
 
-The number of segments follows from the ids, so these run on the host, unless it is given and the
-ids have a known length (`on_host` false): XLA compiles these.
+They run on the host because the number of segments depends on the ids; XLA compiles them (`on_host`
+false) if that number and the number of ids are static.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SEGMENTS = longs(0, 0, 2, 2)
 
 
 def _weights(module: Any, segments: Any, count: int, combiner: str, dtype: Any) -> Any:
-    """What each chosen row is multiplied by."""
+    """The weight of each selected row."""
     if combiner == "sum":
         return module.ones(segments.shape, dtype)
     sizes = module.bincount(segments, minlength=count, **_length(module, count))[segments]

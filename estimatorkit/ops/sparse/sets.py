@@ -1,4 +1,4 @@
-"""Sets in the last dimension: difference, intersection, union, size; and edit distances."""
+"""Set operations along the last dimension: difference, intersection, union, size; edit distance."""
 
 from __future__ import annotations
 
@@ -167,14 +167,14 @@ def _combined(
 
 
 def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
-    """The elements of each row of `a` that the same row of `b` has.
+    """The intersection of corresponding rows.
 
     Args:
-        a, b: tensors or sparse tensors of integers or strings, equal but in the last dimension.
-        validate_indices: whether to refuse sparse indices out of order.
+        a, b: tensors or sparse tensors of integers or strings, equal in all but the last dimension.
+        validate_indices: whether to reject unsorted sparse indices.
 
     Returns:
-        Sparse, each row sorted and without repetition.
+        Sparse, each row sorted and without duplicates.
     """
     return _combined(a, b, "intersection", validate_indices)
 
@@ -182,21 +182,21 @@ def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTen
 def set_difference(
     a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True
 ) -> SparseTensor:
-    """The elements of each row of `a` that the same row of `b` does not have.
+    """The difference of corresponding rows.
 
     Args:
-        a, b: tensors or sparse tensors of integers or strings, equal but in the last dimension.
-        aminusb: whether to take b from a, or a from b.
-        validate_indices: whether to refuse sparse indices out of order.
+        a, b: tensors or sparse tensors of integers or strings, equal in all but the last dimension.
+        aminusb: whether to compute a - b rather than b - a.
+        validate_indices: whether to reject unsorted sparse indices.
 
     Returns:
-        Sparse, each row sorted and without repetition.
+        Sparse, each row sorted and without duplicates.
     """
     return _combined(a, b, "a-b" if aminusb else "b-a", validate_indices)
 
 
 def set_union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
-    """The elements that a row of `a` or the same row of `b` has; see `set_intersection`."""
+    """The union of corresponding rows; see `set_intersection`."""
     return _combined(a, b, "union", validate_indices)
 
 
@@ -231,11 +231,11 @@ def _without_last(shape: TensorShape) -> TensorShape:
 
 
 def set_size(a: Any, validate_indices: bool = True) -> Tensor:
-    """The number of different elements in each row: int32, of the shape without its last dimension.
+    """The number of distinct elements of each row: int32, of the shape without its last dimension.
 
     Args:
         a: a sparse tensor of integers or strings.
-        validate_indices: whether to refuse indices out of order.
+        validate_indices: whether to reject unsorted indices.
     """
     sparse = _checked(as_sparse(a))
     attrs = {"validate_indices": bool(validate_indices)}
@@ -248,7 +248,7 @@ def set_size(a: Any, validate_indices: bool = True) -> Tensor:
 
 
 def levenshtein(a: Sequence[Any], b: Sequence[Any]) -> int:
-    """How many elements must be put in, left out or exchanged to make `b` of `a`."""
+    """The minimum number of insertions, deletions and substitutions that turn `a` into `b`."""
     before = list(range(len(b) + 1))
     for row, one in enumerate(a, 1):
         now = [row]
@@ -284,7 +284,7 @@ def _edit_distance(
     for row in {*hypotheses, *truths}:
         truth = truths.get(row, [])
         distance = levenshtein(hypotheses.get(row, []), truth)
-        # As TensorFlow: something in place of an empty truth is infinitely far.
+        # As in TensorFlow, the normalized distance from an empty truth is infinite.
         scale = len(truth) if normalize else 1
         result[row] = distance / scale if scale else np.inf
     return result
@@ -321,12 +321,11 @@ register(
 def edit_distance(
     hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance"
 ) -> Tensor:
-    """The Levenshtein distance of sequences in the last dimension.
+    """The Levenshtein distance of sequences along the last dimension.
 
     Args:
         hypothesis, truth: sparse tensors of one dtype and rank.
         normalize: whether to divide by the length of the truth.
-        name: the operation's name.
 
     Returns:
         float32, of the shape without its last dimension.

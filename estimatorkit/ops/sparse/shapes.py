@@ -1,7 +1,7 @@
-"""Sparse ops that change places: order, shape, slices and pieces.
+"""Sparse ops that move values: reorder, reshape, slice, split.
 
-Each is one host op. Those that select values are made by `_selecting`: a function of the places
-says which values stay, in which order, and where they go.
+Each is one host op. `_selecting` registers those that select values, given a function of the
+indices that returns which values to keep, in which order, and their new indices.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ def _selecting(
 
     Args:
         op_type: the type.
-        select: `select(indices, shape, *more, **attrs)`, giving the output's indices, the input
+        select: `select(indices, shape, *more, **attrs)` returns the output's indices, the input
             position of each of its values, and its shape.
-        cases: examples.
-        keeps_count: whether all values stay.
+        cases: the test cases.
+        keeps_count: whether all values are kept.
     """
 
     def kernel(indices: Array, values: Array, shape: Array, *more: Array, **attrs: Any) -> Any:
@@ -140,18 +140,17 @@ _selecting(
 
 
 def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
-    """The same sparse tensor with its indices in row-major order."""
+    """Sorts the indices of a sparse tensor into row-major order."""
     sparse = as_sparse(sp_input)
     return _apply("SparseReorder", sparse, name=name, shape=sparse.shape)
 
 
 def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
-    """A sparse tensor with its dimensions in another order; reversed by default.
+    """Permutes the dimensions of a sparse tensor; reverses them by default.
 
     Args:
         sp_input: a sparse tensor.
-        perm: the order, ints or a constant tensor.
-        name: the operation's name.
+        perm: the permutation, ints or a constant tensor.
     """
     sparse = as_sparse(sp_input)
     given = constant_value(perm) if isinstance(perm, Tensor) else perm
@@ -204,16 +203,15 @@ register(
 
 
 def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
-    """A sparse tensor in another shape.
+    """Reshapes a sparse tensor.
 
     Args:
         sp_input: a sparse tensor.
-        shape: the shape, ints or a tensor; one dimension may be -1: what is left.
-        name: the operation's name.
+        shape: ints or a tensor; one dimension may be -1, to be inferred.
 
     Raises:
-        ValueError: the number of elements differs, as far as is known.
-        InvalidArgumentError: (when run) it differs.
+        ValueError: the number of elements is known to differ.
+        InvalidArgumentError: at run time, it differs.
     """
     sparse = as_sparse(sp_input)
     with get_default_graph().name_scope(name or "SparseReshape") as scope:
@@ -265,7 +263,7 @@ def _one_more(length: int | None) -> int | None:
 
 
 def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
-    """A sparse tensor with a dimension of length 1 put in at `axis` (the last by default)."""
+    """Inserts a dimension of length 1 at `axis` (the last by default)."""
     sparse = as_sparse(sp_input)
     chosen = -1 if axis is None else axis_of(axis, "sparse.expand_dims")
     dims = sparse.shape.dims
@@ -308,15 +306,15 @@ register(
 
 
 def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
-    """The same values in a larger whole, or in the smallest that holds them.
+    """Changes the dense shape, without changing indices or values.
 
     Args:
         sp_input: a sparse tensor.
         new_shape: at least as large in each dimension; by default the tight bounding box.
 
     Raises:
-        ValueError: it has another rank, or is smaller, as far as is known.
-        InvalidArgumentError: (when run) it is smaller.
+        ValueError: it has another rank, or is known to be smaller.
+        InvalidArgumentError: at run time, it is smaller.
     """
     sparse = as_sparse(sp_input)
     inputs = [sparse.indices, sparse.dense_shape]
@@ -411,12 +409,11 @@ _selecting(
 
 
 def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
-    """The box of `size` elements from `start`, cut at the end of the tensor.
+    """The slice of `size` elements from `start`, clipped to the tensor.
 
     Args:
         sp_input: a sparse tensor.
         start, size: `(rank,)`, ints or tensors.
-        name: the operation's name.
     """
     sparse = as_sparse(sp_input)
     with get_default_graph().name_scope(name or "SparseSlice") as scope:
@@ -441,13 +438,12 @@ def sparse_split(
     name: str | None = None,
     split_dim: Any = None,
 ) -> list[SparseTensor]:
-    """A sparse tensor in pieces along an axis; where it does not divide, the first are longer.
+    """Splits a sparse tensor along an axis; if unevenly, the first pieces are longer.
 
     Args:
         sp_input: a sparse tensor.
         num_split: the number of pieces.
-        axis: the axis (`split_dim` is its older name).
-        name: the operations' name.
+        axis: the axis (`split_dim` is its deprecated alias).
 
     Raises:
         ValueError: an argument is missing.
@@ -472,7 +468,7 @@ def sparse_split(
 
 
 def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
-    """Those values for which `to_retain`, bool `(n,)`, is true."""
+    """Keeps the values for which `to_retain`, bool `(n,)`, is true."""
     sparse = as_sparse(sp_input)
     kept = convert_to_tensor(to_retain, bool_, name="to_retain")
     kept.shape.assert_is_compatible_with([length_of(sparse.values)])
