@@ -40,12 +40,9 @@ class MetricsWriter:
     ) -> None:
         """Writes the metrics of a step.
 
-        Args:
-            step: the global step.
-            values: by name: numbers, arrays, or serialized `Summary` protos as bytes, whose values
-                are renamed to `<name>/<number>`. Summaries are omitted from `metrics.jsonl`; other
-                types, such as nested structures, are only there.
-            texts: strings by name, for the event file only.
+        `values` are numbers, arrays, or serialized `Summary` protos as bytes, whose values are
+        renamed to `<name>/<number>`. Summaries are omitted from `metrics.jsonl`; other types, such
+        as nested structures, are only there. `texts` are only in the event file.
         """
         line: dict[str, Any] = {"step": step, "time": round(time.time(), 3)}
         for name, value in values.items():

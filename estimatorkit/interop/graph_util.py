@@ -230,9 +230,7 @@ def proto_bytes(proto: Any, as_text: bool) -> bytes:
 def read_proto(kind: Any, path: str | os.PathLike[str]) -> Any:
     """Reads a proto of class `kind` from a text or binary file.
 
-    Raises:
-        NotFoundError: the file does not exist.
-        ValueError: it does not contain such a proto.
+    Raises NotFoundError if the file does not exist, ValueError if it has no such proto.
     """
     from google.protobuf import message, text_format
 

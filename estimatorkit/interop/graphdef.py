@@ -33,9 +33,8 @@ _GROUPS = "_class"
 def graph_def_of(graph: Graph, from_version: int | None = None, add_shapes: bool = False) -> Any:
     """Converts a graph to a `GraphDef`.
 
-    Args:
-        from_version: only includes operations created since this version of the graph.
-        add_shapes: whether to add the outputs' static shapes to nodes (`_output_shapes`).
+    With `from_version`, only operations created since that version of the graph are included; with
+    `add_shapes`, nodes have their outputs' static shapes (`_output_shapes`).
     """
     return graph_def_of_operations(graph.get_operations()[from_version or 0 :], add_shapes)
 
@@ -169,11 +168,8 @@ def _scope_for(graph: Graph, name: str) -> str:
 class _Reader:
     """Adds the nodes of one `GraphDef`, or of one function's body, to a graph.
 
-    Args:
-        make: creates the operation of a node, given its inputs and full name, and returns its
-            outputs.
-        names: the operations' full names by node name; the same by default.
-        input_map: replacements of tensors.
+    `make` creates the operation of a node, given its inputs and full name, and returns its outputs.
+    `names` are full names by node name, by default the same. `input_map` replaces tensors.
     """
 
     def __init__(
@@ -330,10 +326,7 @@ def is_from_tensorflow(nodes: Iterable[Any]) -> bool:
 class _OwnNodes:
     """Creates the operations of nodes that this package wrote.
 
-    Args:
-        nodes: all nodes of the graph.
-        library: their functions.
-        names: the operations' full names by node name, for names in attributes.
+    `library` has their functions; `names` are full names by node name, for names in attributes.
     """
 
     def __init__(self, nodes: Iterable[Any], library: Any, names: Mapping[str, str]) -> None:

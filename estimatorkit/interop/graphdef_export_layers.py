@@ -307,10 +307,7 @@ def _table(w: Writer) -> None:
 def _on_table(type_: str, key: str, value: str, *kept: str) -> Rule:
     """Returns the rule of a node whose first input is a table.
 
-    Args:
-        type_: the node type.
-        key, value: the attributes of the table's dtypes; '' for none.
-        *kept: attributes to copy.
+    `key` and `value` are the attributes of the table's dtypes ('' for none), `kept` those to copy.
     """
 
     def rule(w: Writer) -> None:

@@ -33,13 +33,10 @@ def _body(
     pivot: str,
     elements: Sequence[str] = (),
 ) -> Names:
-    """Writes one of the operation's functions inline, and returns its outputs' names.
+    """Writes the operation's function `number` inline, and returns its outputs' names.
 
-    Args:
-        number: the function's index.
-        given: the names of the operation's inputs there.
-        part, pivot: see `Writer.graph`.
-        elements: the names of the inputs' elements, in order.
+    `given` are the names of the operation's inputs there, `elements` those of elements of the
+    inputs. `part` and `pivot` are as in `Writer.graph`.
     """
     function: GraphFunction = w.attrs["functions"][number]
     w.require(not function.updated, "its body changes variables")
@@ -93,12 +90,9 @@ def _loop(
 ) -> Names:
     """Writes a loop, and returns the final names of its variables.
 
-    Args:
-        variables: initial values and dtypes of loop variables.
-        constants: the same for loop invariants.
-        condition: writes the condition, given the variables' names, the constants' names and the
-            pivot.
-        body: writes an iteration, given the same, and returns the variables' next values.
+    `variables` and `constants` are initial values and dtypes. `condition` and `body` write the
+    condition and an iteration, given the names of both and the pivot; `body` returns the variables'
+    next values.
     """
     frame = f"{w.name}/frame"
 

@@ -48,13 +48,10 @@ def _arg(type_: str) -> Rule:
 
 
 def _along(type_: str, key: str, part: str, **rest: str) -> Rule:
-    """Returns the rule of a node with one input and an axis input.
+    """Returns the rule of a node with one input and an axis, which is an input in TensorFlow.
 
-    Args:
-        type_: the node type.
-        key: the axis attribute here.
-        part: the constant's name.
-        **rest: TensorFlow's attribute names, and their names here.
+    `key` is the axis attribute here, `part` the constant's name, and `rest` maps TensorFlow's
+    attribute names to those here.
     """
 
     def rule(w: Writer) -> None:

@@ -131,11 +131,8 @@ class Writer:
     def node(self, type_: str, inputs: Sequence[str], part: str = "", /, **attrs: Any) -> str:
         """Writes a node, and returns the name of its first output.
 
-        Args:
-            type_: the node type.
-            inputs: names of tensors; '^name' for control inputs.
-            part: the name's suffix below the operation's name; '' for the operation's own name.
-            **attrs: the node's attributes.
+        In `inputs`, '^name' is a control input. `part` is the name's suffix below the operation's
+        name; '' for the operation's own name.
         """
         from tensorboard.compat.proto.node_def_pb2 import NodeDef
 
@@ -170,16 +167,11 @@ class Writer:
         part: str,
         pivot: str = "",
     ) -> dict[Tensor, str]:
-        """Writes the operations of another graph inline, and returns the names of their outputs.
+        """Writes operations of another graph inline, and returns the names of their outputs.
 
-        Args:
-            operations: the needed operations in topological order.
-            given: names of existing tensors.
-            part: the scope's suffix below the operation's name.
-            pivot: see `Scope`; by default that of this operation.
-
-        Raises:
-            InexpressibleError: TensorFlow's node types cannot express an operation.
+        `operations` are in topological order; `given` names existing tensors; `part` is the scope's
+        suffix below the operation's name; `pivot` is by default that of this operation (see
+        `Scope`). Raises InexpressibleError if an operation cannot be exported.
         """
         scope = replace(
             self._scope,
@@ -210,10 +202,8 @@ Rule = Callable[[Writer], Sequence[str] | None]
 def plain(type_: str, dtypes: str = "", kept: str = "") -> Rule:
     """Returns the rule of a single node with the operation's inputs.
 
-    Args:
-        type_: the node type.
-        dtypes: the dtype attributes of the first inputs, in order.
-        kept: attributes to copy, `theirs=ours` if renamed; `N` is the number of inputs.
+    `dtypes` are the dtype attributes of the first inputs, in order. `kept` are attributes to copy,
+    `theirs=ours` if renamed; `N` is the number of inputs.
     """
     pairs = [each.partition("=") for each in kept.split()]
 

@@ -111,7 +111,7 @@ def write_checkpoint(
     *,
     shard_bytes: int = SHARD_BYTES,
 ) -> Path:
-    """Writes a checkpoint atomically, without updating the checkpoint state.
+    """Writes a checkpoint atomically, without updating the checkpoint state; returns its path.
 
     The caller must be the folder's only writer (see `DirectoryLock`).
 
@@ -121,17 +121,13 @@ def write_checkpoint(
         tensors: arrays by variable name: bool, integers, float16/32/64, bfloat16, complex, or
             strings (`bytes` or `str`, read back as `bytes`), of any shape.
         state: JSON values: iterator positions, random counters, best metric.
-        shard_bytes: the maximum size of a file in bytes; a larger tensor gets its own file.
-
-    Returns:
-        `directory/name`.
+        shard_bytes: the maximum size of a file; a larger tensor gets its own file.
 
     Raises:
         InvalidArgumentError: the name, a dtype or the state cannot be stored.
         AlreadyExistsError: the path exists and is not a checkpoint.
-        ResourceExhaustedError: disk or quota is full; PermissionDeniedError, other `OpError`: by
-            errno. All existing checkpoints, also of this name, are intact, and no temporaries
-            remain.
+        OpError: by errno, such as ResourceExhaustedError. All existing checkpoints, also of this
+            name, are then intact, and no temporaries remain.
     """
     folder = Path(local_path(directory))
     path = folder / check_name(name)
@@ -148,9 +144,7 @@ def write_checkpoint(
 
 
 def read_checkpoint(path: AnyPath, names: Iterable[str] | None = None) -> Checkpoint:
-    """Reads a checkpoint, verifying its files against the manifest.
-
-    `names` are the variables to read; None reads all. Only the files that hold them are read.
+    """Reads `names` (by default all variables) of a checkpoint, verifying the files that hold them.
 
     Raises:
         NotFoundError: the checkpoint does not exist, was removed during the call, or lacks a name.

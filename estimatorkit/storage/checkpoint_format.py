@@ -54,12 +54,7 @@ the checkpoint. Returns the dtype name and shape of each."""
 
 @dataclass(frozen=True)
 class RemoteTensor:
-    """A tensor that another process holds and writes.
-
-    Attributes:
-        writer: requests the write from that process.
-        name: its name in that process.
-    """
+    """A tensor that another process holds under `name`, and writes on request of `writer`."""
 
     writer: ShardWriter
     name: str
@@ -67,12 +62,7 @@ class RemoteTensor:
 
 @dataclass(frozen=True)
 class ShardedTensor:
-    """A tensor in parts, which other processes may hold and write.
-
-    Attributes:
-        axis: the axis along which it is split.
-        parts: arrays or `RemoteTensor`s in order, by name in the files.
-    """
+    """A tensor split along `axis` into arrays or `RemoteTensor`s, by name in the files."""
 
     axis: int
     parts: Mapping[str, Any]
@@ -84,11 +74,8 @@ def write_contents(
     """Writes shards, state and, last, the manifest into an empty folder, and syncs all of it.
 
     `tensors` may contain `RemoteTensor`s and `ShardedTensor`s. A shard exceeds `shard_bytes` only
-    if it holds a single tensor.
-
-    Raises:
-        InvalidArgumentError: a name, dtype or value cannot be stored.
-        OSError, OpError: the files cannot be written.
+    if it holds a single tensor. Raises InvalidArgumentError if a name, dtype or value cannot be
+    stored.
     """
     _check_state(state, "state", 0)
     state_json = _to_json(state, "the state")

@@ -89,10 +89,8 @@ def is_checkpoint_file(name: str) -> bool:
 def read_manifest(directory: Path) -> Manifest:
     """Reads and verifies the manifest of a checkpoint folder, but not the files that it lists.
 
-    Raises:
-        DataLossError: it is damaged or inconsistent.
-        FailedPreconditionError: a newer version of the package wrote it.
-        OSError: it cannot be read.
+    Raises DataLossError if it is damaged, FailedPreconditionError if a newer version of the package
+    wrote it, and OSError.
     """
     path = directory / MANIFEST
     data = read_small(path)

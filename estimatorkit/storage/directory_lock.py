@@ -43,10 +43,8 @@ class DirectoryLock:
     def acquire(self) -> None:
         """Acquires the lock without waiting.
 
-        Raises:
-            FailedPreconditionError: another process or object holds it; the message names host,
-                process id and time.
-            PermissionDeniedError, other OpError: the folder cannot be written.
+        Raises FailedPreconditionError with host, process id and time of another holder, or OpError
+        if the folder cannot be written.
         """
         first = not self.is_held
         with os_errors("lock the model folder", self._directory):

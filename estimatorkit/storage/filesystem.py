@@ -66,12 +66,9 @@ def file_errors(doing: str, path: AnyPath) -> Iterator[None]:
 
 
 class FileStatistics(NamedTuple):
-    """The result of `stat`.
+    """The result of `stat`: size in bytes, modification time, and kind.
 
-    Attributes:
-        length: the size in bytes.
-        mtime_nsec: the modification time, nanoseconds since 1970; 0 if unknown.
-        is_directory: whether it is a folder.
+    `mtime_nsec` is in nanoseconds since 1970; 0 if unknown.
     """
 
     length: int
@@ -298,17 +295,11 @@ def open_file(
     encoding: str | None = None,
     newline: str | None = None,
 ) -> IO[Any]:
-    """Opens a local or remote file.
+    """Opens a local or remote file; raises OpError by errno.
 
-    Args:
-        mode: as in `open`; compressed files are read ('rb', 'r') or created ('wb', 'w').
-        compression: None, '', 'GZIP' or 'ZLIB'; reads and writes are uncompressed.
-        encoding: of text modes; UTF-8 by default.
-        newline: as in `open`.
-
-    Raises:
-        OpError: it cannot be opened; `NotFoundError` if it does not exist.
-        InvalidArgumentError: there is no such compression.
+    `mode` and `newline` are as in `open`; text is UTF-8 by default. With `compression` ('GZIP' or
+    'ZLIB'; None or '' for none), files are read ('rb', 'r') or created ('wb', 'w'), with
+    uncompressed content.
     """
     files, name = locate(path)
     kind = compression_name(compression)

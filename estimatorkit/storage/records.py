@@ -213,15 +213,9 @@ class TFRecordWriter:
 class RecordReader:
     """Reads records in batches; the caller must close it.
 
-    If a call finds damage after intact records, it returns these, and the next call raises.
-
-    Args:
-        buffer_size: bytes per read.
-        start: the offset of a record in the uncompressed content. Compressed files are decompressed
-            up to it, others seek.
-
-    Raises:
-        OpError: the file cannot be opened; `NotFoundError` if it does not exist.
+    If a call finds damage after intact records, it returns these, and the next call raises. `start`
+    is the offset of a record in the uncompressed content: compressed files are decompressed up to
+    it, others seek. Raises OpError by errno if the file cannot be opened.
     """
 
     def __init__(

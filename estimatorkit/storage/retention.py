@@ -53,16 +53,11 @@ def decide_retention(
 ) -> Retention:
     """Applies the rules of `tf.compat.v1.train.Saver` or `tf.train.CheckpointManager`.
 
-    The newest `max_to_keep` stay listed. Older ones are deleted, except that one written after
-    `next_preserve_time` is kept permanently, and advances that time by `keep_every_n_hours`.
-
-    Args:
-        checkpoints: (name, time in seconds since 1970), oldest first.
-        max_to_keep: None or 0 keeps all, and lists only the newest.
-        keep_every_n_hours: the interval between permanently kept checkpoints.
-        next_preserve_time: initially the start of training plus `keep_every_n_hours`.
-        from_preserved: whether the interval starts at the last preserved checkpoint, as in
-            `CheckpointManager`, or at the time when it was due, as in `Saver`.
+    The newest `max_to_keep` of the (name, time in seconds since 1970) pairs, oldest first, stay
+    listed; None or 0 keeps all, and lists only the newest. Older ones are deleted, except that one
+    written after `next_preserve_time` (initially the start of training plus `keep_every_n_hours`)
+    is kept permanently, and advances that time by `keep_every_n_hours`: from its own time with
+    `from_preserved`, as in `CheckpointManager`, or from when it was due, as in `Saver`.
     """
     if not max_to_keep:
         return Retention(tuple(checkpoints[-1:]), (), next_preserve_time)
@@ -77,13 +72,12 @@ def decide_retention(
 
 
 class CheckpointRotation:
-    """Saves the checkpoints of one folder and removes old ones.
+    """Saves the checkpoints of one folder and removes old ones; the caller must be its only writer.
 
     It resumes from the checkpoint state of the last process. TensorFlow's `Saver` instead forgets
     earlier checkpoints, and restarts the interval of `keep_checkpoint_every_n_hours`.
 
     Args:
-        directory: the model folder. The caller must be its only writer (`DirectoryLock`).
         max_to_keep: the number of checkpoints to keep; None or 0 keeps all.
         keep_checkpoint_every_n_hours: additionally keep one checkpoint per this many hours.
         latest_filename: the checkpoint state file; `checkpoint` by default.

@@ -32,9 +32,7 @@ from estimatorkit.storage.wire import messages, numbers
 class SavedSlices:
     """A V1 checkpoint, given its file or a pattern with `?????`.
 
-    Raises:
-        DataLossError: a table is damaged.
-        NotFoundError: the file does not exist.
+    Raises NotFoundError if the file does not exist, DataLossError if a table is damaged.
     """
 
     def __init__(self, path: str) -> None:

@@ -36,9 +36,7 @@ def is_table(path: str) -> bool:
 class SortedTable:
     """A table file whose blocks are read on demand.
 
-    Raises:
-        DataLossError: it is not a table, or its index is damaged.
-        OpError: it cannot be read, by errno (`NotFoundError`, ...).
+    Raises DataLossError if it is not a table or its index is damaged, OpError by errno.
     """
 
     def __init__(self, path: str) -> None:

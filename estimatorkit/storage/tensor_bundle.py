@@ -48,11 +48,8 @@ class _Entry:
 class TensorBundle:
     """A V2 checkpoint, given its prefix without `.index`.
 
-    Raises:
-        DataLossError: the index is damaged.
-        NotFoundError: it does not exist.
-        FailedPreconditionError: it requires a newer reader.
-        UnimplementedError: it is big-endian.
+    Raises NotFoundError if it does not exist, DataLossError if the index is damaged, and
+    FailedPreconditionError or UnimplementedError if it requires a newer reader or is big-endian.
     """
 
     def __init__(self, prefix: str) -> None:

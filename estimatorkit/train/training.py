@@ -48,12 +48,9 @@ IDLE_STEPS = 100
 class CheckedLoop:
     """A `StepLoop` over a session's iterators, with hooks and step checks.
 
-    Args:
-        every: tensors fetched at every step.
-        targets: operations run at every step.
-        after: tensors fetched once after the last step of a call.
-        name: the executable's name in compilation counts.
-        checks: checked after each call; the graph's step checks by default.
+    `every` tensors are fetched and `targets` run at every step; `after` is fetched once after the
+    last step of a call. `name` is the executable's name in compilation counts. `checks` are those
+    of the graph by default.
     """
 
     def __init__(
@@ -94,12 +91,8 @@ class CheckedLoop:
     ) -> Steps:
         """Runs up to `steps` steps; fewer if the input ends, or to limit the time of a call.
 
-        Args:
-            steps: the maximum; with `hooks`, one step is run.
-            hooks: called around this step.
-            stop: receives reasons to stop.
-            until: stops when the first of `after` reaches this value, which other processes may
-                advance too.
+        With `hooks`, one step is run, and they may add reasons to `stop`. The call ends when the
+        first of `after` reaches `until`, which other processes may advance too.
 
         Raises:
             OutOfRangeError: the input ended before the first step.
@@ -194,17 +187,10 @@ def run_training(
     hooks: Sequence[SessionRunHook],
     loop: CheckedLoop | None = None,
 ) -> NDArray[Any] | None:
-    """Trains until a hook stops it or the input ends.
+    """Trains until a hook stops it or the input ends; returns the last loss, None without a step.
 
-    Args:
-        session: a session with initialized variables.
-        train_op: run at every step.
-        loss: a scalar, fetched at every step.
-        hooks: `begin` and `after_create_session` have already been called.
-        loop: the result of `training_loop` for the same arguments, if it is reused.
-
-    Returns:
-        The last step's loss, or None if there was no step.
+    Variables must be initialized, and the hooks' `begin` and `after_create_session` called. `loop`
+    is a reused `training_loop` for the same arguments.
 
     Raises:
         FailedPreconditionError: the train operation does not increment the global step.

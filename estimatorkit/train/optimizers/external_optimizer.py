@@ -155,16 +155,11 @@ class ExternalOptimizerInterface:
         step_callback: Callable[..., Any],
         optimizer_kwargs: Mapping[str, Any],
     ) -> Any:
-        """Returns the vector that minimizes the loss.
+        """Returns the vector that minimizes the loss, starting from `initial_val`.
 
-        Args:
-            initial_val: the initial vector.
-            loss_grad_func: returns [loss, gradient] of a vector.
-            equality_funcs, inequality_funcs: return [value] of each constraint.
-            equality_grad_funcs, inequality_grad_funcs: return [gradient] of each constraint.
-            packed_bounds: a pair for each element, or None.
-            step_callback: to be called after each step.
-            optimizer_kwargs: those of the constructor.
+        Of a vector, `loss_grad_func` returns [loss, gradient], and the constraints' functions
+        return [value] or [gradient]. `packed_bounds` is a pair for each element, or None.
+        `step_callback` is to be called after each step.
         """
         raise NotImplementedError(
             "To use ExternalOptimizerInterface, subclass from it and implement the _minimize() "

@@ -46,7 +46,7 @@ def get_optimizer_by_name(
     *,
     version: Literal[1, 2] = 2,
 ) -> Optimizer:
-    """Resolves the `optimizer` argument of estimators.
+    """Resolves the `optimizer` argument of estimators; ValueError if it is invalid.
 
     Args:
         optimizer: an optimizer, a function without arguments that returns one, or 'Adagrad',
@@ -55,10 +55,6 @@ def get_optimizer_by_name(
         version: 2 for the defaults of `tf.keras.optimizers.legacy`, as in `tf.estimator` (epsilon
             1e-7; RMSProp's average starts at 0; learning rate 0.001, SGD 0.01); 1 for those of
             `tf.compat.v1.train`, which require a learning rate.
-
-    Raises:
-        ValueError: the name is unknown, no learning rate is given in version 1, or the object is
-            not an optimizer.
     """
     if isinstance(optimizer, str):
         names = tuple(sorted(_VERSION_2))

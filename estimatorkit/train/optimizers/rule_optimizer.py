@@ -87,14 +87,10 @@ def apply_rule(
     gradient: Tensor | IndexedSlices,
     slot_names: Mapping[str, str] | None = None,
 ) -> Operation:
-    """Returns the operation of one update.
+    """Returns the operation of one update of a variable.
 
-    Args:
-        optimizer: owns the slots.
-        hyperparameters: scalars by name; those unknown to the rule are ignored.
-        variable: the variable to update.
-        gradient: dense or sparse.
-        slot_names: the optimizer's names of slots, if they differ from the rule's.
+    The optimizer owns the slots; `slot_names` are its names for them, if they differ from the
+    rule's. Hyperparameters unknown to the rule are ignored.
     """
     names = [(slot_names or {}).get(slot, slot) for slot in rule.slots]
     slots: list[Any] = [optimizer.get_slot(variable, name) for name in names]

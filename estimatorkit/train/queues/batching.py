@@ -265,13 +265,9 @@ def maybe_shuffle_batch_join(
 class Pipeline:
     """The implementation shared by the functions above.
 
-    Args:
-        sources: each thread's example, all of the same structure. Threads with the same example
-            share one operation.
-        keep: a bool tensor, or None to keep all.
-        many: whether a source is several examples.
-        shapes: of an example's tensors; None infers them.
-        pad: whether shapes may differ.
+    `sources` are each thread's example, all of the same structure; threads with the same example
+    share one operation. With `many`, a source is several examples. `keep` is a bool tensor, or None
+    to keep all. `shapes` of None infers an example's shapes, which may differ if `pad`.
     """
 
     def __init__(
@@ -399,15 +395,9 @@ class Pipeline:
     ) -> tuple[Tensor, Any]:
         """Batches examples by bucket; returns the bucket's number and a batch.
 
-        Each bucket has a queue, whose batches are moved into one more queue.
-
-        Args:
-            which: the number of an example's bucket, an int32 scalar.
-            sizes: the batch size of each bucket.
-            capacity: the maximum number of batches held.
-            capacities: the capacity of each bucket in examples.
-            up_to: whether the last batches may be smaller.
-            shared_name: see `FIFOQueue`.
+        Each bucket has a queue, whose batches are moved into one more queue of `capacity` batches.
+        `which` is an example's bucket, an int32 scalar; `sizes` and `capacities` are each bucket's
+        batch size and capacity in examples; `up_to` allows smaller last batches.
         """
         kind = PaddingFIFOQueue if self._pad else FIFOQueue
         own = [f"{shared_name}_{at}" if shared_name else None for at in range(len(sizes))]

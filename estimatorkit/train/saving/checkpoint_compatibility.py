@@ -135,16 +135,11 @@ def check_fits(
     reshape: bool = False,
     changes: str | None = None,
 ) -> None:
-    """Checks that a checkpoint's tensors `found` match the items to restore.
+    """Checks that a checkpoint's tensors `found` match the items to restore, by checkpoint name.
 
-    Args:
-        items: variables and `Saveable`s by checkpoint name.
-        reshape: whether an equal number of elements suffices.
-        changes: known changes of the model, for the error message.
-
-    Raises:
-        NotFoundError: an item is missing.
-        InvalidArgumentError: a shape or dtype differs.
+    With `reshape`, an equal number of elements suffices; `changes` are known changes of the model,
+    for the error. Raises NotFoundError if only items are missing, InvalidArgumentError if a shape
+    or dtype differs.
     """
     keys = keys_of(items)
     missing = [key for key in keys if key not in found]

@@ -68,15 +68,10 @@ def _words(path: Any, size: int) -> list[bytes]:
 
 
 def changed_value(old: Tensor, entry: TensorEntry, variable: Variable, info: VocabInfo) -> Tensor:
-    """Returns the initial value of a variable whose vocabulary has changed.
+    """Returns the initial value of a variable, or part of one, whose vocabulary has changed.
 
-    Args:
-        old: the value in the checkpoint, described by `entry`.
-        variable: the variable, or a part of it with a `save_slice_info`.
-
-    Raises:
-        ValueError: shapes and vocabulary sizes do not match, a size exceeds its vocabulary, or
-            `axis` is neither 0 nor 1.
+    `old` is the value in the checkpoint, described by `entry`. Raises ValueError if shapes and
+    vocabulary sizes do not match, or `axis` is neither 0 nor 1.
     """
     part, axis = [dim or 0 for dim in variable.shape.as_list()], info.axis
     place = variable.save_slice_info
