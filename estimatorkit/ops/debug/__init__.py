@@ -1,1 +1,1 @@
-"""Ops that check and print values, and call Python."""
+"""Ops that check and print values, or call Python functions."""

@@ -1,8 +1,8 @@
-"""Assertions about tensors: `assert_equal`, `assert_rank`, `assert_type`, ...; questions such as
-`is_non_decreasing`.
+"""Assertions about tensors (`assert_equal`, `assert_rank`, `assert_type`, ...) and predicates such
+as `is_non_decreasing`.
 
-As in TensorFlow 1, what is known when the graph is built is checked then; the rest becomes an
-`Assert` operation. An assertion does nothing unless it is run: put what relies on it under
+As in TensorFlow 1, statically known values are checked at graph construction; the rest becomes an
+`Assert` operation, which has no effect unless it is run: build dependent operations under
 `control_dependencies([assertion])`.
 """
 
@@ -42,10 +42,9 @@ def _all_hold(
     data: Sequence[Any],
     summarize: int | None,
 ) -> Operation:
-    """Asserts that `holds` everywhere; at once where both values are known.
+    """Asserts `holds` elementwise.
 
-    Raises:
-        InvalidArgumentError: it is known that it does not.
+    If both values are known, raises InvalidArgumentError at graph construction.
     """
     condition = reduce.reduce_all(holds(x, y))
     known = [constant_value(tensor) for tensor in (x, y)]
@@ -59,11 +58,11 @@ def _as_text(part: Any) -> str:
     return str(part) if value is None else f"[{summarize_first(value, -1)}]"
 
 
-# -- two tensors, element by element
+# -- elementwise, two tensors
 
 
 class _OfTwo(Protocol):
-    """An assertion about each pair of elements."""
+    """Signature of elementwise assertions about two tensors."""
 
     def __call__(
         self,
@@ -137,7 +136,7 @@ def assert_near(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Asserts that `|x - y| <= atol + rtol |y|` in every element.
+    """Asserts that `|x - y| <= atol + rtol |y|` elementwise.
 
     Args:
         x, y: floating tensors of one dtype.
@@ -165,11 +164,11 @@ def _epsilon(dtype: DType) -> Any:
     return ml_dtypes.finfo(dtype.numpy_dtype).eps  # type: ignore[no-untyped-call]
 
 
-# -- one tensor against zero
+# -- elementwise, one tensor against zero
 
 
 class _OfOne(Protocol):
-    """An assertion about each element."""
+    """Signature of elementwise assertions about one tensor."""
 
     def __call__(
         self,
@@ -229,10 +228,10 @@ def _rank_check(
     message: str | None,
     name: str | None,
 ) -> Operation:
-    """Asserts that the rank of `x` is as `fits` and `holds` say, at once where it is known.
+    """Asserts that the rank of `x` satisfies `holds`, or statically `fits`.
 
-    Raises:
-        ValueError: it is known, and is not; or a rank is not a scalar.
+    Raises ValueError if the rank is known and does not, or if an element of `ranks` is not a
+    scalar.
     """
     with get_default_graph().name_scope(name or scope):
         x = x if isinstance(x, SparseTensor) else convert_to_tensor(x, name="x")
@@ -281,7 +280,7 @@ def assert_rank(
         data, summarize, message, name: see `assert_equal`.
 
     Raises:
-        ValueError: it is known when the graph is built that it has another rank.
+        ValueError: the static rank differs.
     """
     return _rank_check(
         *("assert_rank", "rank", x, [rank]),
@@ -299,7 +298,7 @@ def assert_rank_at_least(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Asserts that `x` has `rank` dimensions or more; arguments as `assert_rank`."""
+    """Asserts that `x` has at least `rank` dimensions; arguments as for `assert_rank`."""
     return _rank_check(
         *("assert_rank_at_least", "rank at least", x, [rank]),
         lambda actual, wanted: actual >= wanted[0],
@@ -316,7 +315,7 @@ def assert_rank_in(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Asserts that the number of dimensions of `x` is one of `ranks`; else as `assert_rank`."""
+    """Asserts that the rank of `x` is one of `ranks`; otherwise like `assert_rank`."""
     return _rank_check(
         *("assert_rank_in", "rank in", x, list(ranks)),
         lambda actual, wanted: actual in wanted,
@@ -325,14 +324,14 @@ def assert_rank_in(
     )
 
 
-# -- what is always known when the graph is built
+# -- checks of static properties
 
 
 def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
-    """Asserts that `x` holds integers.
+    """Asserts that `x` has an integer dtype.
 
     Raises:
-        TypeError: it does not.
+        TypeError: it has another dtype.
     """
     with get_default_graph().name_scope(name or "assert_integer"):
         x = convert_to_tensor(x, name="x")
@@ -348,10 +347,10 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
 def assert_type(
     tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
 ) -> Operation:
-    """Asserts that `tensor` is of dtype `tf_type`.
+    """Asserts that `tensor` has dtype `tf_type`.
 
     Raises:
-        TypeError: it is not.
+        TypeError: it has another dtype.
     """
     wanted = as_dtype(tf_type)
     with get_default_graph().name_scope(name or "assert_type"):
@@ -365,10 +364,10 @@ def assert_type(
 
 
 def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
-    """`tensor`, which must be known to have no dimensions.
+    """Returns `tensor`, which must statically be a scalar.
 
     Raises:
-        ValueError: it has some, or its rank is not known.
+        ValueError: it has dimensions, or its rank is unknown.
     """
     with get_default_graph().name_scope(name or "assert_scalar") as scope:
         scalar = convert_to_tensor(tensor, name=scope)
@@ -381,14 +380,14 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
 
 
 def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: Any = None) -> DType:
-    """The one floating dtype of all the tensors.
+    """The common floating dtype of the tensors.
 
     Args:
-        tensors: tensors; those that are None are passed over.
-        dtype: the dtype that they must have, if known.
+        tensors: tensors; None elements are skipped.
+        dtype: the required dtype, if any.
 
     Raises:
-        ValueError: they differ, or are not floating.
+        ValueError: the dtypes differ, or are not floating.
     """
     wanted = None if dtype is None else as_dtype(dtype)
     first: Any = None
@@ -409,10 +408,10 @@ def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: Any = N
 
 
 def assert_proper_iterable(values: Any) -> None:
-    """Asserts that `values` is a list or the like, and no tensor, array or string.
+    """Asserts that `values` is iterable, but not a tensor, array or string.
 
     Raises:
-        TypeError: it is one of these, or cannot be iterated over.
+        TypeError: it is one of these, or not iterable.
     """
     if isinstance(values, (Tensor, np.ndarray, str, bytes)):
         raise TypeError(
@@ -422,16 +421,16 @@ def assert_proper_iterable(values: Any) -> None:
         raise TypeError(f'Expected argument "values" to be iterable.  Found: {type(values)}')
 
 
-# -- questions
+# -- predicates
 
 
 def is_numeric_tensor(tensor: Any) -> bool:
-    """Whether this is a tensor of numbers."""
+    """Whether this is a tensor of a numeric dtype."""
     return isinstance(tensor, Tensor) and tensor.dtype.kind in "fci"
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether this is a tensor, a sparse tensor, slices of one, or a variable."""
+    """Whether this is a tensor, a sparse tensor, `IndexedSlices`, or a variable."""
     return isinstance(x, (Tensor, SparseTensor, IndexedSlices)) or hasattr(x, "_as_tensor")
 
 
@@ -446,18 +445,18 @@ def _of_neighbours(scope: str, x: Any, name: str | None, holds: Callable[..., Te
 
 
 def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
-    """A bool scalar: whether no element of `x`, row by row, is less than the one before it.
+    """Whether the elements of `x`, in row-major order, are non-decreasing: a bool scalar.
 
     Raises:
-        TypeError: `x` holds no numbers.
+        TypeError: `x` is not numeric.
     """
     return _of_neighbours("is_non_decreasing", x, name, elementwise.less_equal)
 
 
 def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
-    """A bool scalar: whether each element of `x`, row by row, is greater than the one before it.
+    """Whether the elements of `x`, in row-major order, are strictly increasing: a bool scalar.
 
     Raises:
-        TypeError: `x` holds no numbers.
+        TypeError: `x` is not numeric.
     """
     return _of_neighbours("is_strictly_increasing", x, name, elementwise.less)

@@ -1,8 +1,7 @@
-"""Looking and checking while a graph runs: `Print`, `print`, `Assert`, `check_numerics`,
-`timestamp`.
+"""Runtime inspection: `Print`, `print`, `Assert`, `check_numerics`, `timestamp`.
 
-They run on the host, on values that the device hands over. All wording is in one plain NumPy
-function each: `printed`, `formatted`, `assertion_message`, `numerics_problem`.
+They run on the host, on values copied from the device. Pure NumPy functions make all texts:
+`printed`, `formatted`, `assertion_message`, `numerics_problem`.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.ops.debug.summarize import summarize_ends, summarize_first
 
 _SHOWN = 3
-"""Elements of a tensor that are shown by default."""
+"""The default number of elements to print."""
 
 _SAMPLE = np.array([1.5, -2.0], np.float32)
 
@@ -65,7 +64,7 @@ def _print(
 
 
 def print_line(line: str, stream: Any = None, end: str = "\n") -> None:
-    """Writes a line to `stream`, by default what `sys.stderr` is at that moment."""
+    """Writes a line to `stream`, by default the current `sys.stderr`."""
     target = sys.stderr if stream is None else stream
     target.write(line + end)
     target.flush()
@@ -90,15 +89,14 @@ def Print(
     summarize: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`input_`, and whenever it is computed a line on stderr: `message[1 2 3...][...]`.
+    """Returns `input_`, and prints a line to stderr when it is computed: `message[1 2 3...][...]`.
 
     Args:
-        input_: a tensor, given back; gradients flow through it.
-        data: the tensors to show.
+        input_: a tensor; gradients flow through it.
+        data: the tensors to print.
         message: the beginning of the line.
-        first_n: how often to write in a session; always by default.
-        summarize: how many elements of each tensor are shown; 3 by default, all where negative.
-        name: the operation's name.
+        first_n: the maximum number of lines per session; unlimited by default.
+        summarize: the number of elements to print of each tensor; 3 by default, all if negative.
     """
     graph = get_default_graph()
     with graph.name_scope(name or "Print") as scope:
@@ -116,8 +114,8 @@ def Print(
 
 
 def formatted(data: Sequence[Any], parts: Sequence[str], summarize: int) -> str:
-    """The text that `print` writes: `parts` with the tensors between them."""
-    if parts == ("", "") and isinstance(data[0][()], bytes):  # a string alone, as it is
+    """The text that `print` writes: `parts` with the tensors inserted between them."""
+    if parts == ("", "") and isinstance(data[0][()], bytes):  # a lone string is not quoted
         return data[0][()].decode("utf-8", "backslashreplace")
     shown = [summarize_ends(np.asarray(each), summarize) for each in data]
     return "".join(part + text for part, text in itertools.zip_longest(parts, shown, fillvalue=""))
@@ -154,20 +152,19 @@ def print_(
     summarize: int | None = None,
     name: str | None = None,
 ) -> Operation:
-    """An operation that writes its inputs, as Python's `print`.
+    """An operation that prints its inputs, like Python's `print`.
 
     Args:
         *inputs: tensors, other values, and lists, tuples and dicts of these.
         output_stream: `sys.stderr` (the default), `sys.stdout`, 'file://path' (appended to), or a
             level of `logging` (INFO, WARNING, ERROR).
-        end: what follows.
-        sep: what stands between the inputs.
-        summarize: how many elements are shown at each end of each dimension; 3 by default, all
-            where negative.
-        name: the operation's name.
+        end: the text after the last input.
+        sep: the text between inputs.
+        summarize: the number of elements to print at each end of a dimension; 3 by default, all if
+            negative.
 
     Raises:
-        ValueError: `output_stream` is none of these.
+        ValueError: `output_stream` is invalid.
     """
     tensors: list[Tensor] = []
     text = sep.join(_template(each, tensors, top=True) for each in inputs)
@@ -181,7 +178,7 @@ def print_(
 
 
 _PLACE = "\0"
-"""Stands for a tensor while the text is put together."""
+"""Placeholder of a tensor during formatting."""
 
 
 def _template(value: Any, tensors: list[Tensor], *, top: bool = False) -> str:
@@ -220,7 +217,7 @@ def _stream_name(stream: Any) -> str:
 
 
 def assertion_message(data: Sequence[Any], summarize: int) -> str:
-    """What an `Assert` that fails says."""
+    """The error text of a failed `Assert`."""
     shown = (f"[{summarize_first(np.asarray(each), summarize)}]" for each in data)
     return f"assertion failed: {' '.join(shown)}"
 
@@ -247,13 +244,12 @@ def Assert(
 ) -> Operation:
     """An operation that raises `InvalidArgumentError` unless `condition` holds.
 
-    Run it, or make what relies on it under `control_dependencies([assertion])`.
+    Run it, or build dependent operations under `control_dependencies([assertion])`.
 
     Args:
         condition: a bool scalar.
-        data: tensors and values that the error shows.
-        summarize: how many elements of each; 3 by default, all where negative.
-        name: the name scope.
+        data: tensors and values to print in the error.
+        summarize: the number of elements to print of each; 3 by default, all if negative.
     """
     with get_default_graph().name_scope(name or "Assert"):
         tensors = [convert_to_tensor(each, name="data") for each in data]
@@ -262,11 +258,11 @@ def Assert(
         return apply("Assert", [checked, *tensors], attrs, "Assert")
 
 
-# -- numbers that are none
+# -- infinities and NaN
 
 
 def numerics_problem(value: Any) -> str | None:
-    """What is wrong with an array of numbers: 'Inf', 'NaN', 'Inf and NaN', or None."""
+    """What is wrong with an array: 'Inf', 'NaN', 'Inf and NaN', or None."""
     if np.isfinite(value).all():
         return None
     found = [("Inf", np.isinf(value).any()), ("NaN", np.isnan(value).any())]
@@ -298,12 +294,11 @@ register(
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
-    """`tensor`, and `InvalidArgumentError` where it holds infinities or NaN.
+    """Returns `tensor`; at run time, raises `InvalidArgumentError` if it has infinities or NaN.
 
     Args:
         tensor: floating or complex.
-        message: the beginning of the error's words.
-        name: the operation's name.
+        message: the beginning of the error text.
     """
     value = convert_to_tensor(tensor, name="tensor")
     return output("CheckNumerics", [value], {"message": message}, name)
@@ -316,12 +311,11 @@ def verify_tensor_all_finite(
     x: Any = None,
     message: Any = None,
 ) -> Tensor:
-    """`t`, once it is known to hold neither infinities nor NaN (see `check_numerics`).
+    """Returns `t`, after a check for infinities and NaN (see `check_numerics`).
 
     Args:
         t: floating (`x` is its newer name).
-        msg: the beginning of the error's words (`message` is its newer name).
-        name: the name scope.
+        msg: the beginning of the error text (`message` is its newer name).
     """
     with get_default_graph().name_scope(name or "VerifyFinite"):
         tensor = convert_to_tensor(x if t is None else t, name="t")
@@ -332,7 +326,7 @@ def verify_tensor_all_finite(
 def add_check_numerics_ops() -> Operation:
     """An operation that checks every floating tensor of the graph, in creation order.
 
-    The error names the operation whose output it is.
+    The error names the operation that produced the invalid value.
     """
     checks: list[Operation] = []
     for op in get_default_graph().get_operations():
@@ -344,7 +338,7 @@ def add_check_numerics_ops() -> Operation:
     return done
 
 
-# -- the rest
+# -- others
 
 
 def with_dependencies(
@@ -369,5 +363,5 @@ register(
 
 
 def timestamp(name: str | None = None) -> Tensor:
-    """The time when it runs, a float64: seconds since 1970."""
+    """The time of execution, in seconds since 1970, as float64."""
     return output("Timestamp", (), {}, name)

@@ -1,7 +1,7 @@
 """`py_func`: a Python function of NumPy arrays as an operation.
 
-The function is in memory only: the operation's attribute `token` names it, and the note `_function`
-keeps it as long as the graph lives. A graph read from a file has no functions.
+The function exists only in memory: the operation refers to it by the attribute `token`, and its
+note `_function` keeps it alive with the graph. Graphs read from files have no functions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from estimatorkit.core.shapes import UNKNOWN
 
 
 class _Function:
-    """A function that operations name."""
+    """A function to which operations refer by `token`."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.call = function
@@ -43,7 +43,7 @@ _ERRORS: tuple[tuple[type[Exception], type[errors.OpError]], ...] = (
     (ValueError, errors.InvalidArgumentError),
     (Exception, errors.UnknownError),
 )
-"""What becomes of a function's exceptions, the first that fits; as in TensorFlow."""
+"""The op errors of a function's exceptions, as in TensorFlow; the first match applies."""
 
 
 def _call(*values: Any, token: str, dtypes: tuple[DType, ...]) -> list[NDArray[Any]]:
@@ -54,11 +54,11 @@ def _call(*values: Any, token: str, dtypes: tuple[DType, ...]) -> list[NDArray[A
             hint="functions are not part of a graph's file: build the graph by its program",
         )
     try:
-        # Copies: what the function changes in place must not reach into the graph's buffers.
+        # Copies, because the function may modify its arguments in place.
         result = held.call(*(np.array(value)[()] for value in values))
     except errors.OpError:
         raise
-    except Exception as error:  # whatever it is, under the name that TensorFlow gives it
+    except Exception as error:  # becomes the op error that TensorFlow raises
         chosen = next(ours for theirs, ours in _ERRORS if isinstance(error, theirs))
         raise chosen(None, None, f"{type(error).__name__}: {error}") from error
     return _as_outputs(result, dtypes, token)
@@ -117,19 +117,18 @@ def py_func(
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
-    """The results of a Python function, called whenever the graph runs.
+    """Calls a Python function whenever the graph runs.
 
     Args:
         func: takes NumPy arrays (scalars for 0-d tensors; strings as `bytes`), one for each of
             `inp`, and returns arrays of the dtypes `Tout`.
         inp: tensors.
-        Tout: the dtypes of the results, a list or one; [] or None if there are none.
-        stateful: whether equal inputs may give other results, or something else happens.
-        name: the operation's name.
+        Tout: the dtypes of the results, a list or a single one; [] or None if there are none.
+        stateful: whether the function has side effects or depends on other state.
 
     Returns:
-        A tensor of unknown shape; a list of them where `Tout` is a list; the operation where there
-        are not results. Gradients do not flow through.
+        A tensor of unknown shape; a list of them if `Tout` is a list; the operation if there are no
+        results. Not differentiable.
     """
     several = isinstance(Tout, (list, tuple))
     dtypes = tuple(map(as_dtype, Tout)) if several else () if Tout is None else (as_dtype(Tout),)
@@ -151,7 +150,7 @@ def numpy_function(
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
-    """`py_func` by its newer name."""
+    """Newer name of `py_func`."""
     return py_func(func, inp, Tout, stateful, name)
 
 
@@ -161,7 +160,7 @@ def py_function(
     Tout: Any,
     name: str | None = None,
 ) -> NoReturn:
-    """Refused: there are no eager tensors for the function to work on.
+    """Not supported: there are no eager tensors for the function to work on.
 
     Raises:
         NotImplementedError: always.

@@ -1,4 +1,4 @@
-"""`assert_shapes`: relations between the shapes of several tensors."""
+"""`assert_shapes`: constraints on the shapes of several tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from estimatorkit.ops.math import elementwise
 
 
 class _Constraint(NamedTuple):
-    """A tensor with the sizes that are asked of its dimensions, or of its last ones."""
+    """A tensor and the required sizes of its dimensions, or of its last ones."""
 
     tensor: Any
     sizes: tuple[Any, ...]
@@ -30,7 +30,7 @@ class _Constraint(NamedTuple):
         return f"shape {tensor.shape}" if is_sparse else str(tensor.name)
 
     def size_of(self, dimension: int) -> Any:
-        """An int where it is known, else a scalar tensor. Scalars count as vectors of length 1."""
+        """The static size, or else a scalar tensor. Scalars count as vectors of length 1."""
         if self.tensor.shape.rank == 0:
             return 1
         if self.tensor.shape.rank is not None:
@@ -64,7 +64,7 @@ def _constraint(tensor: Any, wanted: Any, prefix: str) -> _Constraint:
             )
     innermost = bool(sizes) and (sizes[0] is Ellipsis or sizes[0] == "*")
     sizes = sizes[1:] if innermost else sizes
-    # No size at all is asked of a scalar, which counts as a vector of length 1.
+    # `()` asks for a scalar, which counts as a vector of length 1.
     return _Constraint(value, sizes or (1,) if not innermost else sizes, innermost)
 
 
@@ -82,24 +82,23 @@ def assert_shapes(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Asserts the shapes of tensors and that dimensions of the same name have the same size.
+    """Asserts the shapes of tensors; dimensions of the same name must have equal size.
 
     Args:
-        shapes: pairs of a tensor and its shape: for each dimension an int, a name such as 'N' that
-            stands for one size in all tensors, or None or '.' for any size. `...` or '*' in the
-            first place stands for any number of leading dimensions. A tensor whose shape is None
-            is not checked. Scalars count as vectors of length 1.
-        data: what the error shows; the expected and the actual size by default.
-        summarize: how many elements of each value the error shows.
-        message: the beginning of the error's words.
-        name: the name scope.
+        shapes: pairs of a tensor and its shape: for each dimension an int, a name such as 'N' for a
+            size shared by all tensors, or None or '.' for any size. A leading `...` or '*' matches
+            any number of dimensions. A tensor whose shape is None is not checked. Scalars count as
+            vectors of length 1.
+        data: values to print in the error; the expected and the actual size by default.
+        summarize: the number of elements to print of each value.
+        message: the beginning of the error text.
 
     Returns:
-        The operation that checks what static shapes leave open.
+        An operation that checks what static shapes leave open.
 
     Raises:
-        ValueError: a constraint is known to be violated, or is none.
-        InvalidArgumentError: when run: a constraint is violated.
+        ValueError: a constraint is statically violated, or invalid.
+        InvalidArgumentError: at run time, a constraint is violated.
     """
     pairs = shapes.items() if isinstance(shapes, Mapping) else shapes
     prefix = f"{message}.  " if message else ""

@@ -1,8 +1,8 @@
-"""Shapes that must fit those of another tensor: `match_rank`, `broadcastable`, `ensure_leading`.
+"""Checks and adaptations of shapes: `match_rank`, `broadcastable`, `ensure_leading`.
 
-What the static shapes tell is decided when the graph is built. The rest is decided by the kernel
-itself, which sees real shapes when XLA compiles it or when it runs on the host; so a check costs a
-step nothing, and nothing of it is left in the executable.
+Static shapes are checked at graph construction. The rest is checked by the kernels, which see
+actual shapes when XLA compiles them or when they run on the host, so the checks cost nothing per
+step and leave no trace in the executable.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ register(
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
-    """The shape that two static shapes broadcast to.
+    """The broadcast of two static shapes.
 
     Raises:
-        ValueError: they do not.
+        ValueError: they are incompatible.
     """
 
     def refusal(a: int, b: int) -> Exception:
@@ -84,14 +84,14 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
-    """The shape that two computed shapes broadcast to.
+    """The broadcast of two shape tensors.
 
     Args:
         shape_x, shape_y: vectors of int32 or int64, of one dtype.
 
     Raises:
         ValueError: one is known not to be a vector.
-        InvalidArgumentError: when run: the shapes do not broadcast to one.
+        InvalidArgumentError: at run time, the shapes are incompatible.
     """
     return make("BroadcastArgs", {"s0": shape_x, "s1": shape_y}, same_dtype=True)
 
@@ -100,10 +100,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
 
 
 def _adjusted(values: _Dims, reference: _Dims, difference: int, adjust: Adjust) -> int | None:
-    """1 where a last dimension is to be added, -1 where it is to be removed, 0 if neither.
-
-    None if that depends on what is not known.
-    """
+    """1 to add a last dimension, -1 to remove it, 0 for neither, None if that is not static."""
     if values is None or reference is None:
         return None
     surplus = len(values) - len(reference) - difference
@@ -148,20 +145,14 @@ register(
 def match_rank(
     values: Tensor, reference: Tensor, difference: int = 0, adjust: Adjust = "squeeze"
 ) -> Tensor:
-    """`values` with a last dimension of length 1 removed or added, so that its rank fits.
+    """Removes or adds a last dimension of length 1 to match the rank of `reference`.
 
-    Args:
-        values: a tensor.
-        reference: what it must fit.
-        difference: the rank of `values` minus that of `reference`, once they fit.
-        adjust: 'squeeze' removes a dimension, 'expand' adds one, 'either' does what is needed;
-            'column' adds one where the last dimension of `reference` is 1.
-
-    Returns:
-        The tensor; as it was where ranks differ otherwise.
+    `difference` is the desired rank of `values` minus that of `reference`. `adjust` 'squeeze'
+    allows removing a dimension, 'expand' adding one, 'either' both; 'column' adds one if the last
+    dimension of `reference` is 1. Returns `values` unchanged if ranks differ otherwise.
 
     Raises:
-        InvalidArgumentError: when run: a dimension of another length would have to be removed.
+        InvalidArgumentError: at run time, the dimension to remove is not of length 1.
     """
     change = _adjusted(values.shape.dims, reference.shape.dims, difference, adjust)
     if change is None:
@@ -176,8 +167,8 @@ def match_rank(
 
 
 def _not_broadcastable(weights: _Dims, values: _Dims) -> bool:
-    """Whether it is known that weights are neither a scalar nor of the rank of values, with their
-    length or 1 in each dimension.
+    """Whether weights are statically neither a scalar nor of the rank of `values`, with equal sizes
+    or 1 in each dimension.
     """
     if weights is None or values is None or not weights:
         return False
@@ -215,14 +206,15 @@ register(
 
 
 def broadcastable(weights: Tensor, values: Tensor) -> Tensor:
-    """`weights`, which must be a scalar or have in each dimension the length of `values` or 1.
+    """Returns `weights`, which must be a scalar or have in each dimension the size of `values` or
+    1.
 
-    Nothing else is broadcast (`assert_broadcastable` of TensorFlow's losses and metrics): three
-    weights of examples would otherwise silently become those of three columns.
+    Other broadcasts are rejected (like TensorFlow's `assert_broadcastable` for losses and metrics),
+    lest weights of three examples are applied to three columns.
 
     Raises:
-        ValueError: the shapes are known not to fit.
-        InvalidArgumentError: when run: they do not fit.
+        ValueError: the static shapes are incompatible.
+        InvalidArgumentError: at run time, the shapes are incompatible.
     """
     given, wanted = weights.shape, values.shape
     if _not_broadcastable(given.dims, wanted.dims):
@@ -244,7 +236,7 @@ def broadcastable(weights: Tensor, values: Tensor) -> Tensor:
 
 
 _MAY_LACK = ("labels", "weights")
-"""What may lack a last dimension of 1."""
+"""Kinds of values that may lack a last dimension of 1."""
 
 
 def _with_leading(
@@ -303,20 +295,20 @@ register(
 def ensure_leading(
     values: Tensor, reference: Tensor, last: Sequence[int], what: str, of: str
 ) -> Tensor:
-    """`values`, which must have the shape of logits but for the last dimension.
+    """Checks that `values` have the shape of the logits in all but the last dimension.
 
     Args:
         values: a tensor; labels and weights may lack a last dimension of 1.
         reference: the logits, `(D0, ..., DN, n)`.
-        last: the lengths that the last dimension may have.
+        last: the sizes that the last dimension may have.
         what: the beginning of the error, without a full stop.
-        of: what the values are: 'labels', 'weights', 'loss' or 'logits'.
+        of: the kind of values: 'labels', 'weights', 'loss' or 'logits'.
 
     Returns:
         The tensor, `(D0, ..., DN, one of last)`.
 
     Raises:
-        InvalidArgumentError: when run: it has another shape.
+        InvalidArgumentError: at run time, it has another shape.
     """
     attrs = {"last": tuple(last), "what": what, "of": of}
     given = _with_leading(values.shape, reference.shape, last, of)
@@ -333,15 +325,9 @@ __all__ = ["broadcast_dynamic_shape", "broadcastable", "check_dims", "ensure_lea
 
 
 def check_dims(tensor: Tensor, dims: Sequence[int | None], what: str) -> None:
-    """Refuses a tensor whose static shape is not of these dimensions.
+    """Raises ValueError if the static shape of `tensor` does not match `dims` (None for any size).
 
-    Args:
-        tensor: the tensor.
-        dims: the dimensions, None for any.
-        what: what the tensor is, for the error.
-
-    Raises:
-        ValueError: its rank or a dimension is another.
+    `what` names the tensor in the error.
     """
     given = tensor.shape.dims
     if given is None:

@@ -1,7 +1,5 @@
-"""Values as text, as TensorFlow prints them: `Print` and `Assert` in the older form, `print` in the
-newer.
-
-Plain functions of NumPy arrays (strings are object arrays of `bytes`).
+"""Formatting of NumPy arrays as TensorFlow prints them: the older form of `Print` and `Assert`, and
+the newer one of `print`. Strings are object arrays of `bytes`.
 """
 
 from __future__ import annotations
@@ -13,7 +11,9 @@ from numpy.typing import NDArray
 
 
 def format_number(value: Any) -> str:
-    """A number with the fewest of 6 or 9 digits (15 or 17 for float64) that give it back."""
+    """A number in the shorter of two precisions that round-trips: 6 or 9 digits (float64: 15 or
+    17).
+    """
     if isinstance(value, (bool, np.bool_)):
         return str(int(value))
     kind = value.dtype.kind
@@ -33,7 +33,7 @@ def format_number(value: Any) -> str:
 
 
 def _escaped(text: bytes) -> str:
-    """Text as it would stand in a C program."""
+    """Escapes text as in C."""
     return (
         text.decode("utf-8", "backslashreplace")
         .replace("\\", "\\\\")
@@ -46,17 +46,13 @@ def _escaped(text: bytes) -> str:
 
 
 def format_element(value: Any) -> str:
-    """One element: a number, or text with its special characters escaped."""
+    """One element: a number, or escaped text."""
     return _escaped(value) if isinstance(value, bytes) else format_number(value)
 
 
 def summarize_first(array: NDArray[Any], limit: int) -> str:
     """The first `limit` elements (all if negative), in the older form: `[1 2 3...]` without the
     outer brackets.
-
-    Args:
-        array: any array.
-        limit: how many elements.
     """
     flat = array.reshape(-1)
     count = flat.size if limit < 0 else min(limit, flat.size)

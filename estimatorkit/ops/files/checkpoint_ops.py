@@ -1,8 +1,8 @@
-"""Ops that write and read checkpoints: SaveV2, RestoreV2, and their older forms.
+"""Ops that write and read checkpoints: SaveV2, RestoreV2, and their predecessors.
 
-A `Saver` does without them; graphs that save themselves, and initializers that take a value from a
-checkpoint (`train.init_from_checkpoint`), are made of them. They write the package's format and
-read TensorFlow's too.
+`Saver` does not use them; they are for graphs that save themselves and for initializers that read
+checkpoints (`train.init_from_checkpoint`). They write this package's format and read TensorFlow's
+too.
 """
 
 from __future__ import annotations
@@ -35,13 +35,9 @@ def _names(values: Any) -> list[str]:
 
 
 def parse_spec(name: str, spec: str) -> tuple[tuple[int, ...], tuple[slice, ...]]:
-    """Reads TensorFlow's notation of a slice, such as '10 4 0,5:-'.
+    """Parses TensorFlow's slice notation, such as '10 4 0,5:-', into the full shape and the slice.
 
-    Returns:
-        The shape of the whole tensor, and where in it the slice lies.
-
-    Raises:
-        InvalidArgumentError: the notation is wrong, or the slice lies outside the shape.
+    Raises InvalidArgumentError if the notation is invalid or the slice is out of bounds.
     """
     *sizes, places = spec.split(" ")
     matches = [_SLICE.fullmatch(place) for place in places.split(":")]
@@ -164,16 +160,15 @@ def save_v2(
 ) -> Operation:
     """An operation that writes tensors to a checkpoint (`tf.raw_ops.SaveV2`).
 
-    Difference from TensorFlow: the checkpoint is in the package's format, and the slices of a
+    Difference from TensorFlow: the checkpoint is in this package's format, and the slices of a
     tensor must be saved together.
 
     Args:
         prefix: string scalar: the checkpoint's path.
         tensor_names: strings `(n,)`.
-        shape_and_slices: strings `(n,)`: '' for a whole tensor, or the shape of the whole and the
-            slice that is given, as in '10 4 0,5:-'.
+        shape_and_slices: strings `(n,)`: '' for a whole tensor, or the full shape and the given
+            slice, as in '10 4 0,5:-'.
         tensors: n tensors.
-        name: the operation's name.
     """
     inputs = _strings(prefix=prefix, tensor_names=tensor_names, shape_and_slices=shape_and_slices)
     return apply("SaveV2", [*inputs, *map(convert_to_tensor, tensors)], {}, name)
@@ -186,18 +181,17 @@ def restore_v2(
     dtypes: Sequence[Any],
     name: str | None = None,
 ) -> list[Tensor]:
-    """Tensors out of a checkpoint, the package's or TensorFlow's (`tf.raw_ops.RestoreV2`).
+    """Reads tensors from a checkpoint, this package's or TensorFlow's (`tf.raw_ops.RestoreV2`).
 
     Args:
         prefix: string scalar: the checkpoint's path.
         tensor_names: strings `(n,)`.
         shape_and_slices: strings `(n,)`, see `save_v2`.
         dtypes: n dtypes, those of the tensors in the checkpoint.
-        name: the operation's name.
 
-    Raises (when it runs):
+    Raises (at run time):
         NotFoundError: there is no such checkpoint or tensor.
-        InvalidArgumentError: a dtype or a shape is another.
+        InvalidArgumentError: a dtype or a shape differs.
     """
     inputs = _strings(prefix=prefix, tensor_names=tensor_names, shape_and_slices=shape_and_slices)
     attrs = {"dtypes": tuple(map(as_dtype, dtypes))}
@@ -217,14 +211,9 @@ def restore(
     preferred_shard: int = -1,
     name: str | None = None,
 ) -> Tensor:
-    """One tensor out of a checkpoint (`tf.raw_ops.Restore`); see `restore_v2`.
+    """Reads one tensor from a checkpoint (`tf.raw_ops.Restore`); see `restore_v2`.
 
-    Args:
-        file_pattern: string scalar: the checkpoint's path.
-        tensor_name: string scalar.
-        dt: its dtype.
-        preferred_shard: accepted for TensorFlow's signature.
-        name: the operation's name.
+    `preferred_shard` is accepted for TensorFlow's signature.
     """
     inputs = _strings(file_pattern=file_pattern, tensor_name=tensor_name)
     return apply("Restore", inputs, {"dtypes": (as_dtype(dt),)}, name).outputs[0]

@@ -1,4 +1,4 @@
-"""Operations on files: reading and writing one as a whole, and the names that match a pattern."""
+"""File operations: reading and writing whole files, and glob patterns."""
 
 from __future__ import annotations
 
@@ -59,21 +59,19 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
 
     Args:
         filename: a scalar string.
-        name: the operation's name.
 
     Raises:
-        NotFoundError: the file does not exist (when the graph runs).
+        NotFoundError: at run time, the file does not exist.
     """
     return make("ReadFile", {"filename": filename}, {}, name, dtypes={"filename": string})
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
-    """An operation that writes a file, in a folder that is created if missing.
+    """An operation that writes a file, creating its folder if missing.
 
     Args:
         filename: a scalar string.
         contents: a scalar string.
-        name: the operation's name.
     """
     with get_default_graph().name_scope(name or "WriteFile") as scope:
         inputs = [
@@ -84,10 +82,9 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> Operati
 
 
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
-    """The names of the files that match: strings `(n,)`, sorted.
+    """The names of the files that match a pattern: strings `(n,)`, sorted.
 
     Args:
         pattern: a string, or a vector of them; see `gfile.glob`.
-        name: the operation's name.
     """
     return make("MatchingFiles", {"pattern": pattern}, {}, name, dtypes={"pattern": string})

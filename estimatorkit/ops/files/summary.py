@@ -1,8 +1,7 @@
-"""Summaries: operations that give serialized `Summary` protos for TensorBoard, as `tf.summary`.
+"""Summary operations, which output serialized `Summary` protos for TensorBoard, as in `tf.summary`.
 
-They run on the host. What they show is computed on the device with the rest of the step, so a step
-with summaries is one XLA call and then one host segment. Tags are the operations' names, under the
-family if there is one. What a proto holds is in `ops.files.summary_values`.
+They run on the host after the step's XLA call, which computes their inputs. Tags are the
+operations' names, prefixed by the family if any. `ops.files.summary_values` builds the protos.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _NOT_IN_TAGS = re.compile(r"[^-/\w.]")
 
 @contextmanager
 def summary_scope(name: str, family: str | None) -> Iterator[tuple[str, str]]:
-    """The tag and the name scope of a summary called `name`."""
+    """Opens the name scope of a summary; yields its tag and scope."""
     name = _clean(name)
     family = None if family is None else _clean(family)
     base = name if family is None else f"{family}/{name}"
@@ -39,7 +38,7 @@ def summary_scope(name: str, family: str | None) -> Iterator[tuple[str, str]]:
 
 
 def _clean(name: str) -> str:
-    """`name` without what operations' names cannot hold, as TensorFlow does it."""
+    """Replaces the characters that operation names cannot contain, as TensorFlow does."""
     cleaned = _NOT_IN_TAGS.sub("_", name).lstrip("/")
     if cleaned != name:
         logging.getLogger("estimatorkit").info(
@@ -163,7 +162,7 @@ def scalar(
         name: the tag, under the current name scope; made unique.
         tensor: a real number, shape ().
         collections: the collections to add it to; SUMMARIES by default.
-        family: a prefix for the tag; TensorBoard groups the charts of a family.
+        family: a prefix of the tag, by which TensorBoard groups charts.
 
     Returns:
         A string scalar, the serialized proto.
@@ -199,13 +198,13 @@ def image(
     Args:
         name: the tag, under the current name scope; images are `name/image` or `name/image/0`, ...
         tensor: (batch, height, width, channels) with 1 (grey), 3 (RGB) or 4 (RGBA) channels; uint8
-            as it is, floating values scaled image by image: to 0..255 where none is negative, else
-            so that 0 becomes 128. Pixels that are not finite are red.
-        max_outputs: how many images of the batch are kept.
+            is used as is, floating values are scaled image by image: to 0..255 if none is negative,
+            else such that 0 becomes 128. Pixels that are not finite are red.
+        max_outputs: the maximum number of images.
         collections, family: see `scalar`.
 
     Raises:
-        ValueError: `max_outputs` is no positive number, or the shape is known to be another.
+        ValueError: `max_outputs` is not positive, or the static shape is invalid.
     """
     value = convert_to_tensor(tensor, name="tensor")
     rank, channels = value.shape.rank, value.shape[-1] if value.shape.rank else None
@@ -227,13 +226,13 @@ def audio(
     collections: Sequence[str] | None = None,
     family: str | None = None,
 ) -> Tensor:
-    """A `Summary` of sounds, as 16-bit WAV.
+    """A `Summary` of audio clips, as 16-bit WAV.
 
     Args:
-        name: the tag, under the current name scope; sounds are `name/audio` or `name/audio/0`, ...
+        name: the tag, under the current name scope; clips are `name/audio` or `name/audio/0`, ...
         tensor: float32 in [-1, 1], (batch, frames) or (batch, frames, channels).
-        sample_rate: frames a second, a number or a tensor.
-        max_outputs: how many sounds of the batch are kept.
+        sample_rate: frames per second, a number or a tensor.
+        max_outputs: the maximum number of clips.
         collections, family: see `scalar`.
     """
     with summary_scope(name, family) as (tag, scope):
@@ -255,11 +254,11 @@ def _count(max_outputs: int, name: str) -> int:
 
 
 def text(name: str, tensor: Any, collections: Sequence[str] | None = None) -> Tensor:
-    """A `Summary` of text, which TensorBoard shows as Markdown.
+    """A `Summary` of text, which TensorBoard renders as Markdown.
 
     Args:
         name: the tag, under the current name scope.
-        tensor: strings; a matrix is shown as a table.
+        tensor: strings; a matrix is rendered as a table.
         collections: see `scalar`.
 
     Raises:
@@ -285,7 +284,7 @@ def tensor_summary(
     family: str | None = None,
     display_name: str | None = None,
 ) -> Tensor:
-    """A `Summary` that holds a tensor as it is, for a TensorBoard plugin.
+    """A `Summary` of an arbitrary tensor, for a TensorBoard plugin.
 
     Args:
         name: the tag, under the current name scope.
@@ -302,12 +301,11 @@ def tensor_summary(
 def merge(
     inputs: Sequence[Any], collections: Sequence[str] | None = None, name: str | None = None
 ) -> Tensor:
-    """A `Summary` of all the values of several.
+    """Merges summaries into one.
 
     Args:
-        inputs: serialized summaries. A run fails where two have a value of the same tag.
-        collections: the collections that list it; none by default.
-        name: the name scope.
+        inputs: serialized summaries. A run fails if two values have the same tag.
+        collections: the collections to add it to; none by default.
 
     Raises:
         ValueError: there are no inputs.
@@ -333,8 +331,7 @@ def merge_all(
 
     Args:
         key: their collection.
-        scope: a regular expression; only summaries whose names it matches at the start.
-        name: the name scope.
+        scope: a regular expression that names must match at their beginning.
 
     Returns:
         The merged summary, or None if there are none.
@@ -356,10 +353,10 @@ def get_summary_description(node_def: Any) -> Any:
     """The `SummaryDescription` of a TensorSummary operation.
 
     Args:
-        node_def: its `NodeDef`, of a graph that TensorFlow wrote.
+        node_def: its `NodeDef`, from a graph written by TensorFlow.
 
     Raises:
-        ValueError: it has the wrong type.
+        ValueError: the node has another type.
     """
     if node_def.op != "TensorSummary":
         raise ValueError(f"Can't get_summary_description on {node_def.op}")

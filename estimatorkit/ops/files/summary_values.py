@@ -1,8 +1,7 @@
-"""Values as serialized `Summary` protos: numbers, histograms, pictures, sounds, tensors, and sets.
+"""Serialization of values as `Summary` protos: scalars, histograms, images, audio, tensors.
 
-Each function takes arrays and gives bytes. Protos are TensorBoard's own (the package
-`tensorboard`); they and Pillow are imported on first use. Bucket limits, the scaling of pictures
-and the rounding of sounds are TensorFlow's, so that runs written by either can be compared.
+Functions map arrays to bytes. TensorBoard, whose protos they use, and Pillow are imported on first
+use. Bucket limits, image scaling and audio rounding equal TensorFlow's, so runs are comparable.
 """
 
 from __future__ import annotations
@@ -19,11 +18,7 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 
 def scalar(values: Any, tag: str) -> bytes:
-    """One number (`simple_value`, float32).
-
-    Raises:
-        ValueError: `values` is not a scalar.
-    """
+    """A number (`simple_value`, float32); raises ValueError if `values` is not a scalar."""
     shape = np.shape(values)
     if shape:
         raise ValueError(
@@ -33,7 +28,7 @@ def scalar(values: Any, tag: str) -> bytes:
 
 
 def _as_float(value: Any) -> float:
-    with np.errstate(over="ignore"):  # beyond float32 is infinite, as in TensorFlow
+    with np.errstate(over="ignore"):  # overflow yields infinity, as in TensorFlow
         return float(np.asarray(value).astype(np.float32))
 
 
@@ -49,8 +44,9 @@ def _serialized(**value: Any) -> bytes:
 
 @functools.cache
 def bucket_limits() -> NDArray[np.float64]:
-    """The upper limits of the buckets: 0, then from 1e-12 each 1.1 times the one before; negative
-    ones mirror them. (776 on either side; the products are accumulated as TensorFlow does.)
+    """The upper limits of the buckets: 0, and powers of 1.1 from 1e-12 mirrored to both signs.
+
+    776 per sign; the products are accumulated as in TensorFlow.
     """
     positive = []
     limit = 1e-12
@@ -62,11 +58,7 @@ def bucket_limits() -> NDArray[np.float64]:
 
 
 def histogram(values: Any, tag: str) -> bytes:
-    """How values are distributed.
-
-    Raises:
-        ValueError: one is NaN or infinite.
-    """
+    """A histogram; raises ValueError if a value is NaN or infinite."""
     from tensorboard.compat.proto.histogram_pb2 import HistogramProto
 
     numbers = np.asarray(values).astype(np.float64).reshape(-1)
@@ -78,7 +70,7 @@ def histogram(values: Any, tag: str) -> bytes:
     places = np.minimum(np.searchsorted(limits, numbers, side="right"), len(limits) - 1)
     counts = np.bincount(places, minlength=len(limits))
     filled = np.flatnonzero(counts)
-    # A run of empty buckets is one bucket: only the last of it is kept.
+    # A run of empty buckets is merged into one: only its last limit is kept.
     before = filled[(filled > 0) & ~np.isin(filled - 1, filled)] - 1
     trailing = [len(limits) - 1] if not len(filled) or filled[-1] < len(limits) - 1 else []
     kept = np.unique(np.concatenate([filled, before, np.array(trailing, filled.dtype)]))
@@ -94,15 +86,14 @@ def histogram(values: Any, tag: str) -> bytes:
     return _serialized(tag=tag, histo=proto)
 
 
-# -- pictures
+# -- images
 
 
 def image(tensor: Any, tag: str, max_outputs: int, bad_color: tuple[int, ...]) -> bytes:
-    """Pictures as PNG (see `summary.image`).
+    """Images as PNG (see `summary.image`).
 
-    Raises:
-        ValueError: the shape is not (batch, height, width, 1, 3 or 4), or the values are neither
-            uint8 nor floating.
+    Raises ValueError unless the shape is (batch, height, width, 1, 3 or 4) and the values are
+    uint8 or floating.
     """
     from tensorboard.compat.proto.summary_pb2 import Summary
 
@@ -150,7 +141,7 @@ def _tags(tag: str, kind: str, max_outputs: int, batch: int) -> list[str]:
 
 
 def _as_bytes(picture: NDArray[np.float32], bad_color: tuple[int, ...]) -> NDArray[np.uint8]:
-    """A floating picture (height, width, channels) scaled to bytes."""
+    """Scales a floating image (height, width, channels) to bytes."""
     finite = np.isfinite(picture).all(-1)
     good = picture[finite]
     low, high = good.min(initial=0.0), good.max(initial=0.0)
@@ -166,7 +157,7 @@ def _as_bytes(picture: NDArray[np.float32], bad_color: tuple[int, ...]) -> NDArr
 
 
 def png(picture: NDArray[np.uint8]) -> bytes:
-    """A picture (height, width, 1, 3 or 4 channels) as the bytes of a PNG file."""
+    """Encodes an image (height, width, 1, 3 or 4 channels) as PNG."""
     from PIL import Image
 
     file = io.BytesIO()
@@ -175,15 +166,14 @@ def png(picture: NDArray[np.uint8]) -> bytes:
     return file.getvalue()
 
 
-# -- sounds
+# -- audio
 
 
 def audio(tensor: Any, sample_rate: Any, tag: str, max_outputs: int) -> bytes:
-    """Sounds as WAV (see `summary.audio`).
+    """Audio clips as WAV (see `summary.audio`).
 
-    Raises:
-        ValueError: the shape is not (batch, frames) or (batch, frames, channels), or the rate is
-            not positive.
+    Raises ValueError unless the shape is (batch, frames) or (batch, frames, channels) and the rate
+    is positive.
     """
     from tensorboard.compat.proto.summary_pb2 import Summary
 
@@ -213,9 +203,9 @@ def audio(tensor: Any, sample_rate: Any, tag: str, max_outputs: int) -> bytes:
 
 
 def wav(sound: NDArray[np.float32], rate: int) -> bytes:
-    """A sound (frames, channels) in [-1, 1] as the bytes of a 16-bit WAV file."""
+    """Encodes audio (frames, channels) in [-1, 1] as 16-bit WAV."""
     scaled = np.nan_to_num(sound) * np.float32(1 << 15)
-    # Halves away from zero, as C rounds.
+    # Rounds halves away from zero, as C does.
     rounded = np.copysign(np.floor(np.abs(scaled) + np.float32(0.5)), scaled)
     samples = np.clip(rounded, -(1 << 15), (1 << 15) - 1).astype("<i2")
     file = io.BytesIO()
@@ -231,7 +221,7 @@ def wav(sound: NDArray[np.float32], rate: int) -> bytes:
 
 
 def tensor(value: Any, tag: str, metadata: bytes) -> bytes:
-    """A tensor as it is, with a serialized `SummaryMetadata`."""
+    """A tensor with a serialized `SummaryMetadata`."""
     from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
     from tensorboard.util.tensor_util import make_tensor_proto
 
@@ -243,7 +233,7 @@ def tensor(value: Any, tag: str, metadata: bytes) -> bytes:
 
 
 def metadata(given: Any, display_name: str | None, description: str | None) -> bytes:
-    """A serialized `SummaryMetadata`: the one given, with a name and a description put in."""
+    """The serialized `SummaryMetadata` given, with a display name and a description added."""
     from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
 
     result = SummaryMetadata()
@@ -267,22 +257,18 @@ def plugin_metadata(plugin_name: str) -> bytes:
 
 
 def description(node_def: Any) -> Any:
-    """The `SummaryDescription` that a TensorSummary node holds as JSON."""
+    """Parses the `SummaryDescription` of a TensorSummary node from JSON."""
     from google.protobuf import json_format
     from tensorboard.compat.proto.summary_pb2 import SummaryDescription
 
     return json_format.Parse(node_def.attr["description"].s, SummaryDescription())
 
 
-# -- sets
+# -- merging
 
 
 def merge(*inputs: Any) -> bytes:
-    """All the values of serialized summaries.
-
-    Raises:
-        ValueError: two have the same tag.
-    """
+    """Merges serialized summaries; raises ValueError if two values have the same tag."""
     from tensorboard.compat.proto.summary_pb2 import Summary
 
     result = Summary()

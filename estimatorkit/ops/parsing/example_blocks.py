@@ -1,7 +1,7 @@
-"""Many parsings of `Example`s in one: what `map(parse_example)` does with a block of elements.
+"""Batched parsing of `Example`s, for `map(parse_example)` on a block of dataset elements.
 
-An element is one serialized example, or a batch of them; all examples of the block are parsed at
-once (`example_parsing.parse_rows`), and the results are cut into the rows of columns.
+An element is one serialized example or a batch of them. All examples of a block are parsed at once
+(`example_parsing.parse_rows`), and the results are split into rows of columns.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _Ints = NDArray[np.int64]
 
 
 class _Elements:
-    """How the examples of a block belong to its elements.
+    """Assignment of a block's examples to its elements.
 
     Attributes:
-        sizes: how many examples each element has, `(elements,)`.
-        starts: where they begin, and where the last end, `(elements + 1,)`.
-        place: the number of each example within its element, `(examples,)`.
+        sizes: the number of examples of each element, `(elements,)`.
+        starts: the offset of each element's examples, and the end, `(elements + 1,)`.
+        place: the index of each example within its element, `(examples,)`.
     """
 
     def __init__(self, sizes: _Ints) -> None:
@@ -35,7 +35,7 @@ class _Elements:
         self.place = np.arange(self.starts[-1]) - np.repeat(self.starts[:-1], sizes)
 
     def most(self, counts: _Ints) -> _Ints:
-        """The greatest of the numbers of each element's examples; 0 if it has none."""
+        """The maximum of `counts` over each element's examples; 0 if it has none."""
         found = np.zeros(len(self.sizes), np.int64)
         full = np.flatnonzero(self.sizes)
         if len(full):
@@ -44,18 +44,11 @@ class _Elements:
 
 
 def parse_block(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Column] | None:
-    """What `ParseExampleV2` gives for each element of a block.
+    """Batched form of `ParseExampleV2`: one column per output, for a block of elements.
 
-    Args:
-        inputs: a column of strings, or of vectors of strings; the names that errors call the
-            examples of an element; the default values.
-        attrs: those of the operation.
-
-    Returns:
-        A column for each output; None if the elements are neither strings nor vectors.
-
-    Raises:
-        InvalidArgumentError: as `parse_examples`.
+    `inputs` are a column of strings or of string vectors, the names of an element's examples in
+    errors, and the default values. Returns None if elements are neither strings nor vectors; raises
+    like `parse_examples`.
     """
     column, names, *defaults = inputs
     if not _is_parsable(column):
@@ -85,7 +78,7 @@ def parse_block(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Column]
 
 
 def _is_parsable(column: Column) -> bool:
-    """Whether rows are strings, or vectors of strings."""
+    """Whether rows are strings or string vectors."""
     if isinstance(column, RaggedColumn):
         return column.shapes.shape[1] == 1 and bool((column.shapes != NO_DIM).all())
     return isinstance(column, np.ndarray) and column.ndim in (1, 2)
@@ -96,7 +89,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _one_each(part: Part) -> list[Column]:
-    """The columns of a feature where an element is one example."""
+    """The columns of a feature if each element is one example."""
     if part[0] == "dense":
         return [part[1]]
     if part[0] == "ragged":
@@ -108,7 +101,7 @@ def _one_each(part: Part) -> list[Column]:
 def _batched(
     part: Part, feature: Feature, default: NDArray[Any] | None, elements: _Elements
 ) -> list[Column]:
-    """The columns of a feature where an element is a batch of examples."""
+    """The columns of a feature if each element is a batch of examples."""
     sizes = elements.sizes
     if part[0] == "dense":
         values = part[1]
@@ -141,12 +134,12 @@ def _batched(
 
 
 def _repeated(values: NDArray[Any], count: int) -> list[_Ints]:
-    """The dimensions of a value behind the first, for each of `count` rows."""
+    """The trailing dimensions of `values`, repeated for `count` rows."""
     return [np.full(count, size, np.int64) for size in values.shape[1:]]
 
 
 def _ragged(values: NDArray[Any], shapes: _Ints) -> Column:
-    """A column of rows of these shapes; a plain one where they are the same."""
+    """A column of rows of these shapes; a plain array if they are equal."""
     if len(shapes) and (shapes == shapes[0]).all():
         return values.reshape(len(shapes), *shapes[0])
     return RaggedColumn(values.reshape(-1), shapes)

@@ -1,8 +1,8 @@
-"""Features of examples as columns: `Column` says what is read, `read_columns` reads it.
+"""Conversion of features to columns: `Column` describes a feature, `read_columns` reads it.
 
-A column is `dense` (equally many values in each example), `padded` (any number, padded to the
-longest), `lists` (a sparse tensor of rank 2) or `sparse` (a sparse tensor by features that hold
-indices). Where the values come from, the wire or messages, is not known here.
+A column is `dense` (a fixed number of values per example), `padded` (any number, padded to the
+longest), `lists` (a sparse tensor of rank 2) or `sparse` (a sparse tensor whose indices are other
+features). Independent of the source of the values, bytes or messages.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.ops.parsing.example_wire import BYTES, FLOATS, INTS, NONE, Lists
 
 LISTS = {string: "bytes_list", float32: "float_list", int64: "int64_list"}
-"""The dtypes that features have, and where a `Feature` holds them."""
+"""The field of `Feature` for each dtype."""
 
 KINDS = {string: BYTES, float32: FLOATS, int64: INTS}
-"""What a feature of a dtype holds."""
+"""The kind of list for each dtype."""
 
 FIELDS = ("", *LISTS.values())
-"""The fields of a `Feature` by their numbers, which are the kinds."""
+"""The fields of `Feature` by number, which is the kind."""
 
 NAMES = {"bytes_list": "string", "float_list": "float32", "int64_list": "int64"}
-"""What errors call the fields."""
+"""The names of the fields in errors."""
 
 
 class Column(NamedTuple):
-    """What is read of a feature.
+    """Describes how to read a feature.
 
     Attributes:
-        kind: how (see the module).
-        key: the feature's name; of sparse features that which holds the values.
+        kind: see the module.
+        key: the feature's name; for sparse features that of the values.
         dtype: of the values.
-        shape: of one example's (or one step's) values; of sparse features the size of the whole.
+        shape: of one example's (or step's) values; for sparse features the dense size.
         default: whether there is a default for examples without the feature.
-        index_keys: of sparse features those which hold the indices, one a dimension.
-        already_sorted: of sparse features, whether the indices are in order.
-        allow_missing: of steps, whether there may be none.
+        index_keys: for sparse features, the names of the indices, one per dimension.
+        already_sorted: for sparse features, whether the indices are sorted.
+        allow_missing: for steps, whether there may be none.
     """
 
     kind: Literal["dense", "padded", "lists", "sparse"]
@@ -56,33 +56,33 @@ class Column(NamedTuple):
 
     @property
     def field(self) -> str:
-        """The list of a `Feature` that holds the values."""
+        """The field of `Feature` that holds the values."""
         return LISTS[self.dtype]
 
     @property
     def size(self) -> int:
-        """How many values `shape` has."""
+        """The number of elements of `shape`."""
         return math.prod(self.shape)
 
 
 def feature_error(problem: str, **parts: Any) -> InvalidArgumentError:
-    """The error for an example that cannot be read; see `explain`."""
+    """The error for an invalid example; see `explain`."""
     return InvalidArgumentError.explained(problem, **parts)
 
 
 Part = tuple[Any, ...]
-"""What `parse_rows` gives for a column."""
+"""Result of `parse_rows` for one column."""
 
 
 class Examples(NamedTuple):
     """Features of examples.
 
     Attributes:
-        lists: the values of a feature as a kind.
-        name: what errors call an example.
-        place: its number in its batch.
-        features: the names of the features of an example, for errors.
-        total: how many examples there are.
+        lists: the values by key and kind.
+        name: the name of an example in errors.
+        place: its index in its batch.
+        features: the names of an example's features, for errors.
+        total: the number of examples.
     """
 
     lists: Mapping[tuple[bytes, int], Lists]
@@ -92,7 +92,7 @@ class Examples(NamedTuple):
     total: int
 
     def about(self, key: str, row: int) -> str:
-        """The words for a feature of an example."""
+        """Describes a feature of an example, for errors."""
         return f"Name: {self.name(row)}, Key: {key}, Index: {self.place(row)}."
 
     def of(self, key: str, dtype: DType) -> Lists:
@@ -103,15 +103,10 @@ class Examples(NamedTuple):
 def read_columns(
     examples: Examples, columns: Sequence[Column], defaults: Sequence[NDArray[Any]]
 ) -> list[Part]:
-    """What `parse_rows` gives: a part for each column.
+    """Reads each column into the parts that `parse_rows` returns.
 
-    Args:
-        examples: the values.
-        columns: what is read.
-        defaults: an array for each column with `default`, in order.
-
-    Raises:
-        InvalidArgumentError: an example lacks a feature, or has it in another form.
+    `defaults` has an array for each column with `default`, in order. Raises InvalidArgumentError if
+    an example lacks a feature or has it in another form.
     """
     rest = iter(defaults)
     return [
@@ -121,12 +116,12 @@ def read_columns(
 
 
 def _first(problems: NDArray[Any]) -> int:
-    """The first example that has a problem; -1 if none."""
+    """The index of the first true element, -1 if none."""
     return int(np.argmax(problems)) if problems.any() else -1
 
 
 def _check_kinds(examples: Examples, key: str, dtype: DType, upto: int) -> None:
-    """Raises where one of the first `upto` examples has another list; below 0: of all."""
+    """Raises if one of the first `upto` examples (all if negative) has a list of another kind."""
     lists = examples.of(key, dtype)
     if lists.complete:
         return
@@ -228,7 +223,7 @@ def _sparse(examples: Examples, column: Column, default: NDArray[Any] | None) ->
 
 
 def _explain_sparse(examples: Examples, column: Column, row: int) -> NoReturn:
-    """Raises for an example whose features do not fit together."""
+    """Raises for an example with inconsistent values and indices."""
     own = int(examples.of(column.key, column.dtype).counts[row])
     for key, size in zip(column.index_keys, column.shape, strict=True):
         axis = examples.of(key, int64)
@@ -262,7 +257,7 @@ _READERS: dict[str, Callable[[Examples, Column, Any], Part]] = {
 def as_batch(
     parts: Sequence[Part], columns: Sequence[Column], defaults: Sequence[NDArray[Any]]
 ) -> list[NDArray[Any]]:
-    """What `parse_rows` gave, joined to one batch."""
+    """Joins the result of `parse_rows` into one batch."""
     rest = iter(defaults)
     outputs: list[NDArray[Any]] = []
     for part, column in zip(parts, columns, strict=True):
@@ -287,7 +282,7 @@ def as_batch(
 def pad_rows(
     values: NDArray[Any], lengths: NDArray[Any], dtype: DType, fill: Any = None
 ) -> NDArray[Any]:
-    """Rows of different lengths `(total, *shape)` in an array `(rows, longest, *shape)`."""
+    """Pads rows of different lengths, `(total, *shape)`, to an array `(rows, longest, *shape)`."""
     shape = len(lengths), int(lengths.max(initial=0)), *values.shape[1:]
     empty = b"" if dtype is string else 0
     result = np.full(shape, empty if fill is None else fill, dtype.numpy_dtype)
@@ -296,7 +291,7 @@ def pad_rows(
 
 
 def without_batch(outputs: Sequence[NDArray[Any]], columns: Sequence[Column]) -> list[Any]:
-    """What `parse_examples` gave for a batch of one, without the batch's dimension."""
+    """Removes the batch dimension from the result of `parse_examples` for one example."""
     rest = iter(outputs)
     single: list[Any] = []
     for column in columns:

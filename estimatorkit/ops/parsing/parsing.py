@@ -1,6 +1,6 @@
-"""`parse_example` and its like: serialized `Example`s to tensors, as features describe.
+"""`parse_example` and related functions: parsing of serialized `Example`s into tensors.
 
-The features are small frozen tuples; `example_parsing` does the work, on the host.
+The feature descriptions are small frozen tuples; `example_parsing` parses, on the host.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from estimatorkit.ops.text.strings import string_array
 
 
 class FixedLenFeature(NamedTuple):
-    """Equally many values in each example: a dense tensor `(batch, *shape)`.
+    """A fixed number of values per example: a dense tensor `(batch, *shape)`.
 
     Attributes:
         shape: of one example's values.
         dtype: float32, int64 or string.
-        default_value: the values of examples without the feature; it must be there by default.
+        default_value: the values of examples without the feature, which is required if None.
     """
 
     shape: Any
@@ -59,14 +59,14 @@ class VarLenFeature(NamedTuple):
 
 
 class SparseFeature(NamedTuple):
-    """Values at places that other features hold: a sparse tensor `(batch, *size)`.
+    """Values whose indices are in other features: a sparse tensor `(batch, *size)`.
 
     Attributes:
-        index_key: the feature of int64 indices, or a list with one for each dimension.
+        index_key: the feature of int64 indices, or a list with one per dimension.
         value_key: the feature of values.
         dtype: float32, int64 or string.
-        size: the size of the whole, or a list with one for each dimension.
-        already_sorted: whether the indices are in order.
+        size: the dense size, or a list with one per dimension.
+        already_sorted: whether the indices are sorted.
     """
 
     index_key: Any
@@ -86,7 +86,7 @@ class FixedLenSequenceFeature(NamedTuple):
         shape: of a block.
         dtype: float32, int64 or string.
         allow_missing: whether there may be none.
-        default_value: a scalar that pads; 0 or '' by default.
+        default_value: the scalar padding; 0 or '' by default.
     """
 
     shape: Any
@@ -100,11 +100,11 @@ Features = Mapping[str, Any]
 
 
 class _Read(NamedTuple):
-    """A feature, ready for the kernels.
+    """A feature in the form of the kernels.
 
     Attributes:
         name: its key in the result.
-        column: what is read.
+        column: how to read it.
         default: the default value, or None.
     """
 
@@ -140,14 +140,9 @@ def _shape(key: str, value: Any) -> tuple[int, ...]:
 
 
 def _reads(features: Features, *, steps: bool = False) -> list[_Read]:
-    """Features as the kernels take them, by sorted name.
+    """Converts features to the form of the kernels, sorted by name.
 
-    Args:
-        features: by name.
-        steps: they are those of the steps of a sequence example.
-
-    Raises:
-        ValueError: a feature cannot be read so.
+    `steps`: for the steps of sequence examples. Raises ValueError if a feature is invalid.
     """
     return [_read(key, features[key], steps) for key in sorted(features)]
 
@@ -230,7 +225,7 @@ def _default_array(value: Any) -> NDArray[Any]:
 
 
 def _specs(columns: Sequence[Column], batch: TensorShape) -> list[Spec]:
-    """What is known of the outputs; `batch` is the shape of `serialized`."""
+    """The specs of the outputs; `batch` is the shape of `serialized`."""
     specs: list[Spec] = []
     for column in columns:
         if column.kind == "dense":
@@ -328,7 +323,7 @@ register(
 
 
 def _take(reads: Sequence[_Read], outputs: Any) -> dict[str, Any]:
-    """The outputs of an operation as tensors and sparse tensors by name."""
+    """Collects the outputs of an operation as tensors and sparse tensors by name."""
     return {
         read.name: next(outputs)
         if read.column.kind in ("dense", "padded")
@@ -372,21 +367,20 @@ def _parse_features(
 def parse_example(
     serialized: Any, features: Features, name: str | None = None, example_names: Any = None
 ) -> dict[str, Any]:
-    """The features of serialized `Example`s: tensors and sparse tensors by name.
+    """Parses serialized `Example`s into tensors and sparse tensors by name.
 
-    Source: `tf.compat.v1.parse_example` (TensorFlow 2 has `name` and `example_names` the other way
-    round: give them by name).
+    Source: `tf.compat.v1.parse_example` (TensorFlow 2 has `name` and `example_names` in the
+    opposite order: pass them by name).
 
     Args:
-        serialized: strings `(batch,)`; a scalar is one example, without the batch's dimension.
+        serialized: strings `(batch,)`; a scalar is one example, without a batch dimension.
         features: `FixedLenFeature`, `VarLenFeature`, `SparseFeature` or `FixedLenSequenceFeature`
             by name.
-        name: of the operations.
-        example_names: strings `(batch,)`, what errors call the examples.
+        example_names: strings `(batch,)`, the names of the examples in errors.
 
     Raises:
-        InvalidArgumentError: an example is none, or lacks a feature (when the graph runs).
-        ValueError: a feature cannot be read so.
+        InvalidArgumentError: at run time, an example is invalid or lacks a feature.
+        ValueError: a feature is invalid.
     """
     return _parse_features("ParseExample", serialized, features, example_names, name, None)
 
@@ -394,13 +388,12 @@ def parse_example(
 def parse_single_example(
     serialized: Any, features: Features, name: str | None = None, example_names: Any = None
 ) -> dict[str, Any]:
-    """The features of one serialized `Example`; see `parse_example`.
+    """Parses one serialized `Example`; see `parse_example`.
 
     Args:
         serialized: a scalar string.
-        features: as for `parse_example`; there is no batch's dimension in the results.
-        name: of the operations.
-        example_names: a scalar string, what errors call the example.
+        features: as for `parse_example`; the results have no batch dimension.
+        example_names: a scalar string, the name of the example in errors.
     """
     return _parse_features("ParseSingleExample", serialized, features, example_names, name, 0)
 
@@ -434,14 +427,13 @@ def parse_sequence_example(
     example_names: Any = None,
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """The features of serialized `SequenceExample`s.
+    """Parses serialized `SequenceExample`s.
 
     Args:
         serialized: strings `(batch,)`.
         context_features: features of the contexts, as for `parse_example`.
         sequence_features: of the steps: `FixedLenSequenceFeature` or `VarLenFeature` by name.
-        example_names: strings `(batch,)`, what errors call the examples.
-        name: of the operations.
+        example_names: strings `(batch,)`, the names of the examples in errors.
 
     Returns:
         The contexts' features; the steps', `(batch, most steps, *shape)` padded with 0 or '', or
@@ -466,7 +458,7 @@ def parse_single_sequence_example(
     example_name: Any = None,
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The features of one serialized `SequenceExample`; see `parse_sequence_example`.
+    """Parses one serialized `SequenceExample`; see `parse_sequence_example`.
 
     Returns:
         The context's features, and the steps' `(steps, *shape)`, or sparse `(steps, longest)`.

@@ -200,7 +200,8 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
 
     Args:
         a, b: tensors or sparse tensors of one shape.
-        threshold: a sparse result omits sums of smaller magnitude (`thresh` is a deprecated alias).
+        threshold: a sparse result omits sums of two present values that are smaller in magnitude
+            (`thresh` is a deprecated alias).
 
     Returns:
         A sparse tensor if both are sparse, else a tensor.
