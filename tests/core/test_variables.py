@@ -478,9 +478,9 @@ def test_integers_are_divided_as_integers() -> None:
 
 def test_updates_that_do_not_fit() -> None:
     v = table()
-    with pytest.raises(ValueError, match="do not fit their indices"):
+    with pytest.raises(ValueError, match="do not match the indices"):
         tf.scatter_update(v, [0, 1], [1.0])
-    with pytest.raises(ValueError, match="do not fit their indices"):
+    with pytest.raises(ValueError, match="do not match the indices"):
         tf.scatter_nd_update(v, [[0], [1]], [1.0])
     with pytest.raises(TypeError, match="must hold integers"):
         tf.scatter_update(v, [0.5], [1.0])

@@ -240,7 +240,9 @@ def test_weights_at_other_places_are_refused() -> None:
         "w": tf.SparseTensor([[0, 0], [0, 1]], [1.0, 2.0], [2, 2]),
     }
     model = fc.linear_model(features, [column])
-    assert "'w' does not weight" in text_of(errors.InvalidArgumentError, lambda: run(model))
+    assert "'w' does not have the indices" in text_of(
+        errors.InvalidArgumentError, lambda: run(model)
+    )
     features["w"] = tf.constant([[1.0], [2.0]])
     assert run(fc.linear_model(features, [column])).shape == (2, 1)
     features = {"x": tf.constant([[1]]), "w": tf.SparseTensor([[0, 0]], [1.0], [1, 1])}

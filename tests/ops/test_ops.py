@@ -45,7 +45,7 @@ for _module in pkgutil.walk_packages(estimatorkit.__path__, "estimatorkit."):
 ELSEWHERE = {
     "NoOp": "test_session.py",  # control inputs only
     "Placeholder": "test_session.py",  # fed, never run
-    "VarHandleOp": "test_variables.py",  # looked up, never run
+    "VarHandleOp": "test_variables.py",  # a handle, never executed
     "VarIsInitializedOp": "test_variables.py",  # asks the session
     **dict.fromkeys(  # so do these
         ("AssertVariablesInitialized", "CountUpTo", "InitializedValue"), "test_variables.py"

@@ -51,7 +51,7 @@ def _call(*values: Any, token: str, dtypes: tuple[DType, ...]) -> list[NDArray[A
     if held is None:
         raise errors.InvalidArgumentError.explained(
             f"callback {token} is not found",
-            hint="functions are not part of a graph's file: build the graph by its program",
+            hint="graph files do not contain functions: rebuild the graph with its program",
         )
     try:
         # Copies, because the function may modify its arguments in place.

@@ -183,9 +183,9 @@ def _broadcastable_words(weights: Any, values: Any, **more: Any) -> str:
     return explain(
         f"weights can not be broadcast to values. values.rank={dims[1].rank}. "
         f"weights.rank={dims[0].rank}. values.shape={dims[1]}. weights.shape={dims[0]}",
-        expected=f"a scalar, or shape {dims[1]} with 1 in any place",
+        expected=f"a scalar, or shape {dims[1]} with any dimension replaced by 1",
         **more,
-        hint="give one weight an example, with as many dimensions as the values have",
+        hint="pass one weight per example, with as many dimensions as the values have",
     )
 
 

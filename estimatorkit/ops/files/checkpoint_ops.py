@@ -52,7 +52,7 @@ def parse_spec(name: str, spec: str) -> tuple[tuple[int, ...], tuple[slice, ...]
         if all(matches) and all(p.stop <= size for p, size in zip(at, shape, strict=True)):
             return shape, at
     raise InvalidArgumentError.explained(
-        f"the slice of {name!r} cannot be read",
+        f"the slice of {name!r} is invalid",
         expected="'' for the whole tensor, or its shape and a slice, such as '10 4 0,5:-'",
         received=repr(spec),
     )
@@ -74,7 +74,7 @@ def _save(
         whole = found.setdefault(name, np.empty(shape, value.dtype))
         if whole.shape != shape or whole[at].shape != value.shape:
             raise InvalidArgumentError.explained(
-                f"a slice of {name!r} has another shape than is said",
+                f"a slice of {name!r} does not have the specified shape",
                 expected=f"{whole[at].shape} of {shape}",
                 received=value.shape,
             )
@@ -83,7 +83,7 @@ def _save(
     for name, count in covered.items():
         if count != found[name].size:
             raise InvalidArgumentError.explained(
-                f"the slices of {name!r} do not make it up",
+                f"the slices of {name!r} do not cover it",
                 expected=f"{found[name].size} elements: all slices are saved together",
                 received=count,
             )
@@ -106,7 +106,7 @@ def _restore(
             raise InvalidArgumentError.explained(
                 f"tensor_name = {name}; expected dtype {as_dtype(dtype).name} does not equal "
                 f"original dtype {as_dtype(value.dtype).name}",
-                hint="restore it with the dtype that it was saved with, and cast it then",
+                hint="restore it with the dtype it was saved with, then cast it",
             )
         if spec:
             shape, at = parse_spec(name, spec)

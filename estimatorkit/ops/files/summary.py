@@ -341,7 +341,7 @@ def merge_all(
     outside = [each for each in found if not graph.reaches(convert_to_tensor(each).graph)]
     if outside:
         logging.getLogger("estimatorkit").warning(
-            "merge_all leaves out summaries made in the bodies of functions: %s; return the value "
+            "merge_all omits summaries made in the bodies of functions: %s; return the value "
             "from the body and make its summary outside.",
             ", ".join(each.name for each in outside),
         )

@@ -78,9 +78,9 @@ def matrix_shape(
     shape = (rows or least_rows, columns or least_columns)
     if longest(*shape, lower, upper) != length or min(shape) < 1:
         raise InvalidArgumentError.explained(
-            "the number of rows or columns does not fit the diagonals",
-            expected=f"at least {least_rows} rows and {least_columns} columns, and one of them "
-            "so many",
+            "the number of rows or columns does not match the diagonals",
+            expected=f"at least {least_rows} rows and {least_columns} columns, with equality "
+            "for one of them",
             received=f"{shape[0]} rows and {shape[1]} columns, diagonals of {length} elements",
         )
     return shape
@@ -103,7 +103,7 @@ def _put(x: Any, diagonals: Any, lower: int, upper: int, align: str) -> Any:
         values = values[..., None, :]
     if values.shape[-2:] != where.inside.shape:
         raise InvalidArgumentError.explained(
-            "the diagonals do not fit the matrices",
+            "the diagonals do not match the matrices",
             expected=f"{where.inside.shape[0]} diagonals of {where.inside.shape[1]} elements",
             received=f"shape {diagonals.shape} for k = ({lower}, {upper})",
         )
@@ -156,7 +156,7 @@ def _infer_made(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec
     count = 1 if few == 1 or len(dims) < 2 else dims[-2]
     if len(dims) < few or count not in (None, upper - lower + 1):
         raise value_error(
-            "the number of diagonals does not fit k",
+            "the number of diagonals does not match k",
             expected=f"{upper - lower + 1} diagonals: a shape (..., {upper - lower + 1}, n)"
             if few == 2
             else "a shape (..., n)",
@@ -215,9 +215,9 @@ def ends(k: Any) -> tuple[int, int]:
     numbers = [] if known is None else [int(each) for each in np.atleast_1d(known)]
     if len(numbers) not in (1, 2) or numbers[0] > numbers[-1]:
         raise value_error(
-            "k names no diagonals",
-            expected="a number, or the lowest and the highest diagonal; known when the graph "
-            "is built",
+            "invalid k",
+            expected="a number, or the lowest and the highest diagonal; known at graph "
+            "construction",
             received=k,
         )
     return numbers[0], numbers[-1]

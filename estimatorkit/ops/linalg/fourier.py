@@ -145,7 +145,7 @@ def _real(op_type: str, rank: int, inverse: bool) -> Callable[..., Tensor]:
             allowed = (complex64, complex128) if inverse else (float32, float64)
             if given.dtype not in allowed:
                 raise type_error(
-                    f"{op_type.lower()} cannot take {given.dtype.name}",
+                    f"{op_type.lower()} does not support {given.dtype.name}",
                     expected=" or ".join(dtype.name for dtype in allowed),
                     received=given,
                     made_at=given.op.source,
@@ -306,13 +306,13 @@ def dct(
     """
     if type not in (1, 2, 3, 4) or norm not in (None, "ortho") or (type == 1 and norm):
         raise value_error(
-            "dct: no such transform",
+            "dct: unsupported type or norm",
             expected="type 1 to 4, norm None or 'ortho' (not with type 1)",
             received=f"type {type}, norm {norm!r}",
         )
     given = convert_to_tensor(input, name="input")
     if given.dtype not in (float32, float64):
-        raise type_error("dct cannot take " + given.dtype.name, expected="float32 or float64")
+        raise type_error("dct does not support " + given.dtype.name, expected="float32 or float64")
     length = length_along(given, axis)
     if type == 1 and (n or length or 2) < 2:
         raise ValueError("Type-I DCT requires the dimension to be greater than one.")
@@ -349,7 +349,7 @@ def static_ints(values: Sequence[Any], what: str) -> list[int]:
         known = constant_value(value) if isinstance(value, Tensor) else value
         if known is None:
             raise value_error(
-                f"{what}: lengths must be known when the graph is built",
+                f"{what}: lengths must be known at graph construction",
                 expected="an int or a constant",
                 received=value,
             )

@@ -46,7 +46,7 @@ def norm(
     allowed = ("fro", "euclidean", 1, 2, np.inf) if matrix else ("euclidean", 1, 2, np.inf)
     number = isinstance(ord, (int, float)) and not matrix and ord > 0
     if ord not in allowed and not number:
-        raise value_error("norm: ord is none of its values", expected=list(allowed), received=ord)
+        raise value_error("norm: invalid ord", expected=list(allowed), received=ord)
     with get_default_graph().name_scope(name or "norm"):
         x = convert_to_tensor(tensor)
         if ord in ("fro", "euclidean") or (ord == 2 and not matrix):
@@ -115,13 +115,13 @@ def _tensordot_axes(axes: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[in
     if isinstance(axes, Tensor):
         axes = constant_value(axes)
         if axes is None:
-            raise ValueError("tensordot: the axes must be known when the graph is built.")
+            raise ValueError("tensordot: the axes must be known at graph construction.")
     rank_x, rank_y = x.shape.rank or 0, y.shape.rank or 0
     if np.ndim(axes) == 0:
         count = int(axes)
         if not 0 <= count <= min(rank_x, rank_y):
             raise value_error(
-                "tensordot: axes does not fit",
+                "tensordot: invalid axes",
                 expected=f"0 to {min(rank_x, rank_y)}",
                 received=count,
             )

@@ -172,7 +172,7 @@ def _window(values: Callable[[int], Array], length: Any, dtype: Any, name: str) 
     kind = as_dtype(dtype)
     if not kind.is_floating:
         raise value_error(
-            f"{name}: windows are floats", expected="a floating dtype", received=kind.name
+            f"{name}: the dtype must be floating", expected="a floating dtype", received=kind.name
         )
     return constant(values(count).astype(kind.numpy_dtype), name=name)
 

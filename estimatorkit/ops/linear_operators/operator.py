@@ -464,7 +464,7 @@ def _check_fit(own: Any, other: Any, operator: LinearOperator, x: Any) -> None:
     if not own.is_compatible_with(other):
         raise value_error(
             f"Dimensions {own} and {other} are not compatible: operators are incompatible",
-            expected=f"what fits the operator of shape {operator.shape}",
+            expected=f"an operand compatible with the operator of shape {operator.shape}",
             received=x.shape,
         )
 

@@ -133,7 +133,7 @@ def _check_kinds(examples: Examples, key: str, dtype: DType, upto: int) -> None:
     raise feature_error(
         f"{examples.about(key, row)}  Data types don't match. Expected type: "
         f"{NAMES[LISTS[dtype]]}, Actual type: {kind}",
-        hint=f"ask for {kind}, or write a {LISTS[dtype]}",
+        hint=f"request {kind}, or write a {LISTS[dtype]}",
     )
 
 

@@ -263,7 +263,7 @@ def _steps(feature_lists: Mapping[str, Any], column: Column, name: str) -> list[
             raise feature_error(
                 f"Name: {name}, Feature list: {column.key}, Index: {step}.  Data types don't match."
                 f" Expected type: {NAMES[column.field]}, Actual type: {NAMES[kind]}",
-                hint=f"ask for {NAMES[kind]}, or write a {column.field}",
+                hint=f"request {NAMES[kind]}, or write a {column.field}",
             )
         values = getattr(feature, column.field).value
         if column.kind == "dense" and len(values) != column.size:

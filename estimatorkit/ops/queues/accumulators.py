@@ -198,7 +198,7 @@ class _Accumulator:
     ) -> None:
         if reduction_type not in ("MEAN", "SUM"):
             raise value_error(
-                f"{kind}: no such reduction_type",
+                f"{kind}: invalid reduction_type",
                 expected="'MEAN' or 'SUM'",
                 received=repr(reduction_type),
             )
@@ -206,7 +206,7 @@ class _Accumulator:
         if self.dtype.numpy_dtype.kind in "OSUb":
             raise TypeError(
                 f"Value passed to parameter 'dtype' has DataType {self.dtype.name} not in list of "
-                "allowed values: numbers can be added up."
+                "allowed values: numeric dtypes"
             )
         self._shape = as_shape(shape)
         attrs = {

@@ -398,7 +398,7 @@ class HostQueue(Blocking):
                 f"{self.spec.kind}'s DequeueMany and DequeueUpTo require the components to "
                 "have specified shapes",
                 received=f"queue {self.spec.name!r} without shapes",
-                hint="give shapes= where the queue is made, or dequeue one by one",
+                hint="pass shapes= when creating the queue, or dequeue one by one",
                 op=self._op,
             )
         return [

@@ -420,7 +420,7 @@ class QueueBase:
             values = list(vals) if isinstance(vals, (list, tuple)) else [vals]
         if len(values) != len(self._dtypes):
             raise value_error(
-                f"an element of queue {self.name!r} has other components",
+                f"an element of queue {self.name!r} has the wrong number of components",
                 expected=f"{len(self._dtypes)} ({self!r})",
                 received=f"{len(values)}",
                 made_at=self.queue_ref.source,

@@ -175,12 +175,12 @@ class _HostReader(Blocking):
         except (ValueError, KeyError, TypeError) as error:
             raise InvalidArgumentError.explained(
                 "Could not parse state of a reader",
-                expected="what serialize_state() gave",
+                expected="the result of serialize_state()",
                 received=repr(data)[:200],
             ) from error
         if kind != self._kind:
             raise InvalidArgumentError.explained(
-                "another reader's state", expected=self._kind, received=kind
+                "the state is that of another kind of reader", expected=self._kind, received=kind
             )
         with self.alone(context, "Restore operation was cancelled"):
             self._forget()
@@ -372,7 +372,7 @@ class FixedLengthRecordReader(ReaderBase):
         lengths = [header_bytes or 0, footer_bytes or 0, hop_bytes or 0]
         if record_bytes <= 0 or min(lengths) < 0 or (encoding or "") not in ("", "GZIP", "ZLIB"):
             raise value_error(
-                "FixedLengthRecordReader: an argument is out of its range",
+                "FixedLengthRecordReader: an argument is out of range",
                 expected="record_bytes > 0, the other lengths >= 0, encoding 'GZIP' or 'ZLIB'",
                 received=(record_bytes, *lengths, encoding),
             )

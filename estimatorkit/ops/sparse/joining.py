@@ -173,7 +173,7 @@ def _concatenated(shapes: Sequence[TensorShape], axis: int, expand: bool) -> Ten
             if len(set(numbers)) > 1:
                 raise value_error(
                     f"sparse_concat: dimension {position} differs",
-                    expected="equal dimensions but along the axis, or expand_nonconcat_dim",
+                    expected="equal dimensions except along the axis, or expand_nonconcat_dim=True",
                     received=", ".join(map(str, shapes)),
                 )
             dims.append(numbers[0] if numbers else None)

@@ -177,7 +177,7 @@ def _two(op_type: str, a: Any, b: Any, more: list[Tensor], name: str | None) -> 
     one, two = as_sparse(a), as_sparse(b)
     if one.dtype is not two.dtype:
         raise type_error(
-            f"{op_type}: the two have different dtypes",
+            f"{op_type}: the inputs have different dtypes",
             received=f"{one.dtype.name} and {two.dtype.name}",
             made_at=two.op.source,
         )
@@ -482,7 +482,7 @@ def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None)
     sparse = as_sparse(sp_input)
     if not sparse.dtype.is_integer:
         raise type_error(
-            "sparse_to_indicator: ids are integers",
+            "sparse_to_indicator: ids must be integers",
             expected="int32 or int64",
             received=sparse.dtype.name,
             made_at=sparse.op.source,

@@ -126,7 +126,7 @@ register(
 def _checked(given: Any) -> Any:
     if given.dtype.name not in _KINDS:
         raise type_error(
-            f"Invalid dtype {given.dtype.name} not in supported dtypes: sets cannot hold it",
+            f"Invalid dtype {given.dtype.name} not in supported dtypes",
             expected=", ".join(_KINDS),
             received=given,
             made_at=given.op.source,
@@ -139,7 +139,9 @@ def _as_sets(value: Any) -> SparseTensor:
     if isinstance(given, SparseTensor):
         return given
     if given.shape.rank is not None and given.shape.rank < 2:
-        raise value_error("sets are rows of a matrix", expected="rank 2 or more", received=given)
+        raise value_error(
+            "sets must be rows of a matrix", expected="rank 2 or more", received=given
+        )
     return sparse_from(apply("SparseElements", [given]), given.shape)
 
 
@@ -150,7 +152,7 @@ def _combined(
         one, two = _as_sets(a), _as_sets(b)
         if one.dtype is not two.dtype:
             raise type_error(
-                "sets of different dtypes",
+                "the sets have different dtypes",
                 received=f"{one.dtype.name} and {two.dtype.name}",
                 made_at=two.op.source,
             )

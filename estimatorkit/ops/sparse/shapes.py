@@ -335,7 +335,7 @@ def _check_not_smaller(shape: TensorShape, new: TensorShape) -> None:
     smaller = any(a is not None and b is not None and b < a for a, b in known)
     if smaller or len(shape) != len(new):
         raise value_error(
-            "sparse_reset_shape: the new shape does not hold the old one",
+            "sparse_reset_shape: the new shape does not contain the old one",
             expected=f"rank {len(shape)}, at least {shape} in each dimension",
             received=new,
         )

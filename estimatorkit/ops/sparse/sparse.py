@@ -239,7 +239,7 @@ def _as_matrix(indices: Array, rank: int) -> Array:
         indices = indices.reshape(-1, 1) if rank == 1 else indices.reshape(1, -1)
     if indices.shape[1] != rank:
         raise ValueError(
-            f"sparse_indices of shape {indices.shape} do not fit an output of rank {rank}"
+            f"sparse_indices of shape {indices.shape} do not match an output of rank {rank}"
         )
     return indices
 

@@ -370,7 +370,7 @@ _register_kind("PlainIds", _plain, {}, np.array([5, 9, 2], np.int32), [5, 9, 2])
 def _weights(ids_indices: Any, indices: Any, values: Any, shape: Any, *, key: str) -> NDArray[Any]:
     if not np.array_equal(ids_indices, indices):
         raise InvalidArgumentError.explained(
-            f"feature {key!r} does not weight the values at the same places",
+            f"weight feature {key!r} does not have the indices of the values",
             expected=f"{len(ids_indices)} weights, at the indices of the values",
             received=f"{len(indices)} weights, or others of the indices",
             hint="give each value its weight, with the same SparseTensor indices",

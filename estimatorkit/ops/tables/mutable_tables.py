@@ -177,7 +177,9 @@ def _value(key: Any, dtype: DType) -> NDArray[Any]:
     value = constant_value(convert_to_tensor(key, dtype, "key"))
     if value is None:
         raise type_error(
-            "the reserved keys of a table must be known", received=key, expected="values"
+            "the reserved keys of a table must be known at graph construction",
+            received=key,
+            expected="values",
         )
     return np.asarray(value)
 

@@ -38,14 +38,14 @@ def _decode(contents: Any, channels: int, samples: int) -> tuple[Array, Array]:
             frames = file.readframes(file.getnframes())
     except (wave.Error, EOFError, OverflowError, MemoryError) as error:
         raise InvalidArgumentError.explained(
-            f"Header mismatch or damaged file: {error}",
+            f"Header mismatch or corrupt file: {error}",
             expected="a WAV file (RIFF, WAVE, PCM)",
             received=f"{len(data)} bytes that begin with {data[:12]!r}",
         ) from error
     if width != 2:
         raise InvalidArgumentError.explained(
             f"Can only read 16-bit WAV files, but received {8 * width}",
-            hint="convert the file to 16 bits a sample first",
+            hint="convert the file to 16 bits per sample first",
         )
     whole = len(frames) // (2 * count) * (2 * count)
     audio = np.frombuffer(frames[:whole], "<i2").reshape(-1, count).astype(np.float32) / _STEPS

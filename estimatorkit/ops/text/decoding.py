@@ -97,7 +97,7 @@ def decode_raw(
         raise value_error("decode_raw: out_type is missing", expected="a dtype")
     dtype = as_dtype(out_type)
     if dtype.size == 0:
-        raise type_error("decode_raw: out_type is no dtype of numbers", received=dtype.name)
+        raise type_error("decode_raw: out_type must be a numeric dtype", received=dtype.name)
     attrs = {"out_type": dtype, "little_endian": bool(little_endian)}
     value = bytes if input_bytes is None else input_bytes
     return make("DecodeRaw", {"bytes": value}, attrs, name, dtypes={"bytes": string})
@@ -139,7 +139,7 @@ def _parse_tensor(serialized: Any, out_type: DType) -> NDArray[Any]:
     except (DecodeError, ValueError, TypeError, KeyError, OverflowError) as error:
         raise InvalidArgumentError.explained(
             "Could not parse `serialized` as TensorProto",
-            expected="what serialize_tensor gave",
+            expected="the result of serialize_tensor",
             received=f"{data[:100]!r} ({error})",
         ) from error
     found = as_dtype(value.dtype)

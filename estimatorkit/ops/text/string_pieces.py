@@ -198,7 +198,7 @@ def _only_sparse(result_type: str) -> None:
 def pieces(values: Tensor, outputs: Sequence[Tensor]) -> Any:
     if values.shape.rank is None:
         raise value_error(
-            "the rank of strings that are taken apart must be known",
+            "the rank of the strings to split must be known",
             received=values,
             made_at=values.op.source,
             hint="use set_shape on it",
@@ -229,7 +229,7 @@ def _infer_join(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec
                 shape = shape.merge_with(tensor.shape)
             except ValueError as error:
                 raise value_error(
-                    "string_join: the shapes must be equal (scalars fit all)",
+                    "string_join: the shapes must be equal (scalars broadcast)",
                     received=", ".join(f"{each.name} {each.shape}" for each in inputs),
                     made_at=tensor.op.source,
                 ) from error
@@ -375,7 +375,7 @@ def reduce_join(
             rank = values.shape.rank
             if rank is None:
                 raise value_error(
-                    "reduce_join: the rank must be known where no axis is given",
+                    "reduce_join: the rank must be known if no axis is given",
                     received=values,
                     made_at=values.op.source,
                 )

@@ -35,7 +35,7 @@ class Initializer:
             partition_info: for a slice of a partitioned variable, its `PartitionInfo`. Initializers
                 whose scale depends on the shape use the shape of the whole variable.
         """
-        raise TypeError(f"{type(self).__name__} does not say how to make a value.")
+        raise TypeError(f"{type(self).__name__} does not implement __call__.")
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

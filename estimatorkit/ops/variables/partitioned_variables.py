@@ -55,7 +55,7 @@ class PartitionInfo:
         if len(shape) != len(self.full_shape) or beyond or len(cut) > 1:
             raise value_error(
                 "the shape is not that of a slice along one axis",
-                expected=f"a part of {self.full_shape} that begins at {self.var_offset}",
+                expected=f"a slice of {self.full_shape} at offset {self.var_offset}",
                 received=list(shape),
             )
         return cut[0] if cut else 0
@@ -222,8 +222,8 @@ def partition_axis(name: str, partitions: Sequence[int]) -> int:
     cut = [axis for axis, count in enumerate(partitions) if count > 1]
     if len(cut) > 1 or any(count < 1 for count in partitions):
         raise value_error(
-            f"partitions of {name}: only one axis may be cut",
-            expected="numbers of slices, all 1 but one",
+            f"partitions of {name}: only one axis may be partitioned",
+            expected="at most one number of slices above 1",
             received=list(partitions),
         )
     return cut[0] if cut else 0
@@ -274,7 +274,7 @@ def slices_of(
     count = partitions[axis]
     if count > dims[axis]:
         raise value_error(
-            f"{name} cannot be cut into {count} slices along axis {axis}",
+            f"{name} cannot be partitioned into {count} slices along axis {axis}",
             expected=f"at most {dims[axis]}",
         )
     found, start = [], 0

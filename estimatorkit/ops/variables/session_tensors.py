@@ -29,7 +29,7 @@ def _keep(value: Any, *, context: Any, label: str) -> Any:
 def _value(handle: Any, *, context: Any, dtype: Any) -> Any:
     found = SessionStore.of(context).value(_text(handle))
     if found.dtype != dtype.numpy_dtype:
-        raise ValueError(f"the tensor of this handle is {found.dtype}, not {dtype.name}")
+        raise ValueError(f"the tensor of this handle has dtype {found.dtype}, not {dtype.name}")
     return found
 
 

@@ -39,7 +39,7 @@ _NEW = np.array([[0.5, 1.0], [-1.0, 2.0], [0.25, 4.0]], np.float32)
 
 
 def _no_run(dtype: Any, shape: Any) -> Any:
-    raise AssertionError("a handle is looked up, never run")
+    raise AssertionError("a variable handle cannot be executed")
 
 
 register(
@@ -205,8 +205,8 @@ def _infer_slice_assigned(inputs: Any, attrs: Any) -> list[Spec]:
 
     def refusal(_: int, __: int) -> Exception:
         return value_error(
-            f"Cannot broadcast input shape {value.shape} into final shape {part.shape}: a "
-            f"slice of {handle.op.name} is assigned",
+            f"Cannot broadcast input shape {value.shape} into final shape {part.shape}: "
+            f"assignment to a slice of {handle.op.name}",
             made_at=handle.op.source,
         )
 

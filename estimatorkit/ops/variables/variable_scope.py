@@ -470,9 +470,9 @@ def create_partitioned_variables(
     with variable_scope(name, "PartitionedVariable", reuse=reuse) as scope:
         if scope.custom_getter is not None:
             raise value_error(
-                "create_partitioned_variables does not work with a custom getter",
+                "create_partitioned_variables does not support custom getters",
                 received=repr(scope.custom_getter),
-                hint="get_variable with a partitioner",
+                hint="use get_variable(partitioner=...)",
             )
         whole: Any = _store().get(
             scope.name,

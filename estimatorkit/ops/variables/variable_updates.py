@@ -34,8 +34,8 @@ def scatter(kind: str, variable: Variable, indices: Any, updates: Any, name: str
                 expected = chosen.concatenate(whole[1:])
             if expected is not None and not values.shape.is_compatible_with(expected):
                 raise value_error(
-                    f"the updates of {variable.name} do not fit their indices",
-                    expected=f"shape {expected}: a slice for each index, or a scalar",
+                    f"the updates of {variable.name} do not match the indices",
+                    expected=f"shape {expected}: one slice per index, or a scalar",
                     received=f"shape {values.shape}, indices of shape {chosen}",
                     made_at=variable.op.source,
                 )

@@ -68,9 +68,9 @@ def test_sizes_are_as_many_as_it_takes() -> None:
 
 
 MISTAKES: dict[str, Callable[[], Any]] = {
-    "k names no diagonals": lambda: tf.matrix_diag_part(X, k=(2, 1)),
+    "invalid k": lambda: tf.matrix_diag_part(X, k=(2, 1)),
     "the diagonal 7 is out of bounds": lambda: tf.matrix_diag_part(X, k=7),
-    "the number of diagonals does not fit k": lambda: tf.matrix_diag(D, k=(0, 2)),
+    "the number of diagonals does not match k": lambda: tf.matrix_diag(D, k=(0, 2)),
     "2 rows and 4 columns": lambda: tf.matrix_diag(D, num_rows=2),
     "8 rows and 9 columns": lambda: tf.matrix_diag(D, k=1, num_rows=8, num_cols=9),
     "unknown align": lambda: tf.matrix_diag_part(X, k=(1, 2), align="X"),
@@ -89,5 +89,5 @@ def test_shapes_that_do_not_fit_when_the_graph_runs() -> None:
     with tf.Session() as session:
         with pytest.raises(tf.errors.InvalidArgumentError, match="out of bounds"):
             session.run(part, {x: np.ones([2, 2])})
-        with pytest.raises(tf.errors.InvalidArgumentError, match="do not fit the matrices"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="do not match the matrices"):
             session.run(set_, {x: np.ones([3, 4])})

@@ -46,7 +46,7 @@ def test_the_sum(session: tf.Session) -> None:
     session.run(add)
     session.run(add)
     assert session.run(accumulator.take_grad(2)).tolist() == [2.0, 4.0]
-    with pytest.raises(ValueError, match="no such reduction_type"):
+    with pytest.raises(ValueError, match="invalid reduction_type"):
         tf.ConditionalAccumulator(tf.float32, reduction_type="MAX")
 
 

@@ -149,7 +149,7 @@ def test_a_reader_goes_on_where_it_was(session: tf.Session, files: list[str]) ->
     session.run(reader.restore_state(state))
     assert session.run([value, reader.num_records_produced()]) == [b"third", 3]
     assert reader.supports_serialize
-    with pytest.raises(errors.InvalidArgumentError, match="another reader's state"):
+    with pytest.raises(errors.InvalidArgumentError, match="another kind of reader"):
         session.run(WholeFileReader().restore_state(state))
     with pytest.raises(errors.InvalidArgumentError, match="Could not parse state"):
         session.run(reader.restore_state("nonsense"))

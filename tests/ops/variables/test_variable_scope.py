@@ -192,7 +192,7 @@ def test_partitions_that_do_not_fit() -> None:
     for answer, words in (
         ([2], "does not match the Variable's rank"),
         ([2, 2], "Can only slice a variable along one dimension"),
-        ([9, 1], "cannot be cut into 9 slices"),
+        ([9, 1], "cannot be partitioned into 9 slices"),
     ):
         with pytest.raises(ValueError, match=words):
             tf.get_variable("v", [4, 4], partitioner=lambda answer=answer, **_: answer)

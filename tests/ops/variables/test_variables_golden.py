@@ -49,7 +49,7 @@ OTHER_WORDS = {
     "assignment_of_another_shape": "Shapes of Variable:0",
     "assignment_to_a_tensor": "has no attribute 'assign'",
     "assignment_to_a_slice_of_a_tensor": "has no attribute 'assign'",
-    "hand_cut_into_more_parts_than_rows": "cannot be cut into 5 slices",
+    "hand_cut_into_more_parts_than_rows": "cannot be partitioned into 5 slices",
     "partition_axis_out_of_range": "Cannot partition variable along axis 2",
 }
 
