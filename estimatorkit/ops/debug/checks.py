@@ -98,20 +98,19 @@ def _of_two(
             return _all_hold(holds, numpy_holds, x, y, said, summarize)
 
     check.__name__ = check.__qualname__ = name
-    check.__doc__ = f"""Asserts that `x {symbol} y` in every element, broadcast.
+    check.__doc__ = f"""Asserts that `x {symbol} y` elementwise, with broadcasting.
 
     Args:
         x, y: tensors of one dtype.
-        data: what the error shows; a sentence and both tensors by default.
-        summarize: how many elements of each; 3 by default.
-        message: the beginning of the error's words.
-        name: the name scope.
+        data: values to print in the error; a sentence and both tensors by default.
+        summarize: the number of elements to print of each; 3 by default.
+        message: the beginning of the error text.
 
     Returns:
-        The operation that checks it.
+        The `Assert` operation.
 
     Raises:
-        InvalidArgumentError: both are known when the graph is built, and it does not hold.
+        InvalidArgumentError: both values are statically known, and violate the assertion.
     """
     return check
 
@@ -201,7 +200,7 @@ def _of_one(
             return _all_hold(holds, numpy_holds, x, zero, data, summarize)
 
     check.__name__ = check.__qualname__ = name
-    check.__doc__ = f"""Asserts that `x {symbol} 0` in every element; else as `assert_equal`."""
+    check.__doc__ = f"""Asserts that `x {symbol} 0` elementwise; otherwise like `assert_equal`."""
     return check
 
 

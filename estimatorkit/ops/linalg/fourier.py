@@ -62,7 +62,7 @@ def _complex(op_type: str, rank: int, inverse: bool) -> Callable[..., Tensor]:
 
     function.__doc__ = (
         f"The {'inverse ' if inverse else ''}discrete Fourier transform over {_DOCS[rank]}.\n\n"
-        "Args:\n    input: complex64 or complex128.\n    name: the operation's name."
+        "Args:\n    input: complex64 or complex128."
     )
     return function
 
@@ -162,9 +162,9 @@ def _real(op_type: str, rank: int, inverse: bool) -> Callable[..., Tensor]:
     kind = "complex64 or complex128" if inverse else "float32 or float64"
     function.__doc__ = (
         f"The {'inverse ' if inverse else ''}Fourier transform of real values over {_DOCS[rank]}."
-        f"\n\nArgs:\n    input: {kind}; the spectrum holds `length // 2 + 1` frequencies in its "
+        f"\n\nArgs:\n    input: {kind}; the spectrum has `length // 2 + 1` frequencies in its "
         f"last dimension.\n    fft_length: int32 `({rank},)`, the lengths of the real values; "
-        "those of the input by default.\n    name: the operation's name."
+        "those of the input by default."
     )
     return function
 

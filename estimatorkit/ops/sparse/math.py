@@ -356,11 +356,10 @@ def _reduction(op_type: str, sparse_result: bool, doc: str) -> Callable[..., Any
     function.__name__ = function.__qualname__ = doc.split(":")[0]
     function.__doc__ = (
         f"{doc.split(': ')[1]}\n\nArgs:\n    sp_input: a sparse tensor.\n"
-        "    axis: the dimensions to reduce; all by default (`reduction_axes` is its older name).\n"
-        "    keepdims: whether these stay, with length 1.\n"
+        "    axis: the dimensions to reduce; all by default (deprecated alias: `reduction_axes`).\n"
+        "    keepdims: whether to keep them with length 1.\n"
         "    output_is_sparse: whether the result is sparse.\n"
-        "    name: the operation's name.\n\n"
-        "Places without any value give 0."
+        "\nSlices without values yield 0."
     )
     return function
 
@@ -369,13 +368,13 @@ sparse_reduce_sum = _reduction(
     "SparseReduceSum", False, "sparse_reduce_sum: The sum along dimensions, dense."
 )
 sparse_reduce_max = _reduction(
-    "SparseReduceMax", False, "sparse_reduce_max: The greatest value along dimensions, dense."
+    "SparseReduceMax", False, "sparse_reduce_max: The maximum along dimensions, dense."
 )
 sparse_reduce_sum_sparse = _reduction(
     "SparseReduceSum", True, "sparse_reduce_sum_sparse: The sum along dimensions, sparse."
 )
 sparse_reduce_max_sparse = _reduction(
-    "SparseReduceMax", True, "sparse_reduce_max_sparse: The greatest along dimensions, sparse."
+    "SparseReduceMax", True, "sparse_reduce_max_sparse: The maximum along dimensions, sparse."
 )
 
 

@@ -218,23 +218,22 @@ def _segment(op_type: str, combiner: str, doc: str) -> Callable[..., Tensor]:
     function.__name__ = function.__qualname__ = f"sparse_segment_{combiner}"
     function.__doc__ = (
         f"{doc}\n\nArgs:\n    data: `(rows, ...)`.\n"
-        "    indices: int32 or int64 `(n,)`, the rows chosen.\n"
+        "    indices: int32 or int64 `(n,)`, the selected rows.\n"
         "    segment_ids: `(n,)`, the segment of each, in increasing order.\n"
-        "    name: the operation's name.\n"
         "    num_segments: the number of segments; by default the last id + 1.\n\n"
         "Returns:\n    `(segments, ...)`; 0 for segments without rows.\n\n"
-        "Raises:\n    InvalidArgumentError: (when run) an index is out of range, or the segments "
+        "Raises:\n    InvalidArgumentError: at run time, an index is out of range, or the segments "
         "are out of order."
     )
     return function
 
 
-sparse_segment_sum = _segment("SparseSegmentSum", "sum", "The sum of the chosen rows by segment.")
+sparse_segment_sum = _segment("SparseSegmentSum", "sum", "The sum of the selected rows by segment.")
 sparse_segment_mean = _segment(
-    "SparseSegmentMean", "mean", "The mean of the chosen rows by segment."
+    "SparseSegmentMean", "mean", "The mean of the selected rows by segment."
 )
 sparse_segment_sqrt_n = _segment(
     "SparseSegmentSqrtN",
     "sqrt_n",
-    "The sum of the chosen rows by segment, divided by the square root of their number.",
+    "The sum of the selected rows by segment, divided by the square root of their number.",
 )

@@ -207,7 +207,7 @@ def test_what_does_not_fit_is_refused(session: Session) -> None:
     queue = FIFOQueue(3, [float32], [[2]])
     with pytest.raises(ValueError, match="incompatible"):
         queue.enqueue([[1.0, 2.0, 3.0]])
-    with pytest.raises(ValueError, match="other components"):
+    with pytest.raises(ValueError, match="wrong number of components"):
         queue.enqueue([[1.0, 2.0], [1.0, 2.0]])
     with pytest.raises(ValueError, match="fully defined"):
         FIFOQueue(3, float32, [[None]])
