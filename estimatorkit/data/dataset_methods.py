@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 AUTOTUNE = -1
 
-# How many elements of a finished pipeline are ready ahead when the user leaves the number to us.
+# Elements of a finished pipeline that AUTOTUNE prefetches.
 _AUTOTUNED_PREFETCH = 2
 
 
@@ -122,7 +122,7 @@ class Transformable:
 
         Args:
             batch_size: elements per batch, >= 1.
-            drop_remainder: drop a smaller last batch, so that the batch dimension is static.
+            drop_remainder: drop a smaller last batch, making the batch dimension static.
             num_parallel_calls, deterministic, name: have no effect.
         """
         size = integer(
@@ -151,7 +151,7 @@ class Transformable:
     map_with_legacy_function = map
 
     def flat_map(self, map_func: Callable[..., Dataset], name: str | None = None) -> Dataset:
-        """Maps elements to datasets by `map_func`, and concatenates them."""
+        """Maps elements to datasets by `map_func`, and concatenates these."""
         return self._interleaved("flat_map", map_func, 1, sys.maxsize)
 
     def interleave(
@@ -163,14 +163,13 @@ class Transformable:
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Maps elements to datasets by `map_func`, and interleaves them.
+        """Maps elements to datasets by `map_func`, and interleaves these.
 
         Args:
             map_func: maps an element to a dataset, such as a file name to its lines.
             cycle_length: the number of datasets to interleave; by default the number of CPU cores.
             block_length: the number of consecutive elements from each; 1 by default.
-            num_parallel_calls, deterministic: have no effect: the order is deterministic.
-            name: has no effect.
+            num_parallel_calls, deterministic, name: have no effect: the order is deterministic.
         """
         if cycle_length is None or (isinstance(cycle_length, int) and cycle_length == AUTOTUNE):
             cycle_length = os.cpu_count() or 1
@@ -197,7 +196,7 @@ class Transformable:
         return self._made(Interleave(self._plan, traced, cycle, block))
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """Keeps the elements for which `predicate` (traced, as in `map`) is true."""
+        """Keeps the elements for which `predicate` (traced as in `map`) is true."""
         return self._made(plans.Filter(self._plan, self._predicate("filter", predicate)))
 
     filter_with_legacy_function = filter
@@ -382,7 +381,7 @@ class Transformable:
         return late_bound.dataset_values.reduce_dataset(self._itself(), initial_state, reduce_func)
 
     def get_single_element(self, name: str | None = None) -> Any:
-        """The only element of a dataset, as tensors."""
+        """The only element of the dataset, as tensors."""
         return late_bound.dataset_values.single_element(self._itself())
 
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:

@@ -1,7 +1,7 @@
-"""`tf.data.experimental`: transformations as functions to `apply`, and several datasets in one.
+"""`tf.data.experimental`: transformations for `Dataset.apply`, and combinations of datasets.
 
-A transformation here is a function of arguments that returns a function of a dataset:
-`dataset.apply(shuffle_and_repeat(1000))`. Most are methods of `Dataset`.
+A transformation takes its arguments and returns a function of a dataset:
+`dataset.apply(shuffle_and_repeat(1000))`. Most are also methods of `Dataset`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ UNKNOWN_CARDINALITY = UNKNOWN
 
 
 def _method(name: str, doc: str) -> Callable[..., Transformation]:
-    """The function that makes `dataset.<name>(...)` a transformation."""
+    """Makes `dataset.<name>(...)` a transformation."""
 
     def made(*args: Any, **kwargs: Any) -> Transformation:
         def apply(dataset: Dataset) -> Dataset:
@@ -76,14 +76,14 @@ unbatch = _method("unbatch", "The rows of each element")
 
 
 def enumerate_dataset(start: int = 0) -> Transformation:
-    """Pairs (number, element); see `Dataset.enumerate`."""
+    """Pairs elements with their index; see `Dataset.enumerate`."""
     return lambda dataset: dataset.enumerate(start)
 
 
 def shuffle_and_repeat(
     buffer_size: Any, count: int | None = None, seed: int | None = None
 ) -> Transformation:
-    """Each pass in an order of its own, `count` times; see `Dataset.shuffle` and `repeat`."""
+    """Shuffles and repeats, each epoch in another order; see `Dataset.shuffle` and `repeat`."""
     return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
 
 
@@ -94,13 +94,13 @@ def map_and_batch(
     drop_remainder: bool = False,
     num_parallel_calls: int | None = None,
 ) -> Transformation:
-    """`map`, then `batch`: here two steps on one block.
+    """`map` followed by `batch`.
 
     Args:
         map_func: a function of an element.
         batch_size: elements per batch.
         num_parallel_batches, num_parallel_calls: have no effect.
-        drop_remainder: leave out a last batch of fewer elements.
+        drop_remainder: drop a smaller last batch.
     """
     return lambda dataset: dataset.map(map_func).batch(batch_size, drop_remainder)
 
@@ -116,32 +116,32 @@ def parallel_interleave(
     buffer_output_elements: int | None = None,
     prefetch_input_elements: int | None = None,
 ) -> Transformation:
-    """`Dataset.interleave`; the order is that of the turns, also where `sloppy` is True."""
+    """`Dataset.interleave`; the order is deterministic even if `sloppy` is True."""
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
 
 
 def prefetch_to_device(device: str, buffer_size: int | None = None) -> Transformation:
-    """Reads ahead; JAX takes each block to the device as a whole.
+    """Prefetches elements; JAX transfers each block to the device as a whole.
 
     Args:
         device: has no effect.
-        buffer_size: elements to hold ready.
+        buffer_size: elements to prefetch.
     """
     return lambda dataset: dataset.prefetch(AUTOTUNE if buffer_size is None else buffer_size)
 
 
 def copy_to_device(target_device: str, source_device: str = "/cpu:0") -> Transformation:
-    """The dataset as it is: JAX takes each block to the device as a whole."""
+    """Returns the dataset unchanged: JAX transfers each block to the device as a whole."""
     return lambda dataset: dataset
 
 
 def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
-    """Batches of elements of different shapes as sparse tensors.
+    """Batches elements of different shapes as sparse tensors.
 
     Args:
         batch_size: elements per batch.
-        row_shape: the dense shape of an element in a batch, into which each must fit; None or -1
-            for a dimension: as long as the longest of the batch.
+        row_shape: the dense shape of an element in a batch, which each must fit; a None or -1
+            dimension is that of the longest element of the batch.
     """
     from estimatorkit.core.shapes import as_shape
     from estimatorkit.core.sparse_tensor import SparseTensor
@@ -173,7 +173,7 @@ def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
 
 
 def _sparse_row_shape(given: Any, row_shape: TensorShape) -> Any:
-    """The shape that an element has in a sparse batch, where it fits into that of the rows."""
+    """The shape of an element in a sparse batch, checked against `row_shape`."""
     wanted = row_shape.as_list()
     if len(wanted) != len(given):
         raise InvalidArgumentError(
@@ -206,16 +206,16 @@ register(
 
 
 def cardinality(dataset: Dataset) -> Any:
-    """The number of elements, an int64; INFINITE_CARDINALITY (-1) or UNKNOWN_CARDINALITY (-2)."""
+    """The number of elements, int64; INFINITE_CARDINALITY (-1) or UNKNOWN_CARDINALITY (-2)."""
     return np.int64(dataset.cardinality())
 
 
 def get_single_element(dataset: Dataset) -> Any:
-    """The element of a dataset that has exactly one: tensors.
+    """The only element of a dataset, as tensors.
 
     Raises:
-        TypeError: `dataset` is none.
-        InvalidArgumentError: (when run) it has no element, or more than one.
+        TypeError: `dataset` is not a dataset.
+        InvalidArgumentError: (when run) it is empty or has several elements.
     """
     if not isinstance(dataset, Dataset):
         raise TypeError(
@@ -230,17 +230,17 @@ def sample_from_datasets(
     seed: int | None = None,
     stop_on_empty_dataset: bool = False,
 ) -> Dataset:
-    """At each step an element of a random one of several datasets.
+    """Draws each element from a randomly chosen dataset.
 
     Args:
-        datasets: datasets of elements of one kind.
-        weights: the probability of each (or numbers in their proportion); default: equal ones.
-        seed: with it, or with a seed of the graph, the choices are the same in each run.
-        stop_on_empty_dataset: end where one has ended; otherwise the others go on.
+        datasets: datasets with elements of the same structure and dtypes.
+        weights: sampling weights, one per dataset; equal by default.
+        seed: makes the choices reproducible, as does a seed of the graph.
+        stop_on_empty_dataset: end with the first dataset that ends; otherwise the others continue.
 
     Raises:
-        ValueError: there are no datasets, or their number is not that of the weights.
-        TypeError: their elements are of different kinds.
+        ValueError: there are no datasets, or not one weight per dataset.
+        TypeError: the datasets have different elements.
     """
     plans = _plans(datasets, "sample_from_datasets()")
     given = np.ones(len(plans)) if weights is None else parameter(weights, None, "weights")
@@ -257,7 +257,7 @@ def sample_from_datasets(
             expected=f"{len(plans)} numbers, not all 0",
             received=weights,
         )
-    # What is never drawn would never end, either: the others would be waited for without end.
+    # A dataset with weight 0 would never end, and the others would be waited for indefinitely.
     drawn = np.flatnonzero(given)
     plans = tuple(plans[number] for number in drawn)
     if len(plans) == 1:
@@ -268,16 +268,16 @@ def sample_from_datasets(
 def choose_from_datasets(
     datasets: Sequence[Dataset], choice_dataset: Dataset, stop_on_empty_dataset: bool = False
 ) -> Dataset:
-    """At each step an element of the dataset whose number another dataset gives.
+    """Draws each element from the dataset whose index another dataset gives.
 
     Args:
-        datasets: datasets of elements of one kind.
-        choice_dataset: of scalar int64 numbers, from 0 on.
-        stop_on_empty_dataset: end where one has ended; otherwise its numbers are passed over.
+        datasets: datasets with elements of the same structure and dtypes.
+        choice_dataset: a dataset of scalar int64 indices.
+        stop_on_empty_dataset: end when a chosen dataset has ended; otherwise skip that choice.
 
     Raises:
         ValueError: there are no datasets.
-        TypeError: their elements are of different kinds, or the choices are no int64 scalars.
+        TypeError: the datasets have different elements, or the choices are not int64 scalars.
     """
     plans = _plans(datasets, "choose_from_datasets()")
     if not compatible(choice_dataset.element_spec, TensorSpec((), int64)):
@@ -303,7 +303,7 @@ def _plans(datasets: Sequence[Dataset], what: str) -> tuple[Plan, ...]:
 
 
 def Counter(start: int = 0, step: int = 1, dtype: Any = int64) -> Dataset:
-    """Numbers without end: `start`, `start + step`, ... of `dtype`."""
+    """The infinite sequence `start`, `start + step`, ... of `dtype`."""
     from estimatorkit.ops.math.elementwise import cast
 
     end = np.iinfo(np.int64).max if step > 0 else np.iinfo(np.int64).min
@@ -312,9 +312,9 @@ def Counter(start: int = 0, step: int = 1, dtype: Any = int64) -> Dataset:
 
 
 def assert_cardinality(expected_cardinality: int) -> Transformation:
-    """The dataset, which must have so many elements; -1 for any number without end.
+    """Checks the number of elements; -1 for infinite.
 
-    When run, a `FailedPreconditionError` says that there are fewer or more.
+    When run, fewer or more elements raise `FailedPreconditionError`.
     """
     return lambda dataset: dataset._made(
         AssertCardinality(dataset._plan, int(expected_cardinality))
@@ -327,17 +327,17 @@ def rejection_resample(
     initial_dist: Any = None,
     seed: int | None = None,
 ) -> Transformation:
-    """Leaves out elements at random, so that classes have given shares.
+    """Drops elements at random to reach a target distribution of classes.
 
     Args:
-        class_func: gives an element's class, an integer scalar.
-        target_dist: the shares that classes are to have, `(classes,)`.
-        initial_dist: the shares that they have; None to count the classes in order, each with
-            16 elements to begin with.
-        seed: of the random draws; see `set_random_seed`.
+        class_func: maps an element to its class, an integer scalar.
+        target_dist: the target class distribution, `(classes,)`.
+        initial_dist: the input's class distribution; None estimates it while running, starting from
+            16 elements per class.
+        seed: the seed of the random draws; see `set_random_seed`.
 
     Returns:
-        A transformation; elements of its dataset are (class, element).
+        A transformation to a dataset of pairs (class, element).
     """
     from estimatorkit.core.conversion import convert_to_tensor
     from estimatorkit.core.dtypes import float32
@@ -374,17 +374,17 @@ def rejection_resample(
 
 
 def _one(element: tuple[Any, ...]) -> Any:
-    """An element as one value."""
+    """Unpacks a 1-tuple element."""
     return element[0] if len(element) == 1 else element
 
 
 def get_structure(dataset_or_iterator: Any) -> Any:
-    """The nest of specs of an element."""
+    """The nested spec of an element."""
     return dataset_or_iterator.element_spec
 
 
 class AutoShardPolicy:
-    """How data is divided among workers (`tf.data.experimental.AutoShardPolicy`)."""
+    """How to shard data among workers (`tf.data.experimental.AutoShardPolicy`)."""
 
     OFF, AUTO, FILE, DATA, HINT = -1, 0, 1, 2, 3
 

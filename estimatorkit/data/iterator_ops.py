@@ -1,8 +1,8 @@
 """Datasets in graphs: iterators as resources, and `get_next()` as an operation.
 
-An iterator is a name in the graph; its `Cursor` lives in the session. `get_next` is a host
-operation, so a training step is a host segment (the next elements) and a device segment (the
-model). The initializer of an iterator takes the tensors that its dataset depends on as inputs.
+The graph holds an iterator's name; its `Cursor` lives in the session. `get_next` is a host
+operation, so a training step is a host segment (the next elements) followed by a device segment
+(the model). An iterator's initializer takes the tensors that its dataset depends on as inputs.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def cursor_of(state: Any, iterator: str) -> Cursor:
         iterator: the iterator's name.
 
     Raises:
-        FailedPreconditionError: the iterator was not initialized.
+        FailedPreconditionError: the iterator is not initialized.
     """
 
     def make() -> Cursor:
@@ -71,7 +71,7 @@ def cursor_of(state: Any, iterator: str) -> Cursor:
 
 
 def put_cursor(state: Any, iterator: str, cursor: Cursor) -> None:
-    """Puts a cursor in the place of the one that an iterator has, which ends."""
+    """Replaces and closes the cursor of an iterator."""
     old = state.resources.get(iterator)
     state.resources[iterator] = cursor
     if old is not None:
@@ -87,7 +87,7 @@ def _get_next(iterator: str, specs: tuple[Spec, ...], *, context: Any) -> list[A
             op = context.graph.get_operation_by_name(iterator)
             raise OutOfRangeError(None, op, "End of sequence") from error
         except CancelledError:
-            # Another thread may have initialized the iterator meanwhile.
+            # Another thread may have initialized the iterator in the meantime.
             if context.resources.get(iterator, cursor) is cursor:
                 raise
 
@@ -127,7 +127,7 @@ def _make(*values: Any, iterator: str, dataset: Dataset, context: Any) -> list[A
 
 
 class _Position:
-    """A restored position of an iterator that was not initialized yet."""
+    """The restored position of an iterator that is not initialized yet."""
 
     def __init__(self, state: Mapping[str, Any]) -> None:
         self.state = state
@@ -170,9 +170,9 @@ register(
 
 
 class Iterator:
-    """Hands a dataset's elements to a graph, one for each run (`tf.data.Iterator`).
+    """Feeds a dataset's elements into a graph, one per run (`tf.data.Iterator`).
 
-    Made by `make_one_shot_iterator` and `make_initializable_iterator`, or by the static methods.
+    Created by `make_one_shot_iterator`, `make_initializable_iterator` or the static methods.
     """
 
     def __init__(self, element_spec: Any, op: Operation | None, handle: Tensor | None = None):
@@ -189,13 +189,13 @@ class Iterator:
         shared_name: str | None = None,
         output_classes: Any = None,
     ) -> Iterator:
-        """An iterator for any dataset of this structure, which `make_initializer` gives it.
+        """Returns an iterator for any dataset of this structure; see `make_initializer`.
 
         Args:
             output_types: the nest of dtypes.
-            output_shapes: the nest of shapes; default: unknown.
+            output_shapes: the nest of shapes; unknown by default.
             shared_name: the iterator's name.
-            output_classes: the nest of classes (`Tensor`, `SparseTensor`); default `Tensor`.
+            output_classes: the nest of classes (`Tensor`, `SparseTensor`); `Tensor` by default.
         """
         spec = _structure(output_types, output_shapes, output_classes)
         return Iterator(spec, _handle_op(spec, shared_name or "Iterator", None))
@@ -207,21 +207,21 @@ class Iterator:
         output_shapes: Any = None,
         output_classes: Any = None,
     ) -> Iterator:
-        """The iterator whose handle is fed: `get_next` takes elements from that one.
+        """Returns an iterator that reads from the one whose handle is fed.
 
         Args:
             string_handle: a scalar string, often a placeholder; see `Iterator.string_handle`.
-            output_types, output_shapes, output_classes: as of `from_structure`.
+            output_types, output_shapes, output_classes: see `from_structure`.
         """
         spec = _structure(output_types, output_shapes, output_classes)
         return Iterator(spec, None, convert_to_tensor(string_handle, string))
 
     @property
     def initializer(self) -> Operation:
-        """The operation that puts the iterator at the first element.
+        """The operation that moves the iterator to the first element.
 
         Raises:
-            ValueError: a one-shot iterator needs none; or `make_initializer` was not called.
+            ValueError: the iterator is one-shot, or `make_initializer` was not called.
         """
         if self._initializer is None:
             if self._needs_none or self._handle is not None:
@@ -233,12 +233,12 @@ class Iterator:
         return self._initializer
 
     def make_initializer(self, dataset: Dataset, name: str | None = None) -> Operation:
-        """An operation that puts the iterator at the first element of `dataset`.
+        """Returns an operation that moves the iterator to the first element of `dataset`.
 
         Raises:
             TypeError: the elements of `dataset` have other dtypes or shapes.
-            ValueError: they have another structure; the iterator is one-shot, or stands for the one
-                of a handle.
+            ValueError: they have another structure; or the iterator is one-shot or made from a
+                handle.
         """
         if self._op is None or self._needs_none:
             raise ValueError("Iterator does not have an initializer.")
@@ -269,14 +269,14 @@ class Iterator:
         return made
 
     def start(self, state: Any, dataset: Dataset, epoch: int = 0) -> None:
-        """Puts the iterator at the first element of `dataset`, by no operation of the graph.
+        """Moves the iterator to the first element of `dataset` without running an operation.
 
-        For what runs one graph on one dataset after another. Not in TensorFlow.
+        For running one graph on several datasets in turn. Not in TensorFlow.
 
         Args:
             state: the session's state.
             dataset: a dataset of the iterator's structure that depends on no tensor.
-            epoch: the number of the pass, see `Cursor`.
+            epoch: the number of the pass; see `Cursor`.
         """
         put_cursor(state, self.resource_name, Cursor(dataset, state.graph.seed, state, epoch))
 
@@ -285,7 +285,7 @@ class Iterator:
         """The name of its cursor among a session's resources.
 
         Raises:
-            ValueError: it stands for the iterator of a handle.
+            ValueError: the iterator was made from a handle.
         """
         if self._op is None:
             raise ValueError("the iterator stands for the one of a handle")
@@ -296,7 +296,7 @@ class Iterator:
         """The dataset of a one-shot iterator. Not in TensorFlow.
 
         Raises:
-            ValueError: the iterator is of another kind.
+            ValueError: the iterator is not one-shot.
         """
         found = None if self._op is None else self._op.attrs["_dataset"]
         if found is None:
@@ -336,7 +336,7 @@ class Iterator:
     def get_next(self, name: str | None = None) -> Any:
         """Tensors of the next element, in its structure.
 
-        A run that needs any of them moves the iterator on by one; at the end it raises
+        Each run that needs any of them advances the iterator by one element; at the end it raises
         `OutOfRangeError`.
         """
         attrs: dict[str, Any] = {"specs": specs_of(self._spec)}
@@ -352,12 +352,7 @@ class Iterator:
 
 
 def named_iterator(element_spec: Any, name: str = "Iterator") -> Iterator:
-    """An iterator for datasets of a structure, which `Iterator.start` gives it.
-
-    Args:
-        element_spec: the nest of specs.
-        name: the iterator's name.
-    """
+    """Returns an iterator of name `name` for datasets given to `Iterator.start`."""
     return Iterator(element_spec, _handle_op(element_spec, name, None))
 
 
@@ -370,12 +365,12 @@ def _structure(output_types: Any, output_shapes: Any, output_classes: Any) -> An
 
 
 def _handle_op(spec: Any, name: str, dataset: Dataset | None) -> Operation:
-    # The dataset is a note on the operation: a plan in memory, not part of the graph's description.
+    # The dataset is attached to the operation in memory; it is not part of the serialized graph.
     return apply("Iterator", (), {"_spec": spec, "_dataset": dataset}, name)
 
 
 def make_one_shot_iterator(dataset: Dataset) -> Iterator:
-    """An iterator that needs no initialization and goes through `dataset` once per session.
+    """Returns an iterator that needs no initialization and traverses `dataset` once per session.
 
     Raises:
         ValueError: the dataset depends on a placeholder.
@@ -396,7 +391,7 @@ def make_one_shot_iterator(dataset: Dataset) -> Iterator:
 
 
 def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:
-    """An iterator that starts (again) whenever `iterator.initializer` is run."""
+    """Returns an iterator that (re)starts whenever `iterator.initializer` is run."""
     spec = dataset.element_spec
     made = Iterator(spec, _handle_op(spec, shared_name or "Iterator", None))
     made._initializer = made.make_initializer(dataset)
@@ -413,11 +408,11 @@ def iterator_states(state: Any) -> dict[str, Any]:
 
 
 def restore_iterators(state: Any, saved: Mapping[str, Any]) -> dict[str, bool]:
-    """Moves a session's iterators to saved positions, those without a dataset yet when they get it.
+    """Moves a session's iterators to saved positions; uninitialized ones once they have a dataset.
 
     Returns:
-        For each iterator that the graph has and a position was saved of, whether it moved (see
-        `Cursor.set_state`).
+        Whether it moved (see `Cursor.set_state`), for each iterator of the graph with a saved
+        position.
     """
     graph: Graph = state.graph
     moved = {}

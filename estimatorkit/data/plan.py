@@ -1,13 +1,11 @@
-"""Dataset plans: what is to be done, as frozen values, and how each part becomes an iterator.
+"""Dataset plans: immutable descriptions of a pipeline, which create its iterators.
 
-A plan knows what its elements are (`element_spec`), how many there are (`cardinality`), and makes
-the iterators that execute it. Parameters that a graph computes stand in it as `Pending` values
-until `bind` puts theirs in. Plans that only reorder or select rows (`Reordering`), over arrays in
-memory, are rewritten: `T(slices(x))` runs as `gather(x, T(range(n)))`. So a shuffle moves 8-byte
-indices, and the rows are copied once, a batch or many at a time.
+A plan has an `element_spec` and a `cardinality`. Parameters that depend on graph tensors are
+`Pending` until `bind` substitutes their values. `Reordering` plans over arrays in memory are
+rewritten from `T(slices(x))` to `gather(x, T(range(n)))`: a shuffle moves 8-byte indices, and rows
+are copied once, many at a time.
 
-Other plans are in `nesting` (datasets within datasets), `grouping`, `mixing` and `caching`, those
-that read files in modules of their own.
+Other plans: `nesting` (datasets of datasets), `grouping`, `mixing`, `caching`, and the readers.
 """
 
 from __future__ import annotations
@@ -40,24 +38,24 @@ UNKNOWN = -2  # the cardinality where only a run can tell
 
 
 class TracedFunction(Protocol):
-    """A function of elements, ready for blocks but for what it captured."""
+    """A traced function of elements that runs on blocks once its captures are bound."""
 
     @property
     def output_spec(self) -> Any:
-        """The nested spec of what the function returns for one element."""
+        """The nested spec of the result for one element."""
 
     def tensors(self) -> list[Tensor]:
-        """The tensors of the graph around it whose values it needs."""
+        """The captured tensors of the outer graph."""
 
     def bind(self, values: Mapping[Tensor, Any]) -> TracedFunction:
-        """The function with the values of these tensors."""
+        """Returns the function with the values of captured tensors."""
 
     def start(self, seeds: Seeds) -> iterators.StartFunction:
-        """What makes it ready to run."""
+        """Returns the function that starts it."""
 
 
 class Plan(ABC):
-    """One node of a dataset's plan. Immutable, without state: iterators hold that."""
+    """A node of a dataset's plan: immutable and stateless; state lives in iterators."""
 
     @property
     @abstractmethod
@@ -67,40 +65,42 @@ class Plan(ABC):
     @property
     @abstractmethod
     def cardinality(self) -> int:
-        """The number of elements; INFINITE or UNKNOWN."""
+        """The number of elements, INFINITE or UNKNOWN."""
 
     @abstractmethod
     def iterator(self, seeds: Seeds) -> BlockIterator:
-        """Makes an iterator that stands before the first element; nothing may be pending."""
+        """Creates an iterator at the first element; all parameters must be bound."""
 
     def as_gather(self) -> tuple[Columns, Plan] | None:
-        """Columns and a plan of row indices that together give the same rows; or None."""
+        """Columns and a plan of row indices that yield the same rows, or None."""
         return None
 
     def as_batches(self) -> tuple[Columns, Plan, int, bool] | None:
-        """Columns, a plan of row indices, the size of batches of these rows and whether a smaller
-        last one is dropped, that together give the same elements; or None."""
+        """Columns, a plan of row indices, the batch size and `drop_remainder` that yield the same
+        elements, or None.
+        """
         return None
 
     def as_numbers(self) -> tuple[Columns, Plan] | None:
-        """Plain columns, and a plan that gives numbers of their rows where this one gives the rows:
-        single ones, or batches of them; or None."""
+        """Plain columns and a plan of row indices, scalar or batched, for the same elements; or
+        None.
+        """
         return None
 
     @property
     def batch_rows(self) -> int:
-        """How many rows a batch of `as_numbers` has at most; 1 where elements are single rows."""
+        """The largest number of rows per batch of `as_numbers`; 1 if elements are single rows."""
         return 1
 
     def tensors(self) -> list[Tensor]:
-        """The tensors whose values it waits for."""
+        """The tensors that pending parameters depend on."""
         return list(dict.fromkeys(tensor for part in self._parts() for tensor in _tensors(part)))
 
     def bind(self, values: Mapping[Tensor, Any]) -> Plan:
-        """The plan with the values of pending parameters.
+        """Returns the plan with the values of pending parameters.
 
         Raises:
-            InvalidArgumentError: a value is out of its range.
+            InvalidArgumentError: a value is out of range.
         """
         if not self.tensors():
             return self
@@ -134,7 +134,7 @@ def _bind(part: Any, values: Mapping[Tensor, Any]) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Slices(Plan):
-    """The rows of columns; `spec` describes one row."""
+    """Rows of columns; `spec` describes one row."""
 
     spec: Any
     columns: tuple[Any, ...]
@@ -178,7 +178,7 @@ class Slices(Plan):
 
 @dataclass(frozen=True, eq=False)
 class Range(Plan):
-    """int64 numbers."""
+    """The int64 values of a range."""
 
     numbers: Any  # a range, or pending
 
@@ -216,10 +216,10 @@ class Generated(Plan):
 
 @dataclass(frozen=True, eq=False)
 class Unary(Plan):
-    """A plan over one other, whose elements and number it keeps unless it says otherwise.
+    """A plan with one source; keeps its spec and cardinality by default.
 
     Attributes:
-        only_moves: whether it moves elements and batches, without looking at them.
+        only_moves: whether it moves elements or batches without inspecting them.
     """
 
     source: Plan
@@ -249,12 +249,12 @@ class Unary(Plan):
 
     @abstractmethod
     def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
-        """Makes this plan's iterator over that of its source."""
+        """Creates this plan's iterator on top of its source's."""
 
 
 @dataclass(frozen=True, eq=False)
 class Reordering(Unary):
-    """Selects and orders rows without looking at them: it may act on their indices instead."""
+    """Selects and orders rows without inspecting them, so it can operate on row indices instead."""
 
     only_moves = True
 
@@ -290,7 +290,7 @@ class Shuffle(Reordering):
 
 @dataclass(frozen=True, eq=False)
 class Repeat(Reordering):
-    """The source `count` times; None: for ever."""
+    """The source repeated `count` times; indefinitely if None."""
 
     count: Any
 
@@ -322,7 +322,7 @@ class Repeat(Reordering):
 
 @dataclass(frozen=True, eq=False)
 class Take(Reordering):
-    """The first `count` elements; all where it is negative."""
+    """The first `count` elements; all if negative."""
 
     count: Any
 
@@ -343,7 +343,7 @@ class Take(Reordering):
 
 @dataclass(frozen=True, eq=False)
 class Skip(Reordering):
-    """All but the first `count` elements; none where it is negative."""
+    """All but the first `count` elements; none if negative."""
 
     count: Any
 
@@ -364,7 +364,7 @@ class Skip(Reordering):
 
 @dataclass(frozen=True, eq=False)
 class Shard(Reordering):
-    """The elements whose number, modulo `num_shards`, is `index`."""
+    """The elements whose index modulo `num_shards` equals `index`."""
 
     num_shards: Any
     index: Any
@@ -391,7 +391,7 @@ class Shard(Reordering):
 
 
 def _components(element_spec: Any) -> list[str]:
-    """What messages call the components: by number, as TensorFlow does, and by name."""
+    """Component names for messages: by index, as in TensorFlow, and by key."""
     names = leaf_names(element_spec)
     if len(names) == 1:
         return ["component 0"]
@@ -435,7 +435,7 @@ class Batch(Unary):
 
     def as_numbers(self) -> tuple[Columns, Plan] | None:
         form = super().as_numbers()
-        # Batches of batches may differ in shape, and the message of that names the component.
+        # Batches of batches may differ in shape; the error message then names the component.
         return None if form is None or form[1].element_spec.shape.rank != 1 else form
 
     @property
@@ -449,7 +449,7 @@ class Batch(Unary):
 
 @dataclass(frozen=True, eq=False)
 class PaddedBatch(Batch):
-    """Batches padded to `shapes` (one for each component; None: to the longest) by `paddings`."""
+    """Batches padded to `shapes` (one per component; None: to the longest) with `paddings`."""
 
     shapes: Any
     paddings: Any
@@ -485,7 +485,7 @@ class PaddedBatch(Batch):
 
 @dataclass(frozen=True, eq=False)
 class Unbatch(Unary):
-    """The rows along the first dimension of each element; `spec` describes one."""
+    """Slices of each element along its first dimension; `spec` describes one slice."""
 
     spec: Any
 
@@ -510,7 +510,7 @@ class Unbatch(Unary):
 
 @dataclass(frozen=True, eq=False)
 class Map(Unary):
-    """A function of each element."""
+    """Applies a function to each element."""
 
     function: TracedFunction
 
@@ -539,7 +539,7 @@ class Filter(Unary):
 
 @dataclass(frozen=True, eq=False)
 class TakeWhile(Filter):
-    """The elements before the first for which a predicate is not true."""
+    """The elements before the first for which a predicate is false."""
 
     def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
         start = self.predicate.start(seeds)
@@ -548,7 +548,7 @@ class TakeWhile(Filter):
 
 @dataclass(frozen=True, eq=False)
 class Prefetch(Unary):
-    """The elements, read ahead by a thread: `buffer_size` of them."""
+    """Prefetches `buffer_size` elements on a thread."""
 
     buffer_size: Any
     only_moves = True
@@ -561,7 +561,7 @@ class Prefetch(Unary):
 
 @dataclass(frozen=True, eq=False)
 class Concatenate(Plan):
-    """The elements of one plan after those of another."""
+    """The elements of one plan followed by those of another."""
 
     first: Plan
     second: Plan
@@ -585,7 +585,7 @@ class Concatenate(Plan):
 
 @dataclass(frozen=True, eq=False)
 class Zip(Plan):
-    """Elements of several plans side by side, packed as `structure`, whose leaves are anything."""
+    """Elements of several plans side by side, packed as `structure`, whose leaves are ignored."""
 
     structure: Any
     sources: tuple[Plan, ...]

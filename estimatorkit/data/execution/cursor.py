@@ -1,10 +1,9 @@
-"""`Cursor`: where a session stands in a dataset.
+"""`Cursor`: a session's position in a dataset.
 
-A cursor reads its iterator in blocks and hands out single elements (to `session.run`) or blocks of
-elements of one shape (to the loop that runs many steps in one call); both move the same position.
-While one block is used, a thread reads the next. The position that is saved is that of the next
-element to be handed out, however far the thread has read. Several threads may share a cursor: each
-element goes to one of them.
+A cursor reads its iterator in blocks and yields single elements (to `session.run`) or blocks of
+elements of equal shape (to loops that run many steps per call); both advance the same position. A
+thread prefetches the next block. The saved position is that of the next element to be consumed,
+however far the thread has read. Threads may share a cursor: each element goes to one of them.
 """
 
 from __future__ import annotations
@@ -57,18 +56,16 @@ class Block:
     """Consecutive elements.
 
     Attributes:
-        columns: for each tensor of an element a column.
-        count: how many elements there are.
-        state: the iterator's position before the first of them ...
-        skip: ... or so many elements before it.
-        number: how many elements of the input came before the first of them.
-        whole: whether these are as many elements as were asked for.
-        secs: how long the reading took.
-        offset: how many have been handed out.
-        ready: the columns that the loop takes, arrays `(capacity, ...)` of which only the first
-            `count` rows are filled; or ragged columns, until elements of one shape are asked for.
-        prepare: what made them.
-        two_shapes: which rows of `ready` are how large, where they are of two shapes.
+        columns: one per tensor of an element.
+        state, skip: the iterator's position `skip` elements before the first element.
+        number: the index of the first element in the input.
+        whole: whether the block has as many elements as requested.
+        secs: the reading time in seconds.
+        offset: elements already consumed.
+        ready: the columns for the loop: arrays `(capacity, ...)` with the first `count` rows
+            filled, or ragged columns until elements of equal shape are requested.
+        prepare: the function that made `ready`.
+        two_shapes: the sizes of the rows of `ready`, if they have two shapes.
     """
 
     columns: Columns
@@ -85,17 +82,17 @@ class Block:
 
 
 class Cursor:
-    """Where a session stands in a dataset. All methods may be called from any thread.
+    """A session's position in a dataset. All methods are thread-safe.
 
     Attributes:
-        lock: held while the position is looked at or moved. Who takes elements of a block holds it
-            from `block` until the block's `offset` has moved.
+        lock: guards the position. A thread that takes elements of a block holds it from `block`
+            until it has advanced the block's `offset`.
 
     Args:
-        dataset: the dataset, which depends on no tensor.
+        dataset: a dataset that depends on no tensor.
         seed: the graph's seed, or None.
         state: the session's state.
-        epoch: the number of the pass: shuffles of one seed differ from pass to pass.
+        epoch: the number of the pass; shuffles with the same seed differ between passes.
     """
 
     def __init__(
@@ -126,16 +123,15 @@ class Cursor:
         self._next: Future[Block | None] | None = None
 
     def block(self, prepare: Prepare) -> Block:
-        """The block that holds the next element, all of one shape, ready for a loop.
+        """Returns the block with the next element: elements of equal shape, prepared for a loop.
 
         Args:
-            prepare: what the loop needs done; later blocks are prepared when they are read. Where
-                its `two_shapes` is true, elements may be of two shapes (see
-                `runtime.partial_batch`); blocks are a multiple of `together` elements long, where
-                it has that.
+            prepare: prepares columns for the loop; later blocks are prepared when they are read. If
+                its `two_shapes` is true, elements may have two shapes (see
+                `runtime.partial_batch`). Block lengths are multiples of its `together`, if present.
 
         Raises:
-            OutOfRangeError: there is no more.
+            OutOfRangeError: at the end of the input.
         """
         with self.lock:
             self._prepare = prepare
@@ -149,7 +145,7 @@ class Cursor:
             return block
 
     def _of_two_shapes(self, block: Block) -> Block | None:
-        """The elements, of two shapes, as one block; None if they are of others."""
+        """Returns elements of two shapes as one block; None if they have other shapes."""
         if not getattr(self._prepare, "two_shapes", False):
             return None
         found = in_partial_batches(block.ready, max(self._most, block.count))
@@ -172,7 +168,7 @@ class Cursor:
         block.ready, block.prepare = self._filled_up(columns, block.count), prepare
 
     def _first_of_one_shape(self, block: Block) -> Block:
-        """The first elements, of one shape, as a block of their own; the others wait."""
+        """Splits off the leading elements of equal shape as a block; keeps the others for later."""
         count = min(map(count_equal_shapes, block.ready))
         first = _cut(block, 0, count)
         first.ready = self._filled_up([as_plain(column) for column in first.ready], count, True)
@@ -181,14 +177,14 @@ class Cursor:
         return first
 
     def _filled_up(self, columns: Columns, count: int, of_several: bool = False) -> Columns:
-        """All blocks of one kind of element get one length, so that XLA compiles one loop for them:
-        of the first kind the length of the largest block, of others that of their largest so far.
+        """Pads columns to one length per kind of element, so that XLA compiles one loop for each.
+
+        The length is the largest block's length for the first kind, for others the largest so far.
 
         Args:
-            columns: of elements of one shape, or ragged.
-            count: how many elements.
-            of_several: whether they stood among elements of other shapes: how many there are is
-                then a matter of the data (the batches of an epoch), and not of the block.
+            columns: arrays of elements of equal shape, or ragged columns.
+            of_several: whether the elements stood among others of different shapes; their number
+                then depends on the data (the batches of an epoch) and not on the block size.
         """
         if any(isinstance(column, RaggedColumn) for column in columns):
             return columns
@@ -196,16 +192,16 @@ class Cursor:
         capacity = self._capacities.get(kind, 0)
         if count > capacity:
             is_first = not self._capacities and not of_several
-            # Powers of two, so that blocks that grow compile a few times only.
+            # Powers of two bound the number of compilations while blocks grow.
             capacity = self._most if is_first else 1 << (count - 1).bit_length()
             capacity = self._capacities[kind] = max(capacity, count)
         return columns if capacity == count else [_lengthened(each, capacity) for each in columns]
 
     def next_element(self) -> list[NDArray[Any]]:
-        """The next element's tensors.
+        """Returns the tensors of the next element.
 
         Raises:
-            OutOfRangeError: there is no more.
+            OutOfRangeError: at the end of the input.
             CancelledError: the cursor is closed.
         """
         with self.lock:
@@ -218,10 +214,10 @@ class Cursor:
             return [column[position] for column in block.columns]
 
     def unread(self) -> None:
-        """Lets the last element come once more.
+        """Pushes back the last element.
 
         Raises:
-            OutOfRangeError: there was none.
+            OutOfRangeError: no element was consumed yet.
         """
         with self.lock:
             if self._block is None or not self._block.offset:
@@ -229,7 +225,7 @@ class Cursor:
             self._block.offset -= 1
 
     def get_state(self) -> dict[str, Any]:
-        """The position of the next element, small and JSON-able."""
+        """The position of the next element: a small dict that JSON can hold."""
         with self.lock:
             if self._block is None:
                 position, skip = dict(self._settled().get_state()), 0
@@ -246,23 +242,21 @@ class Cursor:
 
     @property
     def taken(self) -> int:
-        """How many elements have been handed out since the beginning of the input."""
+        """The number of elements consumed since the beginning of the input."""
         with self.lock:
             block = self._block
             return self._number if block is None else block.number + block.offset
 
     def skip_elements(self, count: int) -> None:
-        """Goes on by so many elements, before any has been handed out; to the end where there are
-        fewer.
-        """
+        """Skips up to `count` elements; allowed only before any was consumed."""
         with self.lock:
             self._number += self._settled().skip(count)
 
     def set_state(self, state: Mapping[str, Any]) -> bool:
-        """Goes from the beginning to a position that `get_state` gave.
+        """Moves from the beginning to a position that `get_state` returned.
 
-        A position at the end, or in a dataset put together in another way, is not gone to: the
-        cursor then stays at the beginning, as a training with new data wants it.
+        The cursor stays at the beginning if the position is at the end, or belongs to a dataset
+        with another plan: training then continues with the new data.
 
         Returns:
             Whether the cursor moved.
@@ -290,7 +284,7 @@ class Cursor:
         return True
 
     def close(self) -> None:
-        """Gives back what the iterator holds; closing twice is not an error."""
+        """Releases the iterator's resources; idempotent."""
         self._closed = True
         end = time.monotonic() + CLOSE_SECS
         if self.lock.acquire(timeout=CLOSE_SECS):  # another thread may wait for an element
@@ -308,7 +302,7 @@ class Cursor:
         )
 
     def _settled(self) -> BlockIterator:
-        """The iterator, with no thread at work on it."""
+        """The iterator, once no thread works on it."""
         if self._next is not None:
             waiting, self._next = self._next, None
             waiting.exception()  # waits; what was read ahead is dropped
@@ -345,7 +339,7 @@ class Cursor:
         return None if found is None else self._made(found, state, started)
 
     def _made(self, rows: Columns, state: Mapping[str, Any], started: float) -> Block:
-        """A block of rows that were read, by when that began and where the iterator stood."""
+        """Makes a block of rows read since `started`, with the iterator's prior position."""
         read = self._columns(rows)
         count = len(read[0])
         block = Block(parts_of(read), count, state, count == self._rows, 0, number=self._number)
@@ -356,14 +350,16 @@ class Cursor:
         return block
 
     def _columns(self, read: Columns) -> Columns:
-        """What the iterator gave as columns of elements: rows of arrays are picked when needed."""
+        """Converts the iterator's output to columns of elements; gathers rows of arrays."""
         if self._arrays is None:
             return read
         return [IndexedColumn(array, read[0]) for array in self._arrays]
 
     def _measure(self) -> None:
-        """How many elements a block holds: reads one to see size and time, and gives it back; of
-        numbers of rows, which cost little, as many as a block may have."""
+        """Chooses the block length by the size and reading time of one element, which is unread.
+
+        Row indices are cheap and use the maximum.
+        """
         started = time.perf_counter()
         first = self._iterator.next_stretch(self._first)
         count = len(first[0])
@@ -374,7 +370,7 @@ class Cursor:
         self._rows = self._whole(max(1, min(self._most, int(READ_SECS / max(secs, 1e-9)))))
 
     def _whole(self, rows: int) -> int:
-        """So many elements, or a few more, that a step which takes several takes the last, too."""
+        """Rounds `rows` up so that a step that consumes several elements also consumes the last."""
         together: int = getattr(self._prepare, "together", 1)
         return -(-rows // together) * together
 
@@ -387,7 +383,7 @@ def _read_into(future: Future[Block | None], read: Callable[[], Block | None]) -
 
 
 def _cut(block: Block, start: int, stop: int) -> Block:
-    """Some of a block's elements as a block of their own."""
+    """A slice of a block's elements as a block."""
     if (start, stop) == (0, block.count):
         return block
     return replace(
@@ -409,7 +405,7 @@ def _lengthened(column: NDArray[Any], capacity: int) -> NDArray[Any]:
 
 
 def describe(plan: Plan) -> str:
-    """How a dataset is put together, without its data; a saved position fits where it is equal."""
+    """Describes a plan without its data; a saved position fits a plan with an equal description."""
     parts = [
         f"{field.name}={_described(value)}"
         for field in fields(plan)  # type: ignore[arg-type]

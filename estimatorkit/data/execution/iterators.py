@@ -1,5 +1,6 @@
-"""The iterators that need no module of their own; the others are in `shuffling`, `prefetching` and
-`generators`. Each says what it does to the rows of its input; see `BlockIterator` for the rest.
+"""Iterators of the basic transformations; others are in `shuffling`, `prefetching`, `generators`.
+
+See `BlockIterator` for their contract.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ StartFunction: TypeAlias = Callable[[str], BlockCall]
 
 
 class RangeIterator(BlockIterator):
-    """The int64 numbers of a `range`."""
+    """The int64 values of a `range`."""
 
     def __init__(self, numbers: range) -> None:
         super().__init__()
@@ -67,7 +68,7 @@ class RangeIterator(BlockIterator):
 
 
 class GatherIterator(UnaryIterator):
-    """The rows of arrays in memory, in the order that a stream of indices gives."""
+    """Rows of arrays in memory, selected by a stream of row indices."""
 
     def __init__(self, columns: Columns, indices: BlockIterator) -> None:
         super().__init__(indices)
@@ -81,7 +82,7 @@ class GatherIterator(UnaryIterator):
 
 
 class RepeatIterator(UnaryIterator):
-    """The input `count` times, or for ever (None). Blocks are filled across epochs."""
+    """The input repeated `count` times; indefinitely if None. Blocks may span epochs."""
 
     def __init__(self, source: BlockIterator, count: int | None) -> None:
         super().__init__(source)
@@ -205,7 +206,7 @@ class SkipIterator(UnaryIterator):
 
 
 class ShardIterator(UnaryIterator):
-    """The rows whose number, modulo `num_shards`, is `index`."""
+    """The rows whose index modulo `num_shards` equals `index`."""
 
     def __init__(self, source: BlockIterator, num_shards: int, index: int) -> None:
         super().__init__(source)
@@ -235,13 +236,11 @@ class ShardIterator(UnaryIterator):
 
 
 class BatchIterator(UnaryIterator):
-    """Rows of `batch_size` input rows each; the last may be shorter, unless it is dropped.
+    """Batches of `batch_size` consecutive input rows.
 
     Args:
-        source: the input.
-        batch_size: input rows per row.
-        drop_remainder: leave out a last row of fewer.
-        names: of the components, for messages.
+        drop_remainder: drop a smaller last batch.
+        names: the component names, for messages.
     """
 
     def __init__(
@@ -274,17 +273,16 @@ class BatchIterator(UnaryIterator):
 
 
 class BatchedEpochsIterator(UnaryIterator):
-    """Batches of rows of arrays in memory, whose last one in each epoch may be shorter.
+    """Batches of rows of arrays in memory over many epochs, each ending with its remainder.
 
-    What repeating batches does, without work for each epoch: rows are picked, and batches cut, of
-    many epochs at once. (A data set of a hundred rows took longer to read than to train with.)
+    Equivalent to repeating batches, but rows are gathered and batches cut for many epochs at once:
+    with small data sets the overhead per epoch would exceed the training time.
 
     Args:
         columns: the rows, plain arrays.
-        indices: the numbers of rows of one epoch after the other.
-        epoch_rows: how many an epoch has.
-        batch_size: rows per batch.
-        drop_remainder: leave out a last batch of fewer.
+        indices: row indices, one epoch after the other.
+        epoch_rows: rows per epoch.
+        drop_remainder: drop a smaller last batch of each epoch.
     """
 
     def __init__(
@@ -297,7 +295,7 @@ class BatchedEpochsIterator(UnaryIterator):
     ) -> None:
         super().__init__(indices)
         self._columns = columns
-        # How many rows each batch of an epoch takes, and how many of these it holds.
+        # Rows consumed by each batch of an epoch, and rows kept of them.
         starts = range(0, epoch_rows, batch_size)
         self._taken = np.array([min(batch_size, epoch_rows - start) for start in starts])
         self._sizes = self._taken
@@ -307,7 +305,7 @@ class BatchedEpochsIterator(UnaryIterator):
         self._batch = 0  # the number of the next one in its epoch
 
     def _batches(self, n: int) -> tuple[Any, Any]:
-        """The rows taken and held by the next batches."""
+        """The numbers of rows consumed and kept by each of the next batches."""
         numbers = (self._batch + np.arange(n)) % len(self._sizes)
         return self._taken[numbers], self._sizes[numbers]
 
@@ -343,12 +341,12 @@ class BatchedEpochsIterator(UnaryIterator):
 
 
 class PaddedBatchIterator(BatchIterator):
-    """Batches of rows padded to one shape.
+    """Batches of rows padded to a common shape.
 
     Args:
-        source, batch_size, drop_remainder, names: as for `BatchIterator`.
-        shapes: of a padded row of each component; None in a place: as long as the longest.
-        paddings: what fills up each component.
+        source, batch_size, drop_remainder, names: see `BatchIterator`.
+        shapes: the padded row shape of each component; a None dimension is padded to the longest.
+        paddings: the padding value of each component.
     """
 
     def __init__(
@@ -374,7 +372,7 @@ class PaddedBatchIterator(BatchIterator):
 
 
 class UnbatchIterator(UnaryIterator):
-    """The rows along the first dimension of the input's rows."""
+    """The slices of the input's rows along their first dimension."""
 
     def __init__(self, source: BlockIterator, names: Sequence[str]) -> None:
         super().__init__(source)
@@ -399,11 +397,10 @@ class UnbatchIterator(UnaryIterator):
 
 
 class DrawingFunctions:
-    """Functions ready to run, and the stream that random operations in them draw from.
+    """Started functions, and the random stream that their random operations share.
 
     Args:
-        starts: what makes them ready.
-        stream: the random draws.
+        starts: functions that start them.
     """
 
     def __init__(self, starts: Sequence[StartFunction], stream: RandomStream) -> None:
@@ -418,13 +415,13 @@ class DrawingFunctions:
         return self._calls[number]
 
     def draw_from(self, key: str) -> None:
-        """Goes to the stream of a saved position."""
+        """Switches to the stream with the given (restored) key."""
         if key != self.stream.key:
             self._set(RandomStream(key))
 
 
 class MapIterator(UnaryIterator):
-    """A function of whole blocks, applied to each."""
+    """Applies a function to whole blocks."""
 
     def __init__(self, source: BlockIterator, start: StartFunction, stream: RandomStream) -> None:
         super().__init__(source)
@@ -438,7 +435,7 @@ class MapIterator(UnaryIterator):
     def _apply(self, n: int) -> tuple[Columns, Columns]:
         """Reads up to `n` rows; returns them and the function's results.
 
-        Where the function fails, those before the bad row: see `_work_on`.
+        If the function fails, only the rows before the failing one are returned; see `_work_on`.
         """
         rows = self._input.next_block(n)
         function, first = self._functions[0], self._position
@@ -472,14 +469,14 @@ class MapIterator(UnaryIterator):
 
 
 class FilterIterator(MapIterator):
-    """The rows for which a predicate holds."""
+    """The rows for which a predicate is true."""
 
     _size = 0
 
     def _produce(self, n: int) -> Columns:
-        # One size for all calls, the largest asked for: what is too much is held, and a compiled
-        # predicate does not meet the dwindling sizes n, n/2, n/4, ... that filling a block exactly
-        # would take.
+        # A constant size for all calls, the largest requested: surplus rows are held, and a
+        # compiled predicate is not recompiled for the sizes n, n/2, n/4, ... of exactly filled
+        # blocks.
         self._size = max(self._size, n)
         while True:
             rows, (holds,) = self._apply(self._size)
@@ -494,7 +491,7 @@ class FilterIterator(MapIterator):
 
 
 class TakeWhileIterator(MapIterator):
-    """The rows before the first for which a predicate does not hold."""
+    """The rows before the first for which a predicate is false."""
 
     _ended = False
 
@@ -526,7 +523,7 @@ class TakeWhileIterator(MapIterator):
 
 
 class ConcatenateIterator(BlockIterator):
-    """The rows of each input after those of the one before."""
+    """The rows of several inputs, one input after the other."""
 
     def __init__(self, inputs: Sequence[BlockIterator]) -> None:
         super().__init__(*inputs)
@@ -563,7 +560,7 @@ class ConcatenateIterator(BlockIterator):
 
 
 class ZipIterator(BlockIterator):
-    """Rows of several inputs side by side, until the shortest ends."""
+    """Rows of several inputs side by side, up to the end of the shortest."""
 
     def __init__(self, inputs: Sequence[BlockIterator]) -> None:
         super().__init__(*inputs)
@@ -584,10 +581,10 @@ class ZipIterator(BlockIterator):
         return [column[:count] for block in blocks for column in block]
 
     def _pass_over(self, blocks: Sequence[Columns]) -> None:
-        """Goes on by one row with all inputs but the one that failed, so that they stay together.
+        """Skips one row of all inputs except the one that failed, to keep them aligned.
 
         Args:
-            blocks: of the inputs before that one.
+            blocks: the blocks read from the inputs before that one.
         """
         for each, block in zip(self._inputs, blocks, strict=False):
             each.unread(block, 1)

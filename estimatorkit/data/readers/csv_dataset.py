@@ -1,4 +1,4 @@
-"""`CsvDataset` and `make_csv_dataset`: CSV files as datasets of rows, and of batches of columns."""
+"""`CsvDataset` and `make_csv_dataset`: CSV files as datasets of rows or of batches of columns."""
 
 from __future__ import annotations
 
@@ -35,33 +35,33 @@ _ALLOWED = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.s
 
 
 class CsvDataset(Dataset):
-    """The rows of CSV files, tuples of scalars (`tf.data.experimental.CsvDataset`, RFC 4180).
+    """Rows of CSV files as tuples of scalars (`tf.data.experimental.CsvDataset`, RFC 4180).
 
-    Blank lines are passed over, as is a byte order mark. A position is a file, a byte and a row:
-    to go on in the middle of an epoch is a seek.
+    Blank lines and a byte order mark are skipped. A position is a file, a byte and a row, so
+    resuming mid-epoch is a seek.
 
     Args:
         filenames: a name, a list of names, a string tensor, or a dataset of names. Names may be
             URLs (`gs://...`).
-        record_defaults: for each column that is read a dtype (float32, float64, int32, int64 or
-            string), where the cell must be there, or the value of missing cells, or a list or
-            tensor with this one value.
+        record_defaults: one entry per column to read: a dtype (float32, float64, int32, int64 or
+            string) if the cell is required, or the default for missing cells, possibly as a
+            single-element list or tensor.
         compression_type: None, '', 'GZIP' or 'ZLIB'.
-        buffer_size: accepted: a mebibyte is read and parsed at a time.
-        header: whether the first record of each file is passed over.
+        buffer_size: has no effect: chunks are 1 MiB.
+        header: whether to skip the first record of each file.
         field_delim: the character between cells.
         use_quote_delim: whether cells may be quoted.
-        na_value: another text that says that a cell is missing.
-        select_cols: the columns that are read, rising; all by default.
-        exclude_cols: those that are not read, instead of `select_cols`.
-        on_bad_rows: "skip" leaves out rows that cannot be read, and warns how many at the end of a
-            pass; `skipped_rows` counts them.
+        na_value: a text that marks a missing cell, in addition to the empty one.
+        select_cols: increasing indices of the columns to read; all by default.
+        exclude_cols: indices of the columns not to read, instead of `select_cols`.
+        on_bad_rows: "skip" drops malformed rows, counts them in `skipped_rows` and logs a warning
+            at the end of each epoch.
 
     Raises:
-        InvalidArgumentError: a row is bad: file, line and column are named (when it is read; the
-            rows behind it may be read on).
-        NotFoundError: a file is not there (when it is read).
-        ValueError, TypeError: the arguments do not fit each other.
+        InvalidArgumentError: a row is malformed (when it is read); the message names file, line and
+            column, and reading may continue after it.
+        NotFoundError: a file does not exist (when it is read).
+        ValueError, TypeError: the arguments are inconsistent.
     """
 
     def __init__(
@@ -107,12 +107,12 @@ class CsvDataset(Dataset):
 
     @property
     def skipped_rows(self) -> int:
-        """How many bad rows were left out, in all passes of this process."""
+        """The number of malformed rows dropped in all epochs of this process."""
         return self._skipped.count
 
 
 class CsvBatches(Dataset):
-    """What `make_csv_dataset` returns."""
+    """The result of `make_csv_dataset`."""
 
     def __init__(self, plan: plans.Plan, skipped: SkippedRows) -> None:
         super().__init__(plan)
@@ -120,7 +120,7 @@ class CsvBatches(Dataset):
 
     @property
     def skipped_rows(self) -> int:
-        """How many bad rows were left out, in all passes of this process."""
+        """The number of malformed rows dropped in all epochs of this process."""
         return self._skipped.count
 
 
@@ -151,39 +151,39 @@ def make_csv_dataset(
 ) -> CsvBatches:
     """CSV files as batches of columns (`tf.data.experimental.make_csv_dataset`).
 
-    An element is an OrderedDict of `(batch,)` tensors by column name, or (that, label). Names and
-    dtypes are those given, or those of the header and of the first rows: int32, int64, float32,
-    float64 or string, the first that fits; missing cells are then 0 or ''.
+    Elements are OrderedDicts of `(batch,)` tensors by column name, or pairs of that and the label.
+    Names default to those of the header. Dtypes default to the first of int32, int64, float32,
+    float64 and string that fits the first rows; missing cells are then 0 or ''.
 
     Args:
         file_pattern: a name, a pattern (see `gfile.glob`) or a list of them; may be URLs.
         batch_size: rows per batch.
-        column_names: names of all columns, in the files' order; None: those of the header.
-        column_defaults: for each column that is read a dtype, where the cell must be there, or
-            the value of missing cells, or a list or tensor with this one value.
-        label_name: the column that is the label.
-        select_columns: names or numbers of the columns that are read, in any order.
+        column_names: the names of all columns, in file order; None reads the header.
+        column_defaults: one entry per column to read: a dtype if the cell is required, or the
+            default for missing cells, possibly as a single-element list or tensor.
+        label_name: the label column.
+        select_columns: names or indices of the columns to read, in any order.
         field_delim: the character between cells.
         use_quote_delim: whether cells may be quoted.
-        na_value: another text that says that a cell is missing.
+        na_value: a text that marks a missing cell, in addition to the empty one.
         header: whether the first record of each file holds names.
-        num_epochs: passes over the files; None: without end, and each batch is full.
-        shuffle: whether files and rows come in random order.
-        shuffle_buffer_size: rows that are shuffled at a time.
-        shuffle_seed: of the order.
-        prefetch_buffer_size: batches read ahead; None: the library chooses.
-        num_parallel_reads: accepted: files are read in sequence.
-        sloppy: accepted: the order does not depend on the machine.
-        num_rows_for_inference: rows that dtypes are inferred from; None: all.
+        num_epochs: the number of epochs; None repeats indefinitely, and every batch is full.
+        shuffle: whether to shuffle files and rows.
+        shuffle_buffer_size: rows in the shuffle buffer.
+        shuffle_seed: the shuffle's seed.
+        prefetch_buffer_size: batches to prefetch; None chooses automatically.
+        num_parallel_reads, sloppy: have no effect: files are read sequentially.
+        num_rows_for_inference: rows to infer dtypes from; None for all.
         compression_type: None, '', 'GZIP' or 'ZLIB'.
-        ignore_errors: the same as `on_bad_rows="skip"`.
-        encoding: of the text; strings come out as UTF-8.
-        on_bad_rows: "skip" leaves out rows that cannot be read, and warns how many at the end of a
-            pass; `skipped_rows` of what is returned counts them.
+        ignore_errors: equivalent to `on_bad_rows="skip"`.
+        encoding: the files' encoding; strings are converted to UTF-8.
+        on_bad_rows: "skip" drops malformed rows, counts them in the result's `skipped_rows` and
+            logs a warning at the end of each epoch.
 
     Raises:
-        InvalidArgumentError: a row is bad: file, line and column are named (when it is read).
-        ValueError: no file matches, or the arguments do not fit each other or the files.
+        InvalidArgumentError: a row is malformed (when it is read); the message names file, line and
+            column.
+        ValueError: no file matches, or the arguments are inconsistent with each other or the files.
     """
     what = "make_csv_dataset()"
     files = _files(file_pattern)
@@ -287,7 +287,7 @@ def _sources(files: Sequence[str], shuffle: bool, seed: int | None) -> Any:
 
 
 def _structure(layout: CsvLayout, label_name: str | None) -> tuple[Any, tuple[int, ...]]:
-    """The spec of a row, and for each of its leaves the place of its column."""
+    """The spec of a row, and for each of its leaves the index of its column."""
     places: Any = OrderedDict((column.name, i) for i, column in enumerate(layout.columns))
     if label_name is not None:
         label = places.pop(label_name)
@@ -323,7 +323,7 @@ def _indices(select_columns: Sequence[int | str] | None, names: Sequence[str]) -
 def _chosen(
     what: str, count: int, select: Sequence[int] | None, exclude: Sequence[int] | None
 ) -> list[int]:
-    """The places of the columns that are read."""
+    """The indices of the columns to read."""
     if select is not None and exclude is not None:
         raise InvalidArgumentError.explained(
             "Either select_cols or exclude_cols should be empty",
@@ -351,7 +351,7 @@ def _chosen(
 
 
 def _default(what: str, place: int, given: Any) -> tuple[DType, Any]:
-    """The dtype of a column, and what stands for missing cells; None if they must be there."""
+    """The dtype of a column and the default of missing cells, None if cells are required."""
     name = f"{what}: the default of column {place}"
     if isinstance(given, (DType, type, np.dtype)):
         dtype, values = as_dtype(given), []

@@ -1,7 +1,7 @@
-"""`ParquetDataset` and `ArrowDataset`: the rows of Parquet and of Arrow (Feather) files.
+"""`ParquetDataset` and `ArrowDataset`: rows of Parquet and Arrow (Feather) files.
 
-A file is read one row group (or record batch) at a time, and of a row group some rows at a time, by
-pyarrow (the extra `arrow`). A position is a file, a row group and a row in it.
+pyarrow (extra `arrow`) reads one row group (or record batch) at a time and converts it in slices. A
+position is a file, a row group and a row.
 """
 
 from __future__ import annotations
@@ -54,11 +54,7 @@ def _pyarrow(what: str) -> Any:
 
 
 class _Groups(ABC):
-    """An open file as groups of rows.
-
-    Args:
-        name: the file.
-    """
+    """An open file as a sequence of row groups."""
 
     what: str
 
@@ -82,7 +78,7 @@ class _Groups(ABC):
     @property
     @abstractmethod
     def schema(self) -> Any:
-        """The columns' names and Arrow types."""
+        """The Arrow schema of the columns."""
 
     @property
     @abstractmethod
@@ -91,14 +87,14 @@ class _Groups(ABC):
 
     @abstractmethod
     def rows(self, group: int) -> int:
-        """How many rows a group has."""
+        """The number of rows of a group."""
 
     @abstractmethod
     def batches(self, group: int, columns: list[str], size: int) -> Iterator[Any]:
-        """A group's rows, as Arrow's record batches of at most `size` rows."""
+        """The rows of a group as Arrow record batches of at most `size` rows."""
 
     def close(self) -> None:
-        """Closes the file; may be called again."""
+        """Closes the file; idempotent."""
         self._finalizer()
 
 
@@ -149,16 +145,14 @@ class _Arrow(_Groups):
 
 
 class TableFile:
-    """An open file of a table, as rows of columns (see `RecordFile`).
+    """An open table file as rows of columns (see `RecordFile`).
 
     Args:
         open_groups: opens a file.
-        layout: its columns.
-        name: the file.
-        offset: where to begin: 0, or what the property was.
+        offset: where to begin: 0, or a previous value of the property.
 
     Raises:
-        InvalidArgumentError: a column is not there, or has another type.
+        InvalidArgumentError: a column is missing or has another type.
     """
 
     def __init__(
@@ -173,7 +167,7 @@ class TableFile:
         self._begin(place["row"])
 
     def _begin(self, row: int) -> None:
-        """Goes to a row of the group."""
+        """Seeks to a row of the group."""
         self._row = row
         self._batches: Iterator[Any] | None = None
         self._block: Columns = []
@@ -181,11 +175,11 @@ class TableFile:
 
     @property
     def offset(self) -> State:
-        """Where the next row is."""
+        """The position of the next row."""
         return {"group": self._group, "row": self._row}
 
     def read(self, n: int) -> Columns:
-        """The columns of the next 1 to `n` rows; none at the end."""
+        """Returns columns of the next 1 to `n` rows; an empty list at the end."""
         while self._group < self._groups.count:
             if self._block and self._used < len(self._block[0]):
                 used = self._used
@@ -198,7 +192,7 @@ class TableFile:
         return []
 
     def skip(self, n: int) -> int:
-        """Passes over up to `n` rows; returns how many: 0 at the end only."""
+        """Skips up to `n` rows; returns how many, 0 only at the end."""
         skipped = 0
         while skipped < n and self._group < self._groups.count:
             left = self._groups.rows(self._group) - self._row
@@ -262,19 +256,18 @@ class TableFile:
         return values.fill_null(arrow.scalar(default, kind))
 
     def close(self) -> None:
-        """Closes the file; may be called again."""
+        """Closes the file; idempotent."""
         self._begin(self._row)
         self._groups.close()
 
 
 @dataclass(frozen=True)
 class TableLayout:
-    """What is read of each file.
+    """The columns to read from each file.
 
     Attributes:
-        names: of the columns, sorted.
-        specs: what a value of each is.
-        missing: what stands for nulls.
+        names: column names, sorted.
+        missing: the replacements of nulls.
         batch_rows: rows converted at a time.
     """
 
@@ -284,7 +277,7 @@ class TableLayout:
     batch_rows: int
 
     def pairs(self) -> Iterator[tuple[str, TensorSpec]]:
-        """Names and specs."""
+        """Pairs of column name and spec."""
         return zip(self.names, self.specs, strict=True)
 
 
@@ -320,7 +313,7 @@ def _check_column(name: str, schema: Any, column: str) -> None:
 
 
 class TableIterator(RecordFilesIterator):
-    """The rows of files of tables."""
+    """Rows of table files."""
 
     def _columns(self, records: list[Any]) -> Columns:
         return records
@@ -328,12 +321,11 @@ class TableIterator(RecordFilesIterator):
 
 @dataclass(frozen=True, eq=False)
 class TableRows(Plan):
-    """The rows of files of tables, as dicts.
+    """Rows of table files as dicts.
 
     Args:
         filenames: strings `(n,)`.
-        layout: their columns.
-        kind: how a file is opened.
+        kind: opens a file.
     """
 
     filenames: Any
@@ -401,22 +393,22 @@ def _plan(
 
 
 class ParquetDataset(Dataset):
-    """The rows of Parquet files, dicts by column name, one file after the other.
+    """Rows of Parquet files as dicts by column name, one file after the other.
 
     Strings are `bytes`; fixed-size lists of numbers are vectors. Needs pyarrow (extra `arrow`).
 
     Args:
         filenames: a name or a list of names; may be URLs (`gs://...`).
-        columns: those that are read; None for all.
-        batch_rows: rows decoded at a time: bounds the memory, has no effect on what comes.
-        missing: what stands for nulls: a dict by column name, or "default": NaN for floats and b""
-            for strings. By default, and in other columns, a null is an error.
+        columns: the columns to read; None for all.
+        batch_rows: rows decoded at a time; bounds memory and does not affect the elements.
+        missing: replacements of nulls: a dict by column name, or "default": NaN for floats and b""
+            for strings. A null in any other column is an error.
 
     Raises:
-        NotFoundError: a file is not there.
-        InvalidArgumentError: a column is not there, has another type than in the first file, or a
-            null; file, column and row are named.
-        TypeError: a column has a type that no tensor holds.
+        NotFoundError: a file does not exist.
+        InvalidArgumentError: a column is missing, has another type than in the first file, or holds
+            a null; the message names file, column and row.
+        TypeError: a column's type has no tensor equivalent.
         DataLossError: a file is damaged.
     """
 
@@ -431,7 +423,7 @@ class ParquetDataset(Dataset):
 
 
 class ArrowDataset(Dataset):
-    """The rows of Arrow files (IPC file format, Feather version 2): see `ParquetDataset`."""
+    """Rows of Arrow files (IPC file format, Feather version 2); see `ParquetDataset`."""
 
     def __init__(
         self,
