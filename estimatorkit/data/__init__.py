@@ -1,4 +1,4 @@
-"""Datasets: plans, the iterators that execute them in blocks, readers, bundled data sets."""
+"""Datasets: plans, iterators that execute them in blocks, readers, and bundled data sets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from estimatorkit.lazy import attach, listing, names
 INFINITE_CARDINALITY = INFINITE
 UNKNOWN_CARDINALITY = UNKNOWN
 
-# Iterators in a graph start JAX, which readers of data alone do not need.
+# Iterators in a graph import JAX, which reading data alone does not need.
 _lazy_getattr = attach(
     __name__,
     {
@@ -80,5 +80,5 @@ def get_output_classes(dataset_or_iterator: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    """Imports the public name `name`, where it is one that is imported when first used."""
+    """Imports the public name `name` on first use."""
     return _lazy_getattr(name)

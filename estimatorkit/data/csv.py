@@ -1,4 +1,4 @@
-"""`read_csv`: a CSV file as a dict of columns, whose errors name file, line and column."""
+"""`read_csv`: a CSV file as a dict of columns, with errors that name file, line and column."""
 
 from __future__ import annotations
 
@@ -43,32 +43,31 @@ def read_csv(
 ) -> dict[str, NDArray[Any]]:
     """Reads a CSV file into memory.
 
-    Cells may be quoted and then hold delimiters and line ends; lines end in LF or CRLF; a byte
-    order mark and blank lines are passed over.
+    Cells may be quoted and then contain delimiters and line ends; lines end in LF or CRLF; a byte
+    order mark and blank lines are skipped.
 
     Args:
         path: the file; may be a URL (`gs://...`).
-        columns: names of all columns, in the file's order; default: those of the header.
-        dtypes: dtypes by column name; a column without one becomes int64 or float32, if all its
-            cells are numbers, else string.
-        header: whether the first line holds names ("infer": it does unless `columns` are given).
-            With `columns`, such a line is passed over whatever it holds.
-        skip_rows: lines to pass over before everything else.
-        na_values: cells that mean "missing": NaN in float columns, b"" in string columns, an
-            error in other columns.
+        columns: the names of all columns, in file order; by default those of the header.
+        dtypes: dtypes by column name; other columns become int64 or float32 if all their cells are
+            numbers, else string.
+        header: whether the first line holds names ("infer": unless `columns` are given). With
+            `columns`, a header is skipped whatever it contains.
+        skip_rows: lines to skip first.
+        na_values: cells that mean "missing": NaN in float columns, b"" in string columns, an error
+            in others.
         delimiter: one character.
-        skip_initial_space: leave out spaces after a delimiter.
-        encoding: of the text.
-        on_bad_rows: "skip" leaves out rows with a wrong number of cells or a cell that does not
-            fit its column's dtype, and warns how many.
+        skip_initial_space: ignore spaces after a delimiter.
+        on_bad_rows: "skip" drops rows with a wrong number of cells or a cell that does not fit its
+            column's dtype, and logs a warning with their number.
 
     Returns:
-        The columns in the file's order, each `(rows,)`; strings are objects of `bytes` (UTF-8).
+        The columns in file order, each `(rows,)`; strings are objects of `bytes` (UTF-8).
 
     Raises:
         NotFoundError: the file does not exist.
-        ValueError: an empty file, repeated or unknown names, undecodable bytes, broken quotes, or
-            a bad row where rows are not to be skipped.
+        ValueError: the file is empty, names are repeated or unknown, bytes cannot be decoded,
+            quotes are malformed, or a row is malformed and `on_bad_rows` is "error".
     """
     name = os.fspath(path)
     text = _text(name, encoding)
@@ -146,7 +145,7 @@ def _text(name: str, encoding: str) -> bytes:
 def _parsed(
     name: str, text: bytes, start: int, layout: CsvLayout
 ) -> tuple[list[NDArray[Any]], Ints, dict[int, str]]:
-    """The cells of each column as UTF-8, the line of each row, and by line what is wrong."""
+    """The cells of each column as UTF-8, the line of each row, and errors by line."""
     parser, line = Parser(layout, name), 1 + len(LINE_END.findall(text, 0, start))
     parts: list[list[NDArray[Any]]] = [[np.empty(0, object)] * len(layout.columns)]
     lines = [np.empty(0, np.int64)]
@@ -167,7 +166,7 @@ def _parsed(
 def _converted(
     layout: CsvLayout, column: CsvColumn, texts: NDArray[Any], wanted: Any
 ) -> tuple[NDArray[Any], dict[int, tuple[CsvColumn, bytes]]]:
-    """A column's values, and by row the cells that do not fit, with what they should be."""
+    """A column's values, and by row the cells that do not fit, with their column."""
     import pandas as pd
 
     codes, distinct = pd.factorize(texts)

@@ -1,6 +1,6 @@
-"""Tensors that follow from whole datasets: `Dataset.reduce` and `get_single_element`.
+"""Tensors computed from whole datasets: `Dataset.reduce` and `get_single_element`.
 
-Each is one host operation, which goes through the dataset when a session runs it.
+Each is one host operation that traverses the dataset.
 """
 
 from __future__ import annotations

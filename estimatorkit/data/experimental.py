@@ -43,7 +43,7 @@ from estimatorkit.data.spec import TensorSpec, compatible
 from estimatorkit.lazy import listing
 
 Transformation: TypeAlias = Callable[[Dataset], Dataset]
-"""What `Dataset.apply` takes."""
+"""An argument of `Dataset.apply`."""
 
 INFINITE_CARDINALITY = INFINITE
 UNKNOWN_CARDINALITY = UNKNOWN

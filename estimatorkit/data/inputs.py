@@ -27,28 +27,25 @@ def numpy_input_fn(
 ) -> Callable[[], Any]:
     """Makes an input function of arrays in memory.
 
-    Rows come `num_epochs` times; a batch may hold the end of one epoch and the start of the next;
-    only the very last may have fewer rows.
+    Rows repeat `num_epochs` times; a batch may span two epochs, and only the very last may be
+    smaller.
 
-    Difference from TensorFlow: each epoch is shuffled as a whole rather than within a queue of
-    `queue_capacity` rows, which mixes better; and as there is no queue, that argument and
-    `num_threads` have no effect.
+    Difference from TensorFlow: each epoch is fully shuffled instead of within a queue of
+    `queue_capacity` rows; without a queue, `queue_capacity` and `num_threads` have no effect.
 
     Args:
-        x: features: a dict of arrays, or an array; equal in their first dimension.
-        y: labels: an array or a dict of arrays; None: no labels.
+        x: features: a dict of arrays, or an array; with equal first dimensions.
+        y: labels: an array or a dict of arrays; None for none.
         batch_size: rows per batch.
-        num_epochs: passes over the rows; None: for ever.
-        shuffle: True to train; must be given.
-        queue_capacity: accepted for TensorFlow's signature.
-        num_threads: accepted for TensorFlow's signature.
+        num_epochs: the number of epochs; None repeats indefinitely.
+        shuffle: whether to shuffle, True for training; required.
 
     Returns:
-        A function without arguments. It adds an iterator to the default graph and returns the
+        A function without arguments that adds an iterator to the default graph and returns the
         tensors of the next batch: `(features, labels)`, or features alone.
 
     Raises:
-        ValueError: `shuffle` is not a bool; lengths differ; something is empty; a key in both
+        ValueError: `shuffle` is not a bool; lengths differ; something is empty; a key is in both
             dicts.
         TypeError: `x` or `y` is not an array or dict.
     """
@@ -85,7 +82,7 @@ def numpy_input_fn(
 
 
 def _lengths(value: Any) -> dict[Any, int]:
-    """The number of rows of each of a dict of arrays; of one array under an empty name."""
+    """The number of rows of each array of a dict; of a single array under an empty name."""
     named = value if isinstance(value, Mapping) else {} if value is None else {"": value}
     return {name: len(each) for name, each in named.items()}
 
@@ -100,20 +97,18 @@ def pandas_input_fn(
     num_threads: int = 1,
     target_column: str = "target",
 ) -> Callable[[], Any]:
-    """Makes an input function of a DataFrame: see `numpy_input_fn`, also for what differs.
+    """Makes an input function of a DataFrame; see `numpy_input_fn`, also for differences.
 
     Args:
-        x: features, a column each.
-        y: labels: a Series, or a DataFrame, which gives a dict of labels; indexed as `x` is.
+        x: features, one per column.
+        y: labels: a Series, or a DataFrame for a dict of labels; with the index of `x`.
         batch_size: rows per batch.
-        num_epochs: passes over the rows; None: for ever.
-        shuffle: True to train; must be given.
-        queue_capacity: accepted for TensorFlow's signature.
-        num_threads: accepted for TensorFlow's signature.
-        target_column: TensorFlow's name for the labels among the columns; no feature may have it.
+        num_epochs: the number of epochs; None repeats indefinitely.
+        shuffle: whether to shuffle, True for training; required.
+        target_column: TensorFlow's name of the labels among the columns; no feature may have it.
 
     Raises:
-        TypeError: `x` is no DataFrame, or `target_column` no string.
+        TypeError: `x` is not a DataFrame, or `target_column` not a string.
         ValueError: `shuffle` is not a bool; the indices differ; a feature is named `target_column`.
     """
     import pandas as pd
@@ -139,7 +134,7 @@ def pandas_input_fn(
                 received=f"the index of y: {y.index}",
                 hint="bring y into the order of x with y.loc[x.index]",
             )
-    # The columns as they are now: the frame may change afterwards.
+    # A snapshot of the columns: the frame may change later.
     return _input_fn(
         x.copy(), None if y is None else y.copy(), batch_size, num_epochs, bool(shuffle)
     )
@@ -162,7 +157,7 @@ def _input_fn(
 
     def input_fn() -> Any:
         dataset = rows.shuffle(max(1, len(rows))) if shuffle else rows
-        # Without an end every batch is full; saying so makes its size known to the graph.
+        # With infinite epochs every batch is full; this makes its size static.
         batches = dataset.repeat(num_epochs).batch(batch_size, drop_remainder=num_epochs is None)
         return make_one_shot_iterator(batches).get_next()
 

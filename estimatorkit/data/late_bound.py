@@ -1,6 +1,6 @@
-"""Modules that build on `Dataset` and that its methods call, imported at the first call.
+"""Modules that depend on `Dataset` and are used by its methods, imported on first use.
 
-So a dataset of files, or of arrays, imports the graph's core only where a function is traced.
+A dataset of files or arrays thus imports the graph's core only if a function is traced.
 """
 
 from __future__ import annotations

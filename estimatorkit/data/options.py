@@ -6,10 +6,10 @@ from typing import Any
 
 
 class OptionGroup:
-    """Options by name. Any may be set and read; one that was not set is None.
+    """Options by name. Any can be set and read; unset options are None.
 
-    They are accepted so that programs run; none changes what a dataset gives, nor its order, which
-    is the same every time unless a shuffle asks for another.
+    They are accepted for compatibility and have no effect on elements or order, which is
+    deterministic unless shuffled.
     """
 
     def __init__(self) -> None:
@@ -37,19 +37,19 @@ class OptionGroup:
 
 
 class ThreadingOptions(OptionGroup):
-    """Options of threads (`tf.data.ThreadingOptions`)."""
+    """Threading options (`tf.data.ThreadingOptions`)."""
 
 
 class OptimizationOptions(OptionGroup):
-    """Options of rewriting (`tf.data.experimental.OptimizationOptions`)."""
+    """Graph rewriting options (`tf.data.experimental.OptimizationOptions`)."""
 
 
 class DistributeOptions(OptionGroup):
-    """Options of dividing data among workers (`tf.data.experimental.DistributeOptions`)."""
+    """Sharding options (`tf.data.experimental.DistributeOptions`)."""
 
 
 class Options(OptionGroup):
-    """What `Dataset.with_options` takes; see `OptionGroup`."""
+    """The options of `Dataset.with_options`; see `OptionGroup`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class Options(OptionGroup):
         )
 
     def merge(self, options: Options) -> Options:
-        """These options, with those of `options` that were set in their place."""
+        """These options, overridden by those that are set in `options`."""
         merged = Options()
         merged._values.update(self._values)
         merged._values.update(

@@ -1,9 +1,8 @@
-"""Parameters of plans that a graph computes: `Pending` values.
+"""Parameters of plans that depend on tensors: `Pending` values.
 
-File names, batch sizes and arrays given to a dataset may be tensors: a placeholder that is fed
-when the iterator's initializer runs, or the argument of the function given to `flat_map`. A plan
-holds such a parameter as a `Pending` value; `Plan.bind` puts in what the tensor turned out to be,
-checked, before iterators are made.
+File names, batch sizes and arrays may be tensors: a placeholder fed when the iterator's initializer
+runs, or the argument of the function of `flat_map`. A plan holds such a parameter as a `Pending`
+value; `Plan.bind` substitutes the tensor's value, checked, before iterators are created.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from estimatorkit.data.spec import to_array
 
 @dataclass(frozen=True, eq=False)
 class Pending:
-    """A parameter whose value follows from those of tensors.
+    """A parameter computed from tensors.
 
     Attributes:
         tensors: the tensors.
-        finish: makes the parameter of the tensors' values, and checks it.
+        finish: computes and checks the parameter, given the tensors' values.
     """
 
     tensors: tuple[Tensor, ...]
@@ -36,12 +35,11 @@ class Pending:
 
 
 def parameter(value: Any, dtype: Any, what: str) -> Any:
-    """A parameter of a plan: an array, or a `Pending` one where only a run can tell.
+    """A plan parameter: an array, or `Pending` if given as a tensor.
 
     Args:
-        value: what the user gave: a value, or a tensor.
         dtype: the dtype of the parameter; None for the value's own.
-        what: what it is, for messages: "TextLineDataset(): filenames".
+        what: describes it in messages: "TextLineDataset(): filenames".
 
     Raises:
         TypeError, ValueError: the value cannot have this dtype.
@@ -60,13 +58,13 @@ def parameter(value: Any, dtype: Any, what: str) -> Any:
 
 
 def integer(what: str, value: Any, *, least: int | None = None, rule: str = "") -> Any:
-    """An integer parameter of a plan: an int, or a `Pending` one.
+    """An integer plan parameter: an int, or `Pending`.
 
     Args:
-        what: what it is, for messages.
-        value: what the user gave: an int, or a scalar integer tensor.
-        least: the smallest number that it may be.
-        rule: that in TensorFlow's words, for the message.
+        what: describes it in messages.
+        value: an int, or a scalar integer tensor.
+        least: the minimum.
+        rule: the minimum in TensorFlow's words, for the message.
 
     Raises:
         TypeError: it is not an integer.
@@ -95,21 +93,21 @@ def integer(what: str, value: Any, *, least: int | None = None, rule: str = "") 
 
 
 def choice(value: Any) -> Any:
-    """A boolean parameter of a plan: a bool, or a `Pending` one."""
+    """A boolean plan parameter: a bool, or `Pending`."""
     if isinstance(value, Tensor):
         return _known_or_pending(value, bool)
     return bool(value)
 
 
 def then(value: Any, finish: Callable[[Any], Any]) -> Any:
-    """`finish` of a parameter, now or when its value is there."""
+    """`finish` of a parameter, applied now or once its value is known."""
     if isinstance(value, Pending):
         return Pending(value.tensors, lambda *found: finish(value.finish(*found)))
     return finish(value)
 
 
 def collect(parts: Sequence[Any], finish: Callable[[list[Any]], Any]) -> Any:
-    """`finish` of a list of parameters, now or when the values of all are there."""
+    """`finish` of a list of parameters, applied now or once all values are known."""
     if not any(isinstance(part, Pending) for part in parts):
         return finish(list(parts))
     pending = [part for part in parts if isinstance(part, Pending)]

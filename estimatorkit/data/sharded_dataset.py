@@ -1,9 +1,9 @@
-"""`ShardedDataset`: the elements that a function makes of one unit (shard) after another.
+"""`ShardedDataset`: concatenates the datasets that a function makes of successive units (shards).
 
-A `Dealer` says which unit comes next: `LocalShards` in a single process, a queue that all workers
-share in a cluster (`distribute.dynamic_sharding`). There a unit counts as trained once the steps
-that used its elements are done, which the training loop reports (`report_trained`). Blocks end with
-their unit, so that no unit is taken before it is needed.
+A `Dealer` assigns units: `LocalShards` in a single process, a queue shared by all workers in a
+cluster (`distribute.dynamic_sharding`). With a shared queue, a unit counts as trained once the
+steps that used its elements are done, as the training loop reports (`report_trained`). Blocks end
+with their unit, so that no unit is taken before it is needed.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from estimatorkit.data.execution.randomness import RandomStream, Seeds, nested_e
 from estimatorkit.data.plan import INFINITE, UNKNOWN, Plan, TracedFunction, Unary
 
 Unit: TypeAlias = tuple[int, int]
-"""An epoch, and the number of a unit in the dataset of units."""
+"""(epoch, index of the unit in the dataset of units)."""
 
 _ALL = 1 << 60
 
 
 @dataclass(frozen=True)
 class Order:
-    """Which units there are, and in which order they are given out.
+    """The units of a dataset, and the order in which they are assigned.
 
     Attributes:
-        name: tells several such datasets of one input apart.
-        count: how many units an epoch has.
-        epochs: how many epochs; None without end.
-        seed: of the order, which is another one in each epoch; None for that of the dataset.
+        name: distinguishes several such datasets of one input.
+        count: units per epoch.
+        epochs: the number of epochs; None for infinite.
+        seed: of the order, which differs between epochs; None for the seed of the dataset.
     """
 
     name: str
@@ -52,11 +52,11 @@ class Order:
 
     @property
     def total(self) -> float:
-        """How many are given out in all."""
+        """The number of units over all epochs."""
         return float("inf") if self.epochs is None else self.count * self.epochs
 
     def unit(self, number: int) -> Unit:
-        """The unit that is the next after `number` others."""
+        """The unit at position `number`."""
         epoch, place = divmod(number, self.count)
         if self.seed is None:
             return epoch, place
@@ -69,35 +69,35 @@ def _stream(seed: int) -> RandomStream:
 
 
 class Dealer(Protocol):
-    """Gives out units."""
+    """Assigns units."""
 
     is_shared: bool
     """Whether others get units from the same."""
 
     def take(self) -> Unit | None:
-        """The next unit; None if there is none, at least for now."""
+        """Returns the next unit; None if there is none, at least for now."""
 
     def trained(self, units: Sequence[Unit]) -> None:
-        """Says that units that were taken here are trained."""
+        """Reports units taken here as trained."""
 
     def get_state(self) -> Any:
-        """What there is to be given out still, as JSON can hold it."""
+        """The units still to be assigned, as JSON."""
 
     def set_state(self, state: Any) -> None:
-        """Goes to what `get_state` gave."""
+        """Restores a state that `get_state` returned."""
 
     def has_more(self) -> bool | None:
-        """Whether there is a unit to be taken; None if others hold some, which may come back."""
+        """Whether there is a unit to take; None if others hold units that may be returned."""
 
     def close(self) -> None:
-        """Gives back what was taken and is not trained."""
+        """Returns the units that were taken but not trained."""
 
 
 class LocalShards:
-    """Gives all units to one: see `Dealer`. Its state is how many it has given.
+    """Assigns all units to a single consumer. Its state is the number of units assigned.
 
     Args:
-        order: of the units.
+        order: the units.
     """
 
     is_shared = False
@@ -114,7 +114,7 @@ class LocalShards:
         return self._order.unit(self._taken - 1)
 
     def trained(self, units: Sequence[Unit]) -> None:
-        """See `Dealer`; nobody asks."""
+        """See `Dealer`; does nothing."""
 
     def get_state(self) -> int:
         """See `Dealer`."""
@@ -129,16 +129,16 @@ class LocalShards:
         return self._taken < self._order.total
 
     def close(self) -> None:
-        """See `Dealer`; nobody waits."""
+        """See `Dealer`; does nothing."""
 
 
 FindDealer: TypeAlias = Callable[[Order, Any], Dealer]
-"""Gives who gives out units, by their order and the session's state."""
+"""Returns the dealer for an order of units and a session's state."""
 
 
 @dataclass(frozen=True, eq=False)
 class ShardedDataset(Unary):
-    """See the module. `source` are the units, `find_dealer` says who gives them out."""
+    """See the module; `source` yields the units, `find_dealer` returns their `Dealer`."""
 
     function: TracedFunction
     epochs: int | None
@@ -157,7 +157,7 @@ class ShardedDataset(Unary):
         return INFINITE if self.epochs is None else UNKNOWN
 
     def iterator(self, seeds: Seeds) -> BlockIterator:
-        # All processes see the same units in the same order, also where they shuffle without seed.
+        # All processes see the same units in the same order, even if they shuffle without a seed.
         return self._over(self.source.iterator(Seeds(0, seeds.state)), seeds)
 
     def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
@@ -171,17 +171,15 @@ class ShardedDataset(Unary):
 
 
 class _UnitHasEnded(Exception):
-    """What is read ahead is all of the unit."""
+    """The rest of the unit has been prefetched."""
 
 
 class DealtIterator(UnaryIterator):
-    """See `ShardedDataset`. Where units are shared, its position is just its count of elements:
-    what is still to come is the dealer's to say.
+    """See `ShardedDataset`. With shared units its position is a count of elements only: the dealer
+    knows which units remain.
 
     Args:
-        units: the units.
-        start: makes datasets of units.
-        dealer: says which unit comes next.
+        start: makes the dataset of a unit.
         seeds: of the pipeline.
     """
 
@@ -208,7 +206,7 @@ class DealtIterator(UnaryIterator):
         """See `BlockIterator.next_block`.
 
         Raises:
-            InvalidArgumentError: units are shared, and it is not the training that asks.
+            InvalidArgumentError: units are shared, and the caller is not the training loop.
         """
         if self.dealer.is_shared:
             raise InvalidArgumentError.explained(
@@ -220,7 +218,7 @@ class DealtIterator(UnaryIterator):
         return super().next_block(n)
 
     def next_stretch(self, n: int) -> Columns:
-        """See `BlockIterator.next_stretch`: it ends with the unit, where units are shared."""
+        """See `BlockIterator.next_stretch`; ends with the unit if units are shared."""
         if not self.dealer.is_shared:
             return super().next_block(n)
         if not self._held:
@@ -228,7 +226,7 @@ class DealtIterator(UnaryIterator):
         return super().next_block(min(n, count_rows(self._held[0])))
 
     def next_ahead(self, n: int) -> Columns | None:
-        """See `BlockIterator.next_ahead`: the next unit must wait, where units are shared."""
+        """See `BlockIterator.next_ahead`; the next unit must wait if units are shared."""
         self._is_ahead = self.dealer.is_shared
         try:
             return self.next_stretch(n)
@@ -282,7 +280,7 @@ class DealtIterator(UnaryIterator):
         self._unit = self._elements = None
 
     def trained_up_to(self, count: int) -> None:
-        """Says that so many elements, from the first on, were used by steps that are done."""
+        """Reports that the first `count` elements were used by completed steps."""
         units = []
         while self._ended and self._ended[0][0] <= count:
             units.append(self._ended.popleft()[1])
@@ -333,12 +331,12 @@ class DealtIterator(UnaryIterator):
         super().close()
 
 
-# -- what a training says and asks
+# -- for the training loop
 
 
 def shared_iterators(state: Any) -> Iterator[tuple[str, Cursor, DealtIterator]]:
-    """The iterators of a session that get units from what others get units from, too; with their
-    names and cursors.
+    """Yields name, cursor and iterator of a session's iterators that share units with other
+    processes.
     """
     for name, held in list(state.resources.items()):
         if isinstance(held, Cursor):
@@ -348,35 +346,33 @@ def shared_iterators(state: Any) -> Iterator[tuple[str, Cursor, DealtIterator]]:
 
 
 def report_trained(state: Any) -> None:
-    """Says that all elements that a session's iterators have handed out were used by steps that are
-    done.
-    """
+    """Reports that completed steps used all elements consumed from a session's iterators so far."""
     for _, cursor, iterator in shared_iterators(state):
         iterator.trained_up_to(cursor.taken)
 
 
 def has_more(state: Any) -> bool | None:
-    """Whether inputs that have ended go on, as others have given back what they had taken; None if
-    others hold units, which they may give back yet.
+    """Whether inputs that ended continue because others returned units; None if others still hold
+    units that they may return.
     """
     found = [iterator.dealer.has_more() for _, _, iterator in shared_iterators(state)]
     return True if any(found) else (None if None in found else False)
 
 
 def begin_anew(state: Any) -> None:
-    """Gives back what a session's iterators have taken and read ahead."""
+    """Returns the units that a session's iterators have taken and prefetched."""
     for name, cursor, _ in shared_iterators(state):
         cursor.close()
         state.resources[name] = Cursor(Dataset(cursor._plan), state.graph.seed, state)
 
 
 def dealt_states(state: Any) -> dict[str, Any]:
-    """What there is to be given out still, by the iterators' names, for a checkpoint."""
+    """The units still to be assigned, by iterator name, for a checkpoint."""
     return {name: iterator.dealer.get_state() for name, _, iterator in shared_iterators(state)}
 
 
 def restore_dealt(state: Any, saved: Mapping[str, Any]) -> None:
-    """Goes back to what `dealt_states` gave."""
+    """Restores the result of `dealt_states`."""
     for name, _, iterator in shared_iterators(state):
         if name in saved:
             iterator.dealer.set_state(saved[name])

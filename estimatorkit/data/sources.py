@@ -1,4 +1,4 @@
-"""Values given to `from_tensor_slices` and `from_tensors`, as specs and columns."""
+"""The values of `from_tensor_slices` and `from_tensors` as specs and columns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def columns_of_slices(tensors: Any) -> tuple[Any, Columns]:
 
     Raises:
         ValueError: an empty structure, a scalar, ragged lists, or missing values.
-        TypeError: a leaf cannot become a tensor.
+        TypeError: a leaf cannot be converted to a tensor.
     """
     what = "from_tensor_slices()"
     structure, leaves, names = _leaves(tensors, what)
@@ -51,7 +51,7 @@ def _leaves(tensors: Any, what: str) -> tuple[Any, list[Any], list[str]]:
     leaves: list[Any] = []
 
     def visit(part: Any) -> Any:
-        """The structure with its leaves numbered; sparse values are leaves, though tuples."""
+        """The structure with its leaves numbered; sparse values are leaves, although tuples."""
         if isinstance(part, Mapping):
             numbered = {key: visit(part[key]) for key in sorted(part)}
             return {key: numbered[key] for key in part}

@@ -1,4 +1,4 @@
-"""What an element is (structures of `TensorSpec`s), and how values become columns.
+"""Element specs (structures of `TensorSpec`s), and the conversion of values to columns.
 
 An element is a nested structure of dicts, tuples and named tuples; its leaves are arrays, sparse
 tensors, or datasets (windows). A list is a value and becomes an array, as in `tf.data`. A DataFrame
@@ -25,8 +25,8 @@ class TensorSpec:
     """The static shape and dtype of one leaf (`tf.TensorSpec`).
 
     Args:
-        shape: anything that `TensorShape` takes; None if the rank is unknown.
-        dtype: anything that `as_dtype` takes; default float32.
+        shape: anything that `TensorShape` accepts; None if the rank is unknown.
+        dtype: anything that `as_dtype` accepts; float32 by default.
         name: a name for messages and signatures.
     """
 
@@ -40,7 +40,7 @@ class TensorSpec:
         object.__setattr__(self, "name", name)
 
     def is_compatible_with(self, other: TensorSpec) -> bool:
-        """Whether a value may fit both."""
+        """Whether a value could match both specs."""
         return self.dtype is other.dtype and self.shape.is_compatible_with(other.shape)
 
     def __repr__(self) -> str:
@@ -50,11 +50,11 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class SparseTensorSpec:
-    """The static shape and dtype of a leaf that is a sparse tensor (`tf.SparseTensorSpec`).
+    """The static shape and dtype of a sparse tensor (`tf.SparseTensorSpec`).
 
     Args:
         shape: the dense shape.
-        dtype: of the values; default float32.
+        dtype: of the values; float32 by default.
     """
 
     shape: TensorShape
@@ -66,7 +66,7 @@ class SparseTensorSpec:
 
     @property
     def parts(self) -> tuple[TensorSpec, ...]:
-        """The specs of the indices, of the values and of the dense shape."""
+        """The specs of indices, values and dense shape."""
         rank = self.shape.rank
         return (
             TensorSpec((None, rank), dtypes.int64),
@@ -75,7 +75,7 @@ class SparseTensorSpec:
         )
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether a value may fit both."""
+        """Whether a value could match both specs."""
         return (
             isinstance(other, SparseTensorSpec)
             and self.dtype is other.dtype
@@ -88,7 +88,7 @@ class SparseTensorSpec:
 
 @dataclass(frozen=True)
 class DatasetSpec:
-    """A leaf that is a dataset itself, as `window` makes them (`tf.data.DatasetSpec`).
+    """A leaf that is itself a dataset, such as a window (`tf.data.DatasetSpec`).
 
     Args:
         element_spec: the nest of specs of its elements.
@@ -109,11 +109,11 @@ class DatasetSpec:
 
     @property
     def parts(self) -> tuple[TensorSpec, ...]:
-        """The spec of the handle that stands for it."""
+        """The spec of the handle that represents it."""
         return (TensorSpec(self.shape, dtypes.variant),)
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether a value may fit both."""
+        """Whether a value could match both specs."""
         return isinstance(other, DatasetSpec) and compatible(self.element_spec, other.element_spec)
 
     def __repr__(self) -> str:
@@ -125,7 +125,7 @@ LeafSpec: TypeAlias = TensorSpec | SparseTensorSpec | DatasetSpec
 
 
 def compatible(one: Any, two: Any) -> bool:
-    """Whether elements of two specs have one structure, with leaves of one kind and dtype."""
+    """Whether two specs have the same structure, and their leaves the same kind and dtype."""
     try:
         nest.assert_same_structure(one, two, lists_are_leaves=True)
     except (TypeError, ValueError):
@@ -135,7 +135,7 @@ def compatible(one: Any, two: Any) -> bool:
 
 
 def either(one: Any, two: Any) -> Any:
-    """The narrowest spec that the values of two leaves of one kind and dtype fit."""
+    """The narrowest spec that covers two leaves of the same kind and dtype."""
     if isinstance(one, DatasetSpec):
         return one
     if one.shape.rank is None or one.shape.rank != two.shape.rank:
@@ -145,7 +145,7 @@ def either(one: Any, two: Any) -> Any:
 
 
 def with_leading(spec: Any, dim: int | None) -> Any:
-    """The spec of a leaf with one more dimension in front: that of a batch."""
+    """The spec of a leaf with an additional leading dimension: that of a batch."""
     shape = TensorShape([dim]) + spec.shape
     if isinstance(spec, DatasetSpec):
         return DatasetSpec(spec.element_spec, shape)
@@ -160,10 +160,10 @@ def flatten(structure: Any) -> list[Any]:
 
 
 def flatten_as(spec: Any, value: Any) -> list[Any]:
-    """The leaves of `value`, taken apart as far as `spec` is: a leaf may be a tuple of its own.
+    """The leaves of `value`, flattened as far as `spec`: a leaf may itself be a tuple.
 
     Raises:
-        ValueError: `value` is nested in another way.
+        ValueError: `value` has another structure.
     """
     if isinstance(spec, Mapping):
         if not isinstance(value, Mapping) or value.keys() != spec.keys():
@@ -178,12 +178,12 @@ def flatten_as(spec: Any, value: Any) -> list[Any]:
 
 
 def pack(structure: Any, leaves: list[Any]) -> Any:
-    """Puts `leaves` where those of `structure` are."""
+    """Packs `leaves` into the structure of `structure`."""
     return nest.pack_sequence_as(structure, leaves, lists_are_leaves=True)
 
 
 def leaf_names(structure: Any) -> list[str]:
-    """Names the leaves for messages: `component ['age']`, or `the value` for a single leaf."""
+    """Names of the leaves for messages: `component ['age']`, or `the value` for a single leaf."""
     names: list[str] = []
 
     def visit(part: Any, path: str) -> None:
@@ -206,15 +206,14 @@ def leaf_names(structure: Any) -> list[str]:
 def of_types(
     output_types: Any, output_shapes: Any = None, classes: Sequence[Any] | None = None
 ) -> Any:
-    """The spec of elements described by nests of dtypes and of shapes, as TensorFlow 1 has it.
+    """The spec of elements given by nests of dtypes and shapes, as in TensorFlow 1.
 
     Args:
-        output_types: the nest of dtypes.
-        output_shapes: the nest of shapes; default: unknown.
-        classes: of each leaf `TensorSpec` or `SparseTensorSpec`; default: `TensorSpec`.
+        output_shapes: the nest of shapes; unknown by default.
+        classes: `TensorSpec` or `SparseTensorSpec` for each leaf; `TensorSpec` by default.
 
     Raises:
-        ValueError: the shapes are nested in another way.
+        ValueError: the shapes have another structure.
     """
     dtypes = flatten(output_types)
     unknown = output_shapes is None
@@ -229,19 +228,20 @@ def of_types(
 
 
 def to_array(value: Any, where: str, dtype: DType | None = None) -> NDArray[Any]:
-    """Converts one value to a C-contiguous array of a tensor's dtype; no copy where it is one.
+    """Converts a value to a C-contiguous array of a tensor's dtype, without a copy if it is one
+    already.
 
-    Arrays and Series keep their dtype; Python ints become int32 (int64 where they do not fit) and
-    floats float32; strings become objects of `bytes` (UTF-8).
+    Arrays and Series keep their dtype; Python ints become int32 (int64 if they overflow) and floats
+    float32; strings become objects of `bytes` (UTF-8).
 
     Args:
         value: an array, Series, scalar or rectangular list.
-        where: what is converted, for messages.
+        where: describes the value in messages.
         dtype: the dtype; by default the value's own.
 
     Raises:
         ValueError: a ragged list, or a missing value (None, NaN) among strings.
-        TypeError: dates, Python objects: nothing that a tensor holds.
+        TypeError: dates, Python objects and other values without a tensor dtype.
     """
     if hasattr(
         value, "to_numpy"
@@ -249,7 +249,7 @@ def to_array(value: Any, where: str, dtype: DType | None = None) -> NDArray[Any]
         value = value.to_numpy()
     first = _first(value)
     try:
-        # NumPy would make "1" of 1 in a list of strings: objects keep what they are, to be checked.
+        # NumPy would convert 1 in a list of strings to "1": objects keep their types for the check.
         array = np.asarray(value, object if isinstance(first, (str, bytes)) else None)
     except ValueError as error:
         raise _ragged(value, where) from error
@@ -279,7 +279,7 @@ def to_array(value: Any, where: str, dtype: DType | None = None) -> NDArray[Any]
             expected=wanted.name,
             received=f"{found.name}: {_excerpt(value)}",
         )
-    # Also makes the byte order native. ascontiguousarray would turn a scalar into a vector.
+    # Also converts to native byte order. ascontiguousarray would turn a scalar into a vector.
     return np.asarray(array, dtype=wanted.numpy_dtype, order="C")
 
 
@@ -327,7 +327,7 @@ def _as_bytes(array: NDArray[Any], value: Any, where: str) -> NDArray[Any]:
 
 
 def _is_missing(item: Any) -> bool:
-    # pandas' NA has no truth value, so it is known by the name of its type.
+    # pandas' NA has no truth value, so it is recognized by its type's name.
     return item is None or type(item).__name__ == "NAType" or bool(item != item)
 
 

@@ -1,7 +1,7 @@
-"""Functions given to datasets, traced to graphs: what `map`, `filter`, `flat_map` and `reduce` run.
+"""User functions traced to graphs: those of `map`, `filter`, `flat_map` and `reduce`.
 
-A function sees an element as tensors, sparse tensors and datasets, and may use tensors, tables and
-variables of the graph around it. It returns such values; a dataset becomes a scalar `variant` that
+A function receives an element as tensors, sparse tensors and datasets, may use tensors, tables and
+variables of the outer graph, and returns such values; a dataset becomes a scalar `variant` that
 holds its plan.
 """
 
@@ -34,7 +34,7 @@ from estimatorkit.runtime.columns import SparseColumn, parts_of
 
 
 def specs_of(element_spec: Any) -> tuple[Spec, ...]:
-    """What the tensors of an element are in a graph: one for a leaf, three for a sparse one."""
+    """The tensor specs of an element: one per dense leaf, three per sparse one."""
     parts: list[TensorSpec] = []
     for leaf in flatten(element_spec):
         parts.extend([leaf] if isinstance(leaf, TensorSpec) else leaf.parts)
@@ -42,7 +42,7 @@ def specs_of(element_spec: Any) -> tuple[Spec, ...]:
 
 
 def of_tensors(element_spec: Any, tensors: Sequence[Tensor]) -> Any:
-    """An element as a graph sees it, of the tensors of all its leaves."""
+    """Packs the tensors of all leaves into an element."""
     from estimatorkit.data.execution.nesting import Nested
 
     rest = iter(tensors)
@@ -61,7 +61,7 @@ def of_tensors(element_spec: Any, tensors: Sequence[Tensor]) -> Any:
 
 
 def join_columns(element_spec: Any, columns: Columns) -> Columns:
-    """The columns of leaves, made of those of their tensors."""
+    """Converts columns of tensors to columns of leaves."""
     rest = iter(columns)
     return [
         SparseColumn.of_parts(next(rest), next(rest), next(rest))
@@ -73,7 +73,7 @@ def join_columns(element_spec: Any, columns: Columns) -> Columns:
 
 @dataclass(frozen=True, eq=False)
 class _DatasetValue:
-    """A dataset that a function returned, as the tensor that holds its plan."""
+    """A dataset returned by a function, as the tensor that holds its plan."""
 
     tensor: Tensor
     element_spec: Any
@@ -137,8 +137,6 @@ class DatasetFunction:
 
     Attributes:
         function: its graph.
-        input_spec: what an element is.
-        output_spec: what it returns.
         captured: the values of `function.captured`, if known.
     """
 
@@ -148,7 +146,7 @@ class DatasetFunction:
     captured: tuple[Any, ...] | None = None
 
     def tensors(self) -> list[Tensor]:
-        """The captured tensors whose values are not known."""
+        """The captured tensors whose values are unknown."""
         if self.captured is not None:
             return []
         return [
@@ -168,7 +166,7 @@ class DatasetFunction:
         return replace(self, captured=captured)
 
     def start(self, seeds: Seeds) -> StartFunction:
-        """What makes the function ready to run on blocks of columns."""
+        """Returns the function that prepares this one to run on blocks of columns."""
         captured = self.bind({}).captured or ()
 
         def start(key: str) -> BlockCall:
@@ -197,7 +195,7 @@ def dataset_function(function: Callable[[Any], Any], element_spec: Any) -> Datas
 
 
 def value_of(tensor: Tensor, state: Any) -> Any:
-    """The value that a captured tensor has where a dataset is iterated without an initializer.
+    """The value of a captured tensor for a dataset that is iterated without an initializer.
 
     Raises:
         FailedPreconditionError: there is no session to compute it.
@@ -219,5 +217,5 @@ def value_of(tensor: Tensor, state: Any) -> Any:
 
 
 def bound(plan: Plan, state: Any) -> Plan:
-    """The plan with the values that the tensors it waits for have in a session's state."""
+    """The plan bound to the values that its tensors have in a session's state."""
     return plan.bind({tensor: value_of(tensor, state) for tensor in plan.tensors()})

@@ -1,4 +1,4 @@
-"""`trace_function`: a user's function, as a transformation of a dataset takes it."""
+"""`trace_function`: traces the user functions of transformations."""
 
 from __future__ import annotations
 
@@ -10,16 +10,12 @@ from estimatorkit.data import late_bound
 
 
 def trace_function(function: Callable[..., Any], element_spec: Any, *, unpack: bool = True) -> Any:
-    """Traces a function given to a transformation.
+    """Traces a function given to a transformation, as a `DatasetFunction`.
 
     Args:
-        function: the user's function.
-        element_spec: what it takes.
-        unpack: whether an element that is a plain tuple becomes several arguments, as in tf.data
-            (a dict or a named tuple never does); otherwise the components always do.
-
-    Returns:
-        A `DatasetFunction`.
+        element_spec: the spec of its argument.
+        unpack: whether an element that is a plain tuple becomes several arguments, as in tf.data (a
+            dict or a named tuple never does); otherwise the components always do.
 
     Raises:
         ValueError: `function` is not callable.

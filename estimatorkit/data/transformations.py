@@ -1,4 +1,4 @@
-"""What the methods of `Dataset` that take more than a number check and put together."""
+"""Argument checks and construction of the more complex `Dataset` transformations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def check_dataset(what: str, spec: Any) -> None:
-    """Raises TypeError if a function's result, described by `spec`, is not a dataset."""
+    """Raises TypeError if a function's result spec does not describe a dataset."""
     if not isinstance(spec, DatasetSpec):
         raise type_error(
             f"{what}(): the function must return a `Dataset` object",
@@ -42,10 +42,10 @@ def check_dataset(what: str, spec: Any) -> None:
 
 
 def unbatched(spec: Any) -> Any:
-    """The spec of a leaf's rows.
+    """The spec of a slice of a leaf.
 
     Raises:
-        ValueError: it is a scalar.
+        ValueError: the leaf is a scalar.
     """
     if isinstance(spec, DatasetSpec) or spec.shape.rank == 0:
         raise value_error(
@@ -57,10 +57,10 @@ def unbatched(spec: Any) -> Any:
 
 
 def padding(element_spec: Any, padded_shapes: Any, padding_values: Any) -> tuple[Any, Any]:
-    """The shapes and the values of `padded_batch`, one for each component.
+    """The shapes and values of `padded_batch`, one per component.
 
     Raises:
-        ValueError: a rank is not known, or a shape does not fit a component.
+        ValueError: a rank is unknown, or a shape does not fit a component.
         TypeError: a component cannot be padded, or a value has another dtype.
     """
     specs = flatten(element_spec)
@@ -184,7 +184,7 @@ def group_plan(
     window_size: Any,
     window_size_func: Callable[[Any], Any] | None,
 ) -> Plan:
-    """The plan of `group_by_window`; see there."""
+    """The plan of `group_by_window`."""
     if (window_size is None) == (window_size_func is None):
         raise ValueError(
             "Either the `window_size` argument or the `window_size_func` argument must be "
@@ -226,7 +226,7 @@ def _check_scalar(what: str, spec: Any) -> None:
 
 
 def scan_plan(source: Plan, initial_state: Any, scan_func: Callable[..., Any]) -> Plan:
-    """The plan of `scan`; see there."""
+    """The plan of `scan`."""
     structure, initial, specs = initial_values(initial_state, "scan()")
     for _ in range(2):  # the second time with the shapes that all states fit
         state_spec = pack(structure, specs)
@@ -244,7 +244,7 @@ def scan_plan(source: Plan, initial_state: Any, scan_func: Callable[..., Any]) -
 
 
 def initial_values(initial_state: Any, what: str) -> tuple[Any, list[Any], list[TensorSpec]]:
-    """A first state: its structure, the parameters of its leaves, and what they are."""
+    """The structure of an initial state, and the parameters and specs of its leaves."""
     leaves = flatten(initial_state)
     parameters = [parameter(leaf, None, f"{what}: initial_state") for leaf in leaves]
     specs = [
@@ -257,7 +257,7 @@ def initial_values(initial_state: Any, what: str) -> tuple[Any, list[Any], list[
 
 
 def merged_states(what: str, state_spec: Any, result: Any) -> tuple[list[Any], bool]:
-    """The specs that both the states taken and those returned fit, and whether these are wider.
+    """The specs that cover both the current and the returned state, and whether they are wider.
 
     Raises:
         TypeError: they differ in structure or dtypes.
@@ -291,7 +291,7 @@ def bucketed(
     no_padding: bool,
     drop_remainder: bool,
 ) -> Dataset:
-    """`bucket_by_sequence_length`; see there."""
+    """Implements `bucket_by_sequence_length`."""
     from estimatorkit.core.builtin_ops import identity
     from estimatorkit.core.conversion import constant
     from estimatorkit.core.graph import control_dependencies

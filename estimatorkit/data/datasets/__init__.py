@@ -1,7 +1,7 @@
-"""Data sets, one module each: iris and digits come along, the others are fetched when first used.
+"""Data sets, one module each; iris and digits are bundled, the others are downloaded on first use.
 
-Each module has `load_data` and `DATA_SET`, which says what its files are, under which terms, and
-where they may be put by hand (see `files`).
+Each module has `load_data` and `DATA_SET`, which describes its files, their terms, and where they
+may be put by hand (see `files`).
 """
 
 from __future__ import annotations
@@ -27,5 +27,5 @@ _lazy_getattr, __dir__, __all__ = attach(
 
 
 def __getattr__(name: str) -> Any:
-    """Imports the public name `name`."""
+    """Imports the public name `name` on first use."""
     return _lazy_getattr(name)

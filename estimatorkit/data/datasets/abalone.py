@@ -1,4 +1,4 @@
-"""Abalone: 4,177 shellfish, eight measures, and the rings of the shell (Nash et al. 1994)."""
+"""Abalone: 4,177 shellfish, eight measurements, and the rings of the shell (Nash et al. 1994)."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ CSV_COLUMNS = (
 
 
 def load_data() -> pd.DataFrame:
-    """Reads it.
+    """Loads the data set.
 
     Returns:
         A DataFrame of the columns `CSV_COLUMNS`: sex 'M', 'F' or 'I' (infant), lengths and weights
-        as parts of 200 mm and 200 g, rings int64 (the age is 1.5 years more). `split_rows` makes
-        parts to train and to test with.
+            in
+        units of 200 mm and 200 g, rings int64 (the age in years minus 1.5). `split_rows` makes
+        training and test parts.
 
     Raises:
-        UnavailableError: the file is not here and cannot be fetched; the message says where it may
-            be put.
+        UnavailableError: the file is missing and cannot be downloaded; the message says where to
+            put it.
     """
     import pandas as pd
 
     return pd.read_csv(DATA_SET.path("abalone.data"), names=list(CSV_COLUMNS))
 
 
-# The checksum is that of the file itself; other public libraries pin the same with this address.
+# The checksum of the file itself; other public libraries pin the same one at this address.
 DATA_SET = DataSet(
     name="abalone",
     title="shellfish, eight measures and the rings",

@@ -23,5 +23,5 @@ _MODULES = (
 
 
 def catalogue() -> dict[str, DataSet]:
-    """What data sets there are: descriptions with their loaders, by name."""
+    """Descriptions of all data sets, with their loaders, by name."""
     return {module.DATA_SET.name: module.DATA_SET for module in _MODULES}

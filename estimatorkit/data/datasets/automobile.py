@@ -20,15 +20,15 @@ CSV_COLUMNS = (
 
 
 def load_data() -> pd.DataFrame:
-    """Reads it.
+    """Loads the data set.
 
     Returns:
-        A DataFrame of the columns `CSV_COLUMNS`; what is unknown is missing (NaN), the price of
-        four cars too. `split_rows` makes parts to train and to test with.
+        A DataFrame of the columns `CSV_COLUMNS`; unknown values are NaN, including the price of
+        four cars. `split_rows` makes training and test parts.
 
     Raises:
-        UnavailableError: the file is not here and cannot be fetched; the message says where it may
-            be put.
+        UnavailableError: the file is missing and cannot be downloaded; the message says where to
+            put it.
     """
     import pandas as pd
 
@@ -36,7 +36,7 @@ def load_data() -> pd.DataFrame:
     return pd.read_csv(path, names=list(CSV_COLUMNS), na_values="?", keep_default_na=False)
 
 
-# The checksum is that of the file itself; another public library pins the same with this address.
+# The checksum of the file itself; another public library pins the same one at this address.
 DATA_SET = DataSet(
     name="automobile",
     title="cars imported in 1985, 25 features and the price",

@@ -1,4 +1,4 @@
-"""California housing: 20,640 districts of the census of 1990 (Pace and Barry 1997)."""
+"""California housing: 20,640 districts of the 1990 census (Pace and Barry 1997)."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
 
 
 def load_data() -> pd.DataFrame:
-    """Reads it.
+    """Loads the data set.
 
     Returns:
         A DataFrame of ten columns: longitude, latitude, housing_median_age, total_rooms,
         total_bedrooms (207 missing), population, households, median_income (10,000 dollars),
-        median_house_value (dollars; 500,001 for all above) and ocean_proximity. `split_rows` makes
-        parts to train and to test with.
+        median_house_value (dollars; capped at 500,001) and ocean_proximity. `split_rows` makes
+        training and test parts.
 
     Raises:
-        UnavailableError: the file is not here and cannot be fetched; the message says where it may
-            be put.
+        UnavailableError: the file is missing and cannot be downloaded; the message says where to
+            put it.
     """
     import pandas as pd
 
     return pd.read_csv(DATA_SET.path("housing.csv"))
 
 
-# The checksum is that of the file itself; other public libraries pin the same with this address.
+# The checksum of the file itself; other public libraries pin the same one at this address.
 DATA_SET = DataSet(
     name="california_housing",
     title="districts of California in 1990, eight features, position and house value",

@@ -21,20 +21,20 @@ _SOURCE = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
 
 
 def load_data(question_marks: bool = True) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Reads it.
+    """Loads the data set.
 
     Args:
         question_marks: whether unknown values stay '?', as in the files and in TensorFlow's
-            tutorials; otherwise they are missing (NaN).
+            tutorials, instead of NaN.
 
     Returns:
         Training part (32,561 rows) and test part (16,281 rows): DataFrames of the 15 columns
         `CSV_COLUMNS`, six of them int64, the others strings. `income_bracket` is '<=50K' or '>50K'
-        in both (in the file of the test part it ends with a full stop).
+        in both (the test file's trailing full stop is removed).
 
     Raises:
-        UnavailableError: the files are not here and cannot be fetched; the message says where they
-            may be put.
+        UnavailableError: the files are missing and cannot be downloaded; the message says where to
+            put them.
     """
     return _read("adult.data", 0, question_marks), _read("adult.test", 1, question_marks)
 
@@ -54,7 +54,7 @@ def _read(name: str, header_lines: int, question_marks: bool) -> pd.DataFrame:
     return table
 
 
-# Checksums of the files themselves; other public libraries pin the same with these addresses.
+# Checksums of the files themselves; other public libraries pin the same ones at these addresses.
 DATA_SET = DataSet(
     name="census",
     title="census income (Adult), 48,842 persons, 14 features",

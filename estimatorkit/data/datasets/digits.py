@@ -1,4 +1,4 @@
-"""Digits: 1,797 handwritten digits of 8 x 8 pixels, which scikit-learn brings along."""
+"""Digits: 1,797 handwritten digits of 8 x 8 pixels, bundled with scikit-learn."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Part: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 
 
 def load_data(test_fraction: float = 0.2, seed: int = 0) -> tuple[Part, Part]:
-    """Reads it.
+    """Loads the data set.
 
     Args:
-        test_fraction: which part of the digits is kept to test with.
-        seed: of the order of the digits; one seed gives one split, on all machines.
+        test_fraction: the fraction of digits in the test part.
+        seed: of the split, which is the same on all machines.
 
     Returns:
         `(train_images, train_labels), (test_images, test_labels)`: uint8 `(n, 8, 8)`, 0 white to 16

@@ -1,8 +1,8 @@
-"""Fetching files over https, and checking the size and checksum that are known.
+"""Downloads over https, verified by size and checksum.
 
-A file is written under a temporary name beside its place, checked, and renamed: who finds it finds
-it whole. A lock lets one process fetch it while others wait. A connection that is cut is taken up
-again where it ended, by the next attempt; then the next address is tried.
+A file is downloaded under a temporary name next to its destination, verified, and renamed, so
+readers only see complete files. A lock admits one downloading process at a time. The next attempt
+resumes an interrupted download; then the next address is tried.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _PATIENCE = 5.0  # seconds of waiting for another process before it is said
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file that can be fetched.
+    """A downloadable file.
 
     Attributes:
         name: its name in the folder of its data set.
         size: bytes; None if only the server knows.
-        sha256: its checksum, hexadecimal; None if nobody knows.
-        urls: where it is, the first to be tried first.
-        md5: another checksum, for those who have no better one.
+        sha256: hexadecimal; None if unknown.
+        urls: addresses, in the order in which they are tried.
+        md5: used for files without a published SHA-256.
     """
 
     name: str
@@ -52,7 +52,7 @@ class DataFile:
     md5: str | None = None
 
     def checksums(self) -> dict[str, str]:
-        """The checksums that are known, by algorithm."""
+        """The known checksums by algorithm."""
         known = {"sha256": self.sha256, "md5": self.md5}
         return {algorithm: each for algorithm, each in known.items() if each is not None}
 
@@ -63,22 +63,22 @@ class DataFile:
 
 
 class _Unusable(Exception):
-    """An address does not give the file; another may."""
+    """An address cannot provide the file; another may."""
 
 
 class _Cut(Exception):
-    """The connection ended before the file did; what came is sound."""
+    """The connection closed early; the received part is valid."""
 
 
 @dataclass(frozen=True)
 class Downloader:
-    """Fetches files.
+    """Downloads files.
 
     Attributes:
-        schemes: those that addresses, and those that they lead on to, may have.
-        attempts: how often a connection to one address is made.
-        timeout: seconds without a byte after which a connection counts as cut.
-        pause: seconds before the second attempt; doubled for each one more.
+        schemes: the allowed schemes of addresses and redirects.
+        attempts: connection attempts per address.
+        timeout: seconds without data after which a connection counts as lost.
+        pause: seconds before the second attempt; doubled for each further one.
     """
 
     schemes: tuple[str, ...] = ("https",)
@@ -87,13 +87,13 @@ class Downloader:
     pause: float = 1.0
 
     def fetch(self, file: DataFile, path: Path) -> None:
-        """Puts a file at a path, where it does not exist yet.
+        """Downloads a file to a path that does not exist yet.
 
         Raises:
             NotFoundError: it has no address.
-            UnavailableError: no address gives it.
-            DataLossError: what the addresses give is another file.
-            OpError: it cannot be written; the subclass says why.
+            UnavailableError: no address provides it.
+            DataLossError: the addresses provide a different file.
+            OpError: it cannot be written; the subclass depends on the reason.
         """
         if not file.urls:
             raise NotFoundError.explained(
@@ -138,11 +138,11 @@ class Downloader:
     def _fetch_from(
         self, url: str, file: DataFile, target: io.BufferedRandom, progress: Any
     ) -> None:
-        """Writes the file from one address, in several attempts where it must be.
+        """Downloads the file from one address, with retries.
 
         Raises:
-            DataLossError: the address gives another file.
-            _Unusable: it gives none.
+            DataLossError: the address provides a different file.
+            _Unusable: it provides no file.
         """
         self._check_scheme(url)
         for attempt in range(self.attempts):
@@ -162,10 +162,10 @@ class Downloader:
                 raise DataLossError(None, None, f"its {algorithm} is {found}")
 
     def _continue(self, url: str, file: DataFile, target: io.BufferedRandom, progress: Any) -> None:
-        """Adds what is missing to the file.
+        """Appends the missing part of the file.
 
         Raises:
-            _Cut: the connection ended too early.
+            _Cut: the connection closed early.
         """
         headers = {"User-Agent": "estimatorkit", "Accept-Encoding": "identity"}
         there = target.tell()
@@ -215,7 +215,7 @@ class Downloader:
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows an address to others of the allowed schemes only."""
+    """Follows redirects to allowed schemes only."""
 
     def __init__(self, downloader: Downloader) -> None:
         self._downloader = downloader
@@ -236,7 +236,7 @@ def _by_hand(file: DataFile, path: Path) -> str:
 
 
 def _progress(file: DataFile) -> Any:
-    """A progress bar, on a terminal."""
+    """A progress bar, if on a terminal."""
     from tqdm import tqdm
 
     return tqdm(total=file.size, desc=file.name, unit="B", unit_scale=True, disable=None)
@@ -244,7 +244,7 @@ def _progress(file: DataFile) -> Any:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Lets one process at a time fetch this file; the lock ends with its process, however."""
+    """Locks the file against downloads by other processes; the lock ends with its process."""
     lock = filelock.FileLock(f"{path}.lock")
     try:
         lock.acquire(timeout=_PATIENCE)

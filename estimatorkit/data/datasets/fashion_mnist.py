@@ -18,14 +18,14 @@ _MIRRORS = (
 
 
 def load_data() -> tuple[Part, Part]:
-    """Reads it (`tf.keras.datasets.fashion_mnist.load_data`).
+    """Loads the data set (`tf.keras.datasets.fashion_mnist.load_data`).
 
     Returns:
-        As `mnist.load_data`; the labels number `CLASSES`.
+        As `mnist.load_data`; the labels index `CLASSES`.
 
     Raises:
-        UnavailableError: the files are not here and cannot be fetched; the message says where they
-            may be put.
+        UnavailableError: the files are missing and cannot be downloaded; the message says where to
+            put them.
     """
     return read_parts(DATA_SET)
 
@@ -34,8 +34,8 @@ def _file(name: str, size: int, sha256: str) -> DataFile:
     return DataFile(name, size, sha256, tuple(mirror + name for mirror in _MIRRORS))
 
 
-# Checksums as several public libraries pin them, beside the MD5 that the authors publish; not
-# compared with the files themselves when this was written.
+# Checksums pinned by several public libraries, and the MD5 that the authors publish; not verified
+# against the files themselves.
 DATA_SET = DataSet(
     name="fashion_mnist",
     title="pictures of clothes, 28 x 28 pixels",

@@ -1,12 +1,11 @@
-"""Where the files of a data set are: one mechanism for all data sets.
+"""Locates the files of data sets.
 
-A `DataSet` describes its files: sizes, checksums, where they can be fetched. A file is looked for
-in the folder that ESTIMATORKIT_DATA_DIR names, then in the cache, and is then fetched into the
-cache (`download`). What is found has the size and the checksum that the description says, or is
-refused.
+A `DataSet` describes its files: sizes, checksums, addresses. A file is looked up in the folder
+ESTIMATORKIT_DATA_DIR, then in the cache, and otherwise downloaded into the cache (`download`). A
+file with another size or checksum is rejected.
 
     ESTIMATORKIT_DATA_DIR/<folder>/<file>       put there by hand
-    ESTIMATORKIT_CACHE_DIR/<folder>/<file>      fetched; ~/.cache/estimatorkit by default
+    ESTIMATORKIT_CACHE_DIR/<folder>/<file>      downloaded; ~/.cache/estimatorkit by default
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ _DOWNLOADER = Downloader()
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set: what it is, and its files.
+    """A data set and its files.
 
     Attributes:
         name: the module's name.
-        title: what it holds, in a line.
+        title: its content in one line.
         licence: the terms, as far as they are stated.
-        folder: where its files are, below the folders for data.
-        files: its files; none where it comes with this package or with another one.
+        folder: the folder of its files, relative to the data folders.
+        files: its files; empty if it is bundled with this or another package.
         load: reads it.
     """
 
@@ -50,16 +49,16 @@ class DataSet:
     load: Callable[..., Any]
 
     def path(self, name: str, downloader: Downloader = _DOWNLOADER) -> Path:
-        """Where one of its files is; it is fetched where it is nowhere yet.
+        """The path of one of its files, downloaded if necessary.
 
         Args:
             name: the file's name.
-            downloader: fetches it.
+            downloader: downloads it.
 
         Raises:
-            DataLossError: a file was found or fetched that has another size or checksum.
-            NotFoundError: it is nowhere, and can be fetched from nowhere.
-            UnavailableError: it could not be fetched.
+            DataLossError: the file has another size or checksum.
+            NotFoundError: it was not found and has no address.
+            UnavailableError: it could not be downloaded.
         """
         file = self._file(name)
         places = self._places(name)
@@ -70,11 +69,11 @@ class DataSet:
         return places[-1]
 
     def has(self, name: str) -> bool:
-        """Whether one of its files is here, put by hand or fetched before."""
+        """Whether one of its files is present."""
         return any(path.exists() for path in self._places(self._file(name).name))
 
     def _places(self, name: str) -> list[Path]:
-        """Where a file may be; the last is the cache."""
+        """The candidate paths of a file; the last is in the cache."""
         named = os.environ.get("ESTIMATORKIT_DATA_DIR")
         folders = [*([Path(named)] if named else []), cache_folder()]
         return [folder / self.folder / name for folder in folders]
@@ -94,21 +93,22 @@ class DataSet:
 
 
 def cache_folder() -> Path:
-    """Where fetched files are kept: ESTIMATORKIT_CACHE_DIR, or `estimatorkit` in the user's cache
-    (XDG_CACHE_HOME, or ~/.cache)."""
+    """The folder of downloaded files: ESTIMATORKIT_CACHE_DIR, or `estimatorkit` in the user's cache
+    (XDG_CACHE_HOME, or ~/.cache).
+    """
     named = os.environ.get("ESTIMATORKIT_CACHE_DIR")
     if named:
         return Path(named)
     general = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    # A path that is not absolute is to be ignored, says the XDG specification.
+    # The XDG specification says to ignore relative paths.
     return (general if general.is_absolute() else Path.home() / ".cache") / "estimatorkit"
 
 
 def _checked(path: Path, file: DataFile) -> Path:
-    """The path, where the file is what it should be.
+    """Returns the path after verifying size and checksum.
 
     Raises:
-        DataLossError: it is another one.
+        DataLossError: the file differs.
     """
     digest = hashlib.sha256()
     size = 0
@@ -127,15 +127,15 @@ def _checked(path: Path, file: DataFile) -> Path:
 
 
 def zip_member(path: Path, member: str, size: int) -> bytes:
-    """The content of one file in a zip archive; nothing is unpacked onto the disk.
+    """The content of one file in a zip archive, read without unpacking to disk.
 
     Args:
         path: the archive.
         member: the file's name in it.
-        size: how many bytes it may have.
+        size: the maximum size in bytes.
 
     Raises:
-        DataLossError: there is no such member, it is damaged, or it has more bytes.
+        DataLossError: there is no such member, it is damaged, or it is too large.
     """
     try:
         with zipfile.ZipFile(path) as archive, archive.open(member) as content:

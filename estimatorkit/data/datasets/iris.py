@@ -1,4 +1,4 @@
-"""Fisher's iris flowers: 120 rows to train, 30 to test, four measures in cm, three species.
+"""Fisher's iris flowers: 120 training and 30 test rows, four measurements in cm, three species.
 
 The files are those of TensorFlow's tutorials (their first line: rows, features, species).
 """
@@ -22,14 +22,14 @@ SPECIES = ["Setosa", "Versicolor", "Virginica"]
 
 
 def load_data(label_name: str = "Species") -> tuple[Part, Part]:
-    """Reads the bundled files.
+    """Loads the bundled files.
 
     Args:
-        label_name: the column that becomes the labels.
+        label_name: the label column.
 
     Returns:
-        `(train_x, train_y), (test_x, test_y)`: DataFrames of the float32 features, 120 and 30
-        rows, and Series of the labels (Species: int64, 0 to 2).
+        `(train_x, train_y), (test_x, test_y)`: DataFrames of the float32 features, 120 and 30 rows,
+        and Series of the labels (Species: int64, 0 to 2).
 
     Raises:
         KeyError: there is no column `label_name`.

@@ -20,21 +20,21 @@ _MIRRORS = (
 
 
 def load_data() -> tuple[Part, Part]:
-    """Reads it (`tf.keras.datasets.mnist.load_data`).
+    """Loads the data set (`tf.keras.datasets.mnist.load_data`).
 
     Returns:
         `(train_images, train_labels), (test_images, test_labels)`: uint8 `(60000, 28, 28)` and
         `(10000, 28, 28)`, 0 white to 255 black, and uint8 labels 0 to 9.
 
     Raises:
-        UnavailableError: the files are not here and cannot be fetched; the message says where they
-            may be put.
+        UnavailableError: the files are missing and cannot be downloaded; the message says where to
+            put them.
     """
     return read_parts(DATA_SET)
 
 
 def read_parts(data_set: DataSet) -> tuple[Part, Part]:
-    """Training and test part of a data set that comes in MNIST's four files."""
+    """Training and test part of a data set in MNIST's four-file format."""
     arrays = [read_idx(data_set.path(file.name)) for file in data_set.files]
     return (arrays[0], arrays[1]), (arrays[2], arrays[3])
 
@@ -43,8 +43,8 @@ def _file(name: str, size: int, sha256: str) -> DataFile:
     return DataFile(name, size, sha256, tuple(mirror + name for mirror in _MIRRORS))
 
 
-# Sizes and checksums are those of the files themselves; their MD5 are those that other libraries
-# publish with the two mirrors.
+# Sizes and checksums of the files themselves; their MD5 are those that other libraries publish with
+# the two mirrors.
 DATA_SET = DataSet(
     name="mnist",
     title="handwritten digits, 28 x 28 pixels",

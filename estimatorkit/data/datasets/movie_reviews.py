@@ -21,19 +21,19 @@ _SOURCE = (
 
 
 def load_data(test_fraction: float = 0.1, seed: int = 0) -> tuple[Part, Part]:
-    """Reads it.
+    """Loads the data set.
 
     Args:
-        test_fraction: which part of the sentences is kept to test with.
-        seed: of the order of the sentences; one seed gives one split, on all machines.
+        test_fraction: the fraction of sentences in the test part.
+        seed: of the split, which is the same on all machines.
 
     Returns:
         `(train_sentences, train_labels), (test_sentences, test_labels)`: lists of tokenised
         lower-case sentences, and int64 labels, 1 positive and 0 negative.
 
     Raises:
-        UnavailableError: the files are not here and cannot be fetched; the message says where they
-            may be put.
+        UnavailableError: the files are missing and cannot be downloaded; the message says where to
+            put them.
     """
     positive, negative = (_lines(f"rt-polarity.{kind}") for kind in ("pos", "neg"))
     sentences = positive + negative
@@ -51,7 +51,7 @@ def _lines(name: str) -> list[str]:
     return [line.strip() for line in text.split("\n") if line.strip()]
 
 
-# Checksums of the files themselves, which came from this repository.
+# Checksums of the files themselves, downloaded from this repository.
 DATA_SET = DataSet(
     name="movie_reviews",
     title="sentences of film reviews, positive and negative",

@@ -1,4 +1,4 @@
-"""Splits of rows into a part to train and one to test with; the same on all machines."""
+"""Splits of rows into training and test parts, the same on all machines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def split_indices(
     count: int, train_fraction: float, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The numbers 0 to `count` - 1 in random order, cut in two.
+    """The indices 0 to `count` - 1 in random order, split in two.
 
     Raises:
         ValueError: a part would be empty.
@@ -37,15 +37,13 @@ def split_indices(
 def split_rows(
     table: pd.DataFrame, label_name: str, train_fraction: float = 0.7, seed: int = 0
 ) -> tuple[Part, Part]:
-    """Cuts a table into features and labels to train and to test with.
-
-    Rows without a label are left out.
+    """Splits a table into training and test features and labels; drops rows without a label.
 
     Args:
         table: a DataFrame.
-        label_name: the column that becomes the labels.
-        train_fraction: which part of the rows is to train with.
-        seed: of the order of the rows; one seed gives one split, on all machines.
+        label_name: the label column.
+        train_fraction: the fraction of rows in the training part.
+        seed: of the split, which is the same on all machines.
 
     Returns:
         `(train_x, train_y), (test_x, test_y)`.

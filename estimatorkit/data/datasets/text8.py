@@ -11,19 +11,19 @@ _HEAD = 6_877_824  # the end of a word
 
 
 def load_data(head: bool = False) -> str:
-    """Reads it.
+    """Loads the data set.
 
     Args:
-        head: the first 6,877,824 characters only (1,171,946 words). A file with just these,
-            `text8-head.zip` (2.3 MB), may be put beside or instead of the whole (31 MB); it is
-            fetched from nowhere.
+        head: load only the first 6,877,824 characters (1,171,946 words). A file with just these,
+            `text8-head.zip` (2.3 MB), may be put next to or instead of the whole (31 MB); it is
+            never downloaded.
 
     Returns:
-        The text; `.split()` gives its 17,005,207 words.
+        The text; `.split()` yields its 17,005,207 words.
 
     Raises:
-        UnavailableError: the file is not here and cannot be fetched; the message says where it may
-            be put.
+        UnavailableError: the file is missing and cannot be downloaded; the message says where to
+            put it.
     """
     name = "text8-head.zip" if head and DATA_SET.has("text8-head.zip") else "text8.zip"
     size = _HEAD if name == "text8-head.zip" else _CHARACTERS
@@ -37,15 +37,14 @@ DATA_SET = DataSet(
     licence="CC BY-SA and GFDL (Wikipedia)",
     folder="text",
     files=(
-        # As several public libraries pin it with this address; not compared with the file itself
-        # when this was written.
+        # Pinned by several public libraries at this address; not verified against the file itself.
         DataFile(
             "text8.zip",
             31344016,
             "a6640522afe85d1963ad56c05b0ede0a0c000dddc9671758a6cc09b7a38e5232",
             ("https://mattmahoney.net/dc/text8.zip",),
         ),
-        # The checksum is that of the file itself.
+        # The checksum of the file itself.
         DataFile(
             "text8-head.zip",
             2299713,

@@ -1,11 +1,11 @@
-"""`BlockIterator`: how a dataset's plan is executed, a block of rows at a time.
+"""`BlockIterator`: executes a dataset's plan one block of rows at a time.
 
-The class is the contract and what all iterators share: filling a block up to the size asked for,
-holding back what came too much, saving and restoring the position. A subclass says how to produce
-*some* next rows, and where its inputs stand.
+The class is the contract and the shared implementation: filling blocks to the requested size,
+holding surplus rows, saving and restoring the position. Subclasses produce *some* next rows and
+save the positions of their inputs.
 
 A position is small (counts, epochs, keys; never rows), JSON-able, and exact: it names the next row,
-whatever sizes the blocks had before.
+independently of previous block sizes.
 """
 
 from __future__ import annotations
@@ -29,15 +29,14 @@ SKIP_ROWS = 8192  # rows a time, where skipping must produce them
 
 
 def end_of_sequence() -> OutOfRangeError:
-    """The error that ends a pass over a dataset."""
+    """The error that ends an epoch of a dataset."""
     return OutOfRangeError(None, None, "End of sequence")
 
 
 class BlockIterator(ABC):
-    """Executes one dataset plan.
+    """Executes a dataset plan.
 
-    Not for several threads at once. A subclass defines the methods with an underscore and lists its
-    inputs.
+    Not thread-safe. A subclass defines the methods with an underscore and lists its inputs.
 
     Args:
         inputs: the iterators it reads from.
@@ -57,11 +56,11 @@ class BlockIterator(ABC):
         """Returns the next rows.
 
         Args:
-            n: how many at most, >= 1.
+            n: the maximum number of rows, >= 1.
 
         Returns:
-            The columns, each of m rows, 1 <= m <= n; m < n only where the input ends, or fails
-            (see `failing`).
+            The columns, each of m rows, 1 <= m <= n; m < n only if the input ends or fails (see
+            `failing`).
 
         Raises:
             OutOfRangeError: there are no more rows.
@@ -90,17 +89,19 @@ class BlockIterator(ABC):
         return parts[0] if len(parts) == 1 else concatenate(parts)
 
     def next_stretch(self, n: int) -> Columns:
-        """As `next_block`, but a block may also end where the rows after it are to be asked for
-        only once these are used. For who hands out elements, not for who makes others of them.
+        """Like `next_block`, but the block may also end where later rows may be requested only once
+        these are used. For consumers of elements, not for transformations.
         """
         return self.next_block(n)
 
     def next_ahead(self, n: int) -> Columns | None:
-        """The same before the rows that came last are used; None if the next ones must wait."""
+        """Like `next_stretch`, before the previous rows are used; None if the next must wait."""
         return self.next_block(n)
 
     def _hold(self, n: int, *, defer: bool) -> bool:
-        """Produces rows into `_held`; an error met while `defer` waits, and gives False."""
+        """Produces rows into `_held`. With `defer`, an error is kept for the next call and returns
+        False.
+        """
         failure, self._failure = self._failure, None
         if failure is None:
             base = self._save()
@@ -118,7 +119,7 @@ class BlockIterator(ABC):
         return False
 
     def next_rows(self, n: int) -> Columns | None:
-        """As `next_block`, but None instead of an error, which the next call raises."""
+        """Like `next_block`, but returns None instead of an error, which the next call raises."""
         try:
             return self.next_block(n)
         except Exception as error:
@@ -126,28 +127,29 @@ class BlockIterator(ABC):
             return None
 
     def pass_one(self) -> None:
-        """Goes on by one row, or by an error in the place of one."""
+        """Skips one row, or one error in place of a row."""
         if self.next_rows(1) is None:
             self._failure = None
 
     @property
     def failing(self) -> bool:
-        """Whether the next call raises an error other than the end of the input: then a block that
-        was short is no last one."""
+        """Whether the next call raises an error other than the end of the input: a short block is
+        then not the last one.
+        """
         failure = None if self._held else self._failure
         return failure is not None and not isinstance(failure, OutOfRangeError)
 
     def unread(self, block: Columns, used: int) -> None:
-        """Gives back the rows from `used` on of the block that `next_block` returned last."""
+        """Pushes back the rows from `used` on of the block that `next_block` returned last."""
         if used < count_rows(block):
             self._held.appendleft(slice_rows(block, used))
             self._base, self._used = self._mark[0], self._mark[1] + used
 
     def skip(self, n: int) -> int:
-        """Passes over up to `n` rows, without producing them where that can be avoided.
+        """Skips up to `n` rows, without producing them if possible.
 
         Returns:
-            How many were passed over: fewer than `n` only at the end of the input.
+            The number of skipped rows: less than `n` only at the end of the input.
         """
         skipped = 0
         while self._held and skipped < n:
@@ -170,7 +172,7 @@ class BlockIterator(ABC):
         return {"iterator": type(self).__name__, **state}
 
     def set_state(self, state: State) -> None:
-        """Goes to a position that `get_state` of the same pipeline returned.
+        """Restores a position that `get_state` of the same pipeline returned.
 
         Raises:
             InvalidArgumentError: the position is that of another pipeline.
@@ -192,15 +194,14 @@ class BlockIterator(ABC):
         """Begins another pass over the input.
 
         Args:
-            epoch: its number; the first pass, of a new iterator, is number 0. Shuffles draw their
-                order by it, rather than count the passes: how many were begun depends on how far
-                somebody had read ahead.
+            epoch: the number of the pass; the initial one is 0. Shuffles derive their order from it
+                instead of counting passes, since prefetching may have begun later ones.
         """
         self._clear()
         self._restart(epoch)
 
     def close(self) -> None:
-        """Stops threads and frees inputs; may be called again."""
+        """Stops threads and closes inputs; idempotent."""
         self._closed = True
         self._clear()
         for each in self._inputs:
@@ -212,22 +213,22 @@ class BlockIterator(ABC):
 
     @abstractmethod
     def _produce(self, n: int) -> Columns:
-        """Returns at least one row, at best `n`; or raises OutOfRangeError."""
+        """Returns at least one row and ideally `n`, or raises OutOfRangeError."""
 
     @abstractmethod
     def _save(self) -> State:
-        """The position from which `_produce` continues."""
+        """The position at which `_produce` continues."""
 
     @abstractmethod
     def _restore(self, state: State) -> None:
-        """Goes to a position that `_save` returned."""
+        """Restores a position that `_save` returned."""
 
     @abstractmethod
     def _restart(self, epoch: int) -> None:
         """Begins pass number `epoch`."""
 
     def _skip(self, n: int) -> int:
-        """Passes over up to `n` rows, nothing being held; returns how many."""
+        """Skips up to `n` rows while no rows are held; returns how many."""
         skipped = 0
         while skipped < n:
             try:
@@ -247,18 +248,18 @@ class UnaryIterator(BlockIterator):
     def _work_on(
         self, rows: Columns, work: Callable[[Columns, int], Any], unit: int = 1
     ) -> tuple[Columns, Any]:
-        """Does work on the rows that the input gave last, or on the first of them.
+        """Applies `work` to the rows that the input returned last, or to a prefix of them.
 
-        Where it fails, fewer rows are tried, so that those before the bad one come out; the next
-        call meets that one first, raises its error, and stands behind it.
+        If `work` fails, shorter prefixes are tried, so that the rows before the failing one are
+        returned first; the next call raises that row's error and continues after it.
 
         Args:
             rows: at least `unit` rows.
-            work: takes rows and how many they are.
+            work: called with rows and their number.
             unit: rows that belong together; those beyond a multiple wait for the next call.
 
         Returns:
-            The rows that it was done on, and its result.
+            The processed rows, and the result.
         """
         units = count_rows(rows) // unit
         while True:

@@ -1,6 +1,6 @@
-"""Blocks of columns: picking, joining and cutting rows, and what batches are made of.
+"""Blocks of columns: gathering, concatenating, slicing and batching rows.
 
-A block is a list of columns (see `runtime.columns`) with one common leading axis, the rows.
+A block is a list of columns (see `runtime.columns`) with a common leading axis, the rows.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from estimatorkit.runtime.columns import (
 
 
 def gather(columns: Columns, rows: NDArray[np.int64]) -> Columns:
-    """Picks rows, int64 `(rows,)`: one copy a column (see `take_rows`)."""
+    """Gathers rows by int64 indices `(rows,)`: one copy per column (see `take_rows`)."""
     return [take_rows(column, rows) for column in columns]
 
 
 def concatenate(blocks: Sequence[Columns]) -> Columns:
-    """Joins blocks into a new one (a copy, even of a single block)."""
+    """Concatenates blocks into a new one (a copy, even of a single block)."""
     return [join(parts) for parts in zip(*blocks, strict=True)]
 
 
@@ -43,7 +43,7 @@ def count_rows(block: Columns) -> int:
 
 
 def slice_rows(block: Columns, start: int, stop: int | None = None, step: int = 1) -> Columns:
-    """A part of the rows, without a copy."""
+    """A slice of the rows, without a copy."""
     return [column[start:stop:step] for column in block]
 
 
@@ -55,12 +55,9 @@ def stack_rows(rows: Sequence[Sequence[Any]], dtypes: Sequence[np.dtype[Any]]) -
 
 
 def batch(column: Column, size: int, what: str) -> Column:
-    """Each `size` rows as one; there must be a multiple of `size`.
+    """Batches of `size` rows each; the number of rows must be a multiple of `size`.
 
-    Args:
-        column: the rows.
-        size: rows per batch, >= 1.
-        what: the component, for messages.
+    `what` names the component in messages.
 
     Raises:
         InvalidArgumentError: rows of one batch have different shapes.
@@ -85,7 +82,7 @@ def batch(column: Column, size: int, what: str) -> Column:
 
 
 def cut(column: NDArray[Any], sizes: NDArray[np.int64]) -> Column:
-    """The rows in batches of these sizes, which take all of them; without a copy."""
+    """Splits all rows into batches of the given sizes, without a copy."""
     if (sizes == sizes[0]).all():
         return column.reshape(len(sizes), sizes[0], *column.shape[1:])
     rest = np.broadcast_to(np.array(column.shape[1:], np.int64), (len(sizes), column.ndim - 1))
@@ -106,18 +103,16 @@ def _batch_sparse(column: SparseColumn, size: int) -> SparseColumn:
 def padded_batch(
     column: Column, size: int, shape: Sequence[int | None], padding: Any, what: str
 ) -> Column:
-    """Each `size` rows as one, padded to one shape; there must be a multiple of `size`.
+    """Padded batches of `size` rows each; the number of rows must be a multiple of `size`.
 
     Args:
-        column: the rows.
-        size: rows per batch, >= 1.
-        shape: of a padded row; None: as long as the longest of the batch.
-        padding: a scalar that fills up.
+        shape: of a padded row; a None dimension is padded to the longest of the batch.
+        padding: the padding value, a scalar.
         what: the component, for messages.
 
     Raises:
         DataLossError: a row is larger than `shape`.
-        InvalidArgumentError: a row is of another rank.
+        InvalidArgumentError: a row has another rank.
     """
     if isinstance(column, SparseColumn):
         raise InvalidArgumentError.explained(
@@ -181,7 +176,7 @@ def _pad(rows: RaggedColumn, target: NDArray[np.int64], padding: Any) -> NDArray
 
 
 def unbatch(column: Column, what: str) -> tuple[Column, NDArray[np.int64]]:
-    """The rows along the first dimension of rows, and how many each row gave.
+    """The slices of rows along their first dimension, and the number of slices of each row.
 
     Raises:
         InvalidArgumentError: a row is a scalar.

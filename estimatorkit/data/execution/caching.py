@@ -1,7 +1,7 @@
 """`cache`: the elements of the first pass, kept in memory or in a file.
 
-A cache file is a zip archive of plain arrays (nothing in it is executed), written under another
-name during the first whole pass and renamed at its end: it is whole, or not there.
+A cache file is a zip archive of plain arrays (loading executes no code). It is written under a
+temporary name during the first complete pass and then renamed, so it is complete if it exists.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from estimatorkit.runtime.columns import RaggedColumn, SparseColumn
 
 @dataclass(frozen=True, eq=False)
 class Cache(Reordering):
-    """The elements of the first pass, kept in memory (of arrays in memory: their indices)."""
+    """The elements of the first pass in memory (for arrays in memory, only row indices)."""
 
     def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
         return CacheIterator(source)
 
 
 class CacheIterator(UnaryIterator):
-    """Keeps the rows of the first pass in memory and serves every later pass from there.
+    """Stores the rows of the first pass in memory and serves all later passes from there.
 
-    Its position holds the input's at the start; restoring reads the input again from there.
+    Its position includes the input's initial one; restoring reads the input again from there.
     """
 
     def __init__(self, source: BlockIterator) -> None:
@@ -70,7 +70,7 @@ class CacheIterator(UnaryIterator):
             raise end_of_sequence()
         index = bisect_right(self._starts, self._position) - 1
         first = self._position - self._starts[index]
-        # A copy: what the caller does to its rows must not reach the cache.
+        # A copy: the caller's changes to its rows must not reach the cache.
         rows = concatenate([slice_rows(self._blocks[index], first, first + n)])
         self._position += count_rows(rows)
         return rows
@@ -102,13 +102,13 @@ class CacheIterator(UnaryIterator):
         self._cached += count_rows(rows)
 
     def _join(self) -> None:
-        """Joins the blocks, so that later passes take large slices."""
+        """Concatenates the blocks, so that later passes read large slices."""
         blocks, self._blocks, self._starts, self._cached = self._blocks, [], [], 0
         if blocks:
             self._add(concatenate(blocks))
 
     def _save(self) -> State:
-        # Where errors were raised, all that was read is read again: they must not come twice.
+        # After an error the pass is read again, and its rows must not be cached twice.
         read = self._cached if self._failures else self._position
         place = {"position": self._position, "read": read, "failures": self._failures}
         return {**place, "start": self._start}
@@ -132,7 +132,7 @@ class CacheIterator(UnaryIterator):
 
 @dataclass(frozen=True, eq=False)
 class FileCache(Unary):
-    """The elements of the first whole pass, kept in the file `filename` + '.cache'."""
+    """The elements of the first complete pass, kept in the file `filename` + '.cache'."""
 
     filename: Any
 
@@ -241,13 +241,13 @@ class FileCacheIterator(ReplayIterator):
 
 
 def _discard(archive: zipfile.ZipFile, path: str) -> None:
-    """Removes a file that is not whole: its iterator was closed or dropped."""
+    """Removes an incomplete file after its iterator was closed or dropped."""
     archive.close()
     os.remove(path)
 
 
 def _encode(column: Any) -> dict[str, NDArray[Any]]:
-    """The plain arrays that a column is made of; those of strings as bytes and their ends."""
+    """The plain arrays that represent a column; strings become bytes and end offsets."""
     if isinstance(column, RaggedColumn):
         values = _encode(column.flat)
         return {**values, "shapes": column.shapes}

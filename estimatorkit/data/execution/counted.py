@@ -1,4 +1,4 @@
-"""`unique` and `assert_cardinality`: what depends on the elements that came before."""
+"""`unique` and `assert_cardinality`: transformations that depend on all preceding elements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from estimatorkit.data.plan import UNKNOWN, Unary
 
 @dataclass(frozen=True, eq=False)
 class Unique(Unary):
-    """Each element once, where it comes first; elements are scalars."""
+    """Removes duplicates of earlier elements; elements are scalars."""
 
     @property
     def cardinality(self) -> int:
@@ -47,7 +47,7 @@ class UniqueIterator(ReplayIterator):
 
 @dataclass(frozen=True, eq=False)
 class AssertCardinality(Unary):
-    """The elements, of which there must be `expected`; -1 for any number without end."""
+    """The elements, checked to be `expected` many; -1 for infinite."""
 
     expected: int
 

@@ -34,13 +34,13 @@ from estimatorkit.runtime.partial_batch import PartialBatches, in_partial_batche
 THREAD_NAME = "estimatorkit-input"
 
 BLOCK_BYTES = 8 << 20
-"""Bytes: enough that the 30 us of a call vanish (20 batches of MNIST), and still in the caches."""
+"""Bytes: amortizes the 30 us per call (20 batches of MNIST), and still fits the caches."""
 
 MAX_BLOCK = 1024
-"""Elements of a block at most: Iris batches of 512 bytes would give blocks of 16,384 steps."""
+"""Maximum elements per block: Iris batches of 512 bytes would make blocks of 16,384 steps."""
 
 READ_SECS = 0.1
-"""Seconds aimed at for reading a block: a slow generator's elements are not held back for long."""
+"""Target seconds per block, to limit the delay of a slow generator's elements."""
 
 CLOSE_SECS = 5.0
 """Seconds that closing waits for a generator that is in the midst of an element."""

@@ -1,4 +1,4 @@
-"""`ignore_errors`: elements that cannot be made are left out, and counted."""
+"""`ignore_errors`: drops and counts elements that raise errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOGGER = logging.getLogger("estimatorkit")
 
 @dataclass(frozen=True, eq=False)
 class IgnoreErrors(Unary):
-    """The elements of the source that can be made."""
+    """The elements of the source that raise no error."""
 
     log_warning: bool
 
@@ -29,10 +29,10 @@ class IgnoreErrors(Unary):
 
 
 class IgnoreErrorsIterator(UnaryIterator):
-    """See `IgnoreErrors`. What fails is one element: those around it come out of any block.
+    """See `IgnoreErrors`. Only the failing element is dropped, whatever the block size.
 
     Attributes:
-        ignored: how many elements were left out.
+        ignored: the number of dropped elements.
     """
 
     def __init__(self, source: BlockIterator, log_warning: bool) -> None:

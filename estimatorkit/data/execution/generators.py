@@ -1,4 +1,4 @@
-"""`GeneratorIterator`: the elements of a Python generator as blocks."""
+"""`GeneratorIterator`: elements of a Python generator as blocks."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from estimatorkit.data.spec import SparseTensorSpec, flatten, flatten_as, leaf_n
 
 
 class GeneratorIterator(BlockIterator):
-    """Elements of a generator, made anew for each pass.
+    """Elements of a generator, created anew for each pass.
 
-    Its position is the number of elements handed out: restoring makes a new generator and passes
-    over them. So an exact restart needs a generator that gives the same elements each time.
+    Its position is the number of consumed elements; restoring skips that many of a new generator.
+    An exact restart thus requires a deterministic generator.
 
     Args:
         generator: called without arguments; returns an iterable of elements.
-        element_spec: what an element is.
     """
 
     def __init__(self, generator: Callable[[], Iterable[Any]], element_spec: Any) -> None:
@@ -47,7 +46,7 @@ class GeneratorIterator(BlockIterator):
         return stack_rows(rows, [spec.dtype.numpy_dtype for spec in self._specs])
 
     def _next(self, *, defer: bool) -> list[Any] | None:
-        """The next element, None at the end; an error met while `defer` waits for the next call."""
+        """The next element, None at the end; with `defer`, an error is kept for the next call."""
         failure, self._raised = self._raised, None
         if failure is not None:
             raise failure

@@ -1,7 +1,7 @@
-"""`group_by_window` and what is made of it, `bucket_by_sequence_length`; `scan`.
+"""`group_by_window`, the basis of `bucket_by_sequence_length`; and `scan`.
 
-Elements with one key are gathered until there are enough of them, then a function makes a dataset
-of them, whose elements come out.
+Elements with equal keys are collected until a window is full; then a function maps the window to a
+dataset, whose elements are yielded.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from estimatorkit.data.spec import flatten
 
 @dataclass(frozen=True, eq=False)
 class GroupByWindow(Unary):
-    """Datasets made of elements with one int64 key, `window_size(key)` of them each.
+    """Datasets made of windows of `window_size(key)` elements with the same int64 key.
 
-    `key` takes an element; `reduce` (key, a dataset of elements) and gives a dataset.
+    `key` maps an element to its key, `reduce` a key and a dataset of elements to a dataset.
     """
 
     key: TracedFunction
@@ -92,7 +92,7 @@ class GroupIterator(ReplayWithFunction):
             self._current = self._reduced(*self._waiting.pop(0))
 
     def _gather(self) -> None:
-        """Reads rows into their groups; at the end of the input every group is a window."""
+        """Reads rows into their groups; at the end of the input every group becomes a window."""
         try:
             rows = self._input.next_block(_READ_ROWS)
         except OutOfRangeError:
@@ -111,7 +111,7 @@ class GroupIterator(ReplayWithFunction):
         self._waiting = [(key, window) for _, key, window in full]
 
     def _keys(self, rows: Columns) -> tuple[Columns, Any]:
-        """Rows and their keys: those before a row that has none; the next call meets that row."""
+        """Rows and their keys, up to a row whose key fails; the next call meets that row first."""
         try:
             rows, (keys,) = self._work_on(
                 rows, lambda part, count: self._functions[0](part, count, self._read, self._epoch)
@@ -165,9 +165,9 @@ class GroupIterator(ReplayWithFunction):
 
 @dataclass(frozen=True, eq=False)
 class Scan(Unary):
-    """What a function makes of a state and an element: the next state, and an element.
+    """Applies a function from state and element to the next state and an element.
 
-    `initial` holds the leaves of the first state.
+    `initial` holds the leaves of the initial state.
     """
 
     function: TracedFunction

@@ -21,7 +21,7 @@ from estimatorkit.data.spec import TensorSpec, either
 
 @dataclass(frozen=True, eq=False)
 class Choices(Plan):
-    """Random int64 numbers without end, each with its probability."""
+    """Infinitely many random int64 indices with given probabilities."""
 
     weights: Any
     seed: Any
@@ -74,7 +74,7 @@ class ChoicesIterator(BlockIterator):
 
 @dataclass(frozen=True, eq=False)
 class RandomNumbers(Choices):
-    """Random int64 numbers without end, uniform in [0, 2**32)."""
+    """Infinitely many random int64 numbers, uniform in [0, 2**32)."""
 
     weights: Any = None
     seed: Any = None
@@ -97,9 +97,9 @@ class RandomNumbersIterator(ChoicesIterator):
 
 @dataclass(frozen=True, eq=False)
 class Choose(Plan):
-    """At each step an element of the dataset whose number `choices` gives.
+    """Takes each element from the dataset whose index `choices` yields.
 
-    What has ended is passed over, or ends the whole (`stop_on_empty`).
+    An ended dataset is skipped, or ends the result (`stop_on_empty`).
     """
 
     choices: Plan
@@ -151,9 +151,9 @@ class ChooseIterator(BlockIterator):
         raise end_of_sequence()
 
     def _rows_of(self, chosen: NDArray[np.int64]) -> tuple[Columns | None, int]:
-        """The rows for these choices, and how many choices are done with.
+        """The rows for these choices, and the number of choices that were consumed.
 
-        Where a dataset fails, the choices before come first; the next call meets the error.
+        If a dataset fails, the rows of earlier choices are returned; the next call meets the error.
         """
         found: dict[int, tuple[NDArray[np.int64], Columns | None]] = {}
         missing: dict[int, int] = {}  # the place of the first choice without a row

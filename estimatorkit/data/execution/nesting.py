@@ -1,6 +1,6 @@
-"""Datasets within datasets: `window`, `flat_map` and `interleave`.
+"""Datasets of datasets: `window`, `flat_map` and `interleave`.
 
-An element may be a dataset: its column holds plans, as Python objects.
+The column of a dataset component holds plans as Python objects.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Nested(Plan):
-    """A dataset that is an element of another: a pending plan."""
+    """A dataset as an element of another: a pending plan."""
 
     handle: Any
     spec: Any
@@ -54,7 +54,7 @@ class Nested(Plan):
 
 @dataclass(frozen=True, eq=False)
 class Window(Unary):
-    """Datasets of `size` elements, `stride` apart, the next beginning `shift` further on."""
+    """Datasets of `size` elements, `stride` apart; windows start `shift` elements apart."""
 
     size: Any
     shift: Any
@@ -89,7 +89,7 @@ class Window(Unary):
 
 
 class WindowIterator(UnaryIterator):
-    """See `Window`. Its position is that of the input where the next window begins."""
+    """See `Window`. Its position is the input's at the start of the next window."""
 
     def __init__(
         self,
@@ -133,10 +133,10 @@ class WindowIterator(UnaryIterator):
 
 @dataclass(frozen=True, eq=False)
 class Interleave(Unary):
-    """The elements of the datasets that a function makes of elements, some of them in turns.
+    """The elements of the datasets that a function maps elements to, interleaved.
 
-    `cycle_length` datasets are open at the same time, each giving `block_length` elements in its
-    turn. `flat_map` has one open until it ends.
+    `cycle_length` datasets are open at a time, each yielding `block_length` elements per turn.
+    `flat_map` has one open at a time and reads it to its end.
     """
 
     function: TracedFunction
@@ -158,7 +158,7 @@ class Interleave(Unary):
 
 
 class _Open:
-    """A dataset in the cycle, and how it came there."""
+    """An open dataset of the cycle and its origin."""
 
     def __init__(self, number: int, before: State, iterator: BlockIterator) -> None:
         self.number = number  # of the input row that it was made of, in the pass
@@ -169,8 +169,8 @@ class _Open:
 class InterleaveIterator(UnaryIterator):
     """See `Interleave`.
 
-    Its position holds, for each open dataset, the input's position before the row that it was made
-    of, and its own.
+    For each open dataset its position holds that dataset's own position and the input's position
+    before the row that it was made of.
     """
 
     def __init__(
@@ -227,7 +227,9 @@ class InterleaveIterator(UnaryIterator):
         self._taken = 0
 
     def _open_next(self) -> None:
-        """Puts a dataset into the empty slot whose turn it is; passes on if there is none."""
+        """Opens the next dataset in the current empty slot; advances to the next slot if there is
+        none.
+        """
         if not self._ended:
             before = self._input.get_state()
             number = self._read

@@ -1,10 +1,9 @@
-"""`PrefetchIterator`: a thread that reads ahead.
+"""`PrefetchIterator`: prefetches on a thread.
 
-The thread owns the input while it runs, and shares a `_Channel` with the iterator: a bounded queue
-of blocks, each with the input's position after it. So the iterator's position is that of the last
-block handed out, however far the thread has read. An error travels through the queue with its
-traceback. The thread holds the channel only: an iterator that is dropped is collected, and its
-thread ends.
+While the thread runs, it owns the input and shares a `_Channel` with the iterator: a bounded queue
+of blocks, each with the input's position after it. The iterator's position is thus that of the last
+consumed block. Errors pass through the queue with their traceback. The thread refers to the channel
+only, so that a dropped iterator is collected and its thread ends.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from estimatorkit.data.execution.buffers import Columns, count_rows
 
 THREAD_NAME = "estimatorkit-prefetch"
 
-# How long closing waits for an input that is busy (a generator that blocks); its thread is a
+# Seconds that closing waits for a busy input (such as a blocking generator); its thread is a
 # daemon.
 _JOIN_SECS = 30.0
 
 
 @dataclass
 class _Channel:
-    """What the thread and the iterator share; `changed` guards every field."""
+    """The state shared by thread and iterator; `changed` guards every field."""
 
     source: BlockIterator
     limit: int  # rows in the queue above which the thread waits
@@ -66,12 +65,10 @@ def _read_ahead(channel: _Channel) -> None:
 
 
 class PrefetchIterator(UnaryIterator):
-    """The rows of the input, read ahead by a thread, which starts with the first block asked for.
+    """The rows of the input, prefetched by a thread that starts with the first request.
 
     Args:
-        source: the input.
-        buffer_size: rows to hold ready; blocks are of the size last asked for, and at least one is
-            held.
+        buffer_size: rows to prefetch, in blocks of the size last requested, at least one block.
     """
 
     def __init__(self, source: BlockIterator, buffer_size: int) -> None:

@@ -1,8 +1,8 @@
-"""Random draws that depend on (key, epoch, position) alone, never on the order of calls.
+"""Random draws that depend on (key, epoch, position) only, not on the order of calls.
 
-A `RandomStream` belongs to one shuffle. It reads Philox's raw 64-bit words, whose sequence NumPy
-guarantees from version to version (that of `Generator.integers` may change), so a position saved
-today is found again later. `Seeds` gives each shuffle and function of a pipeline its stream.
+A `RandomStream` belongs to one shuffle. It reads raw 64-bit Philox words, which NumPy guarantees to
+be stable across versions (unlike `Generator.integers`), so that saved positions stay valid. `Seeds`
+provides the streams of all shuffles and functions of a pipeline.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Words 1 to 3 of Philox's 256-bit counter hold the epoch and the purpose; word 0 counts, so streams
-# never meet.
+# Words 1 to 3 of Philox's 256-bit counter hold epoch and purpose; word 0 counts, so streams never
+# overlap.
 _SLOTS, _PERMUTATIONS = 0, 1
 
-# Small inputs get the permutations of many epochs in one call: 24 us for 34 epochs of 120 rows,
-# rather than each.
+# Small inputs compute the permutations of many epochs in one call: 24 us for 34 epochs of 120 rows,
+# the cost of a single one.
 _PERMUTED_AT_ONCE = 4096
 
 
 def nested_epoch(outer: int, inner: int) -> int:
-    """The number of pass `inner` within pass `outer`: `inner` itself within the first.
+    """The 64-bit epoch number of pass `inner` within pass `outer`; `inner` if `outer` is 0.
 
-    64 bits. The factor is the golden ratio's, whose multiples lie far apart, so that the passes of
-    nested repeats get different numbers without knowing how many there are of each.
+    Multiples of the golden ratio's factor lie far apart, so the passes of nested repeats get
+    different numbers without knowing their counts.
     """
     return (outer * 0x9E3779B97F4A7C15 + inner) % 2**64
 
@@ -47,9 +47,9 @@ class RandomStream:
         self._orders: tuple[tuple[int, int], NDArray[np.int64]] | None = None
 
     def slots(self, epoch: int, position: int, count: int, size: int) -> NDArray[np.int64]:
-        """Returns draws number `position` on of the epoch: `count` slots, uniform in [0, size)."""
+        """Draws `position` to `position + count - 1` of the epoch, uniform in [0, size)."""
         if self._next != (epoch, position):
-            # A step of the counter gives four words.
+            # Each counter step yields four words.
             self._bits = self._generator(position // 4, epoch, _SLOTS)
             self._bits.random_raw(position % 4)
         self._next = (epoch, position + count)
@@ -58,15 +58,15 @@ class RandomStream:
         return ((words >> np.uint64(11)) * 2.0**-53 * size).astype(np.int64)
 
     def permutation(self, epoch: int, size: int) -> NDArray[np.int64]:
-        """Returns the epoch's permutation of range(size), each equally probable: `(size,)`."""
+        """The epoch's uniform random permutation of range(size): `(size,)`."""
         epochs = max(1, _PERMUTED_AT_ONCE // max(1, size))
         group = (epoch // epochs, size)
         if self._orders is None or self._orders[0] != group:
             words: NDArray[np.uint64] = self._generator(0, group[0], _PERMUTATIONS).random_raw(
                 epochs * size
             )
-            # Ties of 64-bit words (3e-8 for a million rows) would only make two orders a little
-            # more probable.
+            # Ties of 64-bit words (3e-8 for a million rows) merely make two orders slightly more
+            # probable.
             self._orders = group, np.argsort(words.reshape(epochs, size), axis=1)
         order: NDArray[np.int64] = self._orders[1][epoch % epochs]
         return order
@@ -79,16 +79,16 @@ class RandomStream:
 
 
 class Seeds:
-    """What the iterators of one pipeline share: where they get their streams, and the session.
+    """Shared by the iterators of a pipeline: the source of their streams, and the session.
 
-    As in TensorFlow, an order repeats from run to run when the operation or the graph has a seed.
-    Shuffles without a seed of their own get different streams (by their number in the pipeline);
-    two with the same one get the same.
+    As in TensorFlow, an order is reproducible if the operation or the graph has a seed. Shuffles
+    without their own seed get different streams (by their index in the pipeline); those with equal
+    seeds get equal streams.
 
     Args:
         graph_seed: the seed of the whole graph, or None.
         state: the state of the session whose tables functions use; None without a session.
-        entropy: hexadecimal digits from which unseeded streams follow; random ones by default.
+        entropy: hexadecimal digits that determine unseeded streams; random by default.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Seeds:
         self._functions = 0
 
     def stream(self, seed: int | None) -> RandomStream:
-        """Returns the stream of the next shuffle, whose own seed is `seed`."""
+        """The stream of the next shuffle, which has its own seed `seed` or None."""
         number, self._shuffles = self._shuffles, self._shuffles + 1
         if seed is not None:
             text = f"graph {self._graph_seed}, seed {seed}"
@@ -112,7 +112,7 @@ class Seeds:
         return RandomStream(_digest(text))
 
     def function_stream(self) -> RandomStream:
-        """Returns the stream of the next function."""
+        """The stream of the next function."""
         number, self._functions = self._functions, self._functions + 1
         source = self._entropy if self._graph_seed is None else f"graph {self._graph_seed}"
         return RandomStream(_digest(f"{source}, function {number}"))

@@ -1,7 +1,7 @@
-"""`ReplayIterator`: the base of iterators that hold rows, or what follows from all rows before.
+"""`ReplayIterator`: the base of iterators whose state depends on all previous rows of a pass.
 
-Their position is the number of rows handed out since the pass began, of errors raised, and the
-input's position there; it is restored by going through the pass again.
+Their position is the number of rows yielded and errors raised since the pass began, and the input's
+position there; it is restored by replaying the pass.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class ReplayIterator(UnaryIterator):
 
     @abstractmethod
     def _forget(self) -> None:
-        """Drops what is held: the input stands where the pass begins."""
+        """Drops all state; the input is at the start of the pass."""
 
     @abstractmethod
     def _make(self, n: int) -> Columns:
-        """Returns at least one row, at best `n`; or raises OutOfRangeError."""
+        """Returns at least one row and ideally `n`, or raises OutOfRangeError."""
 
     def _produce(self, n: int) -> Columns:
         try:
@@ -79,8 +79,7 @@ class ReplayWithFunction(ReplayIterator):
     """A `ReplayIterator` that runs functions, which may draw random numbers.
 
     Args:
-        source: the input.
-        starts: what makes the functions ready.
+        starts: functions that start them.
         stream: the random draws.
     """
 

@@ -1,10 +1,9 @@
-"""`ShuffleIterator`: tf.data's window shuffle, without a loop over the rows.
+"""`ShuffleIterator`: tf.data's buffered shuffle, vectorised.
 
-A buffer holds `buffer_size` rows; each draw hands out the row of a random slot, which the next
-input row refills; when the input has ended, the rows left come out in random order. A buffer that
-holds the whole input therefore gives a uniform permutation. Draws depend on (key, epoch, number of
-the draw) alone, so the order does not depend on the sizes of the blocks asked for, and a position
-is restored by reading the epoch again up to it.
+A buffer holds `buffer_size` rows; each draw yields the row of a random slot, which the next input
+row refills; at the end of the input the remaining rows are permuted. A buffer that holds the whole
+input therefore yields a uniform permutation. Draws depend on (key, epoch, draw index) only, so the
+order is independent of block sizes, and a position is restored by re-reading the epoch.
 """
 
 from __future__ import annotations
@@ -27,10 +26,9 @@ class ShuffleIterator(ReplayIterator):
     """The rows of the input in the order described above.
 
     Args:
-        source: the input.
-        buffer_size: rows in the buffer; memory grows with the rows that come, not with this number.
+        buffer_size: rows in the buffer; memory grows with the rows present only.
         stream: the random draws.
-        reshuffle: whether each epoch has an order of its own.
+        reshuffle: whether each epoch has a different order.
     """
 
     def __init__(
@@ -71,20 +69,21 @@ class ShuffleIterator(ReplayIterator):
             blocks.append(rows)
             missing -= count_rows(rows)
         self._filling = []
-        # A single block may be shared with others, and draws write into the buffer.
+        # A block may be shared, and draws write into the buffer.
         self._buffer = concatenate(blocks)
         if not all(isinstance(column, np.ndarray) for column in self._buffer):
             self._pool_rows()
         return self._buffer
 
     def _pool_rows(self) -> None:
-        """Lets the buffer hold numbers of rows, which stand in a pool: rows of other shapes cannot
-        take each other's places."""
+        """Switches the buffer to indices into a pool of rows, because rows of different shapes
+        cannot replace each other in place.
+        """
         self._pool = self._buffer
         self._buffer = [np.arange(count_rows(self._pool or []))]
 
     def _exchange(self, buffer: Columns, n: int) -> Columns | None:
-        """Hands out rows of random slots, refilled from the input; None once that has ended."""
+        """Yields rows of random slots, refilled from the input; None once that has ended."""
         try:
             fresh = self._input.next_block(n)
         except OutOfRangeError:
@@ -96,8 +95,8 @@ class ShuffleIterator(ReplayIterator):
             fresh = self._into_pool(buffer, fresh)
         count = count_rows(fresh)
         slots = self._stream.slots(self._random_epoch, self._position, count, count_rows(buffer))
-        # A draw gets the fresh row of the draw before it on the same slot, or, if there is none,
-        # what the slot held; the stable sort brings the draws of a slot together in their order.
+        # A draw yields the fresh row of the previous draw on the same slot or, if there is none,
+        # the slot's initial row; the stable sort groups draws by slot in order.
         order = np.argsort(slots, kind="stable")
         again = slots[order[1:]] == slots[order[:-1]]
         later, earlier = order[1:][again], order[:-1][again]
@@ -109,7 +108,7 @@ class ShuffleIterator(ReplayIterator):
         return self._from_pool(rows)
 
     def _into_pool(self, buffer: Columns, fresh: Columns) -> Columns:
-        """Adds rows to the pool and returns their numbers."""
+        """Adds rows to the pool and returns their indices."""
         pool = self._pool or []
         if count_rows(pool) > 2 * count_rows(buffer) + _FILL_ROWS:  # most have been handed out
             pool = gather(pool, buffer[0])
@@ -138,13 +137,13 @@ class ShuffleIterator(ReplayIterator):
 
 
 class PermutationIterator(BlockIterator):
-    """The numbers of a range in random order: what a `ShuffleIterator` gives whose buffer holds
-    them all, without the buffer; or what repeating that gives, many epochs at once.
+    """A range in random order: equivalent to a `ShuffleIterator` whose buffer holds all, without
+    the buffer; or to repeating that, many epochs at once.
 
     Args:
         numbers: the range.
         stream: the random draws.
-        reshuffle: whether each epoch has an order of its own.
+        reshuffle: whether each epoch has a different order.
     """
 
     is_repeated = False
@@ -158,7 +157,7 @@ class PermutationIterator(BlockIterator):
         self._outer = self._epoch = self._position = 0
 
     def repeated(self, count: int | None) -> PermutationIterator:
-        """This one, as yet unused, for so many epochs; None: without end."""
+        """This iterator, if unused, repeated for `count` epochs; indefinitely if None."""
         self.is_repeated = True
         self._count = count if len(self._numbers) else 0
         return self
@@ -203,7 +202,7 @@ class PermutationIterator(BlockIterator):
 
 
 def _alike(buffer: Columns, fresh: Columns) -> bool:
-    """Whether rows of one can take the places of rows of the other."""
+    """Whether rows of one block can replace rows of the other in place."""
     return all(
         isinstance(new, np.ndarray) and old.shape[1:] == new.shape[1:]
         for old, new in zip(buffer, fresh, strict=True)

@@ -1,4 +1,4 @@
-"""What Arrow's columns are as tensors: for files of tables and for tables in memory (pyarrow)."""
+"""Conversion of Arrow (pyarrow) columns, from files or memory, to arrays."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ from estimatorkit.data.spec import TensorSpec
 
 
 def arrow_spec(kind: Any, where: str) -> TensorSpec:
-    """What a value of an Arrow type is.
+    """The spec of a value of an Arrow type.
 
-    Args:
-        kind: the Arrow type.
-        where: the column, for messages.
+    `where` names the column in messages.
 
     Raises:
-        TypeError: nothing that a tensor holds.
+        TypeError: the type has no tensor equivalent.
     """
     import pyarrow as arrow
 
@@ -59,7 +57,7 @@ def arrow_spec(kind: Any, where: str) -> TensorSpec:
 
 
 def first_null(values: Any) -> int | None:
-    """The row of the first null of a column, or of the first row that holds one; None for none."""
+    """The first row of a column that is, or contains, a null; None if there is none."""
     if values.null_count:
         return int(np.argmax(np.asarray(values.is_null())))
     if hasattr(values.type, "list_size") and (inner := first_null(values.flatten())) is not None:
@@ -68,12 +66,7 @@ def first_null(values: Any) -> int | None:
 
 
 def arrow_values(values: Any, spec: TensorSpec) -> NDArray[Any]:
-    """The values of a column without nulls.
-
-    Args:
-        values: an Arrow array.
-        spec: what `arrow_spec` said of its type.
-    """
+    """The values of an Arrow array without nulls; `spec` is the result of `arrow_spec`."""
     import pyarrow as arrow
 
     kind = values.type

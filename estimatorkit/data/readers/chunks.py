@@ -1,7 +1,7 @@
-"""`Chunks`: a file in pieces of whole records, which are then taken apart by vectorised code.
+"""`Chunks`: reads a file in chunks of whole records, for vectorised parsing.
 
-A chunk begins where a record does, so its offset in the (uncompressed) content is a position that
-can be gone to: by a seek, or, in a compressed file, by unpacking up to there.
+A chunk begins with a record, so its offset in the uncompressed content is a position that can be
+restored: by a seek, or by decompressing up to it.
 """
 
 from __future__ import annotations
@@ -13,24 +13,23 @@ from typing import IO, Any
 from estimatorkit.storage.filesystem import file_errors, open_file
 
 CHUNK_BYTES = 1 << 20
-"""Bytes of a chunk: the calls of a chunk (2 ms of pandas) are then a tenth of its time."""
+"""Bytes per chunk: the fixed cost per chunk (2 ms of pandas) is then a tenth of its time."""
 
 
 class Chunks:
     """Reads a file chunk by chunk.
 
     Args:
-        name: the file.
         compression: '', 'GZIP' or 'ZLIB'.
-        size: bytes of a chunk, unless a record is longer.
-        end_of_records: how many of the bytes it gets are whole records; 0 for none.
-        offset: where to begin: the beginning of a record.
+        size: bytes per chunk, unless a record is longer.
+        end_of_records: returns how many of the given bytes are whole records, possibly 0.
+        offset: where to begin: the start of a record.
 
     Attributes:
-        offset: where the chunk begins that `read` returns next.
+        offset: the start of the next chunk.
 
     Raises:
-        OpError: the file cannot be opened; `NotFoundError` if there is none.
+        OpError: the file cannot be opened; `NotFoundError` if it does not exist.
     """
 
     def __init__(
@@ -52,7 +51,7 @@ class Chunks:
             _go_to(self._file, offset)
 
     def read(self) -> bytes:
-        """The next chunk; empty at the end. The last record may have no line end."""
+        """Returns the next chunk; empty at the end. The last record may lack a line end."""
         data = self._more(self._rest, self._size)
         while not (end := self._end_of_records(data)):
             longer = self._more(data, 2 * len(data))
@@ -65,7 +64,7 @@ class Chunks:
         return data[:end]
 
     def _more(self, data: bytes, size: int) -> bytes:
-        """`data` and what follows, `size` bytes in all where there are so many."""
+        """Extends `data` to `size` bytes, or up to the end of the file."""
         pieces, missing = [data], size - len(data)
         with file_errors("read", self._name):
             while missing > 0 and (piece := self._file.read(missing)):
@@ -74,7 +73,7 @@ class Chunks:
         return b"".join(pieces)
 
     def close(self) -> None:
-        """Closes the file; may be called again."""
+        """Closes the file; idempotent."""
         self._finalizer()
 
 

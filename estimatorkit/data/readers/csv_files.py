@@ -1,7 +1,7 @@
 """CSV files as a plan: rows of columns, file by file, parsed chunk by chunk.
 
-`CsvFile` is one open file (a `RecordFile` whose records are rows of columns); `CsvRows` the plan.
-A position is a file, the byte and the line at which a chunk begins, and a row in it.
+`CsvFile` is one open file (a `RecordFile` whose records are rows of columns); `CsvRows` the plan. A
+position is a file, the byte and line at which a chunk begins, and a row in the chunk.
 """
 
 from __future__ import annotations
@@ -30,12 +30,11 @@ from estimatorkit.data.readers.record_files import (
 
 @dataclass
 class SkippedRows:
-    """How many bad rows were left out, and what was wrong with the first.
+    """The number of skipped rows, and the error of the first.
 
     Attributes:
-        count: how many.
-        first: a message; empty where there was none.
-        total: counts them too: those of all passes and iterators of a dataset.
+        first: a message; empty if no row was skipped.
+        total: also incremented: the count over all passes and iterators of a dataset.
     """
 
     count: int = 0
@@ -43,7 +42,7 @@ class SkippedRows:
     total: SkippedRows | None = None
 
     def add(self, message: str) -> None:
-        """Counts a row."""
+        """Counts a skipped row."""
         self.count += 1
         self.first = self.first or message
         if self.total is not None:
@@ -56,8 +55,8 @@ class CsvFormat:
 
     Attributes:
         layout: of their records.
-        header: whether the first record of each holds names.
-        skip_bad: leave bad rows out instead of raising.
+        header: whether the first record of each file holds names.
+        skip_bad: drop malformed rows instead of raising.
         chunk_bytes: bytes parsed at once.
     """
 
@@ -68,14 +67,12 @@ class CsvFormat:
 
 
 class CsvFile:
-    """An open CSV file, as rows of columns.
+    """An open CSV file as rows of columns.
 
     Args:
-        format: how it is read.
         compression: '', 'GZIP' or 'ZLIB'.
-        skipped: counts bad rows that are left out.
-        name: the file.
-        offset: where to begin: 0, or what the property was.
+        skipped: counts skipped rows.
+        offset: where to begin: 0, or a previous value of the property.
     """
 
     def __init__(
@@ -102,20 +99,20 @@ class CsvFile:
 
     @property
     def offset(self) -> State:
-        """Where the next row is."""
+        """The position of the next row."""
         return {"byte": self._byte, "line": self._line, "row": self._row, "bad": self._bad}
 
     def read(self, n: int) -> Columns:
-        """The columns of the next 1 to `n` rows; none at the end.
+        """Returns columns of the next 1 to `n` rows; an empty list at the end.
 
         Raises:
-            InvalidArgumentError: the next row is bad; it is behind us then.
+            InvalidArgumentError: the next row is malformed; reading continues after it.
         """
         count = self.skip(n)
         return slice_rows(self._parsed.columns, self._row - count, self._row) if count else []
 
     def skip(self, n: int) -> int:
-        """Passes over up to `n` rows; returns how many: 0 at the end only."""
+        """Skips up to `n` rows; returns how many, 0 only at the end."""
         while True:
             bad = self._parsed.bad
             end = bad[self._bad].row if self._bad < len(bad) else self._parsed.count
@@ -150,7 +147,7 @@ class CsvFile:
         return bool(chunk) or self._chunks.offset > 0
 
     def _body(self, chunk: bytes) -> tuple[bytes, int]:
-        """The first chunk without byte order mark and header, and the line on which it begins."""
+        """The first chunk without byte order mark and header, and its first line."""
         chunk = chunk.removeprefix(BYTE_ORDER_MARK)
         if not self._format.header:
             return chunk, 1
@@ -166,18 +163,18 @@ class CsvFile:
         return body, 1 + len(LINE_END.findall(chunk, 0, len(chunk) - len(body)))
 
     def close(self) -> None:
-        """Closes the file; may be called again."""
+        """Closes the file; idempotent."""
         self._chunks.close()
 
 
 class CsvIterator(RecordFilesIterator):
-    """The rows of CSV files.
+    """Rows of CSV files.
 
     Args:
         names: an iterator of one column of file names.
-        open_file: opens one.
-        order: which column of the files comes at which place.
-        skipped: counts the bad rows of a pass that are left out.
+        open_file: opens a file.
+        order: for each output column its index among the files' columns.
+        skipped: counts the skipped rows of a pass.
     """
 
     def __init__(
@@ -241,15 +238,14 @@ class CsvIterator(RecordFilesIterator):
 
 @dataclass(frozen=True, eq=False)
 class CsvRows(Plan):
-    """The rows of CSV files.
+    """Rows of CSV files.
 
     Args:
-        filenames: strings `(n,)`, or what becomes such when the graph runs, or a plan of names.
+        filenames: strings `(n,)`, a pending parameter, or a plan of names.
         spec: of a row.
-        order: for each leaf of `spec` the place of its column in the layout.
-        format: how the files are read.
-        compression: '', 'GZIP' or 'ZLIB', or what becomes such when the graph runs.
-        skipped: counts the bad rows that are left out.
+        order: for each leaf of `spec` the index of its column in the layout.
+        compression: '', 'GZIP' or 'ZLIB', or a pending parameter.
+        skipped: counts skipped rows.
     """
 
     filenames: Any

@@ -1,4 +1,4 @@
-"""Names and dtypes of the columns of CSV files, from their first lines, as TensorFlow does it."""
+"""Infers names and dtypes of CSV columns from the first lines, as TensorFlow does."""
 
 from __future__ import annotations
 
@@ -18,21 +18,19 @@ from estimatorkit.data.readers.csv_records import BYTE_ORDER_MARK, end_of_record
 
 _CHUNK_BYTES = 1 << 16
 
-# The first that fits a column's texts is its dtype.
+# In order of preference.
 _ORDER = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64, dtypes.string)
 
 
 @dataclass(frozen=True)
 class CsvText:
-    """How files are written.
+    """The format of the files.
 
     Attributes:
         delimiter: one byte.
-        quotes: whether cells may be quoted.
-        na_value: a text that says that a cell is missing.
+        na_value: a text that marks a missing cell.
         header: whether the first record of each file holds names.
         compression: '', 'GZIP' or 'ZLIB'.
-        encoding: of the text.
     """
 
     delimiter: bytes
@@ -43,14 +41,14 @@ class CsvText:
     encoding: str
 
     def records(self, name: str) -> Iterator[list[str]]:
-        """The cells of the records of a file, headers too."""
+        """Yields the cells of the records of a file, including the header."""
         layout = CsvLayout((), None, self.delimiter, self.quotes)
         cut = functools.partial(end_of_records, layout)
         chunks = Chunks(name, self.compression, _CHUNK_BYTES, cut)
         try:
             chunk = chunks.read().removeprefix(BYTE_ORDER_MARK)
             while chunk:
-                # What is no CSV, or cannot be decoded, is told when it is read: with its line.
+                # Malformed or undecodable text is reported when it is read, with its line.
                 for record in records(chunk, layout):
                     if record.problem is None:
                         yield [cell.decode(self.encoding, "replace") for cell in record.cells]
@@ -93,16 +91,14 @@ def infer_dtypes(
     indices: Sequence[int],
     rows: int | None,
 ) -> list[DType]:
-    """The dtypes of columns: of those that are empty, string.
+    """The dtypes of columns; string for empty ones.
 
-    Rows with another number of cells are passed over: to read them raises.
+    Rows with a wrong number of cells are ignored here; reading them raises.
 
     Args:
-        files: their names.
-        text: how they are written.
-        width: cells of a record.
+        width: cells per record.
         indices: the columns.
-        rows: how many rows are looked at; None: all.
+        rows: the number of rows to inspect; None for all.
     """
     found: list[DType | None] = [None] * len(indices)
     bodies = (itertools.islice(text.records(name), int(text.header), None) for name in files)
@@ -116,7 +112,7 @@ def infer_dtypes(
 
 
 def _fitting(cell: str, na_value: str, dtype: DType | None) -> DType | None:
-    """The first dtype, not before `dtype`, that a cell fits."""
+    """The first dtype, starting from `dtype`, that fits a cell."""
     if cell in ("", na_value):
         return dtype
     start = 0 if dtype is None else _ORDER.index(dtype)

@@ -1,4 +1,4 @@
-"""How CSV records are read (`CsvLayout`), and how the texts of their cells become values."""
+"""CSV layouts (`CsvLayout`), and the conversion of cell texts to values."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _BOOLEANS = {b"true": True, b"1": True, b"false": False, b"0": False}
 
 @dataclass(frozen=True)
 class CsvColumn:
-    """A column that is read.
+    """A column to read.
 
     Attributes:
-        index: its place in a record, from 0.
-        dtype: string, bool, or a number's.
-        default: stands for missing cells; None: the cell must be there.
-        name: for messages; None if there is none.
+        index: its 0-based index in a record.
+        dtype: string, bool, or numeric.
+        default: the value of missing cells; None if cells are required.
+        name: for messages, or None.
     """
 
     index: int
@@ -38,14 +38,13 @@ class CsvLayout:
     """How records are read.
 
     Attributes:
-        columns: those that are read, in their order in a record.
-        width: cells of a record; None: any number that has these columns.
+        columns: the columns to read, in file order.
+        width: cells per record; None accepts any number that includes these columns.
         delimiter: one byte.
-        quotes: whether cells may be quoted.
         na_values: cells that count as missing.
-        skip_initial_space: spaces after a delimiter are left out.
-        encoding: of the text, whose strings come out as UTF-8; None: bytes as they are.
-        missing_hint: what to do about missing cells, for messages.
+        skip_initial_space: ignore spaces after a delimiter.
+        encoding: of the text, whose strings are converted to UTF-8; None keeps bytes.
+        missing_hint: advice about missing cells, for messages.
     """
 
     columns: tuple[CsvColumn, ...]
@@ -66,7 +65,7 @@ class CsvLayout:
 
 
 class Cells(NamedTuple):
-    """A column's cells: numbers, or texts, of which `codes` (None: in order) picks one per row."""
+    """A column's cells: numbers, or texts, selected per row by `codes` (None: in order)."""
 
     texts: Any
     codes: NDArray[Any] | None
@@ -75,7 +74,7 @@ class Cells(NamedTuple):
 def column_values(
     layout: CsvLayout, column: CsvColumn, cells: Cells
 ) -> tuple[NDArray[Any], Mapping[int, bytes]]:
-    """A column's values, and by row the texts that are no values of its dtype."""
+    """A column's values, and by row the texts that are not valid for its dtype."""
     dtype = column.dtype.numpy_dtype
     if isinstance(cells.texts, np.ndarray):
         with np.errstate(over="ignore"):  # 1e39 is infinite, as in TensorFlow
@@ -104,7 +103,7 @@ def column_values(
 
 
 def _recode(values: list[Any], encoding: str | None) -> set[int]:
-    """Makes UTF-8 of texts; returns the places of those that are not in the encoding."""
+    """Converts texts to UTF-8 in place; returns the indices of those that cannot be decoded."""
     if encoding is None or all(map(bytes.isascii, values)):
         return set()
     unfit = set()
@@ -117,7 +116,7 @@ def _recode(values: list[Any], encoding: str | None) -> set[int]:
 
 
 def _numbers(values: list[Any], dtype: DType) -> set[int]:
-    """Makes numbers of texts; returns the places of those that are none."""
+    """Converts texts to numbers in place; returns the indices of invalid ones."""
     if dtype is dtypes.bool_:
         values[:] = [_BOOLEANS.get(text.strip().lower()) for text in values]
         return {code for code, value in enumerate(values) if value is None}

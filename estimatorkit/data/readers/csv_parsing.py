@@ -1,10 +1,10 @@
-"""CSV text to columns: a chunk of whole records at a time, vectorised, and exact about what is bad.
+"""Vectorised parsing of CSV chunks (whole records) to columns, with exact errors.
 
-NumPy finds the records of a chunk and the cells of each; pandas' C parser then reads the columns of
-those that are well formed (integers NumPy reads itself). Where quotes do not fit together, records
-are taken apart one by one; a column with what is not a number is looked at as text. So a bad cell
-costs its chunk some time, and its message has the file, the line and the column. Source of the
-rules: RFC 4180 and TensorFlow's CsvDataset; blank lines are passed over.
+NumPy finds the records and cells of a chunk; pandas' C parser converts the columns of well-formed
+records (NumPy itself converts integers). If quotes do not match, records are parsed one by one; a
+column with an invalid number is re-read as text. A malformed cell thus slows down its chunk only,
+and its message has file, line and column. Rules: RFC 4180 and TensorFlow's CsvDataset; blank lines
+are skipped.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from estimatorkit.data.readers.csv_records import (
 
 
 class BadRow(NamedTuple):
-    """A record that is not read.
+    """A malformed record.
 
     Attributes:
-        row: how many rows of the chunk come before it.
-        line: where it begins.
-        message: what is wrong, with file, line and column.
+        row: the number of rows of the chunk before it.
+        line: its first line.
+        message: the error, with file, line and column.
     """
 
     row: int
@@ -52,10 +52,10 @@ class Parsed:
 
     Attributes:
         columns: `(count,)` each.
-        count: rows that are good.
-        bad: those that are not, in order.
-        lines: lines of the chunk.
-        row_lines: the line on which each row begins.
+        count: the number of well-formed rows.
+        bad: malformed rows, in order.
+        lines: the number of lines of the chunk.
+        row_lines: the first line of each row.
     """
 
     columns: list[NDArray[Any]]
@@ -66,12 +66,7 @@ class Parsed:
 
 
 class Parser:
-    """Reads chunks of one file.
-
-    Args:
-        layout: how.
-        name: the file, for messages.
-    """
+    """Parses chunks of one file, `name` in messages."""
 
     def __init__(self, layout: CsvLayout, name: str) -> None:
         self._layout = layout
@@ -80,10 +75,10 @@ class Parser:
         self._with_missing: set[int] = set()  # columns of floats that have missing cells
 
     def parse(self, chunk: bytes, line: int) -> Parsed:
-        """The rows of a chunk.
+        """Parses a chunk.
 
         Args:
-            chunk: whole records; the last may have no line end.
+            chunk: whole records; the last may lack a line end.
             line: the number of the first line.
         """
         found = spans(chunk, self._layout)
@@ -120,7 +115,7 @@ class Parser:
         return True
 
     def _cells(self, chunk: bytes, place: Spans, rows: NDArray[np.bool_]) -> list[Cells] | None:
-        """The cells of the columns; None if pandas takes the text for another table."""
+        """The cells of the columns; None if pandas splits the text differently."""
         layout, count = self._layout, int(rows.sum())
         if not count:
             return [Cells([], None) for _ in layout.columns]
@@ -143,7 +138,7 @@ class Parser:
     def _tabled(
         self, text: bytes, columns: Sequence[CsvColumn], width: int, rows: int
     ) -> dict[int, Cells] | None:
-        """The cells of columns, by pandas."""
+        """Parses cells of columns with pandas."""
         import pandas as pd
 
         kinds: dict[int, Any] = {
@@ -170,7 +165,7 @@ class Parser:
             if values.dtype == np.float64:
                 cells[index] = Cells(values, None)
             else:
-                # Each distinct text becomes bytes once. (pandas' own categories may be numbers.)
+                # Decodes each distinct text once. (pandas' own categories may be numbers.)
                 codes, distinct = pd.factorize(values)
                 texts = [text.encode("latin-1") for text in distinct]
                 cells[index] = Cells(texts, codes)
@@ -203,7 +198,7 @@ class Parser:
     def _converted(
         self, cells: Sequence[Cells], count: int, lines: Ints, bad: list[BadRow], counted: int
     ) -> Parsed:
-        """The rows whose cells all fit; those that do not fit are bad too."""
+        """Converts cells; rows with cells that do not fit become bad rows."""
         columns = []
         reasons: dict[int, str] = {}
         for column, each in zip(self._layout.columns, cells, strict=True):
@@ -259,14 +254,11 @@ class Parser:
 
 
 def wrong_cell(name: str, line: int, layout: CsvLayout, column: CsvColumn, text: bytes) -> str:
-    """What is wrong with a cell that is no value of its column.
+    """The error message for a cell that is not a valid value of its column.
 
     Args:
         name: the file.
-        line: where its row begins.
-        layout: how the file is read.
-        column: the column.
-        text: the cell.
+        line: the first line of its row.
     """
     wanted, hint = column.dtype.name, None
     received = repr(_shown(text))
@@ -294,7 +286,7 @@ def _shown(text: bytes) -> str:
 def _read_table(
     text: bytes, kinds: Mapping[int, Any], width: int, layout: CsvLayout, missing: list[int]
 ) -> Any:
-    """A DataFrame with the columns of `kinds`; None if pandas meets what it cannot read.
+    """A DataFrame with the columns of `kinds`; None if pandas fails to parse the text.
 
     Missing cells of the columns `missing` become NaN.
     """
@@ -327,6 +319,6 @@ def _read_table(
 
 
 def _pandas_reads_exactly(version: str) -> bool:
-    """Whether pandas rounds floats correctly by itself: 3.1 does, and warns of the option."""
+    """Whether pandas rounds floats correctly by default: 3.1 does, and deprecates the option."""
     major, minor = version.split(".")[:2]
     return (int(major), int(minor)) >= (3, 1)

@@ -1,7 +1,7 @@
-"""Where the records and cells of a CSV text are.
+"""Locates the records and cells of a CSV text.
 
-Two ways that agree: `spans` finds all records of a chunk by NumPy, where quotes stand as they may;
-`records` takes any text apart, one record after the other, and says what is malformed.
+Two equivalent methods: `spans` finds all records of a chunk with NumPy if quotes are well placed;
+`records` parses any text record by record and reports what is malformed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NEWLINE, RETURN, QUOTE, SPACE, MINUS, ZERO = b'\n\r" -0'
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 MAX_RECORD_BYTES = 1 << 24
-"""Bytes of a record at most: a quote that is never closed must not fill the memory."""
+"""Maximum bytes per record, so that an unclosed quote does not exhaust memory."""
 
 LINE_END = re.compile(rb"\r\n?|\n")
 _QUOTED = re.compile(rb'"([^"]*(?:""[^"]*)*)"')
@@ -35,7 +35,7 @@ Ints: TypeAlias = NDArray[np.int64]
 
 
 class Record(NamedTuple):
-    """A record, taken apart: where it begins and ends, its cells, what is wrong with its quotes."""
+    """A parsed record: its extent, its cells, and the error in its quotes, if any."""
 
     start: int
     end: int
@@ -44,7 +44,7 @@ class Record(NamedTuple):
 
 
 def records(data: bytes, layout: CsvLayout, at: int = 0) -> Iterator[Record]:
-    """Takes records apart one by one; after a malformed one it goes on with the next line."""
+    """Parses records one by one; after a malformed one it continues with the next line."""
     delimiter = layout.delimiter
     unquoted = re.compile(b'[^\r\n"' + re.escape(delimiter) + b"]*")
     while at < len(data):
@@ -90,7 +90,7 @@ def _quoted_record(
 
 
 def end_of_records(layout: CsvLayout, data: bytes) -> int:
-    """How many bytes are whole records: up to the last line end that no quotes enclose."""
+    """The number of bytes of complete records: up to the last unquoted line end."""
     end = data.rfind(b"\n") + 1
     if not end:
         end = data.rfind(b"\r", 0, -1) + 1  # lines that end in CR alone
@@ -101,7 +101,7 @@ def end_of_records(layout: CsvLayout, data: bytes) -> int:
     ends = ends[np.searchsorted(np.flatnonzero(array == QUOTE), ends) % 2 == 0]
     if len(ends):
         return int(ends[-1]) + 1
-    # A quote is open up to the end: of a long cell, or a quote that stands where it may not.
+    # The text ends within quotes: a long cell, or a misplaced quote.
     first = next(records(data, layout))
     if first.problem in (None, UNCLOSED) and len(data) < MAX_RECORD_BYTES:
         return 0
@@ -109,14 +109,14 @@ def end_of_records(layout: CsvLayout, data: bytes) -> int:
 
 
 class Spans(NamedTuple):
-    """Where the records of a chunk are.
+    """The extents of the records of a chunk.
 
     Attributes:
         array: the bytes.
-        starts, ends: where each record begins, and where its line end is.
+        starts, ends: where each record and its line end begin.
         delimiters: those between cells.
-        first: for each record the number of its first delimiter, and one more: that of all.
-        line_ends: those in quotes too.
+        first: for each record the index of its first delimiter, followed by the total.
+        line_ends: all line ends, also those in quotes.
     """
 
     array: NDArray[np.uint8]
@@ -128,7 +128,7 @@ class Spans(NamedTuple):
 
     @property
     def widths(self) -> Ints:
-        """Cells of each record."""
+        """The number of cells of each record."""
         return np.diff(self.first) + 1
 
     def blank(self) -> NDArray[np.bool_]:
@@ -140,15 +140,15 @@ class Spans(NamedTuple):
         return blank
 
     def integers(self, rows: NDArray[np.bool_], index: int, missing: int | None) -> Ints | None:
-        """The integers of a column of some records.
+        """The integers of a column.
 
         Args:
-            rows: which records.
+            rows: a mask of records.
             index: the column.
-            missing: stands for empty cells.
+            missing: the value of empty cells.
 
         Returns:
-            int64; None if a cell is none, or not plain, or empty and `missing` is None.
+            int64; None if a cell is not a plain integer, or is empty and `missing` is None.
         """
         starts, ends, first = self.starts[rows], self.ends[rows], self.first[:-1][rows]
         if index:
@@ -161,7 +161,7 @@ class Spans(NamedTuple):
 def _integers(
     array: NDArray[np.uint8], starts: Ints, ends: Ints, missing: int | None
 ) -> Ints | None:
-    """See `Spans.integers`. pandas reads integers more slowly, and takes `1e5` for one."""
+    """See `Spans.integers`. pandas parses integers more slowly, and accepts `1e5`."""
     end = len(array) - 1
     ends = ends - ((starts < ends) & (array[ends - 1] == RETURN))
     empty = starts == ends
@@ -189,7 +189,7 @@ def _integers(
 
 
 def spans(chunk: bytes, layout: CsvLayout) -> Spans | None:
-    """Where the records are; None if quotes stand where they may not."""
+    """The extents of the records; None if a quote is misplaced."""
     if b"\0" in chunk:
         return None
     array = np.frombuffer(chunk, np.uint8)
@@ -216,7 +216,7 @@ def spans(chunk: bytes, layout: CsvLayout) -> Spans | None:
 
 
 def _well_quoted(array: NDArray[np.uint8], quotes: Ints, delimiter: int) -> bool:
-    """Whether each quote opens or closes a whole cell, or is one of two within a quoted cell."""
+    """Whether each quote opens or closes a whole cell, or is one of a pair within a quoted cell."""
     if len(quotes) % 2:
         return False
     allowed = np.zeros(256, bool)
@@ -228,7 +228,7 @@ def _well_quoted(array: NDArray[np.uint8], quotes: Ints, delimiter: int) -> bool
 
 
 def without_records(chunk: bytes, spans: Spans, rows: NDArray[np.bool_]) -> bytes:
-    """A chunk without some records."""
+    """A chunk with the given records removed."""
     if not rows.any():
         return chunk
     kept = np.ones(len(chunk), bool)

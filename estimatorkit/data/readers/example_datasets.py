@@ -14,7 +14,7 @@ from estimatorkit.ops.parsing.parsing import parse_example
 def parse_example_dataset(
     features: Mapping[str, Any], num_parallel_calls: int = 1, deterministic: bool | None = None
 ) -> Callable[[Dataset], Dataset]:
-    """For `Dataset.apply`: batches of serialized `Example`s as dicts of tensors.
+    """Parses batches of serialized `Example`s to dicts of tensors, for `Dataset.apply`.
 
     Args:
         features: features by name, see `io.parse_example`.
@@ -40,26 +40,26 @@ def make_batched_features_dataset(
     sloppy_ordering: bool = False,
     drop_final_batch: bool = False,
 ) -> Dataset:
-    """Batches of the `Example`s of files, parsed.
+    """Batches of parsed `Example`s from files.
 
     Args:
         file_pattern: a pattern of file names, or a list of them.
         batch_size: examples per batch.
         features: features by name, see `io.parse_example`.
-        reader: makes a dataset of serialized examples of file names; default `TFRecordDataset`.
+        reader: maps file names to a dataset of serialized examples; `TFRecordDataset` by default.
         label_key: the feature that becomes the labels.
         reader_args: further arguments of `reader`.
-        num_epochs: passes over the files; None: for ever.
-        shuffle: whether files and examples come in random order.
-        shuffle_buffer_size: examples among which one is drawn.
-        shuffle_seed: makes the order the same in each run.
-        prefetch_buffer_size: batches to hold ready.
-        reader_num_threads: files that are read in turns; default 1.
+        num_epochs: the number of epochs; None repeats indefinitely.
+        shuffle: whether to shuffle files and examples.
+        shuffle_buffer_size: examples in the shuffle buffer.
+        shuffle_seed: makes the order reproducible.
+        prefetch_buffer_size: batches to prefetch.
+        reader_num_threads: the number of files to interleave; 1 by default.
         parser_num_threads, sloppy_ordering: have no effect.
-        drop_final_batch: leave out a last batch of fewer examples.
+        drop_final_batch: drop a smaller last batch.
 
     Returns:
-        Dicts of tensors and sparse tensors; with `label_key` pairs (dict, labels).
+        A dataset of dicts of tensors and sparse tensors; with `label_key` pairs (dict, labels).
 
     Raises:
         ValueError: there is no feature `label_key`.
@@ -88,7 +88,7 @@ def make_batched_features_dataset(
         def take_label(example: dict[str, Any]) -> tuple[dict[str, Any], Any]:
             return {key: example[key] for key in example if key != label_key}, example[label_key]
 
-        # A dict is one argument.
+        # A dict is a single argument.
         parsed = parsed.map(take_label)
     return parsed.prefetch(AUTOTUNE if prefetch_buffer_size is None else prefetch_buffer_size)
 

@@ -1,4 +1,4 @@
-"""`FixedLengthRecordDataset`: files of records that all have the same number of bytes."""
+"""`FixedLengthRecordDataset`: files of records of equal length."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _BUFFER_SIZE = 1 << 18
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the records of a file are.
+    """The layout of a file.
 
     Attributes:
-        record_bytes: of each record, >= 1.
-        header_bytes, footer_bytes: before the first and after the last one.
-        compression: '', 'GZIP' or 'ZLIB'; the numbers are those of the uncompressed content.
-        buffer_size: bytes read at a time; of a compressed file.
+        record_bytes: bytes per record, >= 1.
+        header_bytes, footer_bytes: bytes before the first and after the last record.
+        compression: '', 'GZIP' or 'ZLIB'; sizes refer to the uncompressed content.
+        buffer_size: bytes read at a time from a compressed file.
     """
 
     record_bytes: int
@@ -44,14 +44,12 @@ class FixedLengthFile:
     """An open file of such records; its offsets count records.
 
     Args:
-        layout: where they are.
-        name: the file.
-        start: the record at which to begin.
+        start: the index of the first record to read.
 
     Raises:
-        InvalidArgumentError: the file is not as long as whole records make it. Of a compressed file
-            this is known at its end only, and raised there.
-        OpError: it cannot be read; `NotFoundError` if there is none.
+        InvalidArgumentError: the content is not a whole number of records; for a compressed file
+            raised at its end.
+        OpError: it cannot be read; `NotFoundError` if it does not exist.
     """
 
     def __init__(self, layout: Layout, name: str, start: int) -> None:
@@ -92,7 +90,7 @@ class FixedLengthFile:
             self._check(self._layout.header_bytes - size)
 
     def read(self, n: int) -> list[bytes]:
-        """The next 1 to `n` records; none at the end."""
+        """Returns the next 1 to `n` records; an empty list at the end."""
         size, footer = self._layout.record_bytes, self._layout.footer_bytes
         wanted = n * size + footer
         with file_errors("read", self._name):
@@ -104,7 +102,7 @@ class FixedLengthFile:
                 pieces.append(piece)
                 missing -= len(piece)
         data = b"".join(pieces)
-        # What is left must be the footer: more comes where the file goes on, less where it ends.
+        # The rest must be the footer: it is longer if the file continues, shorter if it ends.
         count = max(0, (len(data) - footer) // size)
         if not count:
             header = self._layout.header_bytes
@@ -115,11 +113,11 @@ class FixedLengthFile:
         return [data[start : start + size] for start in range(0, count * size, size)]
 
     def skip(self, n: int) -> int:
-        """Passes over up to `n` records; returns how many."""
+        """Skips up to `n` records; returns how many."""
         return len(self.read(n))
 
     def close(self) -> None:
-        """Closes the file; may be called again."""
+        """Closes the file; idempotent."""
         self._file.close()
 
 
@@ -145,22 +143,21 @@ class FixedLengthRecords(RecordFiles):
 
 
 class FixedLengthRecordDataset(Dataset):
-    """The records of files that are nothing but records of equal length, strings.
+    """The records of files of equal-length records, as strings.
 
     Source: `tf.data.FixedLengthRecordDataset`.
 
     Args:
         filenames: a name, a list of names, a string tensor, or a dataset of names.
-        record_bytes: bytes of each record.
+        record_bytes: bytes per record.
         header_bytes, footer_bytes: bytes of each file before and after its records; None for 0.
         buffer_size: bytes read at a time; None for 256 KiB.
         compression_type: None, '', 'GZIP' or 'ZLIB'.
-        num_parallel_reads: accepted; the files are read in sequence.
-        name: accepted for TensorFlow's signature.
+        num_parallel_reads, name: have no effect; files are read sequentially.
 
     Raises:
-        InvalidArgumentError: a file is not as long as whole records make it (when it is read).
-        NotFoundError: a file is not there (when it is read).
+        InvalidArgumentError: a file is not a whole number of records (when it is read).
+        NotFoundError: a file does not exist (when it is read).
     """
 
     def __init__(

@@ -1,9 +1,9 @@
-"""Frames of other libraries as columns: pandas, polars, pyarrow, scikit-learn's data sets.
+"""Frames of pandas, polars and pyarrow, and scikit-learn data sets, as columns.
 
-`open_frames` opens them in a structure of values, a frame as the dict of its columns. They are
-known by the names of their types, so that no library is imported that the program does not use;
-any other object with `__arrow_c_stream__` is opened by pyarrow. Missing values, dates and lists of
-several lengths are errors that name column and row: no tensor holds them.
+`open_frames` replaces frames in a structure of values by dicts of their columns. Frames are
+recognized by type name, so that unused libraries are not imported; any other object with
+`__arrow_c_stream__` is opened by pyarrow. Missing values, dates and ragged lists are errors that
+name column and row.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from estimatorkit.core.errors import type_error, value_error
 
 
 def open_frames(structure: Any, path: str = "") -> Any:
-    """`structure` with frames and series opened.
+    """Replaces frames and series in `structure`.
 
     Args:
-        structure: nested values. A frame counts as the dict of its columns, a series as an array,
-            a `Bunch` of scikit-learn as (features, target).
-        path: where it stands in a larger structure, for messages: `['age']`.
+        structure: nested values. A frame becomes the dict of its columns, a series an array, a
+            `Bunch` of scikit-learn (features, target).
+        path: the path in an outer structure, for messages: `['age']`.
 
     Raises:
         ValueError: a column holds missing values.
-        TypeError: a column holds what no tensor can.
+        TypeError: a column has no tensor equivalent.
     """
     if _is(structure, "sklearn", "Bunch"):
         return _open_bunch(structure)
@@ -47,15 +47,10 @@ def open_frames(structure: Any, path: str = "") -> Any:
 
 
 def as_columns(value: Any, path: str = "") -> Any:
-    """A frame as a dict of arrays `(rows, ...)`, a series as an array, anything else as it is.
+    """Converts a frame to a dict of arrays `(rows, ...)` and a series to an array; returns other
+    values.
 
-    Args:
-        value: anything.
-        path: where it stands in a larger structure, for messages: `['age']`.
-
-    Raises:
-        ValueError: a column holds missing values.
-        TypeError: a column holds what no tensor can.
+    `path` and errors are those of `open_frames`.
     """
     if _is(value, "pandas", "DataFrame"):
         columns = ((name, value.iloc[:, place]) for place, name in enumerate(value.columns))
@@ -229,7 +224,7 @@ def _arrow_columns(value: Any) -> Any:
 
 
 def _open_bunch(bunch: Any) -> Any:
-    """The features and the target; the features alone where there is no target."""
+    """The features and the target; the features alone if there is no target."""
     data = bunch.get("data")
     if data is None:
         raise type_error(

@@ -1,6 +1,6 @@
-"""Files in IDX form, as MNIST comes: a big-endian header with dtype and shape, then the values.
+"""Files in MNIST's IDX format: a big-endian header with dtype and shape, then the values.
 
-Plain or gzipped. Every header field is checked against the size of what follows.
+Plain or gzipped. Header fields are checked against the size of the content.
 """
 
 from __future__ import annotations
@@ -19,13 +19,10 @@ _DTYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E
 
 
 def read_idx(path: str | os.PathLike[str]) -> NDArray[Any]:
-    """The array of an IDX file.
-
-    Args:
-        path: the file; one that begins as gzip does is unpacked.
+    """Reads the array of an IDX file, plain or gzipped.
 
     Raises:
-        DataLossError: it is no IDX file, or is cut off.
+        DataLossError: it is not an IDX file, or is truncated.
         OSError: it cannot be read.
     """
     with open(path, "rb") as file:

@@ -1,4 +1,4 @@
-"""`list_files`: a dataset of the names of the files that match patterns."""
+"""`list_files`: the names of the files that match patterns, as a dataset."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ALL = 1 << 40  # a shuffle's buffer grows with what comes
 
 @dataclass(frozen=True, eq=False)
 class MatchingFiles(Plan):
-    """The files that match `patterns`, strings `(n,)`, when an iterator is made; sorted."""
+    """The files that match `patterns`, strings `(n,)`, when an iterator is created; sorted."""
 
     patterns: Any
 
@@ -51,7 +51,7 @@ class MatchingFiles(Plan):
 
 
 def matching(patterns: NDArray[Any]) -> NDArray[Any]:
-    """The names that match, sorted: strings `(n,)`."""
+    """The matching names, sorted: strings `(n,)`."""
     names = [os.fsencode(name) for name in gfile.glob(list(patterns))]
     return np.array(names, object)
 
@@ -62,21 +62,19 @@ def list_files(
     seed: Any = None,
     name: str | None = None,
 ) -> Dataset:
-    """A dataset of the names of the files that match.
+    """A dataset of the names of matching files, which are listed whenever an iterator is created.
 
-    The files are looked up each time that an iterator is made. Source:
-    `tf.data.Dataset.list_files`.
+    Source: `tf.data.Dataset.list_files`.
 
     Args:
         file_pattern: a pattern, a list of them or a string tensor; see `gfile.glob`. Patterns may
             be URLs.
-        shuffle: whether the order is random, anew in each epoch; None for True. Otherwise the
-            names are sorted.
-        seed: of the order; see `Dataset.shuffle`.
-        name: accepted for TensorFlow's signature.
+        shuffle: whether to shuffle, anew in each epoch; None for True. Otherwise names are sorted.
+        seed: see `Dataset.shuffle`.
+        name: has no effect.
 
     Raises:
-        InvalidArgumentError: nothing matches (when an iterator is made).
+        InvalidArgumentError: nothing matches (when an iterator is created).
     """
     if isinstance(file_pattern, Dataset):
         raise type_error(

@@ -37,7 +37,7 @@ from estimatorkit.data.spec import TensorSpec
 from estimatorkit.storage.filesystem import file_errors, open_file
 
 Missing: TypeAlias = Mapping[str, Any] | Literal["default"] | None
-"""What stands for nulls: by column; "default" is NaN for floats and b"" for strings; None: none."""
+"""Replacements of nulls by column; "default": NaN for floats, b"" for strings; None: errors."""
 
 
 def _pyarrow(what: str) -> Any:

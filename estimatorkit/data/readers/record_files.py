@@ -1,9 +1,9 @@
-"""Files of records as a dataset: one file after the other, a block of records at a call.
+"""Files of records as a dataset: one file after the other, read a block of records at a time.
 
-`RecordFilesIterator` takes file names from any iterator of names, and holds one open file at a
-time, as a `RecordFile`. Its position is that of the names' iterator at the file it is in, and
-where in the file it stands: a byte offset, or a number of records. So going to a position opens
-one file and seeks. Tables (`csv_files`, `parquet`) build on it: their records are rows.
+`RecordFilesIterator` takes file names from any iterator and keeps one `RecordFile` open. Its
+position is the names' position at the current file and the offset in that file (bytes or records),
+so restoring opens one file and seeks. Tables (`csv_files`, `parquet`) build on it: their records
+are rows.
 """
 
 from __future__ import annotations
@@ -39,31 +39,29 @@ class RecordFile(Protocol):
 
     @property
     def offset(self) -> Any:
-        """Where the next record is, for `OpenFile`: something that JSON can hold."""
+        """The position of the next record, for `OpenFile`; JSON-able."""
 
     def read(self, n: int) -> list[Any]:
-        """The next 1 to `n` records, strings or (of tables) as columns; none at the end."""
+        """Returns the next 1 to `n` records, strings or (for tables) columns; empty at the end."""
 
     def skip(self, n: int) -> int:
-        """Passes over up to `n` records; returns how many."""
+        """Skips up to `n` records; returns how many."""
 
     def close(self) -> None:
-        """Closes the file; may be called again."""
+        """Closes the file; idempotent."""
 
 
 OpenFile: TypeAlias = Callable[[str, Any], RecordFile]
-"""Opens a file, by its name, at an offset that its `RecordFile` once had; 0 is the beginning."""
+"""Opens a file by name, at 0 or at an earlier `offset` of its `RecordFile`."""
 
 
 class RecordFilesIterator(BlockIterator):
-    """The records of files, as one column of strings.
+    """The records of files as one column of strings.
 
-    After an error of a file it goes on with the next one, as TensorFlow does: somebody may ignore
-    the error.
+    After an error in a file it continues with the next one, as in TensorFlow, for `ignore_errors`.
 
     Args:
         names: an iterator of one column of file names.
-        open_file: opens one.
     """
 
     def __init__(self, names: BlockIterator, open_file: OpenFile) -> None:
@@ -143,7 +141,7 @@ class RecordFiles(Plan):
     """The records of files.
 
     Args:
-        filenames: strings `(n,)`, or what becomes such when the graph runs, or a plan of names.
+        filenames: strings `(n,)`, a pending parameter, or a plan of names.
     """
 
     filenames: Any
@@ -161,33 +159,35 @@ class RecordFiles(Plan):
 
     @abstractmethod
     def _opener(self) -> OpenFile:
-        """What opens the files: plain values only, so that it is read once."""
+        """Returns the function that opens files. It holds plain values only, so parameters are read
+        once.
+        """
 
 
 def names_iterator(filenames: Any, seeds: Seeds) -> BlockIterator:
-    """An iterator of the names of a plan of names, or of strings `(n,)`."""
+    """An iterator over a plan of names, or over strings `(n,)`."""
     if isinstance(filenames, Plan):
         return filenames.iterator(seeds)
     return GatherIterator([filenames], RangeIterator(range(len(filenames))))
 
 
 def compression(value: Any, what: str) -> Any:
-    """The compression that a user gave: '', 'GZIP', 'ZLIB', or what becomes such in a run."""
+    """The compression as a parameter: '', 'GZIP' or 'ZLIB', or pending."""
     given = parameter("" if value is None else value, dtypes.string, f"{what}: compression_type")
     return then(given, lambda name: compression_name(np.asarray(name, object).item().decode()))
 
 
 def byte_count(what: str, value: Any) -> Any:
-    """A number of bytes that a user gave; 0 for None."""
+    """A number of bytes as a parameter; 0 for None."""
     return integer(what, 0 if value is None else value, least=0)
 
 
 def file_names(filenames: Any, what: str) -> Any:
-    """The names that a user gave, as `RecordFiles` takes them.
+    """The file names as `RecordFiles` accepts them.
 
     Args:
         filenames: a name, nested lists of names, paths, a string tensor, or a dataset of names.
-        what: the function that was called, for messages.
+        what: the called function, for messages.
 
     Raises:
         TypeError: they are not names.

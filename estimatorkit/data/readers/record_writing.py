@@ -1,6 +1,6 @@
-"""`data.experimental.TFRecordWriter`: a dataset of strings written to a file of TFRecords.
+"""`data.experimental.TFRecordWriter`: writes a dataset of strings to a TFRecord file.
 
-One host operation, which goes through the dataset when a session runs it.
+One host operation that traverses the dataset.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ register(
 
 
 class TFRecordWriter:
-    """Writes datasets to a file of TFRecords (`tf.data.experimental.TFRecordWriter`).
+    """Writes datasets to a TFRecord file (`tf.data.experimental.TFRecordWriter`).
 
     Args:
-        filename: the file, a string or a scalar string tensor; it is made anew.
+        filename: the file, a string or a scalar string tensor; overwritten if it exists.
         compression_type: None, '', 'GZIP' or 'ZLIB', or a scalar string tensor.
     """
 
@@ -73,13 +73,10 @@ class TFRecordWriter:
         )
 
     def write(self, dataset: Dataset) -> Operation:
-        """An operation that writes all elements of a dataset.
-
-        Args:
-            dataset: its elements are scalar strings.
+        """Returns an operation that writes all elements of a dataset.
 
         Raises:
-            TypeError: it is not a dataset of scalar strings.
+            TypeError: `dataset` is not a dataset of scalar strings.
         """
         if not isinstance(dataset, Dataset):
             raise type_error("`dataset` must be a Dataset", expected="a Dataset", received=dataset)

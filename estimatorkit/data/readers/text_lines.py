@@ -22,13 +22,12 @@ _BUFFER_SIZE = 1 << 18
 
 
 class TextFile:
-    """An open text file, as lines without their ends.
+    """An open text file as lines without line ends.
 
     Args:
         compression: '', 'GZIP' or 'ZLIB'.
         buffer_size: bytes read at a time.
-        name: the file.
-        offset: where to begin: 0, or what the property was.
+        offset: where to begin: 0, or a previous value of the property.
     """
 
     def __init__(self, compression: str, buffer_size: int, name: str, offset: int = 0) -> None:
@@ -40,7 +39,7 @@ class TextFile:
 
     @property
     def offset(self) -> int:
-        """Where the next line begins: a byte of the uncompressed content."""
+        """The position of the next line, in bytes of the uncompressed content."""
         if self._next == len(self._lines):
             return self._chunks.offset
         if not self._next:
@@ -49,32 +48,32 @@ class TextFile:
         return self._start + int(ends[self._next - 1]) + 1
 
     def read(self, n: int) -> list[bytes]:
-        """The next 1 to `n` lines; none at the end."""
+        """Returns the next 1 to `n` lines; an empty list at the end."""
         count = self.skip(n)
         return self._lines[self._next - count : self._next]
 
     def skip(self, n: int) -> int:
-        """Passes over up to `n` lines; returns how many: 0 at the end only."""
+        """Skips up to `n` lines; returns how many, 0 only at the end."""
         self._load()
         count = min(n, len(self._lines) - self._next)
         self._next += count
         return count
 
     def _load(self) -> None:
-        """Makes sure of a line that is not used, unless the file has ended."""
+        """Ensures that an unread line is loaded, unless the file has ended."""
         while self._next == len(self._lines):
             self._start = self._chunks.offset
             self._chunk = self._chunks.read()
             if not self._chunk:
                 return
-            # TensorFlow leaves out each \r, wherever it stands.
+            # TensorFlow removes every \r, not only at the end.
             self._lines = self._chunk.replace(b"\r", b"").split(b"\n")
             self._next = 0
             if not self._lines[-1]:
                 self._lines.pop()
 
     def close(self) -> None:
-        """Closes the file; may be called again."""
+        """Closes the file; idempotent."""
         self._chunks.close()
 
 
@@ -94,24 +93,24 @@ class TextLines(RecordFiles):
 
 
 class TextLineDataset(Dataset):
-    """The lines of text files, strings without line ends, one file after the other.
+    """The lines of text files as strings without line ends, one file after the other.
 
-    Lines end in LF or CRLF; the last may have no end. A position is a file and a byte in it.
-    Source: `tf.data.TextLineDataset`.
+    Lines end in LF or CRLF. A position is a file and a byte offset. Source:
+    `tf.data.TextLineDataset`.
 
     Args:
         filenames: a name, a list of names, a string tensor, or a dataset of names. Names may be
             URLs (`gs://...`).
-        compression_type: None, '', 'GZIP' or 'ZLIB'; a string tensor.
+        compression_type: None, '', 'GZIP' or 'ZLIB', or a string tensor.
         buffer_size: bytes read at a time; None for 256 KiB.
-        num_parallel_reads: accepted. TensorFlow takes lines of so many files in turn; here they
-            come file by file, in the order of the names. `interleave()` takes them in turn.
-        name: accepted for TensorFlow's signature.
+        num_parallel_reads: has no effect: TensorFlow interleaves lines of so many files, here files
+            are read in the order of the names. Use `interleave()` to interleave them.
+        name: has no effect.
 
     Raises:
-        NotFoundError: a file is not there (when it is read).
+        NotFoundError: a file does not exist (when it is read).
         DataLossError: a compressed file is damaged (when it is read).
-        InvalidArgumentError: there is no such compression.
+        InvalidArgumentError: the compression is unknown.
     """
 
     def __init__(

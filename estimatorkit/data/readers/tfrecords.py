@@ -1,4 +1,4 @@
-"""`TFRecordDataset`: the records of files of TFRecords."""
+"""`TFRecordDataset`: the records of TFRecord files."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ def _opened(compression: str, buffer_size: int, name: str, offset: int) -> Recor
 
 
 class TFRecordDataset(Dataset):
-    """The records of files of TFRecords, strings, one file after the other.
+    """The records of TFRecord files as strings, one file after the other.
 
-    A position is a file and an offset in it: to go on in the middle of an epoch is a seek (a
-    compressed file is unpacked up to there). Source: `tf.data.TFRecordDataset`.
+    A position is a file and a byte offset, so resuming mid-epoch is a seek (a compressed file is
+    decompressed up to there). Source: `tf.data.TFRecordDataset`.
 
     Args:
         filenames: a name, a list of names, a string tensor, or a dataset of names. Names may be
             URLs (`gs://...`).
-        compression_type: None, '', 'GZIP' or 'ZLIB'; a string tensor.
+        compression_type: None, '', 'GZIP' or 'ZLIB', or a string tensor.
         buffer_size: bytes read at a time; None for 128 KiB.
-        num_parallel_reads: accepted. TensorFlow takes records of so many files in turn; here they
-            come file by file, in the order of the names. `interleave()` takes them in turn.
-        name: accepted for TensorFlow's signature.
+        num_parallel_reads: has no effect: TensorFlow interleaves records of so many files, here
+            files are read in the order of the names. Use `interleave()` to interleave them.
+        name: has no effect.
 
     Raises:
-        DataLossError: a record is damaged or cut off (when it is read; file and offset are named).
-        NotFoundError: a file is not there (when it is read).
-        InvalidArgumentError: there is no such compression.
+        DataLossError: a record is damaged or truncated (when it is read); names file and offset.
+        NotFoundError: a file does not exist (when it is read).
+        InvalidArgumentError: the compression is unknown.
     """
 
     def __init__(
