@@ -1,16 +1,18 @@
-"""Times ways to compute convolutions and poolings on a CPU, side by side: CONVOLUTIONS.md.
+"""Times convolutions and their gradients beside TensorFlow on the CPU: CONVOLUTIONS.md.
 
-    PYTHONPATH=. python benchmarks/convolutions.py            # parts, shapes, whole step
-    PYTHONPATH=. python benchmarks/convolutions.py --only step
+    export ESTIMATORKIT_BENCH_TENSORFLOW=DIR/bin/python  # README.md
+    PYTHONPATH=. python benchmarks/convolutions.py                 # all rows
+    PYTHONPATH=. python benchmarks/convolutions.py "full-width"    # the rows with this text
 
-Variants take turns and the figure is the median, in ms, with the processor time (of all cores)
-beside it: where both are the same, one core worked. ESTIMATORKIT_BENCH_TENSORFLOW and
-ESTIMATORKIT_BENCH_TORCH name the peers' Pythons (README.md) for the whole step.
+Each package runs in a process of its own, and they take turns, one row and one part at a time. A
+figure is the median of `ROUNDS` rounds of some 50 ms each. One call is a `Session.run` that
+computes the part from variables and assigns it to another variable, so that nothing is optimized
+away, and fetches one number, so that it has ended.
 """
 
 from __future__ import annotations
 
-import argparse
+import json
 import math
 import os
 import statistics
@@ -23,279 +25,214 @@ from typing import Any
 
 import numpy as np
 
-Calls = dict[str, Callable[[], object]]
+ROUNDS = 7
+ROUND_SECS = 0.05
+PARTS = ("forward", "input gradient", "filter gradient")
 
-_HERE = Path(__file__).resolve().parent
+# name: operation, input, filters, strides, padding, dilations (TensorFlow's orders)
+ROWS = """
+1x1 to wide: conv2d 32,56,56,64 1,1,64,256 1 SAME 1
+1x1 to narrow: conv2d 128,14,14,256 1,1,256,64 1 SAME 1
+1x1 of small images: conv2d 32,7,7,512 1,1,512,512 1 SAME 1
+1x1 with stride 2: conv2d 32,56,56,64 1,1,64,128 2 SAME 1
+3x3 of MNIST: conv2d 128,28,28,1 3,3,1,32 1 SAME 1
+3x3 of MNIST, 2nd: conv2d 128,26,26,32 3,3,32,64 1 VALID 1
+3x3 of CIFAR: conv2d 128,32,32,3 3,3,3,32 1 SAME 1
+3x3 of CIFAR, 2nd: conv2d 128,32,32,32 3,3,32,64 1 SAME 1
+3x3 of CIFAR ResNet: conv2d 128,32,32,16 3,3,16,16 1 SAME 1
+3x3 of CIFAR ResNet, 3rd: conv2d 128,8,8,64 3,3,64,64 1 SAME 1
+3x3 of VGG, batch 1: conv2d 1,224,224,3 3,3,3,64 1 SAME 1
+3x3 of VGG, batch 1, 2nd: conv2d 1,112,112,64 3,3,64,128 1 SAME 1
+3x3 of ResNet: conv2d 32,56,56,64 3,3,64,64 1 SAME 1
+3x3 of ResNet, 2nd: conv2d 32,28,28,128 3,3,128,128 1 SAME 1
+3x3 of ResNet, 3rd: conv2d 32,14,14,256 3,3,256,256 1 SAME 1
+3x3 of ResNet, 4th: conv2d 32,7,7,512 3,3,512,512 1 SAME 1
+3x3 with stride 2: conv2d 32,56,56,64 3,3,64,128 2 SAME 1
+3x3 with stride 2, few channels: conv2d 64,64,64,3 3,3,3,32 2 SAME 1
+3x3 of batch 256: conv2d 256,14,14,32 3,3,32,32 1 SAME 1
+3x3, little: conv2d 16,8,8,8 3,3,8,16 1 SAME 1
+5x5 of MNIST: conv2d 128,28,28,1 5,5,1,32 1 SAME 1
+5x5 of MNIST, 2nd: conv2d 128,14,14,32 5,5,32,64 1 SAME 1
+5x5 of MNIST, batch 50: conv2d 50,14,14,32 5,5,32,64 1 SAME 1
+5x5 of LeNet: conv2d 128,28,28,6 5,5,6,16 1 SAME 1
+5x5 of the CIFAR tutorial: conv2d 128,24,24,3 5,5,3,64 1 SAME 1
+5x5 of the CIFAR tutorial, 2nd: conv2d 128,12,12,64 5,5,64,64 1 SAME 1
+5x5 with stride 2 of DCGAN: conv2d 64,28,28,1 5,5,1,64 2 SAME 1
+5x5 with stride 2 of DCGAN, 2nd: conv2d 64,14,14,64 5,5,64,128 2 SAME 1
+7x7 with stride 2: conv2d 32,224,224,3 7,7,3,64 2 SAME 1
+11x11 with stride 4: conv2d 32,227,227,3 11,11,3,96 4 VALID 1
+4x4 with stride 2 of pix2pix: conv2d 1,256,256,3 4,4,3,64 2 SAME 1
+4x4 with stride 2: conv2d 64,32,32,64 4,4,64,128 2 SAME 1
+8x8 with stride 4 of Atari: conv2d 32,84,84,4 8,8,4,32 4 VALID 1
+4x4 with stride 2 of Atari: conv2d 32,20,20,32 4,4,32,64 2 VALID 1
+3x3 of Atari: conv2d 32,9,9,64 3,3,64,64 1 VALID 1
+full-width of 128: conv2d 64,56,128,1 3,128,1,32 1 VALID 1
+full-width of 128, 5: conv2d 64,56,128,1 5,128,1,128 1 VALID 1
+full-width of 300: conv2d 50,60,300,1 4,300,1,100 1 VALID 1
+full-width and -height: conv2d 64,7,7,64 7,7,64,512 1 VALID 1
+one column: conv2d 64,128,1,64 5,1,64,64 1 SAME 1
+one row of signals: conv2d 64,1,256,9 1,9,9,64 1 SAME 1
+dilated 2: conv2d 8,64,64,32 3,3,32,32 1 SAME 2
+dilated 4: conv2d 4,64,64,64 3,3,64,64 1 SAME 4
+1-D of text: conv1d 64,128,64 3,64,128 1 SAME 1
+1-D of text, wide: conv1d 64,400,50 3,50,250 1 VALID 1
+1-D of signals: conv1d 32,1000,1 9,1,16 1 SAME 1
+1-D of signals, 2nd: conv1d 32,500,64 5,64,64 1 SAME 1
+1-D with stride 2: conv1d 32,1000,16 8,16,32 2 SAME 1
+1-D of WaveNet: conv1d 1,4000,32 2,32,32 1 VALID 8
+depthwise: depthwise 32,56,56,32 3,3,32,1 1 SAME 1
+depthwise, many channels: depthwise 32,14,14,512 3,3,512,1 1 SAME 1
+depthwise with stride 2: depthwise 32,112,112,32 3,3,32,1 2 SAME 1
+depthwise, 4 for each channel: depthwise 32,28,28,16 3,3,16,4 1 SAME 1
+transposed 5x5: transpose 64,7,7,128 5,5,64,128 2 SAME 1
+transposed 5x5, 2nd: transpose 64,14,14,64 5,5,1,64 2 SAME 1
+transposed 5x5, many channels: transpose 64,4,4,512 5,5,256,512 2 SAME 1
+transposed 4x4 of pix2pix: transpose 1,128,128,64 4,4,3,64 2 SAME 1
+3-D of one channel: conv3d 2,16,32,32,1 3,3,3,1,16 1 SAME 1
+3-D: conv3d 4,8,28,28,16 3,3,3,16,32 1 SAME 1
+""".strip().splitlines()
 
 
-def table(title: str, calls: Calls, rounds: int = 9) -> None:
-    """Prints the calls' times; the ratio is to the first."""
-    walls: dict[str, list[float]] = {name: [] for name in calls}
-    cores: dict[str, list[float]] = {name: [] for name in calls}
-    for call in calls.values():
-        call()
-        call()
-    for _ in range(rounds):
-        for name, call in calls.items():
-            wall, core = time.perf_counter(), time.process_time()
+def _numbers(text: str) -> list[int]:
+    return [int(each) for each in text.split(",")]
+
+
+def _convolution(v1: Any, words: list[str], x: Any, filters: Any) -> Any:
+    """The row's convolution in a package with TensorFlow 1's names."""
+    kind, stride, padding, dilation = words[0], int(words[3]), words[4], int(words[5])
+    if kind == "conv1d":
+        return v1.nn.conv1d(x, filters, stride, padding, dilations=dilation)
+    spaces = x.shape.rank - 2
+    strides, dilations = [1, *[stride] * spaces, 1], [1, *[dilation] * spaces, 1]
+    if kind == "transpose":
+        rows, columns = x.shape[1] * stride, x.shape[2] * stride
+        shape = [x.shape[0], rows, columns, filters.shape[2]]
+        return v1.nn.conv2d_transpose(x, filters, shape, strides, padding)
+    if kind == "depthwise":
+        return v1.nn.depthwise_conv2d(x, filters, strides, padding)
+    function = v1.nn.conv3d if kind == "conv3d" else v1.nn.conv2d
+    return function(x, filters, strides, padding, dilations=dilations)
+
+
+def _call(v1: Any, row: str, part: str) -> Callable[[], object]:
+    """A call that computes a part of a row."""
+    words = row.partition(": ")[2].split()
+    graph, random = v1.Graph(), np.random.default_rng(0)
+    with graph.as_default():
+
+        def variable(shape: list[int]) -> Any:
+            return v1.Variable(random.normal(size=shape).astype(np.float32), use_resource=True)
+
+        x, filters = variable(_numbers(words[1])), variable(_numbers(words[2]))
+        # Read once, as in a step of a training.
+        x, filters = v1.identity(x), v1.identity(filters)
+        result = _convolution(v1, words, x, filters)
+        if part != "forward":
+            dy = variable(result.shape.as_list())
+            of = x if part == "input gradient" else filters
+            (result,) = v1.gradients(result, of, v1.identity(dy))
+        kept = variable(result.shape.as_list())
+        with v1.control_dependencies([v1.assign(kept, result)]):
+            step = v1.reshape(result, [-1])[0]
+        init = v1.global_variables_initializer()
+    session = v1.Session(graph=graph)
+    session.run(init)
+    return lambda: session.run(step)
+
+
+def participate(package: str) -> None:
+    """Answers lines of a row and a part with lines of milliseconds; 'again' repeats the last."""
+    if package == "tensorflow":
+        import tensorflow.compat.v1 as v1
+
+        v1.disable_v2_behavior()
+    else:
+        import estimatorkit.compat.v1 as v1  # type: ignore[no-redef]
+    call: Callable[[], object] = int
+    count = 1
+    for line in sys.stdin:
+        if line.strip() != "again":
+            call = _call(v1, *json.loads(line))
             call()
-            walls[name].append((time.perf_counter() - wall) * 1e3)
-            cores[name].append((time.process_time() - core) * 1e3)
-    print(f"\n| {title} | ms | least | processor ms | ratio |\n|---|---|---|---|---|")
-    first = statistics.median(next(iter(walls.values())))
-    for name, times in walls.items():
-        median = statistics.median(times)
-        core = statistics.median(cores[name])
-        print(f"| {name} | {median:.1f} | {min(times):.1f} | {core:.1f} | {median / first:.2f} |")
+            call()
+            start = time.perf_counter()
+            call()
+            count = max(1, math.ceil(ROUND_SECS / (time.perf_counter() - start)))
+        wall, core = time.perf_counter(), time.process_time()
+        for _ in range(count):
+            call()
+        wall, core = time.perf_counter() - wall, time.process_time() - core
+        print(json.dumps([wall / count * 1e3, core / count * 1e3]), flush=True)
 
 
-def _call(function: Any, *args: Any) -> Callable[[], object]:
-    import jax
-
-    compiled = jax.jit(function)
-    return lambda: jax.block_until_ready(compiled(*args))  # type: ignore[no-untyped-call]
-
-
-def _normal(*shape: int) -> Any:
-    import jax.numpy as jnp
-
-    return jnp.asarray(np.random.default_rng(0).normal(size=shape).astype(np.float32))
-
-
-def _ways(x: Any, filters: Any, stride: int) -> dict[str, Calls]:
-    """For each part of a convolution with padding SAME the ways to compute it."""
-    import jax
-    import jax.numpy as jnp
-    from jax import lax
-
-    from estimatorkit.ops.nn import convolution_cpu as cpu
-
-    window = cpu.as_window(x, filters, (stride, stride), "SAME", (1, 1))
-    (top, bottom), (left, right) = window.pads
-    high, wide, _, outputs = filters.shape
-
-    def plain(x: Any, filters: Any) -> Any:
-        return cpu._plain(x, filters, window)
-
-    dy = jax.jit(plain)(x, filters)
-    rows, places = dy.shape[1:3]
-
-    def volume(x: Any, filters: Any) -> Any:  # XLA gives three dimensions to Eigen
-        strides, pads = (1, stride, stride), ((0, 0), *window.pads)
-        letters = ("NDHWC", "DHWIO", "NDHWC")
-        return lax.conv_general_dilated(
-            x[:, None], filters[None], strides, pads, dimension_numbers=letters
-        )[:, 0]
-
-    def columns(x: Any) -> Any:
-        padded = jnp.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)))
-        padded = lax.optimization_barrier(padded)  # type: ignore[no-untyped-call]
-        parts = [
-            padded[
-                :,
-                i : i + (rows - 1) * stride + 1 : stride,
-                j : j + (places - 1) * stride + 1 : stride,
-            ]
-            for i in range(high)
-            for j in range(wide)
-        ]
-        whole = jnp.concatenate(parts, -1).reshape(len(x) * rows * places, -1)
-        return lax.optimization_barrier(whole)  # type: ignore[no-untyped-call]
-
-    def pieces(x: Any, filters: Any) -> Any:
-        return jnp.concatenate(cpu._in_pieces(lambda x: plain(x, filters), cpu._cut(x)))
-
-    def backwards(dy: Any, filters: Any) -> Any:
-        like = jax.ShapeDtypeStruct((len(dy), *x.shape[1:]), x.dtype)  # type: ignore[no-untyped-call]
-        return jax.linear_transpose(lambda x: plain(x, filters), like)(dy)[0]
-
-    def backwards_in_pieces(dy: Any, filters: Any) -> Any:
-        return jnp.concatenate(cpu._in_pieces(lambda dy: backwards(dy, filters), cpu._cut(dy)))
-
-    def in_blocks(x: Any, filters: Any) -> Any:
-        cut = x.reshape(16, -1, *x.shape[1:])
-        matrix = filters.reshape(-1, outputs)
-        return lax.map(lambda each: columns(each) @ matrix, cut).reshape(dy.shape)
-
-    def filter_in_blocks(x: Any, dy: Any) -> Any:
-        cut = x.reshape(16, -1, *x.shape[1:]), dy.reshape(16, -1, outputs)
-        start = jnp.zeros((math.prod(filters.shape[:3]), outputs))
-        return lax.scan(lambda sum, each: (sum + columns(each[0]).T @ each[1], None), start, cut)[0]
-
-    def gradient(function: Any, at: int) -> Callable[[], object]:
-        return _call(
-            lambda x, filters, dy: jax.vjp(function, x, filters)[1](dy)[at], x, filters, dy
+class _Participant:
+    def __init__(self, package: str, python: str) -> None:
+        environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu"}
+        environment |= {"CUDA_VISIBLE_DEVICES": ""}
+        self._process = subprocess.Popen(  # noqa: S603 - this file, by an interpreter of the user's
+            [python, str(Path(__file__).resolve()), "--participant", package],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environment,
         )
 
-    matrix = filters.reshape(-1, outputs)
-    ready = jax.jit(columns)(x)
-    return {
-        "forward": {
-            "XLA": _call(plain, x, filters),
-            "pieces": _call(pieces, x, filters),
-            "columns in blocks": _call(in_blocks, x, filters),
-            "columns of the whole batch": _call(lambda x: columns(x) @ matrix, x),
-            "product with ready columns": _call(lambda ready: ready @ matrix, ready),
-            "building the columns": _call(columns, x),
-            "3 dimensions (Eigen)": _call(volume, x, filters),
-        },
-        "gradient of the input": {
-            "XLA": _call(backwards, dy, filters),
-            "pieces": _call(backwards_in_pieces, dy, filters),
-        },
-        "gradient of the filter": {
-            "XLA": gradient(plain, 1),
-            "pieces": _call(lambda x, dy: cpu.filter_gradient(dy, x, filters, window), x, dy),
-            "columns in blocks": _call(filter_in_blocks, x, dy),
-            "columns of the whole batch": _call(
-                lambda x, dy: columns(x).T @ dy.reshape(-1, outputs), x, dy
-            ),
-            "3 dimensions (Eigen)": gradient(volume, 1),
-        },
-    }
+    def time(self, words: object) -> list[float]:
+        """Milliseconds a call, by the clock and of all cores."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write((words if isinstance(words, str) else json.dumps(words)) + "\n")
+        self._process.stdin.flush()
+        answer: list[float] = json.loads(self._process.stdout.readline())
+        return answer
+
+    def end(self) -> None:
+        """Ends the process."""
+        self._process.communicate()
 
 
-def parts() -> None:
-    for part, calls in _ways(_normal(128, 14, 14, 32), _normal(5, 5, 32, 64), 1).items():
-        table(f"5x5x32x64 at 14x14, batch 128: {part}", calls)
-
-
-_SHAPES = (
-    ((128, 28, 28, 1), (5, 5, 1, 32), 1),
-    ((32, 56, 56, 64), (3, 3, 64, 64), 1),
-    ((32, 28, 28, 128), (3, 3, 128, 128), 1),
-    ((32, 7, 7, 512), (3, 3, 512, 512), 1),
-    ((32, 224, 224, 3), (7, 7, 3, 64), 2),
-    ((32, 56, 56, 128), (3, 3, 128, 128), 2),
-    ((128, 32, 32, 3), (3, 3, 3, 32), 1),
-    ((128, 32, 32, 32), (3, 3, 32, 64), 1),
-    ((64, 8, 8, 64), (3, 3, 64, 128), 1),
-)
-
-
-def shapes() -> None:
-    for image, filters, stride in _SHAPES:
-        for part, calls in _ways(_normal(*image), _normal(*filters), stride).items():
-            kept = {name: calls[name] for name in calls if name in ("XLA", "pieces")}
-            table(f"{image} {filters} stride {stride}: {part}", kept, 5)
-
-
-def pools() -> None:
-    import jax
-    import jax.numpy as jnp
-    from jax import lax
-
-    from estimatorkit.ops.nn.pooling import _max_pool
-
-    x, dy = _normal(128, 28, 28, 32), _normal(128, 14, 14, 32)
-
-    def places(x: Any) -> Any:
-        return _max_pool(x, (2, 2), (2, 2), "SAME", False)
-
-    def reshaped(x: Any) -> Any:
-        return jnp.max(x.reshape(128, 14, 2, 14, 2, 32), (2, 4))
-
-    def windows(x: Any) -> Any:
-        return lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "SAME")
-
-    ways = {"places (ours)": places, "reshape and max": reshaped, "reduce_window": windows}
-    table("2x2 pool of 28x28x32, batch 128", {name: _call(way, x) for name, way in ways.items()})
-    table(
-        "its gradient",
-        {
-            name: _call(lambda x, dy, way=way: jax.vjp(way, x)[1](dy)[0], x, dy)
-            for name, way in ways.items()
-        },
-    )
-
-
-_PEER = """
-import sys, time
-sys.path.insert(0, {here!r})
-{make}
-for _ in range(5): call()
-print("ready", flush=True)
-for _ in sys.stdin:
-    start = time.perf_counter()
-    for _ in range(5): call()
-    print((time.perf_counter() - start) / 5 * 1e3, flush=True)
-"""
-_OURS = "import estimatorkit, graph_programs\ncall = graph_programs.cnn_step(estimatorkit)"
-_PLAIN = (
-    "from estimatorkit.ops.nn import convolution_cpu\n"
-    "convolution_cpu.pays = lambda *given: False\n" + _OURS
-)
-_TENSORFLOW = (
-    "import tensorflow.compat.v1 as tf, graph_programs\n"
-    "tf.disable_v2_behavior()\ncall = graph_programs.cnn_step(tf)"
-)
-_TORCH = """
-import torch
-from torch import nn
-model = nn.Sequential(
-    nn.Conv2d(1, 32, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
-    nn.Conv2d(32, 64, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
-    nn.Flatten(), nn.Linear(3136, 1024), nn.ReLU(), nn.Linear(1024, 10))
-adam = torch.optim.Adam(model.parameters(), 1e-4)
-x, y = torch.rand(128, 1, 28, 28), torch.randint(0, 10, (128,))
-def call():
-    adam.zero_grad()
-    nn.functional.cross_entropy(model(x), y).backward()
-    adam.step()
-"""
-
-
-def step() -> None:
-    """The whole step (5x5x32, 5x5x64, 1024, 10; Adam; batch 128), each in a process of its own."""
-    programs = [
-        ("estimatorkit", sys.executable, _OURS),
-        ("estimatorkit, XLA's convolutions", sys.executable, _PLAIN),
-        ("TensorFlow", os.environ.get("ESTIMATORKIT_BENCH_TENSORFLOW"), _TENSORFLOW),
-        ("PyTorch", os.environ.get("ESTIMATORKIT_BENCH_TORCH"), _TORCH),
+def main(wanted: str) -> None:
+    """Prints the table."""
+    tensorflow = os.environ.get("ESTIMATORKIT_BENCH_TENSORFLOW")
+    if tensorflow is None:
+        raise SystemExit("ESTIMATORKIT_BENCH_TENSORFLOW is not set: benchmarks/README.md says how")
+    participants = [
+        _Participant("estimatorkit", sys.executable),
+        _Participant("tensorflow", tensorflow),
     ]
-    times: dict[str, list[float]] = {}
-    running: dict[str, subprocess.Popen[str]] = {}
-    for name, python, make in programs:
-        if python is None:
-            print(f"{name}: left out, its environment variable is not set")
+    print("Milliseconds (processor milliseconds), ours / TensorFlow's = ratio\n")
+    print(f"| row | {' | '.join(PARTS)} |\n|---|---|---|---|")
+    ratios = []
+    for row in ROWS:
+        if wanted not in row:
             continue
-        source = _PEER.format(here=str(_HERE), make=make)
-        running[name] = subprocess.Popen(  # noqa: S603 - our own text, the caller's Python
-            [python, "-c", source], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        times[name] = []
-        _answer(running[name])
-    for _ in range(9):
-        for name, process in running.items():
-            assert process.stdin is not None
-            process.stdin.write("\n")
-            process.stdin.flush()
-            times[name].append(float(_answer(process)))
-    for process in running.values():
-        process.communicate()
-    print("\n| training step | ms | least | ratio to the first |\n|---|---|---|---|")
-    first = statistics.median(times["estimatorkit"])
-    for name, each in times.items():
-        median = statistics.median(each)
-        print(f"| {name} | {median:.1f} | {min(each):.1f} | {median / first:.2f} |")
+        cells = []
+        for part in PARTS:
+            times: list[list[list[float]]] = [[] for _ in participants]
+            for number in range(1 + ROUNDS):
+                for each, into in zip(participants, times, strict=True):
+                    timed = each.time("again" if number else [row, part])
+                    if number:
+                        into.append(timed)
+            (ours, core), (theirs, their_core) = (
+                [statistics.median(each) for each in zip(*rounds, strict=True)] for rounds in times
+            )
+            ratios.append(ours / theirs)
+            bold = "**" if ours / theirs > 1.5 else ""
+            cells.append(
+                f"{ours:.2f} ({core:.1f}) / {theirs:.2f} ({their_core:.1f}) = "
+                f"{bold}{ours / theirs:.2f}{bold}"
+            )
+        print(f"| {row} | {' | '.join(cells)} |", flush=True)
+    for each in participants:
+        each.end()
+    worst = sum(ratio > 1.5 for ratio in ratios)
+    print(f"\ngeometric mean {statistics.geometric_mean(ratios):.2f}, above 1.5: {worst}")
 
-
-def _answer(process: subprocess.Popen[str]) -> str:
-    """The next line that is ours: a number, or that the program is ready."""
-    assert process.stdout is not None
-    for line in process.stdout:
-        if line.strip() == "ready" or line.strip().replace(".", "").isdigit():
-            return line
-    raise RuntimeError("a program ended; its error stands above")
-
-
-_PARTS = {"parts": parts, "shapes": shapes, "pools": pools, "step": step}
 
 if __name__ == "__main__":
-    from estimatorkit.runtime.host_tuning import keep_freed_memory
-
-    keep_freed_memory()  # as sessions do
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=_PARTS, action="append")
-    for chosen in parser.parse_args().only or _PARTS:
-        _PARTS[chosen]()
+    if sys.argv[1:2] == ["--participant"]:
+        participate(sys.argv[2])
+    else:
+        main(" ".join(sys.argv[1:]))

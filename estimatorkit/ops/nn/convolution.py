@@ -62,8 +62,22 @@ def _convolve(
     def plain(x: Any, filters: Any) -> Any:
         return _plain(x, filters, strides, padding, dilations, channels_first, groups)
 
+    def on_cpu(x: Any, filters: Any, window: convolution_cpu.Window) -> Any:
+        y = convolution_cpu.convolve(_last(x, channels_first), filters, window)
+        return _first(y, channels_first)
+
     window = _window_for_cpu(x, filters, strides, padding, dilations, channels_first, groups)
-    return _by_platform(window, convolution_cpu.convolve, plain, x, filters)
+    return _by_platform(window, on_cpu, plain, x, filters)
+
+
+def _last(x: Any, channels_first: bool) -> Any:
+    """An array with its channels last."""
+    return jnp.moveaxis(x, 1, -1) if channels_first else x
+
+
+def _first(x: Any, channels_first: bool) -> Any:
+    """An array with its channels where they were."""
+    return jnp.moveaxis(x, -1, 1) if channels_first else x
 
 
 def _by_platform(
@@ -89,13 +103,13 @@ def _window_for_cpu(
     channels_first: bool,
     groups: int,
 ) -> convolution_cpu.Window | None:
-    """The window if `convolution_cpu` is the faster one on a CPU."""
-    if len(strides) != 2 or channels_first or groups != 1:
-        return None
+    """The window if `convolution_cpu` has a rule for the convolution."""
     if not all(isinstance(size, int) for size in (*x.shape, *filters.shape)):
         return None  # shapes with symbols: only the output's shape is asked for
-    window = convolution_cpu.as_window(x, filters, strides, padding, dilations)
-    return window if convolution_cpu.pays(x, filters, window) else None
+    shape = (x.shape[0], *x.shape[2:], x.shape[1]) if channels_first else x.shape
+    like = _shaped(shape, x.dtype)
+    window = convolution_cpu.as_window(like, filters, strides, padding, dilations, groups)
+    return window if convolution_cpu.has_rule(like, filters, window) else None
 
 
 def _plain(
@@ -308,7 +322,9 @@ def _transposed(
     window = _window_for_cpu(like, filters, strides, padding, dilations, first, groups)
 
     def on_cpu(dy: Any, filters: Any, window: convolution_cpu.Window) -> Any:
-        return convolution_cpu.input_gradient(dy, like.shape, filters, window)
+        shape = (like.shape[0], *like.shape[2:], like.shape[1]) if first else like.shape
+        problem = convolution_cpu.Problem(shape, filters.shape, window)
+        return _first(convolution_cpu.input_gradient(_last(dy, first), filters, problem), first)
 
     return _by_platform(window, on_cpu, plain, dy, filters)
 
@@ -399,7 +415,9 @@ def _filter_gradient(
     window = _window_for_cpu(x, like, strides, padding, dilations, first, groups)
 
     def on_cpu(x: Any, dy: Any, window: convolution_cpu.Window) -> Any:
-        return convolution_cpu.filter_gradient(dy, x, like, window)
+        x, dy = _last(x, first), _last(dy, first)
+        problem = convolution_cpu.Problem(x.shape, like.shape, window)
+        return convolution_cpu.filter_gradient(x, dy, problem)
 
     return _by_platform(window, on_cpu, plain, x, dy)
 
