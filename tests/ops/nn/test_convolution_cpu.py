@@ -25,6 +25,7 @@ _WINDOWS = [
 def _small_ones_too(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("LEAST_OPERATIONS", "LEAST_OPERATIONS_OF_ONE_CHANNEL"):
         monkeypatch.setattr(convolution_cpu, name, 0)
+    monkeypatch.setattr(convolution_cpu, "FEW_OUTPUTS", 0)
     monkeypatch.setattr(convolution_cpu, "PIECES_CHANNELS", 1)
     monkeypatch.setattr(convolution_cpu, "PIECES", 3)
 
