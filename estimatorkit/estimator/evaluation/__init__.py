@@ -1,1 +1,1 @@
-"""Evaluations, alone and in the course of a training."""
+"""Evaluation, on its own and during training."""

@@ -1,8 +1,7 @@
-"""`Completion`: the file in `model_dir` that says how far `train_and_evaluate` has come.
+"""`Completion`: the file in `model_dir` that records the progress of `train_and_evaluate`.
 
-It is written when the training begins, when it has ended and after each stage that follows, each
-time in one step; so a program that was killed at any moment goes on where it was, and one that is
-started again after the end gets the same numbers.
+It is written atomically when training begins, when it ends, and after each later stage. A killed
+program thus resumes at the same stage, and one restarted after the end returns the same metrics.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Completion:
-    """What a training came to, so far.
+    """The state of a training.
 
     Attributes:
-        step: the global step at which it ended; at which it began, where it goes on.
-        max_steps: the one at which it was to end; None if there was none.
-        reason: why it ended; None if it goes on, or was killed.
-        checkpoint: the name of its last checkpoint; empty where it goes on.
-        restored: the name of the best checkpoint, where the model goes back to it.
-        results: by label of an evaluation its metrics and exports (see `result_record`); None if
-            the last evaluations are still to come.
+        step: the global step at which it ended, or began if unfinished.
+        max_steps: the intended last step; None if there was none.
+        reason: why it ended; None if it is running or was killed.
+        checkpoint: the name of its last checkpoint; empty if unfinished.
+        restored: the name of the best checkpoint, if it is to be restored.
+        results: metrics and exports by evaluation label (see `result_record`); None before the last
+            evaluations.
     """
 
     step: int
@@ -52,10 +51,10 @@ class Completion:
         write_durably(Path(model_dir) / FILE, content.encode())
 
     def is_of(self, max_steps: int | None, latest: str | None) -> bool:
-        """Whether it is about the training that is asked for, and nothing was trained since.
+        """Whether it belongs to the requested training, with no training since.
 
         Args:
-            max_steps: where that training is to end.
+            max_steps: the last step of the requested training.
             latest: the path of the latest checkpoint.
         """
         newest = None if latest is None else os.path.basename(latest)
@@ -63,16 +62,14 @@ class Completion:
         return self.reason is not None and self.max_steps == max_steps and newest in ends
 
     def was_killed_after(self, start: int) -> bool:
-        """Whether it was killed in the course of its training, at checkpoints after its start.
-
-        Args:
-            start: the global step of the latest checkpoint.
+        """Whether training was killed after saving checkpoints; `start` is the latest checkpoint's
+        step.
         """
         return self.reason is None and start > self.step
 
 
 def completion_time(model_dir: str) -> float:
-    """When the file was written last, in seconds since 1970; 0 if there is none."""
+    """The time of the last write in seconds since 1970; 0 if there is no file."""
     try:
         return (Path(model_dir) / FILE).stat().st_mtime
     except FileNotFoundError:
@@ -80,7 +77,7 @@ def completion_time(model_dir: str) -> float:
 
 
 def read_completion(model_dir: str) -> Completion | None:
-    """Reads the file; None if there is none, or, with a warning, where it is damaged."""
+    """Reads the file; None if there is none or, with a warning, if it is damaged."""
     path = Path(model_dir) / FILE
     try:
         content = json.loads(path.read_bytes())
@@ -134,13 +131,12 @@ def _checked(content: dict[str, Any]) -> dict[str, Any] | None:
 def result_record(
     metrics: Mapping[str, Any], exports: Sequence[Any], model_dir: str
 ) -> dict[str, Any]:
-    """Metrics and exports of an evaluation as JSON holds them.
+    """Metrics and exports of an evaluation as JSON.
 
     Args:
         metrics: numbers and arrays of numbers, by name.
-        exports: what exporters returned; paths below `model_dir` are stored relative to it, and
-            anything that is not a path as null.
-        model_dir: the model's folder.
+        exports: results of exporters; paths below `model_dir` are stored relative to it, other
+            values than paths as null.
     """
     arrays = {name: np.asarray(value) for name, value in metrics.items()}
     return {

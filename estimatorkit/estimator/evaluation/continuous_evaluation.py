@@ -1,8 +1,8 @@
-"""Evaluations in the course of a training: when (`EvaluationSchedule`, which only computes), of
-what (`SpecEvaluator`, one `EvalSpec`), and who is told (`EvaluationHook`).
+"""Evaluations during training: `EvaluationSchedule` (when; pure computation), `SpecEvaluator` (one
+`EvalSpec`), and `EvaluationHook` (observers).
 
-Nothing here knows where the training runs: a listener of checkpoints asks the schedule in one
-process, an evaluator of a cluster may ask it for each checkpoint that it finds.
+Independent of where training runs: in one process a checkpoint listener queries the schedule, in a
+cluster an evaluator can query it for each checkpoint it finds.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from estimatorkit.train.hooks.hooks import SessionRunHook
 
 
 class EvaluationSchedule:
-    """Says whether a checkpoint is to be evaluated while the training goes on.
+    """Decides whether to evaluate a checkpoint during training.
 
     Args:
-        throttle_secs: seconds from the start of an evaluation to that of the next, at least.
-        start_step: the global step at which the training begins: nothing is learned there yet.
-        last_step: the global step at which it ends: that evaluation comes after the training.
-        clock: seconds; for tests.
+        throttle_secs: the minimum seconds between the starts of evaluations.
+        start_step: the global step at which training begins; its checkpoint is not evaluated.
+        last_step: the global step at which training ends; it is evaluated after training.
+        clock: seconds; replaced in tests.
     """
 
     def __init__(
@@ -49,34 +49,34 @@ class EvaluationSchedule:
         self._started_at = 0.0
 
     def is_new(self, step: int) -> bool:
-        """Whether the checkpoint of a global step is to be evaluated at all."""
+        """Whether the checkpoint of a global step needs an evaluation."""
         ends = self._last_step is not None and step >= self._last_step
         return step > self._start_step and not ends and step != self._evaluated
 
     def is_due(self, step: int) -> bool:
-        """Whether the checkpoint of a global step is to be evaluated now."""
+        """Whether to evaluate the checkpoint of a global step now."""
         return self.is_new(step) and self.seconds_to_wait() <= 0
 
     def seconds_to_wait(self) -> float:
-        """How long no checkpoint will be due; 0 if a new one would be."""
+        """Seconds until a checkpoint can be due; 0 if a new one would be due now."""
         if self._evaluated is None:
             return 0.0
         return max(0.0, self._started_at + self._throttle_secs - self._clock())
 
     def started(self, step: int) -> None:
-        """Told that the evaluation of a checkpoint starts now."""
+        """Records that the evaluation of a checkpoint starts now."""
         self._evaluated = step
         self._started_at = self._clock()
 
 
 @dataclass(frozen=True)
 class FinishedEvaluation:
-    """What an evaluation gave.
+    """The result of an evaluation.
 
     Attributes:
-        label: which `EvalSpec` it belongs to: its name, 'eval' where it has none.
-        metrics: what `Estimator.evaluate` returned.
-        checkpoint_path: the checkpoint.
+        label: the name of its `EvalSpec`, 'eval' if it has none.
+        metrics: the result of `Estimator.evaluate`.
+        checkpoint_path: the evaluated checkpoint.
     """
 
     label: str
@@ -91,12 +91,10 @@ class FinishedEvaluation:
 
 @dataclass(frozen=True)
 class EvaluatedTraining:
-    """What a training is that will be evaluated.
+    """A training with evaluations.
 
     Attributes:
-        estimator: the `Estimator`.
-        train_spec: with what it is trained.
-        eval_specs: with what it is evaluated, by label.
+        eval_specs: by label.
         start_step: the global step at which it begins.
     """
 
@@ -107,36 +105,31 @@ class EvaluatedTraining:
 
 
 class EvaluationHook(SessionRunHook):
-    """A hook that `train_and_evaluate` tells of evaluations. Not in TensorFlow."""
+    """A hook that `train_and_evaluate` notifies of evaluations. Not in TensorFlow."""
 
     def before_training(self, training: EvaluatedTraining) -> str | None:
-        """Called once, before the training.
+        """Called once before training.
 
         Returns:
-            A reason not to train any more; None to train.
+            A reason not to train, or None.
         """
         return None
 
     def after_evaluation(self, evaluation: FinishedEvaluation) -> str | None:
-        """Called after each evaluation, the last one too.
+        """Called after each evaluation, including the last.
 
         Returns:
-            A reason to stop; None to go on.
+            A reason to stop, or None.
         """
         return None
 
     def best_checkpoint(self) -> str | None:
-        """Called after the last evaluation: the checkpoint to go back to; None for none."""
+        """Called after the last evaluation: the checkpoint to restore, or None."""
         return None
 
 
 class SpecEvaluator:
-    """The evaluations and exports of one `EvalSpec`.
-
-    Args:
-        estimator: the `Estimator`.
-        spec: what to evaluate with.
-    """
+    """Runs the evaluations and exports of one `EvalSpec`."""
 
     def __init__(self, estimator: Any, spec: EvalSpec) -> None:
         self._estimator = estimator
@@ -146,7 +139,7 @@ class SpecEvaluator:
         self._watch_input = spec.steps is not None
 
     def evaluate(self, checkpoint_path: str) -> FinishedEvaluation:
-        """Evaluates a checkpoint; `export` is still to be called."""
+        """Evaluates a checkpoint; the caller calls `export` afterwards."""
         spec = self.spec
         input_fn, hooks = spec.input_fn, [*spec.hooks]
         if self._watch_input:  # it costs one more batch, so once is enough
@@ -165,7 +158,7 @@ class SpecEvaluator:
         return self.finished
 
     def export(self, is_final: bool) -> None:
-        """Calls those exporters that have not exported the evaluated checkpoint yet."""
+        """Calls the exporters that have not yet exported the evaluated checkpoint."""
         if self.finished is None:
             return
         for index, exporter in enumerate(self.spec.exporters):
@@ -180,12 +173,11 @@ class SpecEvaluator:
 
 
 class EvaluationListener(CheckpointSaverListener):
-    """Evaluates checkpoints as they are saved, where their schedule says so.
+    """Evaluates saved checkpoints that are due.
 
     Args:
-        estimator: the `Estimator`.
         scheduled: the evaluations, each with its schedule.
-        hooks: told of each evaluation; one that gives a reason ends the training.
+        hooks: notified of each evaluation; a reason returned by one stops training.
     """
 
     def __init__(
@@ -200,7 +192,7 @@ class EvaluationListener(CheckpointSaverListener):
         self.stop_reasons: list[str] = []
 
     def after_save(self, session: Any, global_step_value: int) -> bool:
-        """Evaluates; True if a hook wants the training to end."""
+        """Runs due evaluations; returns True if a hook requests a stop."""
         for evaluation, schedule in self._scheduled:
             if schedule.is_due(global_step_value):
                 schedule.started(global_step_value)
@@ -219,20 +211,20 @@ class EvaluationListener(CheckpointSaverListener):
 
 
 def told(hooks: Sequence[EvaluationHook], finished: FinishedEvaluation) -> list[str]:
-    """Tells hooks of an evaluation; returns their reasons to stop."""
+    """Notifies hooks of an evaluation; returns their reasons to stop."""
     reasons = [hook.after_evaluation(finished) for hook in hooks]
     return [reason for reason in reasons if reason is not None]
 
 
 class _TruncationHook(SessionRunHook):
-    """Says so where an evaluation has left out a part of its input."""
+    """Logs if an evaluation left part of its input unused."""
 
     def __init__(self, spec: EvalSpec) -> None:
         self._spec = spec
         self._endless = False
 
     def watched(self, input_fn: Callable[..., Any]) -> Callable[..., Any]:
-        """An input function like another, of whose dataset it is noted whether it ends."""
+        """Wraps an input function to record whether its dataset is finite."""
         if isinstance(input_fn, functools.partial):
             function = self.watched(input_fn.func)
             return functools.partial(function, *input_fn.args, **input_fn.keywords)
@@ -246,7 +238,7 @@ class _TruncationHook(SessionRunHook):
         return noted
 
     def end(self, session: Any) -> None:
-        """Looks whether there is another batch. An input without end is meant to be cut off."""
+        """Checks for a remaining batch, unless the input is infinite."""
         inputs = [op for op in session.graph.get_operations() if role_of(op) is Role.ELEMENT]
         if not inputs or self._endless:
             return

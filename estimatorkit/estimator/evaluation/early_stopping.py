@@ -1,8 +1,7 @@
-"""`EarlyStopping`: ends a training whose evaluations no longer improve, and goes back to the best.
+"""`EarlyStopping`: stops training when evaluations no longer improve, and restores the best model.
 
-The best checkpoint is kept in `model_dir/best/`, out of reach of `keep_checkpoint_max`, with
-`best.json`, which remembers the evaluations so far: a training that is taken up again neither
-forgets its best nor its patience.
+The best checkpoint is kept in `model_dir/best/`, unaffected by `keep_checkpoint_max`, together with
+`best.json`, the record of evaluations: a resumed training keeps its best checkpoint and patience.
 """
 
 from __future__ import annotations
@@ -46,12 +45,12 @@ _STATE = "best.json"
 
 @dataclass(frozen=True)
 class Patience:
-    """How many evaluations may go by without improvement: computes only.
+    """Counts evaluations without improvement; pure computation.
 
     Args:
-        monitor: which of two values is better.
-        evaluations: how many.
-        min_delta: by how much a value must be better to count as an improvement.
+        monitor: compares two values.
+        evaluations: the number allowed.
+        min_delta: the minimum difference that counts as an improvement.
     """
 
     monitor: MetricMonitor
@@ -59,7 +58,7 @@ class Patience:
     min_delta: float = 0.0
 
     def waited(self, values: Iterable[float]) -> int:
-        """How many values at the end are no improvement on the best before them."""
+        """The number of trailing values that do not improve on the best before them."""
         best: float | None = None
         waited = 0
         for value in values:
@@ -70,28 +69,28 @@ class Patience:
         return waited
 
     def is_over(self, values: Iterable[float]) -> bool:
-        """Whether it is time to stop."""
+        """Whether to stop."""
         return self.waited(values) >= self.evaluations
 
 
 class EarlyStopping(EvaluationHook):
-    """Stops where a metric has not improved for some evaluations; for `TrainSpec.hooks`.
+    """Stops when a metric has not improved for some evaluations; for `TrainSpec.hooks`.
 
-    Not in TensorFlow, whose hooks count steps and leave the model as it was at the end: see
-    `stop_if_no_decrease_hook`. The model is taken back to the best checkpoint whatever ended the
-    training; exporters with `is_the_final_export` and the returned metrics are of that one.
+    Not in TensorFlow, whose hooks count steps and keep the last model; see
+    `stop_if_no_decrease_hook`. The best checkpoint is restored whatever ended training; exporters
+    with `is_the_final_export` and the returned metrics refer to it.
 
     Args:
-        metric: its name in what `Estimator.evaluate` returns.
-        mode: 'min' where lower is better, 'max' where higher is; 'auto' tells it by the name.
-        patience: how many evaluations without improvement end the training, at least 1.
-        min_delta: by how much the metric must be better to be an improvement.
-        restore_best: go back to the best checkpoint at the end.
-        evaluation: the name of the `EvalSpec` whose metric counts, where there are several; by
-            default the first.
+        metric: its name in the result of `Estimator.evaluate`.
+        mode: 'min' if lower is better, 'max' if higher is; 'auto' infers it from the name.
+        patience: the number of evaluations without improvement that stops training, at least 1.
+        min_delta: the minimum difference that counts as an improvement.
+        restore_best: restore the best checkpoint at the end.
+        evaluation: the name of the `EvalSpec` with the metric, if there are several; by default the
+            first.
 
     Raises:
-        ValueError: a number is out of its range, or `mode` does not fit.
+        ValueError: a number is out of range, or `mode` is invalid.
     """
 
     def __init__(
@@ -119,7 +118,7 @@ class EarlyStopping(EvaluationHook):
         self._warned = False
 
     def before_training(self, training: EvaluatedTraining) -> str | None:
-        """Reads what is remembered, and warns where the patience cannot run out.
+        """Reads the record, and warns if the patience cannot run out.
 
         Raises:
             ValueError: there is no `EvalSpec` of that name.
@@ -139,7 +138,7 @@ class EarlyStopping(EvaluationHook):
         return self._reason()
 
     def after_evaluation(self, evaluation: FinishedEvaluation) -> str | None:
-        """Counts the evaluation; keeps its checkpoint where it is the best."""
+        """Counts the evaluation; keeps its checkpoint if it is the best."""
         if evaluation.label != self._label or self._store is None:
             return None
         value = self._monitor.value(evaluation.metrics)
@@ -149,13 +148,13 @@ class EarlyStopping(EvaluationHook):
         return self._reason()
 
     def best_checkpoint(self) -> str | None:
-        """The best checkpoint, where the model is to go back to it."""
+        """The best checkpoint, if it is to be restored."""
         if self._store is None or not self._restore_best:
             return None
         return self._store.checkpoint
 
     def end(self, session: Any) -> None:
-        """Warns where there were too few evaluations to act."""
+        """Warns if there were too few evaluations to act on."""
         heard, needed = len(self._evaluations), self._patience.evaluations
         if self._store is None:
             logger.warning(
@@ -196,12 +195,12 @@ class EarlyStopping(EvaluationHook):
 
 
 class BestCheckpoint:
-    """Keeps the best checkpoint of a model folder, and the evaluations it was chosen by.
+    """The best checkpoint of a model folder, and the record of evaluations.
 
     Args:
-        model_dir: the model's folder; what is kept is in `best/` of it.
-        monitor: which of two evaluations is better.
-        label: whose evaluations these are.
+        model_dir: the model's folder; both are in its sub-folder `best/`.
+        monitor: compares two evaluations.
+        label: the evaluations' label.
     """
 
     def __init__(self, model_dir: str, monitor: MetricMonitor, label: str) -> None:
@@ -213,14 +212,14 @@ class BestCheckpoint:
 
     @property
     def checkpoint(self) -> str | None:
-        """The path of the best checkpoint: the one that is kept; None if there is none."""
+        """The path of the best checkpoint; None if there is none."""
         if self._best is None:
             return None
         path = self._folder / self._best[0]
         return os.fspath(path) if checkpoint_exists(path) else None
 
     def read(self, start_step: int) -> list[tuple[int, float]]:
-        """Reads what is remembered of a training that is now taken up at a step.
+        """Reads the record when training resumes at a step.
 
         Returns:
             The evaluations (step, value) up to that step.
@@ -238,13 +237,12 @@ class BestCheckpoint:
         evaluations: Sequence[tuple[int, float]],
         keep: bool,
     ) -> None:
-        """Notes an evaluation; one that is the best has its checkpoint kept.
+        """Records an evaluation, and copies its checkpoint if it is the best.
 
         Args:
-            evaluation: the newest.
-            value: of its metric.
-            evaluations: all, with the newest.
-            keep: whether the checkpoint itself is kept.
+            value: the metric's value.
+            evaluations: all, including the newest.
+            keep: whether to copy the checkpoint.
         """
         name = os.path.basename(evaluation.checkpoint_path)
         if self._best is None or self._monitor.is_better(value, self._best[1]):
@@ -297,12 +295,10 @@ class BestCheckpoint:
 
 
 def copy_checkpoint(path: Path, folder: Path) -> Path:
-    """Copies a checkpoint into a folder, in one step; one of that name is replaced.
+    """Copies a checkpoint into a folder atomically, replacing one of the same name; returns its
+    path.
 
-    Its files are linked where the file system can do that: they are never written again.
-
-    Returns:
-        The copy's path.
+    Its immutable files are hard-linked if the file system supports that.
     """
     target = folder / path.name
     with os_errors("copy the checkpoint", target):
@@ -326,15 +322,7 @@ def _link_or_copy(source: str, target: str) -> None:
 
 
 def go_back_to(model_dir: str, checkpoint: str) -> str:
-    """Makes a checkpoint the newest of a model folder.
-
-    Args:
-        model_dir: the model's folder.
-        checkpoint: a checkpoint, there or elsewhere.
-
-    Returns:
-        Its path in `model_dir`.
-    """
+    """Makes a checkpoint the newest of a model folder; returns its path there."""
     name = os.path.basename(checkpoint)
     with DirectoryLock(model_dir):
         path = Path(model_dir) / name

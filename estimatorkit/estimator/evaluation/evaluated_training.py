@@ -1,7 +1,7 @@
-"""`EvaluatedRun`: one training of one process, evaluated and exported at its checkpoints.
+"""`EvaluatedRun`: training in one process, with evaluation and export of its checkpoints.
 
-The stages: train; evaluate the last checkpoint; go back to the best, where a hook asks for it; last
-exports. `completion.Completion` says which are done, so that each can be killed and resumed.
+Stages: train; evaluate the last checkpoint; restore the best if a hook requests it; final exports.
+`completion.Completion` records finished stages, so that each can be killed and resumed.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class EvaluatedRun:
         reasons = self.prepared(start)
         if done is None:
             if found is not None and found.was_killed_after(start):
-                # Its evaluation may be what was interrupted, or what a hook was not told of.
+                # Its evaluation may have been interrupted, or a hook may not have been notified of
+                # it.
                 reasons += self._evaluate(str(latest))
                 self._export(is_final=False)
             done = self._trained(start, reasons)
@@ -71,7 +72,9 @@ class EvaluatedRun:
         return self._finished(done)
 
     def finished_or_stored(self, done: Completion) -> Results:
-        """What the last evaluations of a training that has ended give, or gave."""
+        """The final evaluation results of a training that has ended, computed or read from the
+        record.
+        """
         if done.results is not None and done.results.keys() == self._specs.keys():
             return self._stored(done, done.results)
         return self._finished(done)
@@ -87,13 +90,13 @@ class EvaluatedRun:
         }
 
     def prepared(self, start: int) -> list[str]:
-        """Tells the hooks what is to come; returns their reasons not to train."""
+        """Calls the hooks' `before_training`; returns their reasons not to train."""
         training = EvaluatedTraining(self._estimator, self._train_spec, self._specs, start)
         reasons = [hook.before_training(training) for hook in self.hooks]
         return [reason for reason in reasons if reason is not None]
 
     def _trained(self, start: int, reasons: list[str]) -> Completion:
-        """Trains, unless there is a reason not to; returns what it came to."""
+        """Trains, unless there is a reason not to; returns the completion record."""
         max_steps = self._train_spec.max_steps
         if not reasons:
             config = self._estimator.config
@@ -126,7 +129,7 @@ class EvaluatedRun:
         return Completion(step, max_steps, reasons[0], os.path.basename(latest))
 
     def _finished(self, done: Completion) -> Results:
-        """Evaluates the last checkpoint, goes back to the best, and exports."""
+        """Evaluates the last checkpoint, restores the best, and exports."""
         logger.info("The training has ended at step %d: %s.", done.step, done.reason)
         best = None
         if done.restored is None:
@@ -153,7 +156,7 @@ class EvaluatedRun:
         return results
 
     def _evaluate(self, checkpoint: str) -> list[str]:
-        """Evaluates a checkpoint, where that was not the last thing done; reasons to stop."""
+        """Evaluates a checkpoint, unless just evaluated; returns reasons to stop."""
         reasons = []
         for evaluation in self.evaluations.values():
             if evaluation.finished is None or evaluation.finished.checkpoint_path != checkpoint:
@@ -170,7 +173,7 @@ class EvaluatedRun:
 
 
 class RecordHook(SessionRunHook):
-    """Writes down that a training has begun, and keeps the reasons for which it stops."""
+    """Records the start of training, and collects the reasons for stopping."""
 
     def __init__(self, begun: Completion, model_dir: str) -> None:
         self._begun = begun
@@ -178,11 +181,11 @@ class RecordHook(SessionRunHook):
         self.stop_reasons: list[str] = []
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Writes: the folder is there, and locked."""
+        """Writes the record now that the folder exists and is locked."""
         self._begun.write(self._model_dir)
 
     def after_steps(self, steps: FinishedSteps) -> None:
-        """Takes the loop's own list: what stops it after this call is added to it."""
+        """Keeps a reference to the loop's list, to which later reasons are appended."""
         self.stop_reasons = steps.stop
 
 

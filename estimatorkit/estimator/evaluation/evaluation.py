@@ -1,4 +1,4 @@
-"""Running a model's metrics over an input."""
+"""Computes a model's metrics over an input."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _MOST_STEPS = 1 << 30
 
 
 class Evaluation:
-    """The metrics of a model, with the mean of the batches' losses and the global step.
+    """The metrics of a model, including the mean of the batches' losses and the global step.
 
     Args:
-        spec: what the `model_fn` returned; made in its graph.
+        spec: the result of the `model_fn`; constructed in its graph.
 
     Raises:
-        ValueError: a metric is called 'loss' or 'global_step'.
+        ValueError: a metric is named 'loss' or 'global_step'.
     """
 
     def __init__(self, spec: EstimatorSpec) -> None:
@@ -53,11 +53,10 @@ class Evaluation:
     def run(
         self, session: Session, steps: int | None, hooks: Sequence[SessionRunHook]
     ) -> dict[str, Any]:
-        """Runs the updates over the input, many batches a call, and gives the final values.
+        """Runs the updates over the input, many batches per call, and returns the final values.
 
         Args:
-            session: the model's session.
-            steps: how many batches at most; None for all, or one where there is no input to end.
+            steps: the maximum number of batches; None for all, or one if there is no input.
             hooks: already begun.
 
         Raises:
@@ -72,7 +71,7 @@ class Evaluation:
         final: list[Any] = []
         stop: list[str] = []
         while not stop and done < most:
-            # Hooks count in steps: those of an evaluation go on from the model's.
+            # Hooks count steps: those of an evaluation continue from the model's.
             until, due = next_stretch(hooks, first + done)
             try:
                 part = loop.run(min(until - first, most) - done, due, stop)
@@ -94,12 +93,12 @@ class Evaluation:
 
 
 def _plain(value: Any) -> Any:
-    """A value of its own where it is a single one, rather than an array."""
+    """Unwraps a scalar array."""
     return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
 
 def described(values: Mapping[str, Any]) -> str:
-    """The values as one line, by name."""
+    """The values by name, in one line."""
     return ", ".join(f"{key} = {value}" for key, value in sorted(values.items()))
 
 

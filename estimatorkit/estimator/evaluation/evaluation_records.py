@@ -1,7 +1,7 @@
-"""What earlier evaluations gave, read from the folders that they wrote: `read_eval_metrics`.
+"""`read_eval_metrics`: reads the metrics of earlier evaluations from their folders.
 
-`metrics.jsonl` has the numbers as they were, event files (also those of TensorFlow) have them in
-float32. What is damaged or half written is passed over: a reader goes on where a writer was killed.
+`metrics.jsonl` has the exact numbers, event files (also TensorFlow's) have them in float32. Damaged
+or incomplete records, left by a killed writer, are skipped.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ _NOT_METRICS = ("step", "time")
 
 
 def read_eval_metrics(eval_dir: str | os.PathLike[str]) -> OrderedDict[int, dict[str, float]]:
-    """Reads the metrics of the evaluations that wrote into a folder.
+    """Reads the metrics of evaluations from their folder.
 
     Args:
-        eval_dir: as `Estimator.eval_dir` gives it.
+        eval_dir: see `Estimator.eval_dir`.
 
     Returns:
-        The metrics by name, by global step, in the order of the steps; empty where there is no such
-        folder.
+        Metrics by name, by global step in increasing order; empty if there is no such folder.
     """
     found: dict[int, dict[str, float]] = {}
     folder = Path(eval_dir)
@@ -40,7 +39,7 @@ def read_eval_metrics(eval_dir: str | os.PathLike[str]) -> OrderedDict[int, dict
 
 
 def events(files: list[Path]) -> Iterator[tuple[int, dict[str, float]]]:
-    """Yields the step and the single numbers of each event of event files that has some."""
+    """Yields the step and scalars of each event that has any."""
     for file in files:
         try:
             for event in summary_iterator(file):
@@ -56,7 +55,7 @@ def events(files: list[Path]) -> Iterator[tuple[int, dict[str, float]]]:
 
 
 def lines(file: Path) -> Iterator[tuple[int, dict[str, float]]]:
-    """Yields the step and the single numbers of each line of a `metrics.jsonl`; none without it."""
+    """Yields the step and scalars of each line of a `metrics.jsonl`, if it exists."""
     try:
         text = file.read_text("utf-8", errors="replace")
     except FileNotFoundError:
@@ -86,11 +85,7 @@ def _parsed(line: str) -> dict[str, Any] | None:
 
 
 class EvaluationRecords:
-    """Reads a folder's evaluations again only where something was written meanwhile.
-
-    Args:
-        eval_dir: the folder.
-    """
+    """Cached reader of a folder's evaluations, which re-reads after changes."""
 
     def __init__(self, eval_dir: str | os.PathLike[str]) -> None:
         self._folder = Path(eval_dir)
@@ -98,7 +93,7 @@ class EvaluationRecords:
         self._metrics: OrderedDict[int, dict[str, float]] = OrderedDict()
 
     def read(self) -> OrderedDict[int, dict[str, float]]:
-        """The metrics by global step, see `read_eval_metrics`."""
+        """The metrics by global step; see `read_eval_metrics`."""
         seen = [
             (file.name, status.st_size, status.st_mtime_ns)
             for pattern in (EVENT_FILES, LINES)

@@ -1,4 +1,4 @@
-"""`InMemoryEvaluatorHook`: evaluations within `Estimator.train`, apart from its checkpoints."""
+"""`InMemoryEvaluatorHook`: evaluations within `Estimator.train`, independent of its checkpoints."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from estimatorkit.train.saving.saver import Saver
 
 
 class InMemoryEvaluatorHook(SessionRunHook):
-    """Evaluates the model at the start, every so many steps and at the end of `Estimator.train`.
+    """Evaluates the model at the start, at regular steps and at the end of `Estimator.train`.
 
-    The numbers are those of `Estimator.evaluate`, and go where it writes them; the checkpoints of
-    `model_dir` stay as they are. Difference from TensorFlow: the last step is evaluated once, not
-    twice, where it is one of the multiples.
+    Metrics equal those of `Estimator.evaluate` and are written to the same place; the checkpoints
+    of `model_dir` are unaffected. Difference from TensorFlow: if the last step is a multiple of
+    `every_n_iter`, it is evaluated once, not twice.
 
     Args:
         estimator: the `Estimator`.
-        input_fn: as for `Estimator.evaluate`.
-        steps: how many batches; all by default.
-        hooks: called around the batches.
-        name: names the evaluation, where there are several.
-        every_n_iter: steps from one evaluation to the next.
+        input_fn: see `Estimator.evaluate`.
+        steps: the number of batches; all by default.
+        hooks: hooks of the evaluation.
+        name: the evaluation's name, if there are several.
+        every_n_iter: steps between evaluations.
 
     Raises:
         ValueError: `every_n_iter` is not positive, or the estimator trains on several machines.
@@ -60,7 +60,7 @@ class InMemoryEvaluatorHook(SessionRunHook):
         self._evaluated = 0
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Evaluates the model before its training."""
+        """Evaluates the untrained model."""
         self._evaluate(session, _step(session))
 
     def next_control_step(self, global_step: int) -> int | None:
@@ -68,7 +68,7 @@ class InMemoryEvaluatorHook(SessionRunHook):
         return max(self._evaluated + self._every, global_step + 1)
 
     def after_steps(self, steps: FinishedSteps) -> None:
-        """Evaluates where it is time."""
+        """Evaluates the model if due."""
         if steps.last >= self._evaluated + self._every:
             self._evaluate(steps.session, steps.last)
 
@@ -79,7 +79,7 @@ class InMemoryEvaluatorHook(SessionRunHook):
             self._evaluate(session, step)
 
     def close(self) -> None:
-        """Closes the event file, the only one of all evaluations."""
+        """Closes the event file that all evaluations share."""
         self._writer.close()
 
     def _evaluate(self, session: Any, step: int) -> None:

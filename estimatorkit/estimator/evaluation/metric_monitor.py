@@ -1,4 +1,4 @@
-"""`MetricMonitor`: which of two evaluations is better, by one metric."""
+"""`MetricMonitor`: compares evaluations by one metric."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class MetricMonitor:
     """Compares evaluations by one metric.
 
     Args:
-        metric: its name in what `Estimator.evaluate` returns.
-        mode: 'min' where lower is better, 'max' where higher is, 'auto' to tell it by the name.
+        metric: its name in the result of `Estimator.evaluate`.
+        mode: 'min' if lower is better, 'max' if higher is, 'auto' to infer it from the name.
 
     Raises:
-        ValueError: the mode is none of these, or 'auto' and the name does not tell.
+        ValueError: the mode is invalid, or 'auto' cannot infer it.
     """
 
     metric: str
@@ -54,7 +54,7 @@ class MetricMonitor:
         """The metric's value in an evaluation.
 
         Raises:
-            ValueError: it does not exist, or is no single number; the message lists what is.
+            ValueError: it is missing, or not a scalar; the message lists the metrics.
         """
         if self.metric in metrics and np.ndim(metrics[self.metric]) == 0:
             return float(metrics[self.metric])
@@ -67,12 +67,8 @@ class MetricMonitor:
         )
 
     def is_better(self, value: float, than: float, by: float = 0.0) -> bool:
-        """Whether a value is better than another by more than `by`. NaN is worse than any number.
-
-        Args:
-            value: the new one.
-            than: the old one.
-            by: how much is needed, at least 0.
+        """Whether `value` is better than `than` by more than `by`, >= 0. NaN is worse than any
+        number.
         """
         if math.isnan(value) or math.isnan(than):
             return math.isnan(than) and not math.isnan(value)

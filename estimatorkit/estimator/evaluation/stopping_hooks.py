@@ -1,8 +1,8 @@
-"""Hooks that end a training by what its evaluations gave (`tf.estimator.experimental.stop_if_...`).
+"""Hooks that stop training based on evaluation metrics (`tf.estimator.experimental.stop_if_...`).
 
-They look at the numbers in the evaluation's folder, every so many seconds or steps, and, under
-`train_and_evaluate`, after each evaluation too. See `EarlyStopping` for one that counts evaluations
-and goes back to the best checkpoint.
+They read the metrics in the evaluation's folder at intervals of seconds or steps and, under
+`train_and_evaluate`, after each evaluation. See `EarlyStopping` for a hook that counts evaluations
+and restores the best checkpoint.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from estimatorkit.train.hooks.summary_hooks import SecondOrStepTimer
 
 
 class StopOnPredicateHook(SessionRunHook):
-    """Ends the training when a function says so; see `make_early_stopping_hook`."""
+    """Stops training when a function returns True; see `make_early_stopping_hook`."""
 
     watches_runs = True
 
@@ -44,11 +44,13 @@ class StopOnPredicateHook(SessionRunHook):
         self._timer = SecondOrStepTimer(run_every_secs, run_every_steps)
 
     def next_control_step(self, global_step: int) -> int | None:
-        """The next step to ask at; None if seconds decide: those are looked at as steps end."""
+        """The next step at which to call it; None with intervals in seconds, which are checked
+        after steps.
+        """
         return self._timer.next_step(global_step) if self._by_steps else None
 
     def after_steps(self, steps: FinishedSteps) -> None:
-        """Asks, where it is time."""
+        """Calls the function if it is due."""
         if self._timer.should_trigger_for_step(steps.last):
             self._timer.update_last_triggered_step(steps.last)
             if self._should_stop_fn():
@@ -62,16 +64,16 @@ def make_early_stopping_hook(
     run_every_secs: float | None = 60,
     run_every_steps: int | None = None,
 ) -> SessionRunHook:
-    """A hook that ends the training when a function says so.
+    """Returns a hook that stops training when a function returns True.
 
     Args:
         estimator: the `Estimator`.
-        should_stop_fn: returns True to end the training.
+        should_stop_fn: returns True to stop training.
         run_every_secs: seconds between calls; None if steps are given.
         run_every_steps: steps between calls.
 
     Raises:
-        TypeError: `estimator` is none, or `should_stop_fn` no function.
+        TypeError: `estimator` is not an estimator, or `should_stop_fn` not a function.
         ValueError: both or neither of seconds and steps are given.
     """
     _check(estimator, run_every_secs, run_every_steps)
@@ -88,16 +90,15 @@ def _check(estimator: Any, run_every_secs: float | None, run_every_steps: int | 
 
 
 class _StopOnMetricHook(StopOnPredicateHook, EvaluationHook):
-    """Ends the training by the numbers in an evaluation's folder.
+    """Stops training based on the metrics in an evaluation's folder.
 
     Args:
-        estimator: the `Estimator`.
         monitor: the metric.
-        reason_to_stop: says, from the metric's values by step, why to stop, or None.
-        eval_dir: the folder; that of evaluations without a name by default.
-        min_steps: evaluations before this step do not count.
-        patience: steps that may go by without improvement; None if it is no matter of that.
-        run_every_secs, run_every_steps: how often to look.
+        reason_to_stop: maps the metric's values by step to a reason to stop, or None.
+        eval_dir: the folder; by default that of the evaluation without a name.
+        min_steps: evaluations before this step are ignored.
+        patience: steps allowed without improvement; None if not applicable.
+        run_every_secs, run_every_steps: the interval of checks.
     """
 
     def __init__(
@@ -122,7 +123,7 @@ class _StopOnMetricHook(StopOnPredicateHook, EvaluationHook):
         self._patience = patience
 
     def before_training(self, training: EvaluatedTraining) -> None:
-        """Warns where the hook would not do what it seems to."""
+        """Warns if the hook would have no effect."""
         folders = [self._estimator.eval_dir(spec.name) for spec in training.eval_specs.values()]
         if os.path.abspath(self._eval_dir) not in map(os.path.abspath, folders):
             logger.warning(
@@ -140,7 +141,7 @@ class _StopOnMetricHook(StopOnPredicateHook, EvaluationHook):
             )
 
     def after_evaluation(self, evaluation: FinishedEvaluation) -> str | None:
-        """Looks at the numbers."""
+        """Checks the metrics."""
         return self._reason()
 
     def _reason(self) -> str | None:
@@ -220,21 +221,21 @@ def stop_if_higher_hook(
     run_every_secs: float | None = 60,
     run_every_steps: int | None = None,
 ) -> SessionRunHook:
-    """A hook that ends the training when a metric is above a threshold.
+    """Returns a hook that stops training when a metric exceeds a threshold.
 
     Args:
         estimator: the `Estimator`.
-        metric_name: the metric in what `Estimator.evaluate` returns.
+        metric_name: the metric's name in the result of `Estimator.evaluate`.
         threshold: the number.
-        eval_dir: `estimator.eval_dir(name)` of the evaluation; by default of the one without name.
-        min_steps: evaluations before this global step do not count.
-        run_every_secs: seconds between looks; None if steps are given.
-        run_every_steps: steps between looks.
+        eval_dir: `estimator.eval_dir(name)`; by default that of the evaluation without a name.
+        min_steps: evaluations before this global step are ignored.
+        run_every_secs: seconds between checks; None if steps are given.
+        run_every_steps: steps between checks.
 
     Raises:
-        TypeError: `estimator` is none.
-        ValueError: both or neither of seconds and steps are given. In the course of the training:
-            there are evaluations, but without this metric.
+        TypeError: `estimator` is not an estimator.
+        ValueError: both or neither of seconds and steps are given. During training: there are
+            evaluations, but without this metric.
     """
     return _threshold_hook(
         MetricMonitor(metric_name, "max"),
@@ -252,7 +253,9 @@ def stop_if_lower_hook(
     run_every_secs: float | None = 60,
     run_every_steps: int | None = None,
 ) -> SessionRunHook:
-    """A hook that ends the training when a metric is below a threshold: `stop_if_higher_hook`."""
+    """Returns a hook that stops training when a metric is below a threshold; see
+    `stop_if_higher_hook`.
+    """
     return _threshold_hook(
         MetricMonitor(metric_name, "min"),
         threshold,
@@ -269,12 +272,12 @@ def stop_if_no_increase_hook(
     run_every_secs: float | None = 60,
     run_every_steps: int | None = None,
 ) -> SessionRunHook:
-    """A hook that ends the training when a metric has not risen for some steps.
+    """Returns a hook that stops training when a metric has not increased for some steps.
 
     Args: as `stop_if_higher_hook`, and
         max_steps_without_increase: steps from the evaluation with the highest value to the newest.
 
-    Difference from TensorFlow: a first value of NaN is no record, which nothing could ever beat.
+    Difference from TensorFlow: an initial NaN is not a best value, which nothing could ever exceed.
     """
     return _no_improvement_hook(
         MetricMonitor(metric_name, "max"),
@@ -292,7 +295,7 @@ def stop_if_no_decrease_hook(
     run_every_secs: float | None = 60,
     run_every_steps: int | None = None,
 ) -> SessionRunHook:
-    """A hook that ends the training when a metric has not fallen for some steps.
+    """Returns a hook that stops training when a metric has not decreased for some steps.
 
     Args: as `stop_if_higher_hook`, and
         max_steps_without_decrease: steps from the evaluation with the lowest value to the newest.
@@ -307,13 +310,13 @@ def stop_if_no_decrease_hook(
 
 
 class StopAtCheckpointStepHook(SessionRunHook):
-    """Ends the training when the checkpoint of a step is on the disk: for workers that save none.
+    """Stops training once a step's checkpoint exists, for workers that save none.
 
     Args:
         model_dir: the model's folder.
         last_step: the global step.
-        wait_after_file_check_secs: seconds to wait where it does not exist yet.
-        sleep: waits so many seconds; for tests.
+        wait_after_file_check_secs: seconds to wait before checking again.
+        sleep: waits a number of seconds; replaced in tests.
 
     Raises:
         ValueError: `last_step` or `model_dir` is None.
@@ -340,7 +343,7 @@ class StopAtCheckpointStepHook(SessionRunHook):
         return max(self._last_step, global_step + 1)
 
     def after_steps(self, steps: FinishedSteps) -> None:
-        """Looks at the latest checkpoint, from the last step on."""
+        """Checks the latest checkpoint, from the last step on."""
         if steps.last < self._last_step:
             return
         path = latest_checkpoint(self._model_dir)
@@ -353,13 +356,13 @@ class StopAtCheckpointStepHook(SessionRunHook):
 def make_stop_at_checkpoint_step_hook(
     estimator: Any, last_step: int, wait_after_file_check_secs: float = 30
 ) -> SessionRunHook:
-    """A hook that ends the training at a step: for the chief by counting, for others when its
-    checkpoint is on the disk.
+    """Returns a hook that stops training at a step: the chief by counting steps, other tasks once
+    the step's checkpoint exists.
 
     Args:
-        estimator: the `Estimator`, whose config says whether this is the chief.
+        estimator: the `Estimator`; its config determines whether this is the chief.
         last_step: the global step.
-        wait_after_file_check_secs: seconds that others wait between two looks.
+        wait_after_file_check_secs: seconds between checks of other tasks.
     """
     if estimator.config.is_chief:
         return StopAtStepHook(last_step=last_step)

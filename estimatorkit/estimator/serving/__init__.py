@@ -1,1 +1,1 @@
-"""Exporting models, and running exported ones."""
+"""Export of models, and execution of exported models."""

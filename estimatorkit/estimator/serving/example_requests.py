@@ -1,8 +1,8 @@
-"""Inputs that a model can be asked with, made from its graph: for the test of an export, and as the
-example request in its folder.
+"""Generates inputs for a model from its graph, for the verification of an export and its example
+request.
 
-Numbers are drawn once for all (a fixed seed), whole numbers are 0 and 1, words are those of the
-vocabularies in which the graph looks them up, serialized `Example`s hold what the graph parses.
+Numbers are drawn with a fixed seed, integers are 0 and 1, words come from the vocabularies in which
+the graph looks them up, and serialized `Example`s hold the features that the graph parses.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LENGTH = 2  # of dimensions of any size, save the batch
 
 
 def sample_inputs(feeds: Mapping[str, Tensor], rows: int) -> dict[str, NDArray[Any]]:
-    """Values for tensors that are fed, `(rows, ...)` each."""
+    """Values for fed tensors, `(rows, ...)` each."""
     return {key: _values(tensor, rows, seed) for seed, (key, tensor) in enumerate(feeds.items())}
 
 
@@ -66,7 +66,7 @@ def _consumers(tensor: Tensor) -> list[Operation]:
 
 
 def words_for(tensor: Tensor) -> list[Any]:
-    """Words that the graph knows of those that may be in a tensor of strings."""
+    """Words of the graph's vocabularies for a string tensor."""
     reached = [tensor]
     for each in reached:  # grows on the way
         for op in _consumers(each):

@@ -1,7 +1,7 @@
-"""What an exported model gives: `ExportOutput` and its kinds, as in `tf.estimator.export`.
+"""Outputs of an exported model: `ExportOutput` and its subclasses, as in `tf.estimator.export`.
 
-A `model_fn` lists them by signature name in `EstimatorSpec.export_outputs`. Each checks its tensors
-when it is made, and becomes a `SignatureDef` for the tensors in which a server feeds its inputs.
+A `model_fn` lists them by signature name in `EstimatorSpec.export_outputs`. Each validates its
+tensors on construction, and becomes a `SignatureDef` for given input tensors.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from estimatorkit.train.saving.signatures import (
 
 
 class ExportOutput(ABC):
-    """An output of a model that can be served; usually that of a head."""
+    """A servable output of a model, usually from a head."""
 
     @abstractmethod
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:
         """The `SignatureDef` that maps inputs to this output.
 
         Args:
-            receiver_tensors: the tensors that are fed, by the names that clients use.
+            receiver_tensors: the fed tensors by the names that clients use.
 
         Raises:
             ValueError: the inputs do not fit this kind of output.
@@ -43,7 +43,7 @@ class ClassificationOutput(ExportOutput):
     """The output of a classifier, for the `classify` method of servers.
 
     Scores alone are those of every class in the order of class ids; classes alone are the best in
-    descending order; both together are pairs.
+    descending order; given together they are pairs.
 
     Args:
         scores: float32 `(batch, classes)`, or None.
@@ -95,7 +95,7 @@ class RegressionOutput(ExportOutput):
         value: float32 `(batch,)` or `(batch, 1)`.
 
     Raises:
-        ValueError: it is no floating-point tensor.
+        ValueError: it is not a floating-point tensor.
     """
 
     def __init__(self, value: Tensor) -> None:
@@ -119,10 +119,10 @@ class PredictOutput(ExportOutput):
     """Any outputs, for the `predict` method of servers.
 
     Args:
-        outputs: tensors by name; a single tensor is called 'output'.
+        outputs: tensors by name; a single tensor is named 'output'.
 
     Raises:
-        ValueError: a name is not a string, or a value no tensor.
+        ValueError: a name is not a string, or a value is not a tensor.
     """
 
     def __init__(self, outputs: Tensor | Mapping[Any, Tensor]) -> None:
@@ -139,7 +139,7 @@ class PredictOutput(ExportOutput):
 
 
 class _SupervisedOutput(ExportOutput):
-    """Losses, predictions and metrics of a model that is given labels.
+    """Losses, predictions and metrics of a model that is fed labels.
 
     Args:
         loss: the loss, or losses by name.
@@ -148,7 +148,7 @@ class _SupervisedOutput(ExportOutput):
             several by name.
 
     Raises:
-        ValueError: a name is not a string, or a value no tensor.
+        ValueError: a name is not a string, or a value is not a tensor.
     """
 
     _method: str
@@ -160,12 +160,12 @@ class _SupervisedOutput(ExportOutput):
 
     @property
     def loss(self) -> dict[str, Tensor] | None:
-        """The losses by name, each of which starts with 'loss'."""
+        """The losses by name; names start with 'loss'."""
         return self._loss
 
     @property
     def predictions(self) -> dict[str, Tensor] | None:
-        """The predictions by name, each of which starts with 'predictions'."""
+        """The predictions by name; names start with 'predictions'."""
         return self._predictions
 
     @property
@@ -190,19 +190,19 @@ class _SupervisedOutput(ExportOutput):
 
 
 class TrainOutput(_SupervisedOutput):
-    """What a graph that trains gives."""
+    """The outputs of a training graph."""
 
     _method = constants.SUPERVISED_TRAIN_METHOD_NAME
 
 
 class EvalOutput(_SupervisedOutput):
-    """What a graph that evaluates gives."""
+    """The outputs of an evaluation graph."""
 
     _method = constants.SUPERVISED_EVAL_METHOD_NAME
 
 
 def served_outputs(outputs: Any, predictions: Any) -> dict[str, ExportOutput]:
-    """What a model serves, by signature; one of them is 'serving_default'.
+    """The outputs to serve by signature, including 'serving_default'.
 
     Args:
         outputs: `ExportOutput`s by name; None for a `PredictOutput` of the predictions.
@@ -210,7 +210,7 @@ def served_outputs(outputs: Any, predictions: Any) -> dict[str, ExportOutput]:
 
     Raises:
         TypeError: `outputs` is not a dict of `ExportOutput`s.
-        ValueError: several are given, and none is called 'serving_default'.
+        ValueError: several are given, and none is named 'serving_default'.
     """
     default = constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
     if outputs is None:
@@ -250,7 +250,7 @@ def _wrong(problem: str, expected: Any, value: Any) -> str:
 
 
 def _examples(kind: str, receiver_tensors: Mapping[str, Any]) -> Tensor:
-    """The one input of strings that the methods `classify` and `regress` take."""
+    """The single string input required by the methods `classify` and `regress`."""
     given = list(receiver_tensors.values())
     if len(given) != 1 or given[0].dtype is not string or not isinstance(given[0], Tensor):
         raise value_error(
@@ -266,7 +266,7 @@ def _examples(kind: str, receiver_tensors: Mapping[str, Any]) -> Tensor:
 
 
 def _checked_name(name: Any, what: str) -> str:
-    # Models of several heads name their outputs by tuples.
+    # Models with several heads name their outputs by tuples.
     joined = "/".join(map(str, name)) if isinstance(name, tuple) else name
     if not isinstance(joined, str):
         raise ValueError(f"{what} output key must be a string; got {joined}.")

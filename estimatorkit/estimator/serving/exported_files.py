@@ -1,14 +1,14 @@
-"""The files of an exported model that runs without its code, and how they are read with mistrust.
+"""The files of an exported model in this package's format, validated when read.
 
-| file | what |
+| file | content |
 |---|---|
 | `signature.json` | signatures, versions, and size and sha256 of every other file of this list |
-| `example_request.json`, `example_response.json` | a request for a server, and its answer |
+| `example_request.json`, `example_response.json` | a request for a server, and its response |
 | `serving/graph-N.pb` | a graph of host operations and modules (`serving_graph`) |
 | `serving/module-N.stablehlo` | a module: a program written by `jax.export` |
 | `serving/weights/` | variables and large arrays, in the format of checkpoints (safetensors) |
 
-Names come from this table only, links are not followed, sizes are checked before content is read,
+Only names in this table are read, links are not followed, sizes are checked before content is read,
 op types must be in `is_allowed`, and nothing is imported by name.
 """
 
@@ -66,7 +66,7 @@ class FileEntry(_Part):
 
 
 class TensorEntry(_Part):
-    """An input or output: its name in the graph, dtype and shape (None: any size, any rank)."""
+    """An input or output: its name in the graph, dtype and shape (None for unknown)."""
 
     tensor: _Name
     dtype: Literal[tuple(name for name in ALL if name != "resource")]  # type: ignore[valid-type]
@@ -74,7 +74,7 @@ class TensorEntry(_Part):
 
 
 class SignatureEntry(_Part):
-    """A signature: what a server calls it for, its inputs and outputs, its graph."""
+    """A signature: its method, inputs, outputs and graph."""
 
     method: _Name
     inputs: dict[_Name, TensorEntry]
@@ -83,8 +83,8 @@ class SignatureEntry(_Part):
 
 
 class GraphEntry(_Part):
-    """A graph: its modules' files by operation, its arrays' names by 'operation:attribute', the
-    variables it reads, what fills its tables; whether a row's outputs follow from that row alone.
+    """A graph: module files by operation, array names by 'operation:attribute', the variables it
+    reads, its table initializers; and whether each row's outputs depend on that row alone.
     """
 
     modules: dict[_Name, Annotated[str, Field(pattern=r"^module-[0-9]{1,5}\.stablehlo$")]]
@@ -95,7 +95,7 @@ class GraphEntry(_Part):
 
 
 class Contents(_Part):
-    """What `signature.json` says."""
+    """The content of `signature.json`."""
 
     format_version: int
     versions: dict[str, str]
@@ -108,7 +108,7 @@ class Contents(_Part):
 
 
 def write_file(folder: Path, name: str, data: bytes, files: dict[str, Any]) -> None:
-    """Writes one of the files and notes it in `files`."""
+    """Writes one of the files and adds its entry to `files`."""
     path = folder / name
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(data)
@@ -117,7 +117,7 @@ def write_file(folder: Path, name: str, data: bytes, files: dict[str, Any]) -> N
 
 
 def write_signature(folder: Path, contents: Mapping[str, Any]) -> None:
-    """Checks and writes `signature.json`, the last of the files."""
+    """Validates and writes `signature.json`, the last of the files."""
     made = Contents.model_validate({"format_version": FORMAT_VERSION, **contents})
     path = folder / SIGNATURE
     path.write_text(json.dumps(made.model_dump(), indent=1) + "\n", encoding="utf-8")
@@ -129,7 +129,7 @@ def write_signature(folder: Path, contents: Mapping[str, Any]) -> None:
 
 
 def read_signature(folder: Path) -> Contents:
-    """Reads and checks `signature.json`, but not yet the files that it lists.
+    """Reads and validates `signature.json`, but not the files that it lists.
 
     Raises:
         NotFoundError: there is no such folder or file.
@@ -166,10 +166,10 @@ def read_signature(folder: Path) -> Contents:
 
 
 def read_file(folder: Path, name: str, contents: Contents) -> bytes:
-    """The content of a listed file, compared with its size and sha256.
+    """The content of a listed file, verified by size and sha256.
 
     Raises:
-        DataLossError: it is missing, not listed, no plain file, truncated or changed.
+        DataLossError: it is missing, not listed, not a regular file, truncated or modified.
     """
     path = folder / name
     entry = contents.files.get(name)
@@ -184,7 +184,7 @@ def read_file(folder: Path, name: str, contents: Contents) -> bytes:
 
 
 def check_folder(path: Path) -> None:
-    """Refuses what is not a folder, or a link to one."""
+    """Rejects paths that are not folders, and links."""
     try:
         plain = stat.S_ISDIR(path.lstat().st_mode)
     except OSError:
@@ -207,10 +207,10 @@ def _read(path: Path, limit: int) -> bytes:
 
 
 def parse_json(path: Path, data: bytes) -> dict[str, Any]:
-    """JSON as RFC 8259 has it: no name twice, not nested without end; an object.
+    """Parses a JSON object by RFC 8259, without duplicate names and with bounded nesting.
 
     Raises:
-        DataLossError: it is something else.
+        DataLossError: the text is invalid.
     """
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -249,8 +249,8 @@ _PYTHON = {"PyFunc", "PyFuncStateless", "JaxFunction"}
 
 
 def is_allowed(op_type: str) -> bool:
-    """Whether operations of a type may be in a model that is loaded: those that compute, and the
-    tables; none that reads or writes files, or calls Python.
+    """Whether a loaded model may contain an operation type: computation and tables, but no access
+    to files and no Python calls.
     """
     if op_type in _IMPURE_BUT_SAFE:
         return True
@@ -260,7 +260,7 @@ def is_allowed(op_type: str) -> bool:
 
 
 def check_graph(path: Path, graph_def: Any) -> None:
-    """Refuses a graph with operations that are not allowed, also where attributes name them.
+    """Rejects a graph with operations that are not allowed, including those named in attributes.
 
     Raises:
         DataLossError: there is one.
@@ -288,7 +288,7 @@ def check_graph(path: Path, graph_def: Any) -> None:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """The texts in a nested value."""
+    """Yields the strings in a nested value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -301,16 +301,15 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def fill_graph(folder: Path, number: int, contents: Contents, arrays: Mapping[str, Any]) -> Any:
-    """The `GraphDef` of a graph, with its modules and arrays in their places.
+    """The `GraphDef` of a graph, with its modules and arrays filled in.
 
     Args:
         folder: the exported model.
-        number: the graph's.
-        contents: what `signature.json` says.
+        number: the index of the graph.
         arrays: the arrays of the weights by name.
 
     Raises:
-        DataLossError: a file is damaged, or the graph is none that an export writes.
+        DataLossError: a file is damaged, or the graph was not written by an export.
     """
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.graph_pb2 import GraphDef

@@ -1,8 +1,8 @@
-"""`ExportedModule`: a part of a graph as StableHLO, which runs without what it was made of.
+"""`ExportedModule`: part of a graph as StableHLO, which runs without its source operations.
 
 An exported model holds each device segment of its plans as one operation of this type. Its program
-was written by `jax.export`; it is parsed, never unpickled, and refused where it would call anything
-but XLA and the numerical routines that JAX promises to keep.
+was written by `jax.export`; it is parsed, never unpickled, and rejected if it calls anything but
+XLA and the numerical routines that JAX guarantees to keep.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ OP_TYPE = "ExportedModule"
 PLATFORMS = ("cpu", "cuda", "tpu")
 
 _CALL = re.compile(r"custom_call(?:\s+@(?P<target>[\w.$-]+))?")
-# Checks of shapes, sharding, top-k and dense linear algebra. Not on the list, above all: calls back
-# into Python, whose argument is an address.
+# Checks of shapes, sharding, top-k and dense linear algebra. Python callbacks, which take an
+# address as argument, are deliberately excluded.
 _SAFE_CALLS = re.compile(
     r"shape_assertion|Sharding|stablehlo\.dynamic_\w+|mhlo\.\w+|chlo\.\w+|ApproxTopK|Eigh|Qr"
     r"|LuDecomposition|ProductOfElementaryHouseholderReflectors"
@@ -44,10 +44,10 @@ _MALFORMED = (
 
 @functools.lru_cache(maxsize=256)
 def read_module(data: bytes) -> jax.export.Exported:
-    """The program that bytes hold.
+    """Deserializes a program.
 
     Raises:
-        DataLossError: they are damaged, or would call what no export of ours calls.
+        DataLossError: the bytes are damaged, or the program calls targets that exports never call.
         FailedPreconditionError: another version of JAX, or another platform, is needed.
     """
     try:

@@ -1,8 +1,8 @@
-"""Exporters: which of the evaluated models are exported (`tf.estimator.Exporter` and its kinds).
+"""Exporters: select the evaluated models to export (`tf.estimator.Exporter` and its subclasses).
 
-An exporter writes into `model_dir/export/NAME/`, a folder for each model, called by its time.
-`BestExporter` remembers the best evaluation there, in `best.json`, so that after a restart no worse
-model takes its place.
+An exporter writes into `model_dir/export/NAME/`, a folder named by time for each model.
+`BestExporter` records the best evaluation there, in `best.json`, so that after a restart no worse
+model replaces it.
 """
 
 from __future__ import annotations
@@ -46,24 +46,24 @@ class Exporter(abc.ABC):
         eval_result: Mapping[str, Any],
         is_the_final_export: bool,
     ) -> Any:
-        """Exports, or not.
+        """Exports the model, or skips it.
 
         Args:
             estimator: the `Estimator`.
             export_path: the exporter's folder.
-            checkpoint_path: the checkpoint that was evaluated.
-            eval_result: what its evaluation gave.
-            is_the_final_export: whether the training has ended. Differs from TensorFlow, where it
-                stays False if the training ends before `max_steps`. An exporter that returned None
-                for the last checkpoint is asked once more with True.
+            checkpoint_path: the evaluated checkpoint.
+            eval_result: the metrics of its evaluation.
+            is_the_final_export: whether training has ended. Differs from TensorFlow, where it stays
+                False if training ends before `max_steps`. An exporter that returned None for the
+                last checkpoint is called again with True.
 
         Returns:
-            The path of what was exported, or None.
+            The path of the export, or None if skipped.
         """
 
 
 class _SavedModelExporter(Exporter):
-    """Calls `Estimator.export_saved_model`, and removes the oldest of what it has exported.
+    """Calls `Estimator.export_saved_model` and removes its oldest exports.
 
     Args: see `LatestExporter`.
     """
@@ -99,7 +99,7 @@ class _SavedModelExporter(Exporter):
         eval_result: Mapping[str, Any],
         is_the_final_export: bool,
     ) -> Any:
-        """Exports if this is a model to export; see `Exporter.export`."""
+        """Exports if this model is selected; see `Exporter.export`."""
         if not self._is_wanted(export_path, eval_result, is_the_final_export, estimator):
             return None
         self._will_export(export_path, eval_result)
@@ -124,7 +124,7 @@ class _SavedModelExporter(Exporter):
         return True
 
     def _will_export(self, export_path: str, eval_result: Mapping[str, Any]) -> None:
-        """Called before a model is written."""
+        """Called before an export."""
 
 
 class LatestExporter(_SavedModelExporter):
@@ -133,9 +133,9 @@ class LatestExporter(_SavedModelExporter):
     Args:
         name: the folder's name in `model_dir/export`.
         serving_input_receiver_fn: makes a `ServingInputReceiver`.
-        assets_extra: files to copy along: by path in the model's `assets.extra`, the source.
-        as_text: write the model's description as text.
-        exports_to_keep: how many exports stay; None for all.
+        assets_extra: files to copy, by destination path in the model's `assets.extra`.
+        as_text: write TensorFlow's proto as text.
+        exports_to_keep: the number of exports to keep; None for all.
 
     Raises:
         ValueError: `exports_to_keep` is not positive.
@@ -143,7 +143,7 @@ class LatestExporter(_SavedModelExporter):
 
 
 class FinalExporter(_SavedModelExporter):
-    """Exports the model once, when the training has ended (`tf.estimator.FinalExporter`).
+    """Exports the model once, at the end of training (`tf.estimator.FinalExporter`).
 
     Args: see `LatestExporter`.
     """
@@ -189,26 +189,26 @@ def _loss_smaller(
 class BestExporter(_SavedModelExporter):
     """Exports a model that is better than all before it (`tf.estimator.BestExporter`).
 
-    Difference from TensorFlow: the best evaluation is remembered in the exporter's folder, and
-    after a restart a worse model is not exported. Where that memory is missing but models are
-    there, the event files tell what was best.
+    Difference from TensorFlow: the best evaluation is recorded in the exporter's folder, so that a
+    restart does not export a worse model. If the record is missing but exports exist, it is
+    recovered from the event files.
 
     Args:
         name: the folder's name in `model_dir/export`.
         serving_input_receiver_fn: makes a `ServingInputReceiver`.
         event_file_pattern: event files of earlier evaluations, relative to `model_dir`.
-        compare_fn: `compare_fn(best_eval_result, current_eval_result)` says whether the current
+        compare_fn: `compare_fn(best_eval_result, current_eval_result)` returns whether the current
             evaluation is better; by default, whether its 'loss' is smaller.
-        assets_extra: files to copy along: by path in the model's `assets.extra`, the source.
-        as_text: write the model's description as text.
-        exports_to_keep: how many exports stay; None for all.
-        metric: compares by this metric, instead of `compare_fn`. Not in TensorFlow.
-        mode: 'max' where a higher `metric` is better, 'min' where a lower one is; 'auto' tells it
-            by the name.
+        assets_extra: files to copy, by destination path in the model's `assets.extra`.
+        as_text: write TensorFlow's proto as text.
+        exports_to_keep: the number of exports to keep; None for all.
+        metric: compare by this metric, instead of `compare_fn`. Not in TensorFlow.
+        mode: 'max' if a higher `metric` is better, 'min' if a lower one is; 'auto' infers it from
+            the name.
 
     Raises:
         ValueError: `compare_fn` takes other arguments, or is given together with `metric`; an
-            argument is out of its range.
+            argument is out of range.
     """
 
     def __init__(
@@ -267,12 +267,12 @@ class BestExporter(_SavedModelExporter):
         if self._monitor is not None:
             self._monitor.value(result)  # says what there is, also where nothing is compared yet
         if not any(_exports(folder)):
-            # An estimator of another kind may write its exports elsewhere.
+            # Other kinds of estimators may write their exports elsewhere.
             own = self._exported.get(export_path)
             return own is None or self._is_better(own, result)
         if best is not None:
             return self._is_better(best, result)
-        # The evaluation to judge is among those of the event files: none may be better than it.
+        # The event files include the current evaluation; none of them may be better than it.
         past = self._past_evaluations(estimator.model_dir)
         return not any(self._is_better(result, each) for each in past)
 
@@ -292,7 +292,7 @@ class BestExporter(_SavedModelExporter):
                 yield metrics
 
     def _read_best(self, folder: Path) -> Mapping[str, Any] | None:
-        """The best evaluation, as `best.json` has it; None if that does not say."""
+        """The best evaluation in `best.json`; None if it is not recorded."""
         try:
             content = json.loads((folder / _BEST).read_bytes())
         except FileNotFoundError:
@@ -300,7 +300,7 @@ class BestExporter(_SavedModelExporter):
         except (ValueError, RecursionError):
             content = None
         record = content if isinstance(content, dict) else {}
-        # It is written before its export: where none has come since, the one before is the best.
+        # The record precedes its export: if no export followed, the previous record is the best.
         before = record.get("exports_before")
         come = isinstance(before, list) and any(
             each.name not in before for each in _exports(folder)
@@ -352,7 +352,7 @@ def _check_compare_fn(compare_fn: Any) -> None:
 
 
 def _versions(folder: Path) -> list[Path]:
-    """The folders in a folder that are called as exports are, the newest by their names first."""
+    """The sub-folders with names of exports, newest first by name."""
     try:
         entries = [entry for entry in folder.iterdir() if entry.is_dir()]
     except FileNotFoundError:
@@ -362,18 +362,17 @@ def _versions(folder: Path) -> list[Path]:
 
 
 def _exports(folder: Path) -> list[Path]:
-    """The exports in a folder, the newest by their names first. An empty one was never written."""
+    """The exports in a folder, newest first by name. Empty folders are not exports."""
     return [entry for entry in _versions(folder) if any(entry.iterdir())]
 
 
 def _remove_oldest(folder: Path, exported: Any, keep: int) -> None:
-    """Keeps `keep` exports, among them what was just exported, whatever the clock called it; empty
-    folders go first.
+    """Keeps `keep` exports, always including the one just written whatever its number; empty
+    folders are removed first.
 
     Args:
-        folder: where the exports are.
-        exported: what the estimator's `export_saved_model` returned.
-        keep: how many stay.
+        folder: the folder of exports.
+        exported: the result of the estimator's `export_saved_model`.
     """
     newest = None
     if isinstance(exported, (str, bytes, os.PathLike)):  # an estimator of another kind may differ

@@ -1,9 +1,9 @@
-"""`export_onnx`: an estimator's model as an ONNX file, for runtimes without JAX.
+"""`export_onnx`: exports an estimator's model to ONNX, for runtimes without JAX.
 
-The extra `[onnx]` brings what does the work: `jax2onnx` translates the traced model, `onnxruntime`
-is asked an example before the file gets its name. ONNX has no strings and vocabularies as we have
-them, so that models are translated that compute on the device alone: those of numbers. Outputs that
-are made on the host, such as the names of classes, are left out; integers have 32 bits.
+With the extra `[onnx]`: `jax2onnx` translates the traced model, and `onnxruntime` verifies it with
+an example before the file is renamed to its final name. Only models that compute on the device are
+supported: those of numbers, without strings and vocabularies. Outputs computed on the host, such as
+class names, are omitted; integers have 32 bits.
 """
 
 from __future__ import annotations
@@ -49,25 +49,25 @@ def export_onnx(
     checkpoint_path: str | os.PathLike[str] | None = None,
     opset: int = OPSET,
 ) -> list[str]:
-    """Writes an estimator's model as an ONNX file, with batches of any size.
+    """Exports an estimator's model to an ONNX file, with a variable batch size.
 
     Args:
-        estimator: the estimator; it must have been trained, or `checkpoint_path` be given.
+        estimator: the estimator; it must be trained, unless `checkpoint_path` is given.
         path: the file.
         serving_input_receiver_fn: makes a `ServingInputReceiver` of numbers.
-        signature: whose inputs and outputs the file has, by their names.
+        signature: the signature whose inputs and outputs the file has, by name.
         checkpoint_path: the checkpoint; the newest by default.
-        opset: ONNX's version of operations.
+        opset: the ONNX operator set version.
 
     Returns:
-        The outputs that the file has.
+        The names of the file's outputs.
 
     Raises:
         ModuleNotFoundError: the extra `[onnx]` is not installed.
         ValueError: there is no such signature, or no checkpoint.
-        UnimplementedError: the model, or all that it gives, needs the host; or an operation cannot
-            be translated.
-        InternalError: the file does not answer as the model does.
+        UnimplementedError: the model, or every output, needs the host; or an operation cannot be
+            translated.
+        InternalError: the file's outputs differ from the model's.
     """
     tools = [_tool(name) for name in ("jax2onnx", "onnxruntime")]
     checkpoint = estimator._checkpoint_or_error(checkpoint_path)
@@ -100,7 +100,7 @@ def _tool(name: str) -> Any:
 def _on_device(
     session: Any, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]
 ) -> tuple[dict[str, Tensor], Segment]:
-    """The outputs that one segment of the device gives, and that segment."""
+    """The outputs computed by a single device segment, and that segment."""
     graph, feeds, placer = session.graph, list(inputs.values()), session.state.placer
     kept: dict[str, Tensor] = {}
     for key, tensor in outputs.items():
@@ -172,8 +172,8 @@ def _translated(
 
 @contextmanager
 def _functions_of_jax_kept() -> Iterator[None]:
-    """Puts back what jax2onnx (0.17) leaves behind in JAX's modules: a `jax.numpy.cumsum`, among
-    others, that takes fewer arguments than JAX's own.
+    """Restores what jax2onnx (0.17) leaves patched in JAX's modules, such as a `jax.numpy.cumsum`
+    that takes fewer arguments.
     """
     kept = {
         module: {key: each for key, each in vars(module).items() if callable(each)}
@@ -206,7 +206,7 @@ def _test(
     inputs: Mapping[str, Tensor],
     outputs: Mapping[str, Tensor],
 ) -> None:
-    """Asks the file what the model is asked, in two batch sizes."""
+    """Compares the file's outputs with the model's for two batch sizes."""
     runtime = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
     taken = {each.name for each in runtime.get_inputs()}
     for rows in (1, 3):

@@ -1,8 +1,8 @@
-"""`load_predictor`: an exported model as a function of arrays, without the code that made it.
+"""`load_predictor`: an exported model as a function of arrays, without its code.
 
-What an export holds is read by `exported_files`: a graph for each signature, whose device parts are
-StableHLO. A graph is imported and its variables are put on the device when its signature is first
-asked; after that a call feeds, runs and fetches. Calls may come from several threads.
+`exported_files` reads an export: one graph per signature, whose device parts are StableHLO. The
+first call of a signature imports its graph and transfers its variables to the device; later calls
+only feed, run and fetch. Thread-safe.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _VERSION = re.compile(r"0|[1-9][0-9]{0,18}")
 
 
 class Signature:
-    """What a predictor takes and gives under one name.
+    """The inputs and outputs of a predictor's signature.
 
     Attributes:
-        name: its name, such as 'serving_default'.
-        method: what servers call it for, such as 'tensorflow/serving/predict'.
+        name: such as 'serving_default'.
+        method: the method of servers, such as 'tensorflow/serving/predict'.
         inputs: dtype and shape by input.
         outputs: dtype and shape by output.
     """
@@ -72,7 +72,7 @@ class Predictor:
     Attributes:
         directory: the model's folder.
         signatures: `Signature`s by name.
-        versions: what wrote the model: 'estimatorkit', 'jax' and others.
+        versions: versions of the software that wrote the model: 'estimatorkit', 'jax' and others.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -89,7 +89,7 @@ class Predictor:
         self._closed = False
 
     def signature(self, name: str | None = None) -> Signature:
-        """The signature of a name; by default 'serving_default', or the only one.
+        """The signature with a name; by default 'serving_default', or the only one.
 
         Raises:
             ValueError: there is none.
@@ -108,20 +108,20 @@ class Predictor:
     def __call__(
         self, inputs: Mapping[str, Any], signature: str | None = None
     ) -> dict[str, NDArray[Any]]:
-        """The outputs for a batch of inputs.
+        """Computes the outputs for a batch of inputs.
 
         Args:
-            inputs: arrays (or lists) by input, `(batch, ...)`; text may be `str` or `bytes`. Where
-                `(batch, 1)` or any number of values is asked for, `(batch,)` will do.
-            signature: which one; 'serving_default' by default.
+            inputs: arrays (or lists) by input, `(batch, ...)`; text may be `str` or `bytes`.
+                `(batch,)` is accepted for `(batch, 1)` and for a variable number of values.
+            signature: its name; 'serving_default' by default.
 
         Returns:
             Arrays by output.
 
         Raises:
-            ValueError: an input is missing, not known, or of another shape or dtype; or the
-                signature is not there.
-            InvalidArgumentError: the model refuses a value, or the predictor is closed.
+            ValueError: an input is missing, unknown, or of another shape or dtype; or there is no
+                such signature.
+            InvalidArgumentError: the model rejects a value, or the predictor is closed.
         """
         chosen = self.signature(signature)
         fed = _as_fed(chosen, inputs)
@@ -182,7 +182,7 @@ class Predictor:
         return session
 
     def close(self) -> None:
-        """Gives the model's memory back; closing twice is not an error."""
+        """Frees the model's memory; idempotent."""
         with self._lock:
             self._closed = True
             for session in self._sessions.values():
@@ -202,7 +202,7 @@ class Predictor:
 
 
 def _on_device(value: NDArray[Any]) -> Any:
-    """A variable's value, on the device once for all calls: 3 MB cost each call 0.4 ms if not."""
+    """A variable's value on the device, shared by all calls: transferring 3 MB takes 0.4 ms."""
     if value.dtype == object:
         return value
     with x64():
@@ -263,9 +263,9 @@ def _batch_size(signature: Signature, fed: list[Any]) -> int:
 
 
 def _next_size(rows: int) -> int:
-    """The batch size that is run: powers of two, and from 1024 on their multiples.
+    """The padded batch size: powers of two up to 1024, then multiples of 1024.
 
-    Each size is compiled once, in about 100 ms; the rows that are added take less.
+    Each size is compiled once, in about 100 ms; computing the padding rows takes less.
     """
     if rows <= 1024:
         return 1 << (rows - 1).bit_length() if rows else 0
@@ -275,20 +275,20 @@ def _next_size(rows: int) -> int:
 def load_predictor(export_dir: str | bytes | os.PathLike[str]) -> Predictor:
     """Loads a model that `Estimator.export_saved_model` wrote.
 
-    Neither the model's code is needed nor anything imported by name; variables, vocabularies and
-    programs come from the folder alone, whose files are checked against their sha256.
+    The model's code is not needed and nothing is imported by name; variables, vocabularies and
+    programs come from the folder, whose files are verified by sha256.
 
     Args:
-        export_dir: the folder of one version (`.../1700000000`), or the one above, whose newest
-            version is taken.
+        export_dir: the folder of one version (`.../1700000000`), or its parent, for the newest
+            version.
 
     Returns:
-        A function `predictor(inputs, signature=None)`; it can be used from several threads, is a
-        context manager, and is closed by `close()`.
+        A thread-safe function `predictor(inputs, signature=None)`, which is also a context manager
+        with a method `close()`.
 
     Raises:
         NotFoundError: there is no exported model.
-        DataLossError: a file of it is damaged, or none that an export writes.
+        DataLossError: a file is damaged, or was not written by an export.
         FailedPreconditionError: a newer version of this package wrote it, or this version of JAX
             cannot run it.
     """

@@ -1,8 +1,8 @@
-"""TensorFlow Serving's JSON: requests to inputs, outputs to replies.
+"""TensorFlow Serving's JSON format: requests to inputs, outputs to responses.
 
-Predictions come by rows (`instances`, `predictions`) or by columns (`inputs`, `outputs`);
+Predictions have row format (`instances`, `predictions`) or column format (`inputs`, `outputs`);
 `classify` and `regress` take `examples`, feature values by key. Bytes are `{"b64": ...}`; NaN and
-the infinities are the bare words `NaN`, `Infinity` and `-Infinity`, as there.
+infinities are the bare words `NaN`, `Infinity` and `-Infinity`, as in TensorFlow Serving.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _BYTES_SUFFIX = "_bytes"
 
 
 class RequestError(ValueError):
-    """A request that is no such; a server answers 400."""
+    """An invalid request; a server answers 400."""
 
 
 def parse(body: bytes) -> dict[str, Any]:
-    """The object that a request's body holds.
+    """The object in a request's body.
 
     Raises:
-        RequestError: it holds none.
+        RequestError: it is not a JSON object.
     """
     try:
         content = json.loads(body)
@@ -44,7 +44,7 @@ def parse(body: bytes) -> dict[str, Any]:
 
 
 def dump(content: Any) -> bytes:
-    """A reply's body."""
+    """The body of a response."""
     return json.dumps(content, indent=1).encode() + b"\n"
 
 
@@ -52,10 +52,10 @@ def dump(content: Any) -> bytes:
 
 
 def predict_inputs(content: Mapping[str, Any], signature: Signature) -> tuple[dict[str, Any], bool]:
-    """The inputs of a `predict` request, and whether they came by rows.
+    """The inputs of a `predict` request, and whether it is in row format.
 
     Raises:
-        RequestError: it has neither or both forms, or rows differ in their keys.
+        RequestError: it has neither or both formats, or rows differ in their keys.
     """
     if ("instances" in content) == ("inputs" in content):
         raise RequestError(
@@ -103,7 +103,7 @@ def _only(names: Sequence[str]) -> str:
 
 
 def _decoded(value: Any) -> Any:
-    """A value with its `{"b64": ...}` as bytes."""
+    """Decodes `{"b64": ...}` in a value to bytes."""
     if isinstance(value, list):
         return [_decoded(each) for each in value]
     if isinstance(value, dict):
@@ -122,7 +122,7 @@ def example_inputs(content: Mapping[str, Any], signature: Signature) -> dict[str
     """The inputs of a `classify` or `regress` request: serialized `Example`s.
 
     Raises:
-        RequestError: there are none, or a feature is in an example and in the context.
+        RequestError: there are none, or a feature is in both an example and the context.
     """
     examples, context = content.get("examples"), content.get("context", {})
     if not isinstance(examples, list) or not examples or not isinstance(context, dict):
@@ -172,10 +172,10 @@ def _feature(key: str, value: Any) -> Any:
 
 
 def reply(outputs: Mapping[str, NDArray[Any]], rows: bool) -> dict[str, Any]:
-    """The reply to a `predict` request: by rows, or by columns.
+    """The response to a `predict` request, in row or column format.
 
     Raises:
-        RequestError: rows were asked for, and an output has another number of them.
+        RequestError: row format was requested, and the outputs' numbers of rows differ.
     """
     columns = {key: _encoded(key, value) for key, value in outputs.items()}
     if not rows:
@@ -195,7 +195,7 @@ def reply(outputs: Mapping[str, NDArray[Any]], rows: bool) -> dict[str, Any]:
 
 
 def classification_reply(outputs: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """The reply to a `classify` request: pairs of label and score for each example."""
+    """The response to a `classify` request: pairs of label and score for each example."""
     classes = outputs.get(constants.CLASSIFY_OUTPUT_CLASSES)
     scores = outputs.get(constants.CLASSIFY_OUTPUT_SCORES)
     shape = next(np.shape(each) for each in (classes, scores) if each is not None)
@@ -210,25 +210,25 @@ def classification_reply(outputs: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
 
 
 def regression_reply(outputs: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """The reply to a `regress` request: a number for each example."""
+    """The response to a `regress` request: a number for each example."""
     values = outputs[constants.REGRESS_OUTPUTS]
     return {"results": _encoded("outputs", values.reshape(len(values), -1)[:, 0])}
 
 
 def row_request(name: str, inputs: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """A `predict` request by rows."""
+    """A `predict` request in row format."""
     rows = reply(inputs, True)["predictions"]
     return {"signature_name": name, "instances": rows}
 
 
 def column_request(name: str, inputs: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """A `predict` request by columns."""
+    """A `predict` request in column format."""
     columns = {key: _encoded(key, value) for key, value in inputs.items()}
     return {"signature_name": name, "inputs": columns}
 
 
 def _encoded(key: str, value: Any) -> Any:
-    """An array as nested lists; float32 by its shortest decimal."""
+    """An array as nested lists; float32 as its shortest decimal representation."""
     array = np.asarray(value)
     if array.dtype == object:
         as_bytes = key.endswith(_BYTES_SUFFIX)

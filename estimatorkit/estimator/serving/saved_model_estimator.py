@@ -1,4 +1,4 @@
-"""`SavedModelEstimator`: an estimator whose model is a SavedModel that another one exported."""
+"""`SavedModelEstimator`: an estimator of an exported SavedModel."""
 
 from __future__ import annotations
 
@@ -47,23 +47,23 @@ _OF_THE_MODEL = (
 
 
 class SavedModelEstimator(Estimator):
-    """Trains, evaluates and predicts with the graphs and the variables of a SavedModel.
+    """Trains, evaluates and predicts with the graphs and variables of a SavedModel.
 
-    The model is one that `experimental_export_all_saved_models` or `export_saved_model` wrote; what
-    can be done with it is what it was exported for. What `input_fn` gives is named as the inputs of
-    the model's signatures; a single tensor of features is called 'feature', of labels 'label'.
+    The model was written by `experimental_export_all_saved_models` or `export_saved_model`, which
+    determine the available modes. The keys of `input_fn` are the input names of the model's
+    signatures; a single feature tensor is named 'feature', a single label tensor 'label'.
 
     Args:
         saved_model_dir: the folder of the export.
-        model_dir: where checkpoints go. Without one in it, the model has the exported values.
+        model_dir: the folder of checkpoints. Without one, variables have the exported values.
 
     Raises:
         ValueError: the folder holds no variables.
         OSError, DataLossError: it holds no model, or a damaged one.
 
     Source: `tf.contrib.estimator.SavedModelEstimator` of TensorFlow 1.15. Training needs the
-    optimizer's operations, which exports of this package have, and those of TensorFlow only as far
-    as their node types are known here.
+    optimizer's operations; those of this package's exports are supported, those of TensorFlow's
+    only as far as their node types are known.
     """
 
     def __init__(
@@ -93,13 +93,13 @@ class SavedModelEstimator(Estimator):
         logger.info("Available modes for Estimator: %s", sorted(self._meta_graphs))
         super().__init__(self._model_fn_from_saved_model, model_dir)
 
-    # -- what an estimator asks
+    # -- methods of an estimator
 
     def _newest_checkpoint(self) -> str | None:
         return self.latest_checkpoint() or self._exported_values
 
     def _make_global_step(self, graph: Graph) -> None:
-        """The model has one."""
+        """Does nothing: the model has a global step."""
 
     def _input(self, input_fn: Any, mode: str, checkpoint: str | None = "") -> ModelInput:
         self._check_mode(mode)
@@ -169,10 +169,10 @@ class SavedModelEstimator(Estimator):
 
 
 def _input_map(signature: Any, features: Any, labels: Any) -> dict[str, Any]:
-    """What stands for a signature's inputs, by the names of tensors and of control inputs.
+    """The tensors that replace a signature's inputs, by the names of tensors and control inputs.
 
     Raises:
-        ValueError: an input is not given, or has another dtype or shape.
+        ValueError: an input is missing, or has another dtype or shape.
     """
     given = checked_tensors("feature", features, FEATURE, allow_ints=True)
     if labels is not None:
@@ -211,7 +211,7 @@ def _check_fits(key: str, info: Any, value: Tensor | SparseTensor) -> None:
 
 
 def _tensor_names(info: Any) -> list[str]:
-    """The tensor that a `TensorInfo` names, or the three of a sparse one."""
+    """The name of a `TensorInfo`'s tensor, or the three names of a sparse one."""
     if info.WhichOneof("encoding") == "name":
         return [info.name]
     parts = info.coo_sparse

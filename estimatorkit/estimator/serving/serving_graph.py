@@ -1,10 +1,10 @@
-"""From a model's graph to one that is served: a plan's device segments become `ExportedModule`s.
+"""Converts a model's graph for serving: a plan's device segments become `ExportedModule`s.
 
-What a signature needs is planned as a session would plan it. Each device segment is traced by JAX
-with symbolic dimensions and written as StableHLO; operations of the host (strings, vocabularies,
-parsing) are copied, tables become constants with what fills them, and what is fed becomes a
-placeholder. A segment that cannot be written so (its shapes follow from values, or it draws random
-numbers) is copied as it is and compiled where it is loaded. Large arrays are kept beside the graph.
+A signature is planned as in a session. JAX traces each device segment with symbolic dimensions, and
+it is written as StableHLO; host operations (strings, vocabularies, parsing) are copied, tables
+become constants with initializers, and fed tensors become placeholders. A segment that cannot be
+exported (because shapes depend on values, or it draws random numbers) is copied and compiled on
+loading. Large arrays are stored outside the graph.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ _REFUSALS = (
 
 @dataclass
 class ServingGraph:
-    """A graph that is served.
+    """A graph for serving.
 
     Attributes:
-        graph_def: the graph; modules and large arrays are left out.
-        feeds: the names of the placeholders, by input.
-        fetches: the names of the tensors, by output.
+        graph_def: the graph, without modules and large arrays.
+        feeds: placeholder names by input.
+        fetches: tensor names by output.
         modules: the programs, by operation.
-        arrays: large arrays, by what they hold.
-        array_places: where they belong: array by 'operation:attribute'.
-        variables: the names of the variables that are read.
-        initializers: the operations that fill the tables.
-        kept: why segments are not modules, by their names.
+        arrays: large arrays, by content.
+        array_places: arrays by 'operation:attribute'.
+        variables: names of the variables that are read.
+        initializers: the operations that initialize tables.
+        kept: the reasons why segments are not modules, by segment name.
     """
 
     graph_def: Any
@@ -76,7 +76,7 @@ class ServingGraph:
 
 
 class NotServable(Exception):
-    """A segment cannot become a module; says why."""
+    """The reason why a segment cannot become a module."""
 
 
 def make_serving_graph(
@@ -85,18 +85,18 @@ def make_serving_graph(
     fetches: Mapping[str, Tensor],
     samples: Sequence[Mapping[str, NDArray[Any]]],
 ) -> ServingGraph:
-    """What a signature needs of a session's graph.
+    """Converts the part of a session's graph that a signature needs.
 
     Args:
-        session: holds the model; its tables are filled.
-        feeds: the tensors that are fed, by input.
-        fetches: the tensors that are given, by output.
-        samples: two sets of inputs of different batch sizes, by which dimensions are told apart;
-            one where there is no batch.
+        session: holds the model, with initialized tables.
+        feeds: the input tensors by name.
+        fetches: the output tensors by name.
+        samples: two sets of inputs with different batch sizes, to identify the batch dimension; one
+            if there is no batch.
 
     Raises:
-        InvalidArgumentError: a placeholder is needed that is not fed, or an input is refused.
-        ValueError: an operation cannot be written to a file.
+        InvalidArgumentError: a required placeholder is not fed, or an input is rejected.
+        ValueError: an operation cannot be serialized.
     """
     plan = make_plan(
         session.graph, list(fetches.values()), [], list(feeds.values()), session.state.placer
@@ -109,7 +109,7 @@ def make_serving_graph(
 
 
 def _segment_inputs(plan: Plan, state: State, fed: Sequence[Any]) -> dict[Tensor, Any]:
-    """The values of tensors that segments of the device take, for one set of inputs."""
+    """The inputs of device segments, for one set of inputs."""
     values: dict[Any, Any] = dict(zip(plan.feeds, fed, strict=True))
     devices = [number for number, each in enumerate(plan.segments) if each.place == "device"]
     for segment in plan.segments[: devices[-1] if devices else 0]:
@@ -173,14 +173,14 @@ class _Writer:
         return name
 
     def _add(self, op: Operation, wished: str) -> str:
-        """Adds an operation made for the purpose, and gives its name."""
+        """Adds a new operation, and returns its name."""
         node = node_def_of(op)
         node.name = self._unique(wished)
         self._nodes.append(node)
         return str(node.name)
 
     def _name(self, tensor: Tensor) -> str:
-        """The name that a tensor has in the new graph; its operation is copied where need be."""
+        """The name of a tensor in the new graph; copies its operation if necessary."""
         tensor = self._plan.rewriting.resolve(tensor)
         if tensor in self._names:
             return self._names[tensor]
@@ -225,7 +225,7 @@ class _Writer:
         made.graph_def = written
 
     def _controls(self, ops: Sequence[Operation]) -> list[str]:
-        """Control inputs of operations, as far as they are in the new graph."""
+        """Control inputs, restricted to operations in the new graph."""
         found: dict[str, None] = {}
         for op in ops:
             for control in op.control_inputs:
@@ -236,7 +236,7 @@ class _Writer:
         return list(found)
 
     def _write_tables(self, written: Any) -> list[str]:
-        """Puts what tables hold into the graph, so that no file is read where it is served."""
+        """Stores the content of tables in the graph, so that serving reads no files."""
         tables: dict[str, tuple[Any, ...]] = {}
         for op in self._copied:
             if isinstance(op.attrs.get("table"), str) and "spec" in op.attrs:
@@ -289,7 +289,7 @@ class _Writer:
         """A segment as StableHLO.
 
         Raises:
-            NotServable: it cannot be written so.
+            NotServable: it cannot be exported.
         """
         if segment.writes or segment.random:
             raise NotServable(f"it changes {', '.join([*segment.writes, *segment.random])}")
@@ -311,9 +311,9 @@ class _Writer:
 
 
 class _Symbols:
-    """Dimensions that are not known, as JAX's symbolic ones.
+    """Unknown dimensions as JAX symbolic dimensions.
 
-    The first dimension of all that have the batch's size in both samples is one and the same.
+    Leading dimensions equal to the batch size in both samples share one symbol.
     """
 
     def __init__(

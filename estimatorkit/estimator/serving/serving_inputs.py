@@ -1,8 +1,7 @@
-"""What a server feeds an exported model: receivers, and functions that build them.
+"""Inputs of an exported model: receivers, and functions that build them.
 
-A `serving_input_receiver_fn` makes placeholders and the features that follow from them. The
-functions here make the usual ones: from features as they are, from serialized `Example`s, and from
-feature columns.
+A `serving_input_receiver_fn` makes placeholders and the features computed from them. The functions
+here make the usual ones: from raw features, from serialized `Example`s, and from feature columns.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ class ServingInputReceiver(_Receiver):
     """The features of a model, and the tensors that a server feeds.
 
     Args:
-        features: tensors or sparse tensors by key; a single one is called 'feature'.
-        receiver_tensors: what is fed, by the names that clients use; a single one is called
+        features: tensors or sparse tensors by key; a single one is named 'feature'.
+        receiver_tensors: the fed tensors by the names that clients use; a single one is named
             'input'.
-        receiver_tensors_alternatives: by name other tensors that may be fed in their place; each
-            gives signatures of its own, 'name:signature'.
+        receiver_tensors_alternatives: by name, other tensors that may be fed instead; each yields
+            additional signatures, 'name:signature'.
 
     Raises:
-        ValueError: a key is not a string (nor int, for features), or a value no tensor.
+        ValueError: a key is not a string (or int, for features), or a value is not a tensor.
     """
 
     __slots__ = ()
@@ -67,7 +66,7 @@ UnsupervisedInputReceiver = ServingInputReceiver
 
 
 class TensorServingInputReceiver(_Receiver):
-    """As `ServingInputReceiver`, for a model whose features are one tensor, not a dict of them."""
+    """A `ServingInputReceiver` for a model whose features are one tensor instead of a dict."""
 
     __slots__ = ()
 
@@ -92,16 +91,16 @@ class _Supervised(NamedTuple):
 
 
 class SupervisedInputReceiver(_Supervised):
-    """The features and labels of a model that is exported to be trained or evaluated, and the
-    tensors that are fed.
+    """Features and labels of a model exported for training or evaluation, and the fed tensors.
 
     Args:
         features: a tensor, or tensors by key.
         labels: the same.
-        receiver_tensors: what is fed, by name.
+        receiver_tensors: the fed tensors by name.
 
     Raises:
-        ValueError: a key is not a string (nor int, for features and labels), or a value no tensor.
+        ValueError: a key is not a string (or int, for features and labels), or a value is not a
+            tensor.
     """
 
     __slots__ = ()
@@ -128,11 +127,10 @@ def _fed(
 def checked_tensors(
     what: str, tensors: Any, default_name: str, allow_ints: bool = False
 ) -> dict[Any, Any]:
-    """Tensors by name, of a dict or a single one.
+    """Tensors by name, given a dict or a single one.
 
     Args:
-        what: what they are, for errors.
-        tensors: a tensor, or a dict of them.
+        what: describes them in errors.
         default_name: the name of a single one.
         allow_ints: whether names may be ints.
 
@@ -160,7 +158,7 @@ def _check_tensor(what: str, name: str, value: Any) -> None:
 
 
 def _wraps_tensor(value: Any) -> bool:
-    """Whether it holds a tensor, and becomes one (`register_tensor_conversion_function`)."""
+    """Whether the value is convertible to a tensor (`register_tensor_conversion_function`)."""
     try:
         return hasattr(value, "tensor") and isinstance(convert_to_tensor(value), Tensor)
     except TypeError:
@@ -173,11 +171,11 @@ def _wraps_tensor(value: Any) -> bool:
 def build_raw_serving_input_receiver_fn(
     features: Mapping[str, Any], default_batch_size: int | None = None
 ) -> Callable[[], ServingInputReceiver]:
-    """A function that makes a receiver of features that are fed as they are.
+    """Returns a function that makes a receiver of raw features.
 
     Args:
-        features: tensors (or `TensorSpec`s) by key, `(batch, ...)`: what is fed has their dtypes
-            and shapes.
+        features: tensors (or `TensorSpec`s) by key, `(batch, ...)`, for the dtypes and shapes to
+            feed.
         default_batch_size: the number of examples in a request; None (default) for any.
     """
 
@@ -191,7 +189,7 @@ def build_raw_serving_input_receiver_fn(
 def build_parsing_serving_input_receiver_fn(
     feature_spec: Mapping[str, Any], default_batch_size: int | None = None
 ) -> Callable[[], ServingInputReceiver]:
-    """A function that makes a receiver of serialized `Example`s, the input 'examples'.
+    """Returns a function that makes a receiver of serialized `Example`s, the input 'examples'.
 
     Args:
         feature_spec: `FixedLenFeature`, `VarLenFeature`, ... by key, as for `parse_example`.
@@ -208,15 +206,15 @@ def build_parsing_serving_input_receiver_fn(
 def build_raw_supervised_input_receiver_fn(
     features: Any, labels: Any, default_batch_size: int | None = None
 ) -> Callable[[], SupervisedInputReceiver]:
-    """A function that makes a receiver of features and labels that are fed as they are.
+    """Returns a function that makes a receiver of raw features and labels.
 
     Args:
-        features: a tensor, or tensors by key: what is fed has their dtypes and shapes.
-        labels: the same; no key may be one of the features'.
-        default_batch_size: the number of examples that are fed at once; None (default) for any.
+        features: a tensor, or tensors by key, for the dtypes and shapes to feed.
+        labels: the same; keys must differ from those of the features.
+        default_batch_size: the number of examples per feed; None (default) for any.
 
     Raises:
-        ValueError: a key is that of a feature and of a label.
+        ValueError: features and labels share a key.
     """
     given = _by_name(features, RECEIVER), _by_name(labels, LABEL)
     both = set(given[0]) & set(given[1])
@@ -242,14 +240,14 @@ def build_raw_supervised_input_receiver_fn(
 def build_supervised_input_receiver_fn_from_input_fn(
     input_fn: Callable[..., Any], **input_fn_args: Any
 ) -> Callable[[], SupervisedInputReceiver]:
-    """A function that makes a receiver of what an `input_fn` gives, fed as it is.
+    """Returns a function that makes a receiver of the features and labels of an `input_fn`.
 
     Args:
-        input_fn: gives (features, labels), or a `Dataset` of them; it is called now.
+        input_fn: returns (features, labels), or a `Dataset` of them; it is called immediately.
         **input_fn_args: its arguments.
 
     Raises:
-        ValueError: it gives something else, or as `build_raw_supervised_input_receiver_fn`.
+        ValueError: it returns something else, or see `build_raw_supervised_input_receiver_fn`.
     """
     from estimatorkit.data.dataset import Dataset
     from estimatorkit.data.iterator_ops import make_one_shot_iterator
@@ -267,7 +265,7 @@ def _by_name(tensors: Any, default_name: str) -> dict[str, Any]:
 
 
 def _like(value: Any, batch_size: int | None, key: str) -> Any:
-    """A placeholder of a tensor's dtype and shape; it takes the tensor's name, or the key."""
+    """A placeholder of a tensor's dtype and shape, named after the tensor or the key."""
     shape = as_shape(value.shape)
     batch = TensorShape([batch_size])
     shape = TensorShape(None) if shape.dims is None else batch.concatenate(shape[1:])
@@ -284,22 +282,22 @@ def serving_input_receiver_fn_from_columns(
     default_batch_size: int | None = None,
     forward_features: Mapping[str, Any] | None = None,
 ) -> Callable[[], ServingInputReceiver]:
-    """A function that makes a receiver of what feature columns read: one input for each feature.
+    """Returns a function that makes a receiver of the features of feature columns, one input each.
 
-    No feature can be forgotten or be of a dtype other than in training, and the weights of
-    examples, which a trained model does not need, are not asked for. Each is fed as it is: dense
-    features as `(batch, *shape)`, others as `(batch, values)`, padded by -1 or the empty string.
-    The default values of columns stand in for nothing here: a request gives every feature.
+    This guarantees that all features are present with the dtypes of training, and does not request
+    example weights, which a trained model does not need. Dense features are fed as `(batch,
+    *shape)`, others as `(batch, values)`, padded by -1 or the empty string. Default values of
+    columns are not used: a request must have every feature.
 
     Args:
         feature_columns: the model's columns.
-        weight_column: a key or numeric column that is left out.
+        weight_column: a key or numeric column to exclude.
         default_batch_size: the number of examples in a request; None (default) for any.
-        forward_features: tensors' specs by key, of further inputs (such as the key of an example)
-            that the model function passes on to its predictions.
+        forward_features: tensor specs by key of further inputs (such as an example's key) that the
+            model function copies to its predictions.
 
     Raises:
-        ValueError: a column is of a kind whose input is not known.
+        ValueError: the inputs of a column's kind are unknown.
     """
     from estimatorkit.layers.feature_column import make_parse_example_spec
 
@@ -319,7 +317,7 @@ def serving_input_receiver_fn_from_columns(
 
 
 def _fed_spec(key: str, feature: Any) -> tuple[Any, list[int | None]]:
-    """The dtype and the shape, with the batch, of a feature that is fed."""
+    """The dtype, and the shape including the batch, of a fed feature."""
     if isinstance(feature, FixedLenFeature):
         return feature.dtype, [None, *feature.shape]
     if isinstance(feature, FixedLenSequenceFeature):
@@ -334,7 +332,7 @@ def _fed_spec(key: str, feature: Any) -> tuple[Any, list[int | None]]:
 
 
 def _as_op_name(key: str) -> str:
-    """A key as the name of an operation: what names cannot have becomes '_'."""
+    """A key as an operation name; invalid characters become '_'."""
     kept = "".join(each if each.isascii() and each.isalnum() else "_" for each in key)
     return kept if kept[:1].isalnum() else f"feature{kept}"
 

@@ -1,7 +1,7 @@
-"""The signatures of a model that is exported: its outputs, for each way to feed it.
+"""The signatures of an exported model: each output for each way to feed the model.
 
-As TensorFlow, a signature that cannot be served is left out, with a note; unlike there, a model
-without any is an error, and one that is fed features has a default signature.
+As in TensorFlow, a signature that cannot be served is omitted with a log message; unlike there, a
+model without any is an error, and a model that is fed features has a default signature.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SUPERVISED = {
 
 
 def export_outputs(spec: EstimatorSpec) -> dict[str, ExportOutput]:
-    """What a model gives, by signature; its predictions where it does not say."""
+    """The outputs by signature; by default those of the predictions."""
     if spec.mode != ModeKeys.PREDICT:
         name, kind = _SUPERVISED[spec.mode]
         return {name: kind(spec.loss, _or_none(spec.predictions), _or_none(spec.eval_metric_ops))}
@@ -33,19 +33,19 @@ def export_outputs(spec: EstimatorSpec) -> dict[str, ExportOutput]:
 
 
 def _or_none(given: Any) -> Any:
-    """What is given; None for an empty dict."""
+    """Returns None for an empty dict."""
     return None if isinstance(given, Mapping) and not given else given
 
 
 def make_signatures(
     receiver: Any, outputs: Mapping[str, ExportOutput], mode: str
 ) -> dict[str, Any]:
-    """The `SignatureDef`s that can be served: each output for each way to feed the model.
+    """The servable `SignatureDef`s: each output for each way to feed the model.
 
     Args:
-        receiver: a `ServingInputReceiver`, or one of its kin.
-        outputs: what the model gives, by signature.
-        mode: the `ModeKeys` in which it was built.
+        receiver: a `ServingInputReceiver` or similar.
+        outputs: by signature.
+        mode: the `ModeKeys` in which the model was built.
 
     Raises:
         ValueError: there is none.
@@ -74,8 +74,8 @@ def make_signatures(
         raise ValueError(f"No signature of the model can be served:\n{reasons}")
     default = constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
     if mode == ModeKeys.PREDICT and default not in found:
-        # A classifier that is fed features, not Examples, would have none: nobody could ask it
-        # without knowing the names of its signatures.
+        # A classifier that is fed features instead of Examples would have no default signature, and
+        # could only be called by signature names.
         others = [each for each in found if ":" not in each]
         if "predict" in others or len(others) == 1:
             found[default] = found["predict" if "predict" in others else others[0]]
@@ -85,7 +85,7 @@ def make_signatures(
 
 
 def _check_servable(tensors: Mapping[str, Any], signature: Any) -> None:
-    """Refuses outputs that need a placeholder which is not fed."""
+    """Rejects outputs that depend on an unfed placeholder."""
     feeds: list[Any] = []
     for each in tensors.values():
         feeds.extend(each._components() if isinstance(each, SparseTensor) else [each])

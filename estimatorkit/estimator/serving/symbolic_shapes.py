@@ -1,8 +1,8 @@
 """Segments as functions that JAX traces with symbolic dimensions.
 
-Kernels take the values that decide shapes as NumPy arrays of integers. Where such a value follows
-from a dimension that is a symbol, it is an array of objects here: NumPy computes with symbols as
-with numbers, and the operations that take shapes are given them as they are.
+Kernels take the values that determine shapes as NumPy integer arrays. If such a value depends on a
+symbolic dimension, it is an object array here: NumPy computes with symbols as with numbers, and
+they are passed on to operations that take shapes.
 """
 
 from __future__ import annotations
@@ -23,11 +23,7 @@ from estimatorkit.runtime.plan import Segment
 
 
 def polymorphic_function(segment: Segment) -> Callable[[Sequence[Any]], list[Any]]:
-    """A segment that changes no state as a function of its inputs and the variables it reads.
-
-    Args:
-        segment: the segment.
-    """
+    """A stateless segment as a function of its inputs and the variables it reads."""
     instead = _on_symbols(segment)
 
     def function(taken: Sequence[Any]) -> list[Any]:
@@ -48,7 +44,7 @@ def polymorphic_function(segment: Segment) -> Callable[[Sequence[Any]], list[Any
 
 
 def _on_symbols(segment: Segment) -> dict[Operation, Callable[..., Any]]:
-    """What runs in place of the operations that shapes reach as values."""
+    """The implementations of operations that receive shape values."""
     reached: set[Tensor] = set()
     instead: dict[Operation, Callable[..., Any]] = {}
     for op in segment.ops:
@@ -68,7 +64,7 @@ def _is_symbolic(value: Any) -> bool:
 
 
 def _run(op: Operation, row: registry.OpDef, *inputs: Any) -> Any:
-    """An operation, on symbols where there are any, and else as it always runs."""
+    """Runs an operation, on symbols if there are any."""
     attrs = op.kernel_attrs
     dtype = op.outputs[0].dtype
     if op.type in _MEASURES:
@@ -94,7 +90,7 @@ def _run(op: Operation, row: registry.OpDef, *inputs: Any) -> Any:
 
 
 def _traced(value: Any, dtype: Any) -> Any:
-    """A value as JAX has it: symbols become numbers that are known when the program runs."""
+    """A value for JAX: symbols become numbers known at run time."""
     if not _is_symbolic(value):
         return jnp.asarray(value, dtype)
     numbers = [jnp.asarray(each, dtype) for each in value.flat]
