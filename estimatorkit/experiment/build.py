@@ -1,7 +1,7 @@
-"""Makes what an experiment describes: feature columns, optimizers, the estimator, exporters, hooks.
+"""Builds the objects of an experiment: feature columns, optimizers, estimator, exporters, hooks.
 
-By one rule: a section's keys are the arguments of the public function that its class names
-(`factory`), under the names of its table `renamed`; a section within is made first.
+A section's keys are the arguments of the public function that its class names (`factory`), renamed
+by its table `renamed`; nested sections are built first.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from estimatorkit.feature_columns import InferredColumns
 
 Function = Callable[[Any], Any]
 
-# Each takes float32, whatever the data are.
+# Each takes float32, whatever the data's dtype.
 _NORMALIZERS: dict[str, Callable[[Any], Function]] = {
     "log1p": lambda _: ek.log1p,
     "standardize": lambda given: lambda x: (x - given.mean) / given.deviation,
@@ -30,7 +30,7 @@ _NORMALIZERS: dict[str, Callable[[Any], Function]] = {
 
 @dataclass(frozen=True)
 class Normalizer:
-    """The function of a normalizer; equal to another of the same section.
+    """The function of a normalizer; equal to another of an equal section.
 
     Attributes:
         given: a name or a section.
@@ -39,7 +39,7 @@ class Normalizer:
     given: Any
 
     def __call__(self, x: Any) -> Any:
-        """Normalizes a tensor of numbers, as float32."""
+        """Normalizes a numeric tensor, as float32."""
         kind = self.given if isinstance(self.given, str) else self.given.type
         return _NORMALIZERS[kind](self.given)(ek.cast(x, ek.float32))
 
@@ -77,7 +77,7 @@ def columns(features: Sequence[kinds.Feature]) -> list[Any]:
 
 
 def optimizer(given: Any) -> Any:
-    """An optimizer; a name stays one, and the estimator gives it its own learning rate."""
+    """An optimizer; a name is kept, for the estimator's own default learning rate."""
     if isinstance(given, str):
         return given
     return getattr(ek.train, given.factory)(**_arguments(given))
@@ -90,7 +90,7 @@ def _arguments(section: Model, *without: str) -> dict[str, Any]:
 def feature_columns(
     experiment: Experiment, inferred: InferredColumns | None
 ) -> dict[str, list[Any]]:
-    """The estimator's arguments that are feature columns."""
+    """The estimator's feature column arguments."""
     found = {}
     for key, (argument, of_numbers) in experiment.estimator.columns.items():
         found[argument] = columns(getattr(experiment, key))
@@ -103,8 +103,7 @@ def estimator(experiment: Experiment, inferred: InferredColumns | None) -> Any:
     """The premade estimator.
 
     Args:
-        experiment: what is described.
-        inferred: the columns that were proposed from the training data, where it asks for them.
+        inferred: the columns inferred from the training data, if requested.
     """
     given = {}
     for name, value in _arguments(experiment.estimator).items():
@@ -154,7 +153,7 @@ def exporters(experiment: Experiment, inferred: InferredColumns | None) -> list[
 
 
 def hooks(experiment: Experiment) -> list[Any]:
-    """The hooks of the training."""
+    """The training hooks."""
     found = []
     for each in experiment.train.hooks:
         given = {

@@ -1,10 +1,10 @@
-"""Feature columns as data: one class a kind, with the arguments of the function that makes it.
+"""Feature columns as data: one class per kind, with the arguments of the function that makes it.
 
-`Feature` is the table of the kinds: each of its fields is one, and a YAML item has exactly one key.
-A class says which function of `estimatorkit.feature_column` makes the column (`build` calls it),
-which columns of the data are read and as what (`reads`), and what comes of it: `gives_ids` where a
-linear model, a cross, an indicator or an embedding can take it, `gives_numbers` where a network
-can. Normalizers are names of a fixed table: a configuration holds data, never code.
+Each field of `Feature` is a kind, and a YAML item has exactly one key. A class names the function
+of `estimatorkit.feature_column` that makes the column (called by `build`), the data columns it
+reads and their types (`reads`), and its output: `gives_ids` if a linear model, a cross, an
+indicator or an embedding accepts it, `gives_numbers` if a network does. Normalizers are names of a
+fixed table: a configuration holds data, never code.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ Combiner = Literal["mean", "sqrtn", "sum"]
 
 @dataclass(frozen=True)
 class Read:
-    """A column of the data that features read.
+    """A data column that features read.
 
     Attributes:
         key: its name.
-        dtype: 'float32' and so on, 'string', or 'any': what other features read it as, else text.
-        default: what stands for a missing number; None: that is an error.
+        dtype: 'float32' and so on, 'string', or 'any': the type of other readers, or else text.
+        default: replaces missing numbers; None makes them an error.
     """
 
     key: str
@@ -58,7 +58,7 @@ class Read:
 
 
 class ColumnArguments(Model):
-    """The base of all kinds."""
+    """The base class of all kinds."""
 
     factory: ClassVar[str]
     renamed: ClassVar[dict[str, str]] = {}
@@ -66,7 +66,7 @@ class ColumnArguments(Model):
     gives_numbers: ClassVar[bool] = False
 
     def reads(self) -> Iterator[Read]:
-        """The columns of the data that it reads."""
+        """The data columns it reads."""
         raise NotImplementedError
 
 
@@ -136,7 +136,7 @@ class Numeric(ColumnArguments):
     ] = None
 
     def reads(self) -> Iterator[Read]:
-        """The column of numbers."""
+        """The numeric data column."""
         yield Read(self.key, self.dtype, self.default)
 
 
@@ -167,7 +167,7 @@ class Bucketized(ColumnArguments):
         return self
 
     def reads(self) -> Iterator[Read]:
-        """The column of numbers."""
+        """The numeric data column."""
         yield from self.column.reads()
 
 
@@ -175,7 +175,7 @@ class Bucketized(ColumnArguments):
 
 
 class _Vocabulary(ColumnArguments):
-    """What both kinds of vocabularies take."""
+    """The common arguments of vocabularies."""
 
     gives_ids = True
 
@@ -207,7 +207,7 @@ class VocabularyList(_Vocabulary):
     ] = -1
 
     def reads(self) -> Iterator[Read]:
-        """The column of words."""
+        """The data column of words."""
         words = isinstance(self.words[0], str)
         yield Read(self.key, "string") if words else Read(self.key, "int64", -1)
 
@@ -222,7 +222,7 @@ class VocabularyFile(_Vocabulary):
     size: Annotated[Count | None, Field(description="how many lines are read; null: all")] = None
 
     def reads(self) -> Iterator[Read]:
-        """The column of words."""
+        """The data column of words."""
         yield Read(self.key, "string")
 
 
@@ -239,7 +239,7 @@ class Identity(ColumnArguments):
     ] = None
 
     def reads(self) -> Iterator[Read]:
-        """The column of ids; a missing one is -1, which counts for nothing."""
+        """The data column of ids; a missing one is -1, which is ignored."""
         yield Read(self.key, "int64", -1)
 
 
@@ -254,7 +254,7 @@ class HashBucket(ColumnArguments):
     dtype: Literal["string", "int32", "int64"] = "string"
 
     def reads(self) -> Iterator[Read]:
-        """The column of words or integers."""
+        """The data column of words or integers."""
         yield Read(self.key, self.dtype, None if self.dtype == "string" else -1)
 
 
@@ -297,7 +297,7 @@ class Crossed(ColumnArguments):
         return self
 
     def reads(self) -> Iterator[Read]:
-        """The columns of the data, and those of the columns of ids."""
+        """The data columns of all crossed keys and columns."""
         for each in self.keys:
             if isinstance(each, str):
                 yield Read(each, "any")
@@ -306,7 +306,7 @@ class Crossed(ColumnArguments):
 
 
 class _OfIds(ColumnArguments):
-    """What is made of one column of ids."""
+    """A column made of one id column."""
 
     column: Annotated[Feature, Field(description="a column of ids")]
 
@@ -316,12 +316,12 @@ class _OfIds(ColumnArguments):
         return self
 
     def reads(self) -> Iterator[Read]:
-        """Those of the ids."""
+        """The data columns of the id column."""
         yield from self.column.arguments.reads()
 
 
 class Weighted(_OfIds):
-    """Ids with weights from another column of the data (`weighted_categorical_column`)."""
+    """Ids with weights from another data column (`weighted_categorical_column`)."""
 
     factory = "weighted_categorical_column"
     renamed = {"column": "categorical_column", "weight": "weight_feature_key"}  # noqa: RUF012
@@ -330,7 +330,7 @@ class Weighted(_OfIds):
     weight: Annotated[Text, Field(description="the column in the data with the weights")]
 
     def reads(self) -> Iterator[Read]:
-        """Those of the ids, and the weights."""
+        """The data columns of the ids, and the weights."""
         yield from super().reads()
         yield Read(self.weight, "float32")
 
@@ -347,7 +347,7 @@ class Indicator(_OfIds):
 
 
 class _Embedding(ColumnArguments):
-    """What both kinds of embeddings take."""
+    """The common arguments of embeddings."""
 
     gives_numbers = True
 
@@ -385,7 +385,7 @@ class SharedEmbeddings(_Embedding):
         return self
 
     def reads(self) -> Iterator[Read]:
-        """Those of the columns of ids."""
+        """The data columns of the id columns."""
         for each in self.columns:
             yield from each.arguments.reads()
 
@@ -394,7 +394,7 @@ class SharedEmbeddings(_Embedding):
 
 
 def _column_of_ids(value: Any) -> Any:
-    """Lets `indicator: {hash_bucket: ...}` stand for `indicator: {column: {hash_bucket: ...}}`."""
+    """Expands `indicator: {hash_bucket: ...}` to `indicator: {column: {hash_bucket: ...}}`."""
     long = isinstance(value, dict) and "column" not in value
     return {"column": value} if long or isinstance(value, Feature) else value
 
@@ -433,7 +433,7 @@ class Feature(Model):
 
     @property
     def kind(self) -> str:
-        """The kind of the column: the key that is given."""
+        """The kind of the column: its only key."""
         return next(iter(self._given()))
 
     @property
@@ -476,10 +476,10 @@ def _check_ids(feature: Feature, at: tuple[str | int, ...]) -> None:
 
 
 def all_reads(features: tuple[Feature, ...]) -> dict[str, Read]:
-    """The columns of the data that features read, in their order.
+    """The data columns that features read, in order.
 
     Raises:
-        ValueError: one is read as text and as numbers; the message is its name.
+        ValueError: one is read both as text and as numbers; the message is its name.
     """
     found: dict[str, Read] = {}
     for feature in features:
@@ -489,7 +489,7 @@ def all_reads(features: tuple[Feature, ...]) -> dict[str, Read]:
 
 
 def _joined(one: Read, other: Read) -> Read:
-    """One column that is read twice: integers stay integers, for ids are made of them."""
+    """Merges two reads of a data column; integers stay integers, since ids are made of them."""
     if one.dtype == "any" or other.dtype == "any":
         return other if one.dtype == "any" else one
     if (one.dtype == "string") != (other.dtype == "string"):

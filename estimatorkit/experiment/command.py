@@ -1,9 +1,9 @@
 """The `estimatorkit` command.
 
-Exit codes: 0 done; 1 the work failed (data, a checkpoint, the library); 2 the command line or the
-configuration is wrong; 130 interrupted. Results go to stdout, notes and errors to stderr, without a
-traceback unless `--traceback` asks. Everything but click is imported inside the commands, so that
-`--help` answers at once.
+Exit codes: 0 success; 1 failure (data, a checkpoint, the library); 2 invalid command line or
+configuration; 130 interrupted. Results go to stdout, notes and errors to stderr, without a
+traceback unless `--traceback` is given. All imports but click are inside the commands, so that
+`--help` is fast.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SAMPLES = 3
 
 
 class _Failure(click.ClickException):
-    """An error of ours as click shows it, with its exit code."""
+    """An error of this package as a click exception, with its exit code."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
@@ -41,7 +41,7 @@ class _Failure(click.ClickException):
 
 
 class _Group(click.Group):
-    """Turns errors into messages and exit codes."""
+    """Converts errors to messages and exit codes."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -62,14 +62,14 @@ class _Group(click.Group):
 
 @dataclass(frozen=True)
 class Invocation:
-    """What was asked: the configuration and its changes, to be asked again by another command."""
+    """The configuration and overrides of the command line, for repetition in suggested commands."""
 
     config: str
     overrides: tuple[str, ...]
     model_dir: str | None
 
     def load(self) -> Experiment:
-        """Reads the experiment."""
+        """Loads the experiment."""
         from estimatorkit.experiment.load import load_experiment
 
         experiment = load_experiment(self.config, self.overrides)
@@ -78,7 +78,7 @@ class Invocation:
         return experiment
 
     def again(self, command: str, *arguments: str) -> str:
-        """Returns the line that runs another command on the same experiment, to be copied."""
+        """A command line that runs another command on the same experiment, for display."""
         words = [*_program(), command, self.config, *self.overrides]
         if self.model_dir is not None:
             words += ["--model-dir", self.model_dir]
@@ -86,7 +86,7 @@ class Invocation:
 
 
 def _program() -> list[str]:
-    """Returns how this program was started, as the user can type it again."""
+    """How this program was started, as the user can type it again."""
     started = Path(sys.argv[0])
     if started.name == "__main__.py":
         return ["python", "-m", "estimatorkit"]
@@ -354,10 +354,10 @@ def _show_metrics(experiment: Experiment, metrics: dict[str, dict[str, float]]) 
 
 
 def _predict_samples(experiment: Experiment) -> Path | None:
-    """Predicts the first examples of the evaluation data, and keeps them as a file.
+    """Predicts the first examples of the evaluation data, and writes them to a file.
 
     Returns:
-        The file; None if the examples are no lines of numbers and words.
+        The file; None if the examples cannot be written as CSV.
     """
     from estimatorkit.experiment import examples, report, runner, tables
 
@@ -378,5 +378,5 @@ def _predict_samples(experiment: Experiment) -> Path | None:
 
 
 def main() -> None:
-    """The console script."""
+    """The entry point of the console script."""
     cli(prog_name="estimatorkit")

@@ -1,12 +1,11 @@
-"""YAML documents that know where each value was written.
+"""YAML documents with source locations.
 
-A document is PyYAML's node tree, whose marks keep file, line and column. `parse` reads text into a
-node, refusing what a configuration has no use for: tags, duplicate keys, self-reference, and
-aliases that multiply. `override` returns a new node with one value replaced (`a.b=value`);
-`to_data` turns a node into plain Python values with the safe constructor; `step` goes from a node
-to a child; `dump` writes values back.
+A document is PyYAML's node tree, whose marks keep file, line and column. `parse` reads text and
+rejects tags, duplicate keys, self-reference and exponential aliases; `override` replaces one value
+(`a.b=value`); `to_data` converts a node to plain Python values; `step` returns a child; `dump`
+writes values.
 
-Plain scalars are read by YAML 1.2's rules: `no` is text, `1e-3` is a number, `2024-01-31` is text.
+Plain scalars follow YAML 1.2: `no` is text, `1e-3` is a number, `2024-01-31` is text.
 """
 
 from __future__ import annotations
@@ -53,7 +52,9 @@ class _Loader(yaml.SafeLoader):
 
 
 class _Dumper(yaml.SafeDumper):
-    """PyYAML's safe dumper: quotes what YAML 1.1 or 1.2 reads as no text; short on a line."""
+    """PyYAML's safe dumper: quotes text that YAML 1.1 or 1.2 would not read as text; keeps short
+    values on one line.
+    """
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)
@@ -76,7 +77,7 @@ _Loader.yaml_implicit_resolvers.setdefault("", []).append((_TAG + "null", re.com
 
 
 def where(node: yaml.Node) -> str:
-    """Returns `file:line:column` of a node, or the override that it came from."""
+    """`file:line:column` of a node, or the override that set it."""
     return _where(node.start_mark)
 
 
@@ -89,19 +90,19 @@ def _where(mark: Any) -> str:
 
 
 def dotted(path: Sequence[str | int]) -> str:
-    """Returns `a.b.0.c` of a path."""
+    """A path as `a.b.0.c`."""
     return ".".join(str(part) for part in path)
 
 
 def parse(text: str, name: str) -> yaml.Node:
-    """Reads YAML into a checked node tree.
+    """Parses YAML into a validated node tree.
 
     Args:
         text: one YAML document.
         name: the file's name, for messages.
 
     Raises:
-        ConfigurationError: the text is not YAML, is empty, or holds what is refused.
+        ConfigurationError: the text is not YAML, is empty, or uses a rejected feature.
     """
     if len(text.encode()) > MAX_BYTES:
         raise ConfigurationError(
@@ -184,7 +185,7 @@ def children(node: yaml.Node) -> Iterator[yaml.Node]:
 
 
 def _check(root: yaml.Node) -> None:
-    """Refuses tags, duplicate keys, loops and multiplied aliases, in one walk."""
+    """Rejects tags, duplicate keys, cycles and exponential aliases, in one traversal."""
     sizes: dict[int, int] = {}
     open_nodes: set[int] = set()
 
@@ -227,7 +228,7 @@ def _check_tag(node: yaml.Node) -> None:
 
 
 def _check_scalar(node: yaml.Node) -> None:
-    """Refuses what cannot be read: `!!int ten`, or an integer of thousands of digits."""
+    """Rejects invalid scalars: `!!int ten`, or an integer of thousands of digits."""
     if isinstance(node, yaml.ScalarNode) and node.tag != _MERGE_TAG:
         loader = _Loader("")
         try:
@@ -269,7 +270,7 @@ def _check_keys(node: yaml.Node) -> None:
 
 
 def entries(node: yaml.MappingNode) -> dict[str, yaml.Node]:
-    """Returns a mapping's values by key; its own keys outrank merged ones (`<<: *base`)."""
+    """A mapping's values by key; its own keys override merged ones (`<<: *base`)."""
     own: dict[str, yaml.Node] = {}
     merged: dict[str, yaml.Node] = {}
     for key, value in node.value:
@@ -284,7 +285,7 @@ def entries(node: yaml.MappingNode) -> dict[str, yaml.Node]:
 
 
 def key_node(node: yaml.Node, name: str) -> yaml.Node | None:
-    """Returns the node of a mapping's own key, where its name was written."""
+    """The key node of a mapping's own key, or None."""
     if isinstance(node, yaml.MappingNode):
         for key, _ in node.value:
             if key.value == name:
@@ -293,7 +294,7 @@ def key_node(node: yaml.Node, name: str) -> yaml.Node | None:
 
 
 def step(node: yaml.Node, part: str | int) -> yaml.Node | None:
-    """Returns the child of a node at a key or an index, or None."""
+    """The child of a node at a key or index, or None."""
     if isinstance(node, yaml.MappingNode):
         return entries(node).get(str(part))
     if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
@@ -302,7 +303,7 @@ def step(node: yaml.Node, part: str | int) -> yaml.Node | None:
 
 
 def to_data(node: yaml.Node) -> Any:
-    """Turns a node into dicts, lists, str, int, float, bool and None.
+    """Converts a node to dicts, lists, str, int, float, bool and None.
 
     Raises:
         ConfigurationError: a merge key (`<<`) has a value that is not a mapping.
@@ -319,10 +320,10 @@ def to_data(node: yaml.Node) -> Any:
 
 
 def override(root: yaml.Node, text: str) -> yaml.Node:
-    """Returns `root` with one value replaced or added.
+    """Returns a copy of `root` with one value replaced or added.
 
     Args:
-        root: a mapping node; it is left as it is.
+        root: a mapping node.
         text: `a.b=value`; the path's parts are keys or list indices, the value is YAML.
 
     Raises:
@@ -350,7 +351,7 @@ def override(root: yaml.Node, text: str) -> yaml.Node:
 def _replace(
     node: yaml.Node, parts: list[str], value: yaml.Node, origin: str, done: Path
 ) -> yaml.Node:
-    """Copies the nodes along the path only: an aliased value elsewhere keeps what it says."""
+    """Copies only the nodes along the path, so that aliases elsewhere are unaffected."""
     if not parts:
         return value
     part, rest = parts[0], parts[1:]
@@ -398,7 +399,7 @@ _KINDS = {
 
 
 def describe(node: yaml.Node) -> str:
-    """Returns what was written, shortened, with its kind: `ten (text)`."""
+    """The source text of a value, shortened, with its type: `ten (text)`."""
     kind = node.tag.removeprefix(_TAG)
     if kind == "null":
         return "null (nothing)"
@@ -410,12 +411,12 @@ def describe(node: yaml.Node) -> str:
 
 
 def shorten(text: str) -> str:
-    """Returns text of at most 60 characters."""
+    """Truncates text to 60 characters."""
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def dump(data: Any, *, flow: bool = False) -> str:
-    """Writes plain values as YAML, keys in their order; `flow` on one line."""
+    """Formats plain values as YAML, preserving the order of keys; `flow` on one line."""
     text = yaml.dump(
         data,
         Dumper=_Dumper,
@@ -428,13 +429,13 @@ def dump(data: Any, *, flow: bool = False) -> str:
 
 
 def nearest(word: str, known: Sequence[str]) -> str | None:
-    """Returns the known word that is nearest whatever its case, or None if nothing is near."""
+    """The known word closest to `word`, ignoring case, or None."""
     lower = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word.lower(), list(lower), n=1, cutoff=0.6)
     return lower[near[0]] if near else None
 
 
 def suggestion(word: str, known: Sequence[str]) -> str | None:
-    """Returns the hint for an unknown word, or None."""
+    """The hint for an unknown word, or None."""
     near = nearest(word, known)
     return f"did you mean {near!r}?" if near else None

@@ -1,15 +1,17 @@
-"""The two errors that are the user's to mend, each with the exit code of the command."""
+"""User errors, with the command's exit codes."""
 
 from __future__ import annotations
 
 
 class ConfigurationError(ValueError):
-    """A configuration or an override cannot be used as it is written."""
+    """A configuration or override is invalid."""
 
     exit_code: int = 2
 
 
 class DataError(ValueError):
-    """The data or the model folder do not fit the experiment: a column is missing, say."""
+    """The data or model folder does not fit the experiment, for example because a column is
+    missing.
+    """
 
     exit_code: int = 1

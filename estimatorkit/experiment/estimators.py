@@ -1,7 +1,7 @@
 """Optimizers and premade estimators as data: one class each, with its arguments.
 
-A key is the argument's name, but for `activation` (`activation_fn`). `ESTIMATORS` is the table; the
-feature columns, `model_dir` and `config` come from the other sections (`build` joins them).
+Keys are argument names, except `activation` (`activation_fn`). `ESTIMATORS` is the table; feature
+columns, `model_dir` and `config` come from other sections (added by `build`).
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ Optimizer = Annotated[
 ]
 OPTIMIZERS = (SGD, Momentum, Adagrad, ProximalAdagrad, Adadelta, Adam, RMSProp, Ftrl)
 
-# -- what families of estimators take
+# -- common arguments
 
 Activation = Annotated[
     Literal["relu", "relu6", "elu", "selu", "leaky_relu", "tanh", "sigmoid", "softplus"],
@@ -141,7 +141,7 @@ Dropout = Annotated[
 
 
 class WarmStart(Model):
-    """Where first values come from (`WarmStartSettings`)."""
+    """The source of initial values (`WarmStartSettings`)."""
 
     ckpt_to_initialize_from: Annotated[Text, Field(description="a checkpoint, or its folder")]
     vars_to_warm_start: Annotated[
@@ -157,15 +157,16 @@ WarmStartFrom = Annotated[
 
 
 class EstimatorArguments(Model):
-    """The base of all; `columns`: by key of the experiment, the argument that takes them, and
-    whether they must be columns of numbers."""
+    """The base class; `columns` maps the experiment's keys of feature columns to the argument that
+    takes them and whether they must be numeric.
+    """
 
     columns: ClassVar[dict[str, tuple[str, bool]]] = {}
     type: str
 
 
 class Supervised(EstimatorArguments):
-    """What all estimators with labels take."""
+    """The common arguments of estimators with labels."""
 
     weight_column: Annotated[
         Text | None, Field(description="the column with each example's weight")
@@ -176,7 +177,7 @@ class Supervised(EstimatorArguments):
 
 
 class Classifier(Supervised):
-    """What classifiers take."""
+    """The common arguments of classifiers."""
 
     n_classes: Annotated[int, Field(strict=True, ge=2)] = 2
     label_vocabulary: Annotated[
@@ -196,13 +197,13 @@ class Classifier(Supervised):
 
 
 class Regressor(Supervised):
-    """What regressors take."""
+    """The common arguments of regressors."""
 
     label_dimension: Annotated[Count, Field(description="numbers to predict an example")] = 1
 
 
 class Network(Supervised):
-    """What fully connected networks take."""
+    """The common arguments of fully connected networks."""
 
     columns = {"features": ("feature_columns", True)}  # noqa: RUF012
 
@@ -215,7 +216,7 @@ class Network(Supervised):
 
 
 class Linear(Supervised):
-    """What linear models take."""
+    """The common arguments of linear models."""
 
     columns = {"features": ("feature_columns", False)}  # noqa: RUF012
 
@@ -225,7 +226,7 @@ class Linear(Supervised):
 
 
 class Combined(Supervised):
-    """What a linear model beside a network takes."""
+    """The arguments of a linear model combined with a network."""
 
     columns = {  # noqa: RUF012
         "linear_features": ("linear_feature_columns", False),
@@ -243,7 +244,7 @@ class Combined(Supervised):
 
 
 class Baseline(Supervised):
-    """What models that ignore the features take."""
+    """The common arguments of models that ignore the features."""
 
     optimizer: Optimizer = "Ftrl"
 
@@ -252,55 +253,55 @@ class Baseline(Supervised):
 
 
 class DNNClassifier(Classifier, Network):
-    """A fully connected network that tells classes apart."""
+    """A fully connected network for classification."""
 
     type: Literal["DNNClassifier"] = "DNNClassifier"
 
 
 class DNNRegressor(Regressor, Network):
-    """A fully connected network that predicts numbers."""
+    """A fully connected network for regression."""
 
     type: Literal["DNNRegressor"] = "DNNRegressor"
 
 
 class LinearClassifier(Classifier, Linear):
-    """A linear model that tells classes apart."""
+    """A linear model for classification."""
 
     type: Literal["LinearClassifier"] = "LinearClassifier"
 
 
 class LinearRegressor(Regressor, Linear):
-    """A linear model that predicts numbers."""
+    """A linear model for regression."""
 
     type: Literal["LinearRegressor"] = "LinearRegressor"
 
 
 class DNNLinearCombinedClassifier(Classifier, Combined):
-    """A linear model and a network, wide and deep, that tell classes apart."""
+    """A wide and deep model (linear model and network) for classification."""
 
     type: Literal["DNNLinearCombinedClassifier"] = "DNNLinearCombinedClassifier"
 
 
 class DNNLinearCombinedRegressor(Regressor, Combined):
-    """A linear model and a network, wide and deep, that predict numbers."""
+    """A wide and deep model (linear model and network) for regression."""
 
     type: Literal["DNNLinearCombinedRegressor"] = "DNNLinearCombinedRegressor"
 
 
 class BaselineClassifier(Classifier, Baseline):
-    """Ignores the features and learns how frequent each class is."""
+    """Ignores the features and learns class frequencies."""
 
     type: Literal["BaselineClassifier"] = "BaselineClassifier"
 
 
 class BaselineRegressor(Regressor, Baseline):
-    """Ignores the features and learns the label's mean."""
+    """Ignores the features and learns the mean label."""
 
     type: Literal["BaselineRegressor"] = "BaselineRegressor"
 
 
 class KMeans(EstimatorArguments):
-    """Puts examples into clusters of near ones; there are no labels."""
+    """Clusters examples by distance; there are no labels."""
 
     columns = {"features": ("feature_columns", True)}  # noqa: RUF012
 

@@ -1,8 +1,8 @@
-"""Examples: the features and labels that an experiment takes out of a table, in their types.
+"""Examples: the features and labels of an experiment, extracted from a table and typed.
 
-Numbers become the dtype that the columns read, missing ones their default; words become bytes. A
-column of numbers that is read as words (a vocabulary of "1", "2", a cross) is written out: 3, not
-3.0.
+Numbers are cast to the dtype that the columns read, with missing ones replaced by their default;
+text becomes bytes. A numeric column that is read as text (a vocabulary of "1", "2", a cross) is
+formatted as 3, not 3.0.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from estimatorkit.feature_columns import InferredColumns, infer
 
 
 def inferred_columns(experiment: Experiment) -> InferredColumns | None:
-    """The columns that are proposed from the training data, where the experiment asks for them.
+    """The columns inferred from the training data, or None if the experiment does not request them.
 
-    They depend on these data only: the same come when the model is evaluated or used.
+    They depend on the training data only, so evaluation and prediction infer the same ones.
     """
     if experiment.infer is None:
         return None
@@ -50,7 +50,7 @@ def _inferred(text: str, versions: Hashable) -> InferredColumns:
 
 
 def _to_infer_from(experiment: Experiment, table: Table) -> dict[str, Any]:
-    """The columns of a table that no feature, label or weight is read from, as pandas has them."""
+    """The columns of a table that no feature, label or weight reads, in pandas' types."""
     without = experiment.infer.without if experiment.infer else ()
     known = {*used_columns(experiment), *(experiment.data.label or ()), *without}
     return {
@@ -65,18 +65,18 @@ def _word(value: Any) -> Any:
 
 
 def text(value: object) -> str:
-    """A word that may be bytes."""
+    """Decodes a word that may be bytes."""
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def used_columns(experiment: Experiment) -> tuple[str, ...]:
-    """The columns that listed features and the weight are read from, in their order."""
+    """The columns that the listed features and the weight read, in order."""
     weight = experiment.weight_column
     return tuple(dict.fromkeys((*experiment.feature_keys, *([weight] if weight else []))))
 
 
 def unused_columns(experiment: Experiment, table: Table) -> list[str]:
-    """The columns of a table that neither features nor labels are read from."""
+    """The columns of a table that neither features nor labels read."""
     used = {*used_columns(experiment), *(experiment.data.label or ())}
     inferred = inferred_columns(experiment)
     if inferred is not None:
@@ -88,13 +88,9 @@ def unused_columns(experiment: Experiment, table: Table) -> list[str]:
 def features_of(
     experiment: Experiment, table: Table, origin: str, *, weighted: bool = True
 ) -> Table:
-    """Takes the features (and the weight, where `weighted`) out of a table.
+    """Extracts the features (and the weight, if `weighted`) from a table.
 
-    Args:
-        experiment: names them.
-        table: the rows.
-        origin: what to call the table.
-        weighted: whether there are weights.
+    `origin` names the table in messages.
 
     Raises:
         DataError: a column is missing, holds text, or lacks a value without a default.
@@ -121,10 +117,10 @@ def features_of(
 
 
 def column_of(column: NDArray[Any], read: Read, origin: str) -> NDArray[Any]:
-    """A column as what is read of it.
+    """Converts a column to the type that is read.
 
     Raises:
-        DataError: it holds text where numbers are read, or lacks a value without a default.
+        DataError: it holds text but is read as numbers, or lacks a value without a default.
     """
     dtype = read.dtype
     if dtype in ("string", "any"):
@@ -158,7 +154,7 @@ def column_of(column: NDArray[Any], read: Read, origin: str) -> NDArray[Any]:
 
 
 def _as_text(column: NDArray[Any]) -> NDArray[Any]:
-    """Words as bytes; a missing number is an empty one, and 3.0 is 3, as where none is missing."""
+    """Formats values as bytes; missing numbers are empty, and 3.0 is 3, as if none were missing."""
     if column.dtype.kind == "f" and not (column != np.floor(column))[~np.isnan(column)].any():
         shown = ["" if np.isnan(value) else str(int(value)) for value in column]
     else:
@@ -167,7 +163,7 @@ def _as_text(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def _numbers_in(column: NDArray[Any], name: str, origin: str) -> NDArray[Any]:
-    """Numbers that were read as text; NaN for what is empty."""
+    """Parses numbers that were read as text; NaN if empty."""
     for row, value in enumerate(column, start=1):
         if value and not _is_number(value):
             raise DataError(
@@ -189,7 +185,7 @@ def _is_number(value: object) -> bool:
 
 
 def labels_of(experiment: Experiment, table: Table, origin: str) -> NDArray[Any] | None:
-    """Takes the labels out of a table: classes, or float32 `(examples,)` or `(examples, labels)`.
+    """Extracts the labels: classes, or float32 `(examples,)` or `(examples, labels)`.
 
     Returns:
         The labels; None for an estimator without.
@@ -265,7 +261,7 @@ def examples_of(experiment: Experiment, table: Table, origin: str) -> Any:
 
 
 def class_names(experiment: Experiment) -> tuple[str, ...]:
-    """What to print for class 0, 1, ...; empty for a regressor."""
+    """The display names of classes 0, 1, ...; empty for a regressor."""
     estimator = experiment.estimator
     if not isinstance(estimator, Classifier):
         return ()
@@ -274,7 +270,7 @@ def class_names(experiment: Experiment) -> tuple[str, ...]:
 
 
 def label_names(experiment: Experiment, labels: NDArray[Any]) -> list[str | tuple[float, ...]]:
-    """Labels as `Prediction.value` words them."""
+    """Labels in the form of `Prediction.value`."""
     if isinstance(experiment.estimator, Regressor):
         return [tuple(float(number) for number in np.atleast_1d(label)) for label in labels]
     vocabulary = getattr(experiment.estimator, "label_vocabulary", None)

@@ -1,4 +1,4 @@
-"""`estimatorkit k8s`: an experiment as a container image and as manifests for Kubernetes."""
+"""`estimatorkit k8s`: an experiment as a container image and Kubernetes manifests."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""From a YAML file to an `Experiment`, or to an error that says where and why.
+"""Loads YAML files as `Experiment`s, with errors that say where and why.
 
-`load_experiment` is the way in. Every problem that pydantic finds is reported, each at its own line
-and column of the file or at the `--set` that caused it. Paths inside the file are relative to its
-folder and absolute afterwards; `model_dir` is relative to the working directory, as in TensorFlow.
+`load_experiment` is the entry point. All problems that pydantic finds are reported, each at its
+line and column of the file or at the `--set` that caused it. Paths in the file are relative to its
+folder and become absolute; `model_dir` is relative to the working directory, as in TensorFlow.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_PROBLEMS = 10  # a page; the rest is likely to follow from these
 
 
 def load_experiment(path: str | Path, overrides: Sequence[str] = ()) -> Experiment:
-    """Reads an experiment.
+    """Loads an experiment.
 
     Args:
         path: the YAML file.
@@ -35,7 +35,7 @@ def load_experiment(path: str | Path, overrides: Sequence[str] = ()) -> Experime
 
     Raises:
         ConfigurationError: the file is missing or is not a valid experiment; the message has one
-            paragraph a problem.
+            paragraph per problem.
     """
     path = Path(path)
     root = document.parse(_read(path), str(path))
@@ -58,7 +58,7 @@ def load_experiment(path: str | Path, overrides: Sequence[str] = ()) -> Experime
 
 
 def dump_experiment(experiment: Experiment) -> str:
-    """Returns the YAML, defaults filled in, that loads to the same value."""
+    """The YAML, with defaults filled in, that loads to the same value."""
     return document.dump(experiment.model_dump(mode="json"))
 
 
@@ -85,7 +85,7 @@ def _read(path: Path) -> str:
 
 
 def _nearby(path: Path) -> str | None:
-    """Names files like the one that is missing: in its folder, and in ./configs."""
+    """Existing files with names similar to a missing one, in its folder and in ./configs."""
     candidates = {
         str(near): near.name
         for folder in (path.parent, Path("configs"))
@@ -130,7 +130,7 @@ Location = tuple[str | int, ...]
 
 
 def _word(root: yaml.Node, error: ValidationError) -> str:
-    """Words all of pydantic's errors, each once: a misspelt key is not reported as missing too."""
+    """Formats each of pydantic's errors once: a misspelt key is not also reported as missing."""
     details = error.errors(include_url=False)
     misspelt: set[Location] = set()
     for problem in details:
@@ -149,7 +149,7 @@ def _word(root: yaml.Node, error: ValidationError) -> str:
 
 
 def _problem(root: yaml.Node, details: Mapping[str, Any]) -> str:
-    """Words one of pydantic's errors."""
+    """Formats one of pydantic's errors."""
     kind, loc = str(details["type"]), details["loc"]
     context = details.get("ctx", {})
     if kind == "missing":
@@ -201,7 +201,7 @@ def _missing(root: yaml.Node, loc: Location) -> str:
 def _expected(
     kind: str, loc: Location, context: Mapping[str, Any], node: yaml.Node, message: str
 ) -> tuple[str, str | None]:
-    """Returns what was expected at a place, and a hint."""
+    """The expectation at a location, and a hint."""
     choices: list[str] = []
     if kind == "union_tag_invalid":
         choices = _types(loc[:-1])
@@ -226,8 +226,8 @@ def _walk(root: yaml.Node, loc: Location) -> tuple[yaml.Node, yaml.Node, Locatio
     """Follows pydantic's location through the document.
 
     Returns:
-        The last node but one, the last node, and the path to it. A part of `loc` that is not in the
-        document is skipped: a union's tag, or a key that a short form leaves out.
+        The last node but one, the last node, and the path to it. Parts of `loc` that are not in the
+        document are skipped: union tags, and keys omitted by short forms.
     """
     parent = node = root
     path: list[str | int] = []
@@ -240,7 +240,7 @@ def _walk(root: yaml.Node, loc: Location) -> tuple[yaml.Node, yaml.Node, Locatio
 
 
 def _models(loc: Iterable[str | int]) -> list[type[BaseModel]]:
-    """Returns the models that a value at a location may be, by fields, items and union tags."""
+    """The possible models of a value at a location, by fields, items and union tags."""
     models: list[type[BaseModel]] = [Experiment]
     for part in loc:
         fields = [model.model_fields[str(part)] for model in models if part in model.model_fields]
@@ -267,5 +267,5 @@ def _types(loc: Iterable[str | int]) -> list[str]:
 
 
 def _fields(loc: Iterable[str | int]) -> dict[str, FieldInfo]:
-    """Returns the fields that a mapping at a location may have."""
+    """The possible fields of a mapping at a location."""
     return {name: field for model in _models(loc) for name, field in model.model_fields.items()}

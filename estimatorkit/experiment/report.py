@@ -1,4 +1,4 @@
-"""What the command prints and writes: metrics, predictions as sentences, tables, CSV files."""
+"""Formats the command's output: metrics, predictions as sentences, tables, CSV files."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ INTEGERS = ("global_step",)
 
 
 def number(value: float) -> str:
-    """Returns a number with four decimals, in scientific form where it is very small or large."""
+    """Formats a number with four decimals, in scientific notation if very small or large."""
     return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e6 else f"{value:.4g}"
 
 
 def metrics_lines(metrics: Mapping[str, float]) -> list[str]:
-    """Returns one aligned line a metric, by name, the step last."""
+    """One aligned line per metric, sorted by name, the step last."""
     width = max(map(len, metrics), default=0)
     order = sorted(metrics, key=lambda name: (name in INTEGERS, name))
     return [
@@ -29,12 +29,12 @@ def metrics_lines(metrics: Mapping[str, float]) -> list[str]:
 
 
 def value_text(value: str | tuple[float, ...]) -> str:
-    """Returns a class's name in quotes, or the number(s) of a regressor."""
+    """A class's name in quotes, or the number(s) of a regressor."""
     return f'"{value}"' if isinstance(value, str) else ", ".join(number(part) for part in value)
 
 
 def sentence(prediction: Prediction, expected: str | tuple[float, ...] | None) -> str:
-    """Returns `Prediction is "Setosa" (99.6%), expected "Setosa"`; None: nothing is expected."""
+    """`Prediction is "Setosa" (99.6%), expected "Setosa"`; without the latter part if None."""
     sure = f" ({_probability(prediction)})" if prediction.probabilities else ""
     told = "" if expected is None else f", expected {value_text(expected)}"
     return f"Prediction is {value_text(prediction.value)}{sure}{told}"
@@ -45,7 +45,7 @@ def _probability(prediction: Prediction) -> str:
 
 
 def table_lines(predictions: Sequence[Prediction]) -> list[str]:
-    """Returns a table with one line an example: its number, the prediction and its probability."""
+    """A table with one line per example: index, prediction and probability."""
     rows = [["example", "prediction", *(["probability"] if _with_classes(predictions) else [])]]
     for index, prediction in enumerate(predictions, start=1):
         row = [str(index), value_text(prediction.value).strip('"')]
@@ -65,10 +65,10 @@ def _with_classes(predictions: Sequence[Prediction]) -> bool:
 
 
 def write_predictions(stream: IO[str], predictions: Sequence[Prediction]) -> None:
-    """Writes predictions as CSV, one line an example in the input's order.
+    """Writes predictions as CSV, one line per example in the input's order.
 
     The columns are `prediction`, and for a classifier `probability` (of that class) and
-    `probability_<class>`; for a regressor of several numbers `prediction_0`, `prediction_1`, ...
+    `probability_<class>`; for a regressor with several outputs `prediction_0`, `prediction_1`, ...
     """
     writer = csv.writer(stream, lineterminator="\n")
     first = predictions[0]
@@ -89,7 +89,7 @@ def write_predictions(stream: IO[str], predictions: Sequence[Prediction]) -> Non
 
 
 def write_table(path: Path, table: Table) -> None:
-    """Writes a table as a CSV file with a line of names."""
+    """Writes a table as a CSV file with a header."""
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(table)

@@ -1,9 +1,9 @@
 """A report on a trained model as one HTML file: `write_report` (the command: `report MODEL_DIR`).
 
-From the model's folder alone: learning curves, what the checkpoint holds, the configuration. With
-evaluation data also metrics, confusion matrix, ROC, calibration or residuals, the importance of
-features and a linear model's weights. Pictures are inside the file, every text is escaped, and
-there are no scripts: it can be mailed, and opened without a network.
+The model's folder provides learning curves, the checkpoint's content and the configuration;
+evaluation data adds metrics, confusion matrix, ROC, calibration or residuals, feature importance
+and a linear model's weights. The file is self-contained, without scripts, and all text is escaped:
+it can be mailed, and opened offline.
 """
 
 from __future__ import annotations
@@ -88,10 +88,9 @@ pre {{ background: #f6f6f6; padding: .8rem; overflow-x: auto; font-size: .8rem; 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report.
+    """A section of the report.
 
     Attributes:
-        title: its heading.
         content: HTML.
     """
 
@@ -113,20 +112,20 @@ def write_report(
 
     Args:
         estimator: a trained estimator, or a model folder.
-        input_fn: the evaluation data, a dataset of batches of (features by key, labels) that ends;
-            None: learning curves and the model only.
+        input_fn: the evaluation data, a finite dataset of batches of (features by key, labels);
+            None for learning curves and the model only.
         path: the HTML file.
         title: by default the model folder's name.
-        class_names: what to call a classifier's classes; by default as its predictions do.
-        importance: whether features are shuffled to see what they are worth; that predicts up to
-            4,000 rows 3 times for each feature.
-        seed: of the shuffles.
+        class_names: the names of a classifier's classes; by default those of its predictions.
+        importance: whether to compute permutation feature importance, which predicts up to 4,000
+            rows 3 times per feature.
+        seed: of the permutations.
 
     Returns:
         The path.
 
     Raises:
-        ValueError: there is data but no estimator, or the data are no such dataset.
+        ValueError: there is data but no estimator, or the data is not such a dataset.
         NotFoundError: there is no such folder.
         ImportError: matplotlib is not installed.
     """
@@ -164,18 +163,15 @@ def write_experiment_report(
     path: str | os.PathLike[str],
     data: str | os.PathLike[str] | None = None,
 ) -> str:
-    """Writes a report on the model of an experiment.
+    """Writes a report on the model of an experiment, and returns its path.
 
     Args:
-        experiment: says what the model and its evaluation data are.
+        experiment: specifies the model and its evaluation data.
         path: the HTML file.
         data: a CSV file to evaluate on instead.
 
-    Returns:
-        The path.
-
     Raises:
-        DataError: the data do not fit the experiment.
+        DataError: the data does not fit the experiment.
         ValueError: there is no trained model.
     """
     if data is None:
@@ -210,8 +206,7 @@ def picture(figure: Figure, text: str) -> str:
     """A figure as HTML.
 
     Args:
-        figure: what is drawn.
-        text: says what is seen, below it and for who cannot see it.
+        text: the caption and alternative text.
     """
     data = base64.b64encode(plots.png(figure)).decode()
     width = round(float(figure.get_figwidth()) * 96)
@@ -223,13 +218,13 @@ def picture(figure: Figure, text: str) -> str:
 
 
 def number_text(value: Any) -> str:
-    """A metric as people read it; what is no single number, as it is."""
+    """A metric for display; values other than scalars unchanged."""
     if isinstance(value, (int, np.integer)):
         return f"{int(value):,}"
     return f"{float(value):.5g}" if isinstance(value, (float, np.floating)) else str(value)
 
 
-# -- what the folder holds
+# -- content of the folder
 
 
 def _curve_sections(model_dir: str) -> list[Section]:
@@ -262,9 +257,9 @@ def _changes(points: tuple[list[float], list[float]]) -> bool:
 
 
 def read_scalars(folder: str | os.PathLike[str]) -> dict[str, list[tuple[int, float]]]:
-    """The finite scalars of a run by name, as (step, value) in the order of the steps.
+    """The finite scalars of a run by name, as (step, value) in the order of steps.
 
-    From `metrics.jsonl` where it is there, or else from event files.
+    Read from `metrics.jsonl` if present, otherwise from event files.
     """
     records = Path(folder) / LINES
     files = sorted(Path(folder).glob(EVENT_FILES))
@@ -307,7 +302,7 @@ def _label_parts(row: Mapping[Any, Any]) -> Iterator[str]:
         yield f"(class {row['class']})"
 
 
-# -- what evaluation data tell
+# -- results on evaluation data
 
 
 def _evaluation_sections(
@@ -353,10 +348,10 @@ def _evaluation_sections(
 
 
 def collect(input_fn: Callable[..., Any], limit: int) -> tuple[Any, NDArray[Any] | None]:
-    """The first rows of a dataset of batches: features by key and labels; None without labels.
+    """The first `limit` rows of a dataset of batches: features by key, and labels or None.
 
     Raises:
-        ValueError: `input_fn` gives no dataset of dicts of arrays.
+        ValueError: `input_fn` does not return a dataset of dicts of arrays.
     """
     parts: list[Any] = []
     count = 0

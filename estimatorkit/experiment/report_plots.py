@@ -1,7 +1,7 @@
-"""The pictures of the HTML report, drawn by matplotlib (the extra [plot]).
+"""The plots of the HTML report, drawn by matplotlib (the extra [plot]).
 
-Each function takes numbers and gives a `Figure`; `png` makes bytes of it. No global state of
-matplotlib is used: no pyplot, no backend; styles hold inside `style()` only.
+Each function takes numbers and returns a `Figure`; `png` encodes it. matplotlib's global state is
+not used: no pyplot, no backend; styles apply inside `style()` only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _P = ParamSpec("_P")
 Series = Mapping[str, tuple[Sequence[float], Sequence[float]]]
 """By name: steps and values."""
 
-# Okabe and Ito's colours, told apart by readers who see no red or no green.
+# Okabe and Ito's colours, distinguishable with colour blindness.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555", "#b8a900")
 MAX_CLASSES = 20
 """More are not drawn: no one could read the picture."""
@@ -45,7 +45,7 @@ _STYLE: dict[Any, Any] = {
 
 
 def styled(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
-    """Draws in the report's style."""
+    """Decorator: draws in the report's style."""
 
     @functools.wraps(draw)
     def drawn(*args: _P.args, **kwargs: _P.kwargs) -> Figure:
@@ -78,7 +78,7 @@ def axes(figure: Figure, rows: int = 1, columns: int = 1) -> list[Axes]:
 
 
 def png(figure: Figure) -> bytes:
-    """A figure as a PNG file, for screens of twice the usual density."""
+    """A figure as a PNG file at twice the standard density."""
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=144, metadata={"Software": None})
     return stream.getvalue()
@@ -86,7 +86,7 @@ def png(figure: Figure) -> bytes:
 
 @styled
 def curves(plots: Mapping[str, Series]) -> Figure:
-    """Learning curves: for each metric its series over the steps."""
+    """Learning curves: the series of each metric over steps."""
     columns = min(3, len(plots))
     rows = -(-len(plots) // columns)
     figure = new_figure(3.4 * columns if columns > 1 else 6.0, 2.5 * rows)
@@ -113,7 +113,7 @@ def _few_integers() -> Any:
 
 @styled
 def confusion(counts: NDArray[Any], names: Sequence[str]) -> Figure:
-    """A confusion matrix: rows are labels, columns predictions; colours are shares of the row."""
+    """A confusion matrix: rows are labels, columns predictions, normalized colours per row."""
     size = len(names)
     side = min(9.0, 2.6 + 0.5 * size)
     figure = new_figure(side + 0.8, side)
@@ -149,7 +149,6 @@ def roc_and_precision(hits: NDArray[Any], scores: NDArray[Any], names: Sequence[
     Args:
         hits: bool `(rows, classes)`: whether the row is of the class.
         scores: float `(rows, classes)`.
-        names: of the classes.
     """
     from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_curve
 
@@ -186,13 +185,13 @@ def roc_and_precision(hits: NDArray[Any], scores: NDArray[Any], names: Sequence[
 def calibration(
     hits: NDArray[Any], scores: NDArray[Any], groups: Mapping[str, NDArray[Any]], what: str
 ) -> Figure:
-    """Calibration (how often what is said to be p likely is so), and how often which p is said.
+    """A calibration curve (observed frequency per predicted probability), and a histogram.
 
     Args:
-        hits: bool `(rows,)`: whether it was so.
-        scores: float `(rows,)`: the probability that was said.
-        groups: by name, the rows (bool) of each colour of the histogram.
-        what: what the probability is of.
+        hits: bool `(rows,)`: the outcomes.
+        scores: float `(rows,)`: the predicted probabilities.
+        groups: masks of rows by name, each with its own colour in the histogram.
+        what: the event predicted.
     """
     figure = new_figure(9.4, 3.8)
     left, right = axes(figure, 1, 2)
@@ -233,7 +232,7 @@ def calibration(
 
 
 def _interval(shares: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Wilson's interval of 95 % of shares of `counts` examples each."""
+    """Wilson's 95 % confidence interval of shares of `counts` examples each."""
     z = 1.96
     center = (shares + z**2 / (2 * counts)) / (1 + z**2 / counts)
     half = z / (1 + z**2 / counts) * np.sqrt(shares * (1 - shares) / counts + (z / counts) ** 2 / 4)
@@ -245,7 +244,7 @@ def residuals(labels: NDArray[Any], predictions: NDArray[Any]) -> Figure:
     """Predictions against labels, residuals against predictions, and the residuals' histogram."""
     figure = new_figure(9.8, 3.4)
     first, second, third = axes(figure, 1, 3)
-    # 3000 points show the shape; more only make it black.
+    # 3000 points show the shape; more would only overplot.
     step = max(1, len(labels) // 3000)
     some = slice(None, None, step)
     errors = labels - predictions
@@ -268,7 +267,7 @@ def residuals(labels: NDArray[Any], predictions: NDArray[Any]) -> Figure:
 
 
 def _edges(values: NDArray[Any]) -> NDArray[Any]:
-    """The bounds of 30 ranges; where all values are the same but for rounding, around them."""
+    """The edges of 30 bins; if all values are equal up to rounding, around them."""
     low, high = float(values.min()), float(values.max())
     least = 1e-6 * max(1.0, abs(low), abs(high))
     if high - low < least:
@@ -286,7 +285,7 @@ def _few_numbers() -> Any:
 def bars(
     names: Sequence[str], values: Sequence[float], errors: Sequence[float] | None, across: str
 ) -> Figure:
-    """Horizontal bars, the first on top; what is below 0 has another colour."""
+    """Horizontal bars, the first on top; negative ones in another colour."""
     figure = new_figure(8.0, 0.9 + 0.27 * len(names))
     (place,) = axes(figure)
     place.grid(visible=False, axis="y")

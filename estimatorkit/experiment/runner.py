@@ -1,8 +1,8 @@
 """Runs an experiment: `train` (with its evaluations and exports), `evaluate` and `predict`.
 
-Training goes through `train_and_evaluate`: a killed run resumes from its last checkpoint, and a
-finished one is not repeated. The model's folder gets `config.yaml` with every setting filled in,
-and `env.json` with the versions.
+Training uses `train_and_evaluate`: a killed run resumes from its last checkpoint, and a finished
+one is not repeated. `config.yaml`, with all settings, and `env.json`, with versions, are written to
+the model's folder.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PACKAGES = ("jax", "jaxlib", "numpy", "pandas", "pyarrow")
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the model says of one example.
+    """The model's prediction for one example.
 
     Attributes:
         value: the class's name, or the number(s) of a regressor.
@@ -44,7 +44,7 @@ class Prediction:
 
 
 def build_estimator(experiment: Experiment) -> Any:
-    """Makes the premade estimator that the experiment describes."""
+    """Makes the premade estimator of the experiment."""
     return build.estimator(experiment, examples.inferred_columns(experiment))
 
 
@@ -52,10 +52,10 @@ def train(experiment: Experiment) -> dict[str, Metrics]:
     """Trains, evaluates and exports.
 
     Returns:
-        The metrics of the model, by the name of the set that it was measured with.
+        The metrics by name of the evaluation set.
 
     Raises:
-        DataError: the data do not fit the experiment.
+        DataError: the data does not fit the experiment.
     """
     settings = experiment.train
     origin = tables.source_name(experiment.data.train)
@@ -92,11 +92,10 @@ def train(experiment: Experiment) -> dict[str, Metrics]:
 
 
 def last_step(experiment: Experiment, rows: int, start: int) -> int:
-    """The global step at which the training ends.
+    """The global step at which training ends.
 
     Args:
-        experiment: says how long to train.
-        rows: of the training data.
+        rows: the number of training rows.
         start: the global step of the latest checkpoint.
     """
     settings = experiment.train
@@ -132,10 +131,10 @@ def _evaluation_input(experiment: Experiment, name: str) -> Callable[[], Any]:
 
 
 def evaluate(experiment: Experiment) -> dict[str, Metrics]:
-    """The metrics of the latest checkpoint, by the name of the set that it is measured with.
+    """The metrics of the latest checkpoint by name of the evaluation set.
 
     Raises:
-        DataError: there is no checkpoint, or the data do not fit the experiment.
+        DataError: there is no checkpoint, or the data does not fit the experiment.
     """
     inputs = {
         name: _evaluation_input(experiment, name) for name in tables.evaluation_names(experiment)
@@ -158,10 +157,10 @@ def _numbers(metrics: Mapping[str, Any]) -> Metrics:
 
 
 def predict(experiment: Experiment, table: Table, origin: str) -> list[Prediction]:
-    """Returns a prediction for each row of a table.
+    """A prediction for each row of a table.
 
     Raises:
-        DataError: there is no checkpoint, or a column is missing or wrong.
+        DataError: there is no checkpoint, or a column is missing or invalid.
     """
     features = examples.features_of(experiment, table, origin, weighted=False)
     outputs = _trained(experiment).predict(

@@ -1,10 +1,10 @@
-"""What an experiment is: frozen pydantic models, one a section of the YAML file.
+"""The schema of experiments: frozen pydantic models, one per section of the YAML file.
 
 `Experiment` is the root; feature columns are in `columns`, data in `sources`, estimators and
-optimizers in `estimators`. Unknown keys are refused, scalars are strict (no text for numbers),
-lists become tuples, and every default is TensorFlow's unless the field's description says
-otherwise. A model holds values only: `load` makes one from a file, `build` and `tables` make from
-it what `runner` runs, and `model_dump(mode="json")` is the YAML that loads to the same value.
+optimizers in `estimators`. Unknown keys are rejected, scalars are strict (no text for numbers),
+lists become tuples, and defaults are TensorFlow's unless the field's description says otherwise. A
+model holds values only: `load` makes one from a file, `build` and `tables` turn it into the objects
+that `runner` runs, and `model_dump(mode="json")` is the YAML that loads to the same value.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Mode = Annotated[Literal["auto", "min", "max"], Field(description="whether lower
 
 
 class Infer(Model):
-    """Feature columns that are proposed from the training data (`feature_columns.infer`)."""
+    """Feature columns inferred from the training data (`feature_columns.infer`)."""
 
     without: Annotated[
         tuple[Text, ...],
@@ -54,7 +54,7 @@ class Infer(Model):
 
 
 def _infer_of(value: Any) -> Any:
-    """`infer: true` is `infer: {}`, and `false` is none."""
+    """Converts `infer: true` to `infer: {}`, and `false` to None."""
     return ({} if value else None) if isinstance(value, bool) else value
 
 
@@ -79,7 +79,7 @@ class LogTensors(Model):
 
 
 class Profiler(Model):
-    """Writes where time goes, for Chrome's tracing page, into model_dir (`ProfilerHook`)."""
+    """Writes a timeline for Chrome's tracing page into model_dir (`ProfilerHook`)."""
 
     factory: ClassVar[str] = "ProfilerHook"
     type: Literal["profiler"] = "profiler"
@@ -90,7 +90,7 @@ Hook = Annotated[StepCounter | LogTensors | Profiler, Field(discriminator="type"
 
 
 class EarlyStopping(Model):
-    """Ends the training where a metric does not improve (`estimator.EarlyStopping`)."""
+    """Stops training when a metric no longer improves (`estimator.EarlyStopping`)."""
 
     metric: Text = "loss"
     mode: Mode = "auto"
@@ -103,7 +103,7 @@ class EarlyStopping(Model):
 
 
 class Train(Model):
-    """How to train."""
+    """Training settings."""
 
     batch_size: Count = 32
     steps: Annotated[Count | None, Field(description="steps of this run, after those before")] = (
@@ -134,7 +134,7 @@ class Train(Model):
 
 
 class Evaluate(Model):
-    """How to evaluate."""
+    """Evaluation settings."""
 
     batch_size: Count = 32
     steps: Annotated[Count | None, Field(description="batches; null takes every example")] = None
@@ -145,7 +145,7 @@ class Evaluate(Model):
 
 
 class Predict(Model):
-    """How to predict."""
+    """Prediction settings."""
 
     batch_size: Count = 32
 
@@ -198,7 +198,7 @@ Export = Annotated[
 
 
 class Run(Model):
-    """What is written while training (the arguments of `RunConfig`)."""
+    """What to write during training (the arguments of `RunConfig`)."""
 
     save_checkpoints_steps: Count | None = None
     save_checkpoints_secs: Annotated[
@@ -228,7 +228,7 @@ class Run(Model):
 
 
 class Experiment(Model):
-    """One experiment: the data, the features, the estimator, and how it is trained and measured."""
+    """One experiment: data, features, estimator, training and evaluation."""
 
     name: Annotated[Word, Field(description="a name for the experiment")]
     model_dir: Annotated[
@@ -368,7 +368,7 @@ class Experiment(Model):
 
     @property
     def reads(self) -> dict[str, Read]:
-        """The columns of the data that the listed features read, in their order, as what."""
+        """The data columns that the listed features read, in order, with their types."""
         return all_reads((*self.features, *self.linear_features, *self.dnn_features))
 
     @property
@@ -378,5 +378,5 @@ class Experiment(Model):
 
     @property
     def weight_column(self) -> str | None:
-        """The column with each example's weight."""
+        """The column of example weights."""
         return getattr(self.estimator, "weight_column", None)

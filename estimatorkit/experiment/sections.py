@@ -1,4 +1,4 @@
-"""What the sections of an experiment share: the base class, kinds of values, errors."""
+"""Common parts of an experiment's sections: base class, value types, errors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ FileNames = Annotated[
 
 
 class Model(BaseModel):
-    """The base of every section: frozen, and an unknown key is an error."""
+    """The base class of sections: frozen, and unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -55,18 +55,20 @@ class Model(BaseModel):
 def wrong(
     problem: str, *, expected: str, at: tuple[str | int, ...] = (), hint: str | None = None
 ) -> PydanticCustomError:
-    """An error over several keys, in the parts that `load` words; `at`: a path below the model."""
+    """An error that involves several keys, in the parts that `load` formats; `at`: a path below the
+    model.
+    """
     parts = {"problem": problem, "expected": expected, "at": at, "hint": hint}
     return PydanticCustomError("experiment", "{at} {problem}", parts)
 
 
 def short(key: str) -> Callable[[Any], Any]:
-    """The validator of a section whose short form is text: the value of one key."""
+    """The validator of a section with a short form: text as the value of one key."""
     return lambda value: {key: value} if isinstance(value, str) else value
 
 
 def name_or_type(value: Any) -> str | None:
-    """Tells a union's short form (a word) from its long form (a mapping with `type`)."""
+    """Distinguishes a union's short form (a word) from its long form (a mapping with `type`)."""
     if isinstance(value, dict):
         kind = value.get("type")
         return kind if isinstance(kind, str) else None

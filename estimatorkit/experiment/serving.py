@@ -1,8 +1,8 @@
 """A server of exported models with TensorFlow Serving's REST interface: `estimatorkit serve`.
 
 `ModelStore` holds the versions of one model and loads newer ones as they appear; `ModelServer`
-answers JSON over HTTP. Names and numbers in a request's path are compared with what there is, and
-are never part of a path on the disk. What is wrong is answered as `{"error": ...}`.
+serves JSON over HTTP. Names and numbers in a request's path are compared with existing ones, and
+never become part of a file path. Errors are returned as `{"error": ...}`.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ class _Refused(Exception):
 
 
 class ModelStore:
-    """The versions of a model: the newest is served, and newer ones as they appear.
+    """The versions of a model: serves the newest, and loads newer ones as they appear.
 
     Args:
         directory: the folder of the versions, or one version.
-        name: the model's name in requests; that of the folder by default.
+        name: the model's name in requests; by default the folder's.
 
     Raises:
         NotFoundError: there is no exported model.
@@ -80,7 +80,7 @@ class ModelStore:
             )
 
     def refresh(self) -> bool:
-        """Loads the newest version where it does not exist yet; whether there is one now."""
+        """Loads the newest version if not yet loaded; returns whether a version is served."""
         if self._single:
             number = self.directory.name
             versions = [int(number) if number.isdecimal() else 1]
@@ -103,12 +103,12 @@ class ModelStore:
             logger.error("version %d of %s is not served: %s", version, self.name, error)
             return
         with self._lock:
-            # The one before ends with the last request that runs on it.
+            # The previous version is freed after the last request that uses it.
             self._held = {version: loaded}
         logger.info("serving version %d of %s", version, self.name)
 
     def watch(self) -> None:
-        """Looks for newer versions until `close`, in a thread."""
+        """Checks for newer versions on a thread until `close`."""
 
         def look() -> None:
             while not self._closed.wait(_POLL_SECONDS):
@@ -128,7 +128,7 @@ class ModelStore:
         return number, held[number]
 
     def close(self) -> None:
-        """Ends the watching and gives the memory back."""
+        """Stops watching and frees the models."""
         self._closed.set()
         with self._lock:
             for each in self._held.values():
@@ -136,7 +136,7 @@ class ModelStore:
 
 
 def _warm_up(predictor: Predictor) -> None:
-    """Asks the example request, and its first row alone, so that no client waits for XLA."""
+    """Runs the example request, and its first row alone, so no client waits for compilation."""
     if not (predictor.directory / REQUEST).is_file():
         return
     content = rest_json.parse((predictor.directory / REQUEST).read_bytes())
@@ -147,20 +147,17 @@ def _warm_up(predictor: Predictor) -> None:
         predictor({key: each[:1] for key, each in inputs.items()}, signature.name)
 
 
-# -- answers
+# -- responses
 
 
 def answer(store: ModelStore, method: str, path: str, body: bytes) -> dict[str, Any]:
-    """The reply to a request.
+    """The response to a request.
 
     Args:
-        store: the model.
         method: 'GET' or 'POST'.
-        path: the request's path.
-        body: its body.
 
     Raises:
-        _Refused: the request is wrong.
+        _Refused: the request is invalid.
     """
     asked = _PATH.fullmatch(path)
     if asked is None:
@@ -262,7 +259,7 @@ def _infos(tensors: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, An
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Reads requests and writes replies."""
+    """The HTTP request handler."""
 
     protocol_version = "HTTP/1.1"
     server_version = "estimatorkit"
@@ -272,11 +269,11 @@ class _Handler(BaseHTTPRequestHandler):
     server: ModelServer
 
     def do_GET(self) -> None:
-        """Answers about the model."""
+        """Serves the model's status and metadata."""
         self._reply(b"")
 
     def do_POST(self) -> None:
-        """Answers predictions."""
+        """Serves predictions."""
         length = self.headers.get("Content-Length", "")
         limit = self.server.max_request_bytes
         if not (length.isascii() and length.isdecimal() and len(length) < 19):
@@ -319,23 +316,22 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Errors of the protocol, as JSON too."""
+        """Sends protocol errors as JSON, too."""
         self.close_connection = True
         self._send(code, {"error": message or self.responses.get(code, ("", ""))[0]})
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Requests are noted where the logger wants details."""
+        """Logs requests at debug level."""
         logger.debug("%s " + format, self.address_string(), *args)
 
 
 class ModelServer(ThreadingHTTPServer):
-    """Serves a model; `serve_forever()` runs it, `close()` ends it.
+    """Serves a model; `serve_forever()` runs it, `close()` stops it.
 
     Args:
-        store: the model.
-        host: the address; only this machine reaches the default one.
-        port: the port; 0 takes one that is free (`server_port`).
-        max_request_bytes: the size of a request's body above which it is answered 413.
+        host: the address; the default is reachable from this machine only.
+        port: the port; 0 selects a free one (`server_port`).
+        max_request_bytes: the maximum size of a request's body; larger ones are answered 413.
     """
 
     daemon_threads = True
@@ -356,13 +352,13 @@ class ModelServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where the model answers."""
+        """The model's URL."""
         host = str(self.server_address[0])
         host = f"[{host}]" if ":" in host else host
         return f"http://{host}:{self.server_port}/v1/models/{self.store.name}"
 
     def server_bind(self) -> None:
-        """Binds without asking the domain name service for our name, as the base class would."""
+        """Binds without a DNS lookup of the host name, which the base class does."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.bind(self.server_address)
@@ -370,14 +366,14 @@ class ModelServer(ThreadingHTTPServer):
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
     def close(self) -> None:
-        """Ends `serve_forever`, and gives the model back."""
+        """Stops `serve_forever`, and closes the model."""
         self.shutdown()
         self.server_close()
         self.store.close()
 
 
 def is_local(host: str) -> bool:
-    """Whether an address is reached from this machine only."""
+    """Whether an address is reachable from this machine only."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,7 +1,7 @@
-"""Where examples come from, as data: one class a kind of source, and the section `data`.
+"""Data sources as data: one class per kind of source, and the section `data`.
 
-`tables` reads them. File names are relative to the folder of the YAML file, may have wildcards
-(`day-*.csv`), and may be several.
+`tables` reads them. File names are relative to the folder of the YAML file and may contain
+wildcards (`day-*.csv`); lists are allowed.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ DataSetName = Literal[
 
 
 class DataSetSource(Model):
-    """A data set of `estimatorkit.datasets`; its name alone does for all of its rows."""
+    """A data set of `estimatorkit.datasets`; its name alone means all of its rows."""
 
     dataset: Annotated[DataSetName, Field(description="a data set, or a part of one")]
     rows: _Rows = None
@@ -119,7 +119,7 @@ FILE_SOURCES: dict[str, type[Model]] = {
 
 
 def _kind(value: Any) -> str:
-    """The tag of a source: its class, by the key that only it has."""
+    """The tag of a source: its class, determined by its distinctive key."""
     if isinstance(value, Model):
         return type(value).__name__
     if not isinstance(value, dict):
@@ -138,7 +138,7 @@ Source = Annotated[
 
 
 class Data(Model):
-    """Where the examples come from."""
+    """The sources of examples."""
 
     train: Annotated[
         Source, Field(description="a data set's name, or {csv: file}: the training examples")

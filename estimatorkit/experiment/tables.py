@@ -1,8 +1,7 @@
-"""Tables: what sources hold, and which rows of it an experiment trains and measures with.
+"""Tables: the data of sources, and the training and evaluation rows of an experiment.
 
-A table is a dict of columns, one NumPy array a column (float, integer, or objects that are text),
-all of one length. `read_source` reads one by the table `READERS`; `examples` takes features and
-labels out of it.
+A table is a dict of columns, NumPy arrays of equal length (floats, integers, or text objects).
+`read_source` reads one with the table `READERS`; `examples` extracts features and labels.
 """
 
 from __future__ import annotations
@@ -48,12 +47,12 @@ def source_name(source: Any) -> str:
 
 
 def row_count(table: Table) -> int:
-    """How many examples a table has."""
+    """The number of rows of a table."""
     return len(next(iter(table.values()))) if table else 0
 
 
 def read_source(source: Any) -> Table:
-    """Reads a data set or files; what was read last is not read again while the files stay.
+    """Reads a data set or files; the last table is cached until its files change.
 
     Raises:
         DataError: a file is missing, has no rows, or is not a table.
@@ -68,7 +67,7 @@ def read_source(source: Any) -> Table:
 
 @functools.lru_cache(maxsize=1)
 def _read(kind: type[Model], text: str, versions: Hashable) -> Table:
-    """A table, which several ask for: training, a part to measure with, columns to infer."""
+    """A table, cached since training, evaluation and column inference share it."""
     table = READERS[kind](kind.model_validate_json(text))
     for column in table.values():
         column.setflags(write=False)
@@ -76,7 +75,7 @@ def _read(kind: type[Model], text: str, versions: Hashable) -> Table:
 
 
 def file_versions(source: Any) -> Hashable:
-    """What differs where a source's files have changed: names, sizes, times; always, of an URL."""
+    """A cache key of a source's files: names, sizes, times; never equal for URLs."""
     if isinstance(source, str | sources.DataSetSource):
         return None
     names = _files_of(source)
@@ -90,7 +89,7 @@ def file_versions(source: Any) -> Hashable:
 
 
 def _frame(frame: Any) -> Table:
-    """A DataFrame as a table: what is missing is NaN among numbers and '' among words."""
+    """A DataFrame as a table: missing values are NaN among numbers and '' among text."""
     table = {}
     for name in frame.columns:
         column = frame[name]
@@ -107,7 +106,7 @@ def _labelled(part: tuple[Any, Any], label: str, name: str | None = None) -> Tab
     return {**features, label: np.asarray(labels)}
 
 
-# By data set: how its parts, (training, test) or one frame, become tables.
+# How the parts of a data set, (training, test) or one frame, become tables.
 _PARTS: dict[str, Callable[[Any], Table]] = {
     "iris": lambda part: _labelled(part, "Species"),
     "digits": lambda part: _labelled(part, "label", "image"),
@@ -128,7 +127,7 @@ def _data_set(name: str) -> Table:
 
 
 def _files_of(source: Any) -> list[str]:
-    """The files that a source names, wildcards filled in."""
+    """The files of a source, with wildcards expanded."""
     kind = next(name for name, each in sources.FILE_SOURCES.items() if isinstance(source, each))
     found: list[str] = []
     for name in getattr(source, kind):
@@ -160,7 +159,7 @@ def _missing_file(name: str, kind: str) -> DataError:
 
 
 def _joined(parts: Sequence[Table], names: Sequence[str]) -> Table:
-    """The rows of several files, in sequence."""
+    """Concatenates the rows of several files."""
     for name, part in zip(names, parts, strict=True):
         if list(part) != list(parts[0]):
             raise DataError(
@@ -174,7 +173,7 @@ def _joined(parts: Sequence[Table], names: Sequence[str]) -> Table:
 
 
 def read_csv(path: str | os.PathLike[str]) -> Table:
-    """Reads a CSV file whose first line names its columns.
+    """Reads a CSV file with a header line.
 
     Raises:
         DataError: the file is missing, has no rows, or is not a table.
@@ -237,7 +236,7 @@ _COMPRESSED: dict[str, Callable[[str], Any]] = {
 
 @contextmanager
 def _decompressed(name: str) -> Iterator[str]:
-    """The path of a file, or of its content where its name says that it is compressed."""
+    """The path of a file, or of its decompressed content if its name has a compression suffix."""
     opened = _COMPRESSED.get(Path(name).suffix)
     if opened is None or "://" in name:
         yield name
@@ -318,16 +317,15 @@ MAIN = "eval"
 
 
 def training_table(experiment: Experiment) -> Table:
-    """The rows to train with."""
+    """The training rows."""
     table = _with_labels(experiment, read_source(experiment.data.train))
     return table if experiment.data.holdout is None else _split(experiment, table)[0]
 
 
 def evaluation_table(experiment: Experiment, name: str = MAIN) -> tuple[Table, str]:
-    """The rows to measure with, and what to call them.
+    """The evaluation rows, and their name for display.
 
     Args:
-        experiment: names the sources.
         name: 'eval' for `data.evaluate` (or the holdout), or a name of `data.also_evaluate`.
     """
     source = _evaluation_source(experiment, name)
@@ -338,7 +336,7 @@ def evaluation_table(experiment: Experiment, name: str = MAIN) -> tuple[Table, s
 
 
 def evaluation_source(experiment: Experiment, name: str = MAIN) -> str:
-    """What to call the rows to measure with."""
+    """The name of the evaluation rows for display."""
     source, data = _evaluation_source(experiment, name), experiment.data
     if source is None:
         return f"{data.holdout:.0%} of {source_name(data.train)}"
@@ -346,13 +344,13 @@ def evaluation_source(experiment: Experiment, name: str = MAIN) -> str:
 
 
 def _evaluation_source(experiment: Experiment, name: str) -> Any:
-    """None for the holdout."""
+    """The source of evaluation rows; None for the holdout."""
     data = experiment.data
     return data.evaluate if name == MAIN else (data.also_evaluate or {})[name]
 
 
 def evaluation_names(experiment: Experiment) -> tuple[str, ...]:
-    """The names of the sets to measure with, the main one first."""
+    """The names of the evaluation sets, the main one first."""
     return (MAIN, *(experiment.data.also_evaluate or ()))
 
 
@@ -364,7 +362,7 @@ def _split(experiment: Experiment, table: Table) -> tuple[Table, Table]:
 
 
 def _with_labels(experiment: Experiment, table: Table) -> Table:
-    """Leaves out the rows without a label where the experiment says so."""
+    """Drops rows without a label if the experiment says so."""
     kept = np.ones(row_count(table), bool)
     if experiment.data.missing_labels == "skip":
         for name in experiment.data.label or ():
@@ -374,7 +372,7 @@ def _with_labels(experiment: Experiment, table: Table) -> Table:
 
 
 def missing(column: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which values of a column are not there: NaN among numbers, '' among words."""
+    """A mask of missing values: NaN among numbers, '' among text."""
     if column.dtype.kind == "f":
         found: NDArray[np.bool_] = np.isnan(column.reshape(len(column), -1)).any(axis=1)
         return found
@@ -386,7 +384,7 @@ def missing(column: NDArray[Any]) -> NDArray[np.bool_]:
 def require(
     table: Table, names: Iterable[str], origin: str, unused: Callable[[Table], Iterable[str]]
 ) -> None:
-    """Checks that a table has columns.
+    """Checks that a table has the named columns.
 
     Raises:
         DataError: one is missing.

@@ -1,6 +1,5 @@
-"""An experiment on Kubernetes: an image, and manifests for the operators that know training jobs.
+"""Experiments on Kubernetes: an image, and manifests for training operators.
 
-`job` says what is to run as a value that is right once it is made, `image` writes the Dockerfile,
-`manifests` turns a job into what Kubernetes is given, `files` puts all of it into a folder. Nothing
-here talks to a cluster.
+`job` is the validated description, `image` writes the Dockerfile, `manifests` converts a job for
+Kubernetes, `files` writes everything to a folder. Nothing here contacts a cluster.
 """

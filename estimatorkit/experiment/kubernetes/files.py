@@ -1,7 +1,7 @@
-"""The files of an experiment on Kubernetes, and the commands that bring them there.
+"""The files of an experiment on Kubernetes, and the commands that deploy them.
 
-The secret's is not a `.yaml`: `kubectl apply --filename FOLDER` shall not put a known token in the
-place of the right one.
+The secret's template does not end in `.yaml`, so that `kubectl apply --filename FOLDER` cannot
+replace the real token by a known one.
 """
 
 from __future__ import annotations
@@ -31,10 +31,8 @@ def files_of(job: Job, image: Image, kinds: Sequence[str], folder: Path) -> dict
     """The texts of the files, by name.
 
     Args:
-        job: what is to run.
-        image: what it runs in.
-        kinds: for which operators, as in `manifests`.
-        folder: where the files are going to be.
+        kinds: the operators, as in `manifests`.
+        folder: the destination of the files.
     """
     return {
         "Dockerfile": image.dockerfile(job.command),
@@ -47,7 +45,7 @@ def files_of(job: Job, image: Image, kinds: Sequence[str], folder: Path) -> dict
 
 
 def commands(job: Job, image: Image, kind: str, folder: Path) -> list[str]:
-    """The command lines from here to a running job of a kind."""
+    """The command lines that build, deploy and run a job of a kind."""
     near = f"{os.path.relpath(image.context)}"
     names = [] if job.namespace is None else ["--namespace", job.namespace]
     applied = [word for each in (COMMON, f"{kind}.yaml") for word in ("-f", str(folder / each))]

@@ -1,8 +1,8 @@
-"""The image of an experiment: its Dockerfile, and the files that go into it.
+"""The image of an experiment: its Dockerfile, and the files it contains.
 
-Data files are copied to where the experiment, which names them relative to itself, finds them: the
-tree below the folder that holds all of them becomes `/experiment`. Docker is sent these files and
-no others. What is below `job.SHARED` comes with the claim, URLs are read where they are.
+The experiment names data files relative to itself, so the tree below their common folder is copied
+to `/experiment`. The build context contains only these files. Files below `job.SHARED` are in the
+claim, and URLs are read directly.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _FILES = {CsvSource: "csv", ParquetSource: "parquet", TFRecordSource: "tfrecord"
 
 @dataclass(frozen=True)
 class Image:
-    """What goes into an image.
+    """The content of an image.
 
     Attributes:
-        context: the folder that holds all of it.
+        context: the common folder of all files.
         config: the experiment, relative to the context.
         files: the data files, relative to the context.
-        extras: of this package.
+        extras: extras of this package.
         requirements: other packages.
     """
 
@@ -84,7 +84,7 @@ class Image:
         return "\n".join(lines) + "\n"
 
     def dockerignore(self) -> str:
-        """What keeps everything else out of the context."""
+        """Excludes all other files from the build context."""
         return (
             "\n".join(["*", *(f"!{glob.escape(each.as_posix())}" for each in self._all())]) + "\n"
         )
@@ -99,14 +99,13 @@ def image_of(
     """The image of an experiment.
 
     Args:
-        experiment: as it was read.
-        config: the file that it was read from.
-        changes: `a.b=value` each, with which it was read.
+        config: the file from which it was loaded.
+        changes: the overrides (`a.b=value`) with which it was loaded.
         ray: whether it runs on Ray.
-        gpus: how many a task has.
+        gpus: GPUs per task.
 
     Raises:
-        ConfigurationError: what the experiment names would not be found in the image.
+        ConfigurationError: a file of the experiment would not be found in the image.
         DataError: a file is missing.
     """
     path = Path(config)
@@ -128,7 +127,7 @@ def image_of(
     extras = ["arrow"]  # tasks talk by Arrow Flight
     if any("://" in name for name in names):
         extras.append("remote")
-    # Ray alone has no server of jobs: "Cannot include dashboard with missing packages".
+    # Ray without this extra has no job server: "Cannot include dashboard with missing packages".
     requirements = [f"ray[default]=={RAY}"] if ray else []
     requirements += ["jax[cuda12]"] if gpus else []
     return Image(
@@ -141,7 +140,7 @@ def image_of(
 
 
 def _parts(value: Any) -> Iterator[BaseModel]:
-    """All sections of an experiment, from outside to inside."""
+    """All sections of an experiment, outermost first."""
     if isinstance(value, BaseModel):
         yield value
         for name in type(value).model_fields:
@@ -154,7 +153,7 @@ def _parts(value: Any) -> Iterator[BaseModel]:
 
 
 def _named_files(experiment: Experiment) -> Iterator[str]:
-    """The files that an experiment names; patterns as they are, URLs too."""
+    """The files that an experiment names, including patterns and URLs."""
     for part in _parts(experiment):
         if isinstance(part, VocabularyFile):
             yield part.file
@@ -180,7 +179,7 @@ def _matching(name: str) -> list[Path]:
 
 
 def _check_relative(config: Path, changes: tuple[str, ...], names: list[str]) -> None:
-    """Refuses names that mean a place on this machine: the image has its own."""
+    """Rejects absolute names, which refer to this machine instead of the image."""
     texts = [config.read_text("utf-8-sig"), *(each.partition("=")[2] for each in changes)]
     written = set(_texts([yaml.safe_load(each) for each in texts]))
     for name in names:

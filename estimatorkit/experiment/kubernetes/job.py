@@ -1,8 +1,7 @@
-"""`Job`: what is to run on Kubernetes, by how many tasks, with which resources.
+"""`Job`: an experiment to run on Kubernetes, with its tasks and resources.
 
-A job is checked when it is made: names that the operators would refuse, quantities that mean
-something else than they look like, folders that no claim holds. `dns_name` makes a name of any
-text.
+A job is validated on construction: names that operators would reject, misleading quantities,
+folders outside any claim. `dns_name` converts any text to a valid name.
 """
 
 from __future__ import annotations
@@ -34,23 +33,23 @@ class Job:
     """An experiment as a job.
 
     Attributes:
-        name: of the job and of all that belongs to it.
+        name: of the job and all its objects.
         image: the container image, `registry/name:tag`.
         config: the experiment's file in the image.
-        changes: `a.b=value` each, changes of its values.
-        model_dir: where the model is kept, below `SHARED`.
-        namespace: where everything goes; None: where kubectl is.
-        workers: how many tasks compute, the chief among them.
-        ps: how many tasks hold parameters.
-        evaluator: whether one more measures checkpoints.
-        cpu: cores of a task, such as '2' or '500m'.
-        memory: of a task, such as '4Gi'.
-        gpus: of each task but those that hold parameters.
-        claim: the claim that the tasks share, which exists already; None: one is made.
-        storage: the size of the claim that is made.
+        changes: overrides, `a.b=value` each.
+        model_dir: the model's folder, below `SHARED`.
+        namespace: of all objects; None for kubectl's current one.
+        workers: the number of worker tasks, including the chief.
+        ps: the number of parameter servers.
+        evaluator: whether to add a task that evaluates checkpoints.
+        cpu: cores per task, such as '2' or '500m'.
+        memory: per task, such as '4Gi'.
+        gpus: per task, except parameter servers.
+        claim: an existing claim that the tasks share; None creates one.
+        storage: the size of the created claim.
 
     Raises:
-        ConfigurationError: one of them cannot be right.
+        ConfigurationError: a value is invalid.
     """
 
     name: str
@@ -81,7 +80,7 @@ class Job:
 
     @property
     def command(self) -> list[str]:
-        """What each task runs, word by word."""
+        """The command line of each task."""
         words = ["estimatorkit", "run", self.config, *self.changes]
         return [*words, "--model-dir", self.model_dir]
 
@@ -92,10 +91,9 @@ class Job:
 
 
 def dns_name(text: str) -> str:
-    """The name of a job that is like a text: small letters, digits and hyphens, a letter first.
+    """Converts text to a job name: lower-case letters, digits and hyphens, starting with a letter.
 
-    Args:
-        text: any; `Iris_DNN.2` gives `iris-dnn-2`, and `7up` gives `run-7up`.
+    `Iris_DNN.2` becomes `iris-dnn-2`, and `7up` becomes `run-7up`.
     """
     name = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
     if not name[:1].isalpha():

@@ -1,9 +1,9 @@
-"""The manifests of a job, as plain values: what goes to Kubernetes, and what to its operators.
+"""The manifests of a job, as plain values, for Kubernetes and training operators.
 
-`TFJOB`, `TRAINJOB` and `RAYJOB` name the kinds, `job_manifest` makes one of them, and
-`common_manifests` what all of them use: an account without rights, the claim that the tasks share,
-and a policy that lets only the tasks of the job talk to one another. Pods fit the Pod Security
-Standard `restricted`, have a root file system that cannot be written, and no token of an account.
+`job_manifest` makes a `TFJOB`, `TRAINJOB` or `RAYJOB`, `common_manifests` what all of them use: an
+unprivileged account, the claim that the tasks share, and a network policy that restricts traffic to
+the job's tasks. Pods satisfy the Pod Security Standard `restricted`, with a read-only root file
+system and no service account token.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _DASHBOARD_PORT = 8265
 
 
 def job_manifest(kind: str, job: Job) -> Manifest:
-    """The manifest for an operator: `TFJOB`, `TRAINJOB` or `RAYJOB`."""
+    """The manifest of an operator: `TFJOB`, `TRAINJOB` or `RAYJOB`."""
     return _MAKERS[kind](job)
 
 
 def common_manifests(job: Job, kinds: Iterable[str]) -> list[Manifest]:
-    """What the jobs use: account, claim (unless it exists already), network policy."""
+    """The common manifests: account, claim (unless it exists already), network policy."""
     account = _manifest("v1", "ServiceAccount", job) | {"automountServiceAccountToken": False}
     claim = _manifest("v1", "PersistentVolumeClaim", job) | {
         "spec": {
@@ -48,7 +48,7 @@ def common_manifests(job: Job, kinds: Iterable[str]) -> list[Manifest]:
 
 
 def secret_template(job: Job) -> Manifest:
-    """The secret with the token that tasks know each other by, to be filled in."""
+    """The secret with the token by which tasks authenticate each other, to be filled in."""
     values = {"type": "Opaque", "stringData": {TOKEN_KEY: PLACEHOLDER}}
     return _manifest("v1", "Secret", job) | values
 
@@ -69,7 +69,7 @@ def _network_policy(job: Job, ray: bool) -> Manifest:
     own = {"app.kubernetes.io/instance": job.name}
     ingress: list[Manifest] = [{"from": [{"podSelector": {"matchLabels": own}}]}]
     if ray:
-        # KubeRay asks the dashboard's server how the job does, from whichever namespace it is in.
+        # KubeRay polls the dashboard's server for the job's status, from any namespace.
         operator = {
             "namespaceSelector": {},
             "podSelector": {"matchLabels": {"app.kubernetes.io/component": "kuberay-operator"}},
@@ -88,7 +88,7 @@ def _network_policy(job: Job, ray: bool) -> Manifest:
 
 
 def _resources(cpu: str, memory: str, gpus: int = 0) -> Manifest:
-    """Requests that are the limits: such pods are the last to be evicted."""
+    """Requests equal to limits: such pods are evicted last."""
     amounts: Manifest = {"cpu": cpu, "memory": memory}
     if gpus:
         amounts["nvidia.com/gpu"] = str(gpus)
@@ -184,15 +184,15 @@ def _tfjob(job: Job) -> Manifest:
         for role, (count, gpus) in counts.items()
         if count
     }
-    # The chief's end is the job's: what still runs is removed, but not the evaluator, which may be
-    # at the last checkpoint. It and the others end by themselves.
+    # The job ends with the chief: running pods are removed, except the evaluator, which may still
+    # be at the last checkpoint. It and the others end on their own.
     policy = {"cleanPodPolicy": "None" if job.evaluator else "Running"}
     spec = {"runPolicy": policy, "tfReplicaSpecs": replicas}
     return _manifest("kubeflow.org/v1", "TFJob", job) | {"spec": spec}
 
 
 def _trainjob(job: Job) -> Manifest:
-    """A `TrainJob` of Kubeflow's Trainer: equal processes, which the JAX runtime numbers."""
+    """A `TrainJob` of Kubeflow's Trainer: equal processes, numbered by the JAX runtime."""
     node = {
         "name": "node",
         "securityContext": _container_security(),
@@ -230,9 +230,9 @@ def _trainjob(job: Job) -> Manifest:
 def _rayjob(job: Job) -> Manifest:
     """A `RayJob` of KubeRay: a cluster for this job, on which `estimatorkit launch` starts tasks.
 
-    Ray's server of jobs is a part of its dashboard: with `include-dashboard: false` nothing
-    answers at its port, and no job can be submitted. So it is there, for those with the token, in
-    no ingress and behind the network policy.
+    Ray's job server is part of its dashboard, so jobs cannot be submitted with `include-dashboard:
+    false`. The dashboard is therefore enabled, protected by the token and the network policy, and
+    in no ingress.
     """
     launch = ["estimatorkit", "launch", "--ray", "--ps", str(job.ps), "--workers", str(job.workers)]
     if job.evaluator:
@@ -249,7 +249,7 @@ def _rayjob(job: Job) -> Manifest:
         "headGroupSpec": {
             "serviceType": "ClusterIP",
             "enableIngress": False,
-            # No task is put on the head: it has the cluster to look after.
+            # No task is scheduled on the head, which manages the cluster.
             "rayStartParams": {"num-cpus": "0", "disable-usage-stats": "true"},
             "template": _pod(job, "ray-head", _resources(job.cpu, job.memory), ports=ports),
         },
