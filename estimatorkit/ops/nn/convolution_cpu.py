@@ -275,35 +275,55 @@ def _depthwise(x: Any, filters: Any, window: Window) -> Any:
         )
         for at in range(outputs_each)
     ]
-    return sums[0] if outputs_each == 1 else jnp.stack(sums, -1).reshape(*sums[0].shape[:-1], -1)
+    if outputs_each == 1:
+        return sums[0]
+    return jnp.stack(sums, -1).reshape(*sums[0].shape[:-1], -1)
+
+
+def _depthwise_input_gradient(dy: Any, filters: Any, problem: Problem) -> Any:
+    """The sum over a channel's outputs of depthwise convolutions of `dy`.
+
+    The derivative of `_depthwise` itself is a sum of padded products, each of which XLA would
+    write to memory if the sum has two users.
+    """
+    window, channels = problem.window, problem.x[-1]
+    if max(window.strides) > 1 < max(window.dilations):
+        return _input_gradient_of(_depthwise)(dy, filters, problem)
+    each = problem._replace(filters=(*problem.filters[:-1], channels))
+    by_output = dy.reshape(*dy.shape[:-1], channels, -1)
+    filters = filters.reshape(*filters.shape[:-1], channels, -1)
+    parts = [
+        _by_phases(by_output[..., at], filters[..., at], each) for at in range(filters.shape[-1])
+    ]
+    return functools.reduce(jnp.add, parts)
 
 
 def _depthwise_filter_gradient(x: Any, dy: Any, problem: Problem) -> Any:
     """Sums over the first dimension of space by additions of rows, which XLA runs with vectors and
-    over all places of the filter while the rows are in the cache, then over the rest.
+    for all places of the filter while the rows are in the cache, then over the rest.
     """
-    channels = x.shape[-1]
+    high, channels = problem.outputs[0], x.shape[-1]
+    step = max(1, high * math.prod(problem.filters[:-2]) // DEPTHWISE_TERMS)
     taps = [tap for _, tap in _taps(x, problem)]
-    high = problem.outputs[0]
-    count = min(high, max(1, DEPTHWISE_TERMS // len(taps)))
-    step = -(-high // count)
     by_output = dy.reshape(*dy.shape[:-1], channels, -1)
 
     def gradient(dy: Any) -> Any:
         def rows(tap: Any) -> Any:
-            parts = [
-                jnp.sum(tap[:, at : at + step] * dy[:, at : at + step], 1)
-                if step > 1
-                else tap[:, at] * dy[:, at]
+            products = [
+                tap[:, at] * dy[:, at] if step == 1 else _sum_of_rows(tap, dy, at, step)
                 for at in range(0, high, step)
             ]
-            return functools.reduce(jnp.add, parts)
+            return functools.reduce(jnp.add, products)
 
         stacked = jnp.stack([rows(tap) for tap in taps], 1)
         return jnp.sum(stacked, (0, *range(2, stacked.ndim - 1)))
 
     sums = [gradient(by_output[..., at]) for at in range(by_output.shape[-1])]
     return jnp.stack(sums, -1).reshape(problem.filters)
+
+
+def _sum_of_rows(tap: Any, dy: Any, at: int, count: int) -> Any:
+    return jnp.sum(tap[:, at : at + count] * dy[:, at : at + count], 1)
 
 
 # -- few channels in and out: two neighbours in the last dimension of space are computed as outputs
@@ -418,6 +438,8 @@ def _is_large_and_strided(problem: Problem) -> bool:
 def _by_phases(dy: Any, filters: Any, problem: Problem) -> Any:
     """The gradient of the input: for each place modulo the strides a convolution without strides
     of `dy` and the places of the filter that meet it; then they are interleaved.
+
+    Strides or dilations are 1, and there is one group or one for each channel and output.
     """
     window, space = problem.window, problem.x[1:-1]
     befores = [before for before, _ in window.pads]
@@ -435,12 +457,16 @@ def _by_phases(dy: Any, filters: Any, problem: Problem) -> Any:
         if part.size == 0:
             phases.append(jnp.zeros((len(dy), *blocks, problem.x[-1]), dy.dtype))
             continue
-        turned = jnp.swapaxes(jnp.flip(part, range(problem.rank)), -1, -2)
+        turned = jnp.flip(part, range(problem.rank))
+        if window.groups == 1:
+            turned = jnp.swapaxes(turned, -1, -2)
         pads = tuple(
-            (size - 1, block - outputs)
-            for size, block, outputs in zip(part.shape, blocks, problem.outputs, strict=False)
+            (window_reach(size, dilation) - 1, block - outputs)
+            for size, dilation, block, outputs in zip(
+                part.shape, window.dilations, blocks, problem.outputs, strict=False
+            )
         )
-        phases.append(convolve(dy, turned, Window(ones, pads, ones)))
+        phases.append(convolve(dy, turned, Window(ones, pads, window.dilations, window.groups)))
     x = jnp.stack(phases, 1 + problem.rank)
     x = x.reshape(len(dy), *blocks, *window.strides, problem.x[-1])
     rank = problem.rank
@@ -596,7 +622,7 @@ _ANY = (
     Rule(
         _is_depthwise,
         _depthwise,
-        _input_gradient_of(_depthwise),
+        _depthwise_input_gradient,
         _depthwise_filter_gradient,
     ),
     _rewritten(lambda problem: problem.rank == 3 and problem.window.groups == 1, _of_volume),
