@@ -1,9 +1,8 @@
-"""Heads as TensorFlow 1 has them: `tf.contrib.estimator.binary_classification_head` and its like,
-and the private `estimator.canned.head`.
+"""TensorFlow 1's heads: `tf.contrib.estimator.binary_classification_head` and similar, and the
+private `estimator.canned.head`.
 
-They are those of `tf.estimator` with version 1's metrics and names, which also have `create_loss`.
-Orders of arguments are version 1's. The functions of `contrib` take the mean over a batch by
-default, the private ones the sum.
+They are the heads of `tf.estimator` with version 1's metrics, names and argument orders, and with
+`create_loss`. Functions of `contrib` average over a batch by default, private ones sum.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ from estimatorkit.train.optimizers.optimizer import Optimizer
 
 
 class LossSpec(NamedTuple):
-    """What `create_loss` gives.
+    """The result of `create_loss`.
 
     Attributes:
         training_loss: a float32 scalar.
         unreduced_loss: the loss of each example, float32 `(batch, ..., n)`.
         weights: the examples' weights, `(batch, ..., 1)`; 1.0 if there are none.
-        processed_labels: labels as the loss takes them.
+        processed_labels: the labels used by the loss.
 
-    A head of several heads has dicts by their names for the last three.
+    For a multi-head the last three are dicts by head name.
     """
 
     training_loss: Tensor
@@ -54,7 +53,7 @@ class LossSpec(NamedTuple):
 
 
 class _Head(ABC):
-    """The base of a version 1 head of one's own: `create_estimator_spec` follows from
+    """The base of custom version 1 heads: `create_estimator_spec` is derived from
     `_create_tpu_estimator_spec`.
     """
 
@@ -66,20 +65,20 @@ class _Head(ABC):
     @property
     @abstractmethod
     def logits_dimension(self) -> int:
-        """How many logits an example has."""
+        """The number of logits per example."""
 
     @abstractmethod
     def create_loss(self, features: Any, mode: str, logits: Any, labels: Any) -> LossSpec:
-        """The training loss, and what it is made of.
+        """The training loss and its components.
 
         Args:
-            features: the features, among them the weights.
+            features: the features, including the weights.
             mode: accepted for TensorFlow's signature.
             logits: numbers `(batch, ..., logits_dimension)`.
             labels: see the head.
 
         Raises:
-            ValueError, TypeError: labels, logits or weights do not fit.
+            ValueError, TypeError: labels, logits or weights are invalid.
         """
 
     def create_estimator_spec(
@@ -92,10 +91,10 @@ class _Head(ABC):
         train_op_fn: Callable[[Tensor], Any] | None = None,
         regularization_losses: Sequence[Tensor] | None = None,
     ) -> EstimatorSpec:
-        """What a `model_fn` returns; see `Head`.
+        """The result of a `model_fn`; see `Head`.
 
         Raises:
-            NotImplementedError: the head has neither this nor `_create_tpu_estimator_spec`.
+            NotImplementedError: the head overrides neither this nor `_create_tpu_estimator_spec`.
         """
         given = (features, mode, logits, labels, optimizer, train_op_fn, regularization_losses)
         if type(self)._create_tpu_estimator_spec is _Head._create_tpu_estimator_spec:
@@ -119,7 +118,7 @@ class _Head(ABC):
 
 
 class _Version1(Head, _Head):
-    """What version 1's heads have besides."""
+    """Additional methods of version 1's heads."""
 
     _version = 1
 
@@ -133,9 +132,9 @@ class _Version1(Head, _Head):
         train_op_fn: Callable[[Tensor], Any] | None = None,
         regularization_losses: Sequence[Tensor] | None = None,
     ) -> EstimatorSpec:
-        """What a `model_fn` returns; see `Head`.
+        """The result of a `model_fn`; see `Head`.
 
-        Version 1 asks no more of an optimizer than `minimize(loss, global_step)`.
+        As in version 1, the optimizer only needs `minimize(loss, global_step)`.
         """
         if not isinstance(optimizer, (Optimizer, NoneType)) and train_op_fn is None:
             train_op_fn = partial(optimizer.minimize, global_step=get_global_step())
@@ -160,7 +159,7 @@ class _SingleHead(_Version1, SingleHead):
 
 
 def _version_1(base: type[SingleHead], **names: str) -> Callable[..., Head]:
-    """A head of `tf.estimator` as version 1 has it; `names` are those of its operations."""
+    """The version 1 variant of a head of `tf.estimator`; `names` are its operations' names."""
     space = {"__doc__": base.__doc__, "__module__": __name__, **names}
     return type(base.__name__, (_SingleHead, base), space)
 

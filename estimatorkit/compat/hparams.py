@@ -1,4 +1,4 @@
-"""`contrib.training.HParams`: a set of named numbers, strings and lists."""
+"""`contrib.training.HParams`: hyperparameters, named numbers, strings and lists."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-# A name, perhaps an index, and a value or a list in brackets.
+# A name, an optional index, and a value or a bracketed list.
 _ASSIGNMENT = re.compile(
     r"(?P<name>[a-zA-Z][\w.]*)(?:\[\s*(?P<index>\d+)\s*\])?\s*=\s*"
     r"(?:(?P<value>[^,\[]*)|\[(?P<list>[^\]]*)\])(?:$|,\s*)"
@@ -18,7 +18,7 @@ _ASSIGNMENT = re.compile(
 
 @dataclass
 class HParamDef:
-    """The values of an `HParams`, as `HParams.to_proto` gives them.
+    """The values of an `HParams`, as returned by `HParams.to_proto`.
 
     Attributes:
         hparam: the values by name.
@@ -28,15 +28,15 @@ class HParamDef:
 
 
 class HParams:
-    """Values by name, which are attributes; each keeps the type that it began with.
+    """Hyperparameters as attributes; each keeps its initial type.
 
     Args:
-        hparam_def: what `to_proto` has given, in place of the values.
-        model_structure: what `get_model_structure` gives.
+        hparam_def: the result of `to_proto`, instead of values.
+        model_structure: the result of `get_model_structure`.
         **kwargs: the values: numbers, strings, bools, or lists of one of these.
 
     Raises:
-        ValueError: both `hparam_def` and values are given, or `add_hparam` refuses one.
+        ValueError: both `hparam_def` and values are given, or `add_hparam` rejects one.
     """
 
     def __init__(self, hparam_def: Any = None, model_structure: Any = None, **kwargs: Any) -> None:
@@ -66,11 +66,11 @@ class HParams:
         setattr(self, name, value)
 
     def set_hparam(self, name: str, value: Any) -> None:
-        """Changes a value; ints become floats where the value was a float.
+        """Changes a value; ints are converted to float if the value was a float.
 
         Raises:
             KeyError: there is no such name.
-            ValueError: the value has another type, or is a list where it was none.
+            ValueError: the value has another type, or exactly one of old and new value is a list.
         """
         if name not in self._hparam_types:
             raise KeyError(f"Unknown hyperparameter {name}; there are {sorted(self._hparam_types)}")
@@ -82,7 +82,7 @@ class HParams:
         setattr(self, name, _like(name, kind, value))
 
     def del_hparam(self, name: str) -> None:
-        """Takes a value out."""
+        """Removes a value."""
         if self._hparam_types.pop(name, None) is not None:
             delattr(self, name)
 
@@ -95,16 +95,16 @@ class HParams:
     set_from_map = override_from_dict
 
     def parse(self, values: str) -> HParams:
-        """Changes the values in a string like 'learning_rate=0.1,layers=[3,4]'.
+        """Changes values by a string like 'learning_rate=0.1,layers=[3,4]'.
 
         Raises:
-            ValueError: the string cannot be read; see `parse_values`.
+            ValueError: the string is malformed; see `parse_values`.
         """
         kinds = {name: kind for name, (kind, _) in self._hparam_types.items()}
         return self.override_from_dict(parse_values(values, kinds))
 
     def parse_json(self, values_json: str) -> HParams:
-        """Changes the values in a JSON object."""
+        """Changes values by a JSON object."""
         return self.override_from_dict(json.loads(values_json))
 
     def to_json(self, indent: Any = None, separators: Any = None, sort_keys: bool = False) -> str:
@@ -112,7 +112,7 @@ class HParams:
         return json.dumps(self.values(), indent=indent, separators=separators, sort_keys=sort_keys)
 
     def to_proto(self, export_scope: str | None = None) -> HParamDef:
-        """The values as an `HParamDef`, which `HParams(hparam_def=...)` takes."""
+        """The values as an `HParamDef`, for `HParams(hparam_def=...)`."""
         return HParamDef(self.values())
 
     @staticmethod
@@ -121,11 +121,11 @@ class HParams:
         return HParams(hparam_def=hparam_def)
 
     def set_model_structure(self, model_structure: Any) -> None:
-        """Sets what `get_model_structure` gives."""
+        """Sets the result of `get_model_structure`."""
         self._model_structure = model_structure
 
     def get_model_structure(self) -> Any:
-        """What the constructor or `set_model_structure` was given."""
+        """The value passed to the constructor or `set_model_structure`."""
         return self._model_structure
 
     def values(self) -> dict[str, Any]:
@@ -133,7 +133,7 @@ class HParams:
         return {name: getattr(self, name) for name in self._hparam_types}
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value called `key`, or the default.
+        """The value named `key`, or the default.
 
         Raises:
             ValueError: the default has another type than the value.
@@ -154,7 +154,7 @@ class HParams:
         return key in self._hparam_types
 
     def __getattr__(self, name: str) -> Any:
-        # Only names that are no attributes; typed programs read values through it.
+        # Called for unknown attributes only; declared so that typed programs can read values.
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __str__(self) -> str:
@@ -167,18 +167,18 @@ class HParams:
 def parse_values(
     values: str, type_map: Mapping[str, type], ignore_unknown: bool = False
 ) -> dict[str, Any]:
-    """Reads assignments such as 'rate=0.1,layers=[3,4],weights[2]=5'.
+    """Parses assignments such as 'rate=0.1,layers=[3,4],weights[2]=5'.
 
     Args:
         values: the assignments, separated by commas.
         type_map: the type of each value, or of the elements of a list, by name.
-        ignore_unknown: whether names that `type_map` does not have are left out.
+        ignore_unknown: whether to ignore names that are not in `type_map`.
 
     Returns:
         By name a value, a list, or for assignments to elements a dict from index to value.
 
     Raises:
-        ValueError: the string cannot be read, a name is not in `type_map`, or is assigned twice.
+        ValueError: the string is malformed, or a name is not in `type_map` or assigned twice.
     """
     found: dict[str, Any] = {}
     position = 0
@@ -225,7 +225,7 @@ def _bool(text: str) -> bool:
 
 
 def _like(name: str, kind: type, value: Any) -> Any:
-    """A value, or each of a list, as the type of a hyperparameter."""
+    """Casts a value, or each element of a list, to the type of a hyperparameter."""
     if isinstance(value, list):
         return [_like(name, kind, each) for each in value]
     if type(value) is kind or kind is type(None):

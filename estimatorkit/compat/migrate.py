@@ -1,10 +1,10 @@
-"""What becomes of a TensorFlow 1 script here: findings with their lines, and new imports.
+"""Analyses TensorFlow 1 scripts for migration: findings with their lines, and new imports.
 
-`examine` reads a script without running it: `ast` tells which names are TensorFlow's, through
-`import ... as`, `from ... import` and `slim = tf.contrib.slim`; each is then looked up in the tree
-of `estimatorkit.compat.v1`, and in the table of what behaves differently (`behaviours`).
-`Examined.migrated` is the same script with TensorFlow's imports changed and every other byte as it
-was. Names of a migrated script are looked at as before; there is nothing left to change in it.
+`examine` reads a script without running it: it resolves TensorFlow's names in the `ast`, through
+`import ... as`, `from ... import` and `slim = tf.contrib.slim`, and looks each up in the module
+tree of `estimatorkit.compat.v1` and in the table of differences (`behaviours`). `Examined.migrated`
+is the script with only TensorFlow's imports changed, byte for byte. A migrated script can be
+examined again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TENSORFLOW, _ESTIMATOR = "tensorflow", "tensorflow_estimator"
 _NUMPY = "numpy"
 _HERE, _, _V1 = ROOT.partition(".")
 
-# Packages beside TensorFlow that scripts import with it.
+# Packages that scripts import along with TensorFlow.
 _OTHERS: dict[str, str] = {
     "tensorflow_hub": "not part of estimatorkit; load the model's weights by jax_function",
     "tensorflow_probability": "not part of estimatorkit; use random_normal, multinomial, lgamma, "
@@ -44,7 +44,7 @@ _OTHERS: dict[str, str] = {
 }
 
 
-# Packages that came with TensorFlow.
+# Packages that were part of TensorFlow.
 _BROUGHT: dict[str, str] = {
     name: f"a package of its own, which TensorFlow brought along: pip install {name}"
     for name in ("six", "mock", "termcolor", "wrapt")
@@ -53,13 +53,13 @@ _BROUGHT: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Finding:
-    """Something to know about a script.
+    """A finding in a script.
 
     Attributes:
-        kind: 'syntax' (it cannot be read), 'unsupported', 'different', or 'import' (to change).
-        line: from 1.
+        kind: 'syntax' (unreadable), 'unsupported', 'different', or 'import' (to change).
+        line: 1-based.
         name: TensorFlow's name, such as 'tf.contrib.crf'.
-        text: what to say of it.
+        text: the message.
     """
 
     kind: Kind
@@ -70,11 +70,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Examined:
-    """A script that was looked at.
+    """The result of `examine`.
 
     Attributes:
         findings: by line.
-        source: as it is.
+        source: the original bytes.
         migrated: with its imports changed.
     """
 
@@ -84,13 +84,13 @@ class Examined:
 
     @property
     def is_supported(self) -> bool:
-        """Whether all that it uses is there."""
+        """Whether everything it uses is supported."""
         return not any(each.kind in ("syntax", "unsupported") for each in self.findings)
 
 
 @dataclass(frozen=True)
 class _Edit:
-    """Bytes of one line to be replaced."""
+    """A replacement of bytes of one line."""
 
     line: int
     start: int
@@ -99,7 +99,7 @@ class _Edit:
 
 
 def examine(source: bytes, name: str = "<script>") -> Examined:
-    """Looks at a script; nothing of it is run.
+    """Analyses a script without running it.
 
     Args:
         source: the file's bytes, in the encoding that its first lines declare.
@@ -150,13 +150,13 @@ def _syntax_finding(error: SyntaxError | ValueError, source: bytes) -> Finding:
 
 @cache
 def look_up(name: str) -> tuple[bool, str | None]:
-    """What a dotted name below `tf` is here.
+    """Looks up a dotted name below `tf`.
 
-    Names are looked for in the tables of `estimatorkit.compat.v1` and in modules of this package
-    only; below something that is no module (`Session.run`) it is not looked further.
+    Only the tables of `estimatorkit.compat.v1` and modules of this package are searched; attributes
+    of other objects (`Session.run`) are not checked.
 
     Returns:
-        Whether it is a module, and what is wrong with it: None if it is there.
+        Whether it is a module, and the problem with it: None if it exists.
     """
     from estimatorkit.compat import v1
 
@@ -172,7 +172,7 @@ def look_up(name: str) -> tuple[bool, str | None]:
 
 
 class _Script:
-    """The TensorFlow names of a script."""
+    """Resolves the TensorFlow names of a script."""
 
     def __init__(self, tree: ast.Module) -> None:
         self._tree = tree
@@ -199,7 +199,7 @@ class _Script:
         self._assigned = set(self._modules_by_assignment())
 
     def _numpy_names(self) -> Iterator[tuple[str, str]]:
-        """The names that imports give to NumPy's, with their dotted names below `numpy`."""
+        """The names bound by imports of NumPy, with their dotted names below `numpy`."""
         for statement in self._imports:
             for alias in statement.names:
                 below = _below(alias.name, (_NUMPY,))
@@ -211,7 +211,7 @@ class _Script:
                 yield alias.asname or alias.name, _joined(below or "", alias.name)
 
     def _modules_by_assignment(self) -> Iterator[str]:
-        """`slim = tf.contrib.slim`: binds names that are given a module, and nothing else."""
+        """Binds names that are only ever assigned a module: `slim = tf.contrib.slim`."""
         assigned: dict[str, list[ast.Assign]] = {}
         for node in self._nodes:
             if isinstance(node, ast.Assign):
@@ -225,14 +225,14 @@ class _Script:
                 yield name
 
     def _path(self, node: ast.AST) -> str | None:
-        """The dotted name below `tf` that an expression is, or None."""
+        """The dotted name below `tf` of an expression, or None."""
         path = _dotted(node, self._bound)
         while path and (path == _V1 or path.startswith(f"{_V1}.")):
             path = path.removeprefix(_V1).removeprefix(".")
         return path
 
     def of_imports(self) -> Iterator[Finding]:
-        """What imported modules and names are not there."""
+        """Findings for imported modules and names that do not exist."""
         for statement in self._imports:
             for alias in statement.names:
                 yield from _of_module(statement.lineno, alias.name)
@@ -250,7 +250,7 @@ class _Script:
                 yield from _of_path(node.lineno, path.removeprefix(_V1).removeprefix("."))
 
     def of_names(self) -> Iterator[Finding]:
-        """What is used that is not there, or differs; the longest names only."""
+        """Findings for used names that do not exist or differ; only for the longest names."""
         inner = {id(node.value) for node in self._nodes if isinstance(node, ast.Attribute)}
         for node, local in self._with_local_names(self._tree, frozenset()):
             if id(node) in inner or not isinstance(node, ast.Attribute | ast.Name):
@@ -275,7 +275,7 @@ class _Script:
     def _with_local_names(
         self, node: ast.AST, local: frozenset[str]
     ) -> Iterator[tuple[ast.AST, frozenset[str]]]:
-        """The nodes below one, with the names that are a function's own there."""
+        """The nodes below one, each with the names local to its function."""
         for child in ast.iter_child_nodes(node):
             inside = local
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
@@ -293,7 +293,7 @@ class _Script:
         return frozenset({*names, *(stored - self._assigned)})
 
     def edits(self, lines: list[bytes]) -> Iterator[tuple[ast.stmt, _Edit | None]]:
-        """The changes of TensorFlow's imports; None if one is written too oddly."""
+        """The changes of TensorFlow's imports; None for a statement in an unsupported form."""
         for statement in self._imports:
             for alias in statement.names:
                 below = _below(alias.name, (_TENSORFLOW, _ESTIMATOR))
@@ -322,7 +322,7 @@ class _Script:
 
 
 def _dotted(node: ast.AST, bound: Mapping[str, str]) -> str | None:
-    """The dotted name that an expression is, by what its first name is bound to; or None."""
+    """The dotted name of an expression, resolving its first name, or None."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -333,17 +333,15 @@ def _dotted(node: ast.AST, bound: Mapping[str, str]) -> str | None:
 
 
 def _base(node: ast.AST) -> str:
-    """The name that a chain of attributes begins with."""
+    """The first name of a chain of attributes."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
 
 
 def _below(module: str, roots: tuple[str, ...] = (_TENSORFLOW, _ESTIMATOR, _HERE)) -> str | None:
-    """What follows `tensorflow.` (or, in a migrated script, this package) in a module's name.
-
-    Returns:
-        The rest, None for other modules.
+    """The part of a module's name after `tensorflow.` (or this package, in a migrated script), or
+    None.
     """
     root, _, below = module.partition(".")
     return below if root in roots else None
@@ -354,7 +352,7 @@ def _joined(one: str, other: str) -> str:
 
 
 def _target(below: str) -> str:
-    """The module here for one below `tensorflow`."""
+    """The module of this package for a module below `tensorflow`."""
     return _joined(ROOT, below.removeprefix(_V1).removeprefix("."))
 
 
@@ -399,7 +397,7 @@ def _of_path(line: int, path: str, only_different: bool = False) -> Iterator[Fin
 
 
 def _apply(lines: list[bytes], edits: list[_Edit]) -> list[bytes]:
-    """The lines with the edits made, the last of a line first: offsets before it stay true."""
+    """Applies edits to lines, last first within each line so that offsets stay valid."""
     lines = list(lines)
     for edit in sorted(edits, key=lambda each: (each.line, each.start), reverse=True):
         line = lines[edit.line - 1]

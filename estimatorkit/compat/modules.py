@@ -1,10 +1,8 @@
-"""Modules that are tables: TensorFlow 1's tree of modules without a file for each.
+"""TensorFlow 1's module tree, built from tables instead of files.
 
-`tables.MODULES` says which modules `estimatorkit.compat.v1` has, what stands behind each and which
-names are added. They import as real ones do (`import estimatorkit.compat.v1.keras.layers`,
-`from estimatorkit.compat.later import sentence
-from estimatorkit.compat.later import sentence
-from estimatorkit.compat.v1.contrib import rnn`), and fetch a name when it is first used.
+`tables.MODULES` defines the modules of `estimatorkit.compat.v1`, the modules they re-export and the
+names they add. They can be imported like real ones (`import estimatorkit.compat.v1.keras.layers`,
+`from estimatorkit.compat.v1.contrib import rnn`), and fetch a name on first use.
 """
 
 from __future__ import annotations
@@ -29,13 +27,13 @@ ROOT = "estimatorkit.compat.v1"
 
 @dataclass(frozen=True)
 class Table:
-    """What a module holds.
+    """The content of a module.
 
     Attributes:
-        behind: modules whose names it also has, the first that has one gives it.
-        fallback: modules where a name is looked for after these; `dir` does not list theirs.
+        behind: modules whose names it re-exports; the first that has a name wins.
+        fallback: modules searched after these, whose names `dir` does not list.
         names: 'module:attribute' or 'module', by name.
-        instead: what to use for names that there are not; see also `later`.
+        instead: replacements for names that do not exist; see also `later`.
     """
 
     behind: Sequence[str] = ()
@@ -45,7 +43,7 @@ class Table:
 
 
 def tables_of(rows: str) -> dict[str, Table]:
-    """The tables that rows describe (see `tables`), by module."""
+    """Parses rows (see `tables`) to tables by module."""
     tables = {}
     for row in re.split(r"\n(?=\S)", rows.strip().replace("\n        ", " ")):
         head, *lines = row.split("\n    ")
@@ -74,7 +72,7 @@ def _full(place: str) -> str:
 
 
 def _expanded(pattern: str) -> Iterator[tuple[str, str]]:
-    """The modules that a pattern stands for, each with what its last braces gave."""
+    """The modules that a pattern expands to, each with the value of its last braces."""
     parts = [part.split(",") for part in re.split("[{}]", pattern)]
     for chosen in itertools.product(*parts):
         yield "".join(chosen), chosen[-2] if len(chosen) > 1 else ""
@@ -85,12 +83,10 @@ def look_up(module: str, table: Table, children: Mapping[str, str], name: str) -
 
     Args:
         module: the module's full name.
-        table: what it holds.
         children: its submodules' full names.
-        name: the name.
 
     Raises:
-        AttributeError: there is none; it says what to use instead.
+        AttributeError: there is none; the message suggests a replacement.
     """
     place = table.names.get(name) or children.get(name)
     if place is not None:
@@ -109,7 +105,7 @@ def look_up(module: str, table: Table, children: Mapping[str, str], name: str) -
 
 
 def _absent(module: str, table: Table, children: Mapping[str, str], name: str) -> str:
-    """Says that there is no such name, and what to use instead."""
+    """The message for a missing name, with its replacement."""
     below = module.removeprefix(ROOT).removeprefix(".")
     short = f"tf.{below}" if below else "tf"
     known = all_names(table, children)
@@ -137,7 +133,7 @@ def _public_names(modules: Sequence[str]) -> set[str]:
 
 
 class TableModule(ModuleType):
-    """A module made of a table."""
+    """A module defined by a table."""
 
     def __init__(self, name: str, table: Table, children: Mapping[str, str]) -> None:
         super().__init__(name, f"TensorFlow 1's `{name.removeprefix(ROOT + '.')}`.")
@@ -146,14 +142,14 @@ class TableModule(ModuleType):
         self.__path__: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
-        """Fetches a name, and keeps it."""
+        """Fetches and caches a name."""
         value = look_up(self.__name__, self._table, self._children, name)
         setattr(self, name, value)
         return value
 
     @property
     def __all__(self) -> list[str]:
-        """What `import *` imports."""
+        """The names for `import *`."""
         return [name for name in dir(self) if not name.startswith("_")]
 
     def __dir__(self) -> list[str]:
@@ -165,8 +161,8 @@ class TableFinder(MetaPathFinder, Loader):
     """Finds the modules of the tables below `ROOT`.
 
     Args:
-        tables: by name below `ROOT`, for example 'contrib.rnn'; packages that are only implied by
-            others ('contrib') are made.
+        tables: by name below `ROOT`, for example 'contrib.rnn'; missing parent packages ('contrib')
+            are added.
     """
 
     def __init__(self, tables: Mapping[str, Table]) -> None:
@@ -177,7 +173,7 @@ class TableFinder(MetaPathFinder, Loader):
                 self.tables.setdefault(".".join(parts[:count]), Table())
 
     def children(self, name: str) -> dict[str, str]:
-        """The submodules of a module by their last names ('' is the root)."""
+        """The submodules of a module by their last name component ('' is the root)."""
         prefix = f"{name}." if name else ""
         return {
             each[len(prefix) :]: f"{ROOT}.{each}"
@@ -191,10 +187,10 @@ class TableFinder(MetaPathFinder, Loader):
         """The spec of a module of the tables, None for modules elsewhere.
 
         Raises:
-            ModuleNotFoundError: `fullname` is below `ROOT`, but none of the tables. It says what to
-                use instead; `from estimatorkit.compat.v1.keras.layers import Dense` gets here, too,
-                as Python looks for a module where there is no attribute. The error has no `name`:
-                Python would replace it by one that says less.
+            ModuleNotFoundError: `fullname` is below `ROOT`, but in none of the tables. The message
+                suggests a replacement, also for `from estimatorkit.compat.v1.keras.layers import
+                Dense`, since Python looks for a module if there is no attribute. The error has no
+                `name`, because Python would then replace the message.
         """
         name = fullname.removeprefix(f"{ROOT}.")
         if name == fullname:
@@ -208,16 +204,16 @@ class TableFinder(MetaPathFinder, Loader):
         raise ModuleNotFoundError(f"No module or name {fullname!r}: {absent}")
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The module itself."""
+        """Creates the module."""
         name = spec.name.removeprefix(f"{ROOT}.")
         return TableModule(spec.name, self.tables[name], self.children(name))
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing is left to do."""
+        """Does nothing."""
 
 
 def install(tables: Mapping[str, Table]) -> TableFinder:
-    """Lets Python find the modules of the tables; once."""
+    """Registers a finder for the tables' modules, once."""
     for each in sys.meta_path:
         if isinstance(each, TableFinder):
             return each

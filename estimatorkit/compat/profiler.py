@@ -1,7 +1,7 @@
-"""`tf.profiler`: how many parameters and floating-point operations a graph has, by name scope.
+"""`tf.profiler`: the numbers of parameters and floating-point operations of a graph by name scope.
 
-Float operations are counted from static shapes by TensorFlow's formulas; an operation of unknown
-shape counts 0. Times and memory are measured by `train.ProfilerHook` and `RunMetadata`.
+Float operations are counted from static shapes by TensorFlow's formulas; operations of unknown
+shape count as 0. `train.ProfilerHook` and `RunMetadata` measure times and memory.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ TRAINABLE_VARIABLES = "_trainable_variables"
 
 @dataclass
 class GraphNodeProto:
-    """A name scope of a profile, with what lies below it.
+    """A name scope of a profile, with its children.
 
     Attributes:
         name: the scope's or operation's full name; '_TFProfRoot' at the top.
-        parameters: the elements of its own variable.
-        float_ops: floating-point operations of its own, for one run.
-        total_parameters: as `parameters`, with its children's.
-        total_float_ops: as `float_ops`, with its children's.
-        children: the scopes and operations directly below.
+        parameters: the number of elements of its own variable.
+        float_ops: its own floating-point operations per run.
+        total_parameters, total_float_ops: the same including children.
+        children: its immediate scopes and operations.
     """
 
     name: str
@@ -42,7 +41,7 @@ class GraphNodeProto:
 
 
 def _size(shape: Any) -> int:
-    """The number of elements; 0 if it is unknown."""
+    """The number of elements; 0 if unknown."""
     return shape.num_elements() or 0
 
 
@@ -88,7 +87,7 @@ class ProfileOptionBuilder:
     """Builds the options of `profile` (`tf.profiler.ProfileOptionBuilder`).
 
     Args:
-        options: what to begin with, as a `build` gave it.
+        options: initial options, the result of a `build`.
     """
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
@@ -119,11 +118,7 @@ class ProfileOptionBuilder:
 
     @staticmethod
     def time_and_memory(*args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Not counted here.
-
-        Raises:
-            NotImplementedError: always; it says what measures time.
-        """
+        """Not supported: always raises NotImplementedError, which names the alternatives."""
         raise NotImplementedError(
             explain(
                 "profiler: time and memory are not part of a graph's profile",
@@ -140,19 +135,19 @@ class ProfileOptionBuilder:
         return self
 
     def with_max_depth(self, max_depth: int) -> ProfileOptionBuilder:
-        """Shows no more than so many levels."""
+        """Limits the number of levels shown."""
         return self._with(max_depth=max_depth)
 
     def with_min_parameters(self, min_params: int) -> ProfileOptionBuilder:
-        """Shows what has at least so many parameters."""
+        """Shows only nodes with at least this many parameters."""
         return self._with(min_params=min_params)
 
     def with_min_float_operations(self, min_float_ops: int) -> ProfileOptionBuilder:
-        """Shows what has at least so many float operations."""
+        """Shows only nodes with at least this many float operations."""
         return self._with(min_float_ops=min_float_ops)
 
     def with_accounted_types(self, account_type_regexes: Sequence[str]) -> ProfileOptionBuilder:
-        """Counts operations whose type matches, and variables of '_trainable_variables'."""
+        """Counts operations with a matching type, and variables with '_trainable_variables'."""
         return self._with(account_type_regexes=list(account_type_regexes))
 
     def with_node_names(
@@ -162,9 +157,7 @@ class ProfileOptionBuilder:
         hide_name_regexes: Sequence[str] | None = None,
         trim_name_regexes: Sequence[str] | None = None,
     ) -> ProfileOptionBuilder:
-        """Counts operations whose names match none of those that are hidden or trimmed, and one of
-        each other list.
-        """
+        """Counts operations whose names match no hide or trim pattern, and one of each other list."""
         hidden = [*(hide_name_regexes or ()), *(trim_name_regexes or ())]
         return self._with(
             start_name_regexes=list(start_name_regexes or [".*"]),
@@ -185,11 +178,11 @@ class ProfileOptionBuilder:
         return self._with(output=f"file:outfile={outfile}")
 
     def order_by(self, attribute: str) -> ProfileOptionBuilder:
-        """Orders what is printed by 'name', 'params' or 'float_ops'."""
+        """Sorts the output by 'name', 'params' or 'float_ops'."""
         return self._with(order_by=attribute)
 
     def select(self, attributes: Sequence[str]) -> ProfileOptionBuilder:
-        """Prints these: 'params', 'float_ops'."""
+        """Selects the columns to print: 'params', 'float_ops'."""
         return self._with(select=list(attributes))
 
 
@@ -198,7 +191,7 @@ def _matches(patterns: Iterable[str], text: str) -> bool:
 
 
 def _counts(graph: Graph, options: Mapping[str, Any]) -> dict[str, tuple[str, int, int]]:
-    """Type, parameters and float operations of each operation that counts, by name."""
+    """Type, parameters and float operations of each counted operation, by name."""
     trainable = {each.op.name for each in graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)}
     variables = {
         each.op.name: math.prod(each.shape.as_list())
@@ -271,14 +264,13 @@ def profile(
     """Counts parameters and floating-point operations (`tf.profiler.profile`).
 
     Args:
-        graph: the graph; the default graph if None.
-        run_meta: accepted for TensorFlow's signature.
-        op_log: accepted for TensorFlow's signature.
+        graph: the graph; None for the default graph.
+        run_meta, op_log: accepted for TensorFlow's signature.
         cmd: 'scope' or 'graph' for totals by name scope, 'op' by type of operation.
-        options: what is counted and printed: a dict, see `ProfileOptionBuilder`.
+        options: what to count and print: a dict, see `ProfileOptionBuilder`.
 
     Returns:
-        The root of the profile. `total_parameters` and `total_float_ops` are the graph's.
+        The root of the profile, whose `total_parameters` and `total_float_ops` are the graph's.
 
     Raises:
         ValueError: `cmd` is unknown.

@@ -1,16 +1,16 @@
-"""TensorFlow 1's modules: what stands behind each, and the names that only old programs use.
+"""The table of TensorFlow 1's modules, and of names that only old programs use.
 
-`_ROWS` lists the modules below `tf`, and `tf` itself. A row starts with its modules and, behind a
-colon, the modules whose names they also have; what is indented below it are names of its own:
+`_ROWS` lists the modules below `tf`, and `tf` itself. A row starts with module names and, after a
+colon, the modules whose names they re-export; lines indented below it add names:
 
     place: name other=inner         names of the module `place`, which calls `other` `inner`
-    name = place                    a module
-    name other -> what to do        what to use instead of names that there are not
+    name = place                    a module name other -> what to do        a replacement for names
+    that do not exist
         where a line goes on, eight spaces begin the next
 
-A leading dot stands for `estimatorkit`. Braces stand for several modules (`{,python.}util`), and
-`*` for what the last braces gave. Most private modules (`python.framework.ops`) have everything
-that the top level has; see `private_modules`.
+A leading dot stands for `estimatorkit`. Braces expand to several modules (`{,python.}util`), and
+`*` to the value of the last braces. Most private modules (`python.framework.ops`) have all names of
+the top level; see `private_modules`.
 """
 
 from __future__ import annotations

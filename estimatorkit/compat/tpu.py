@@ -1,8 +1,8 @@
-"""`tf.contrib.tpu`: programs written for TPUs run as estimators on what this machine has.
+"""`tf.contrib.tpu`: runs programs written for TPUs as estimators on the available devices.
 
-`TPUEstimator` is an `Estimator` that gives `params["batch_size"]` to functions and takes
-`TPUEstimatorSpec`, as TensorFlow's does with `use_tpu=False`. JAX finds the devices; `TPUConfig` is
-kept for who reads it.
+`TPUEstimator` is an `Estimator` that passes `params["batch_size"]` to functions and accepts
+`TPUEstimatorSpec`, like TensorFlow's with `use_tpu=False`. JAX finds the devices; `TPUConfig` is
+stored without effect.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _RESERVED = ("batch_size", "context")
 
 
 class InputPipelineConfig:
-    """Where a TPU's input is computed; kept for who reads it."""
+    """Where a TPU's input is computed; has no effect."""
 
     PER_SHARD_V1 = 1
     PER_HOST_V1 = 2
@@ -37,7 +37,7 @@ class InputPipelineConfig:
 
 
 class TPUConfig(NamedTuple):
-    """How a TPU is used; kept for who reads it: this machine's devices need none of it."""
+    """TPU settings; stored without effect."""
 
     iterations_per_loop: int = 2
     num_shards: int | None = None
@@ -57,7 +57,7 @@ class RunConfig(run_config.RunConfig):
 
     Args:
         tpu_config: a `TPUConfig`.
-        evaluation_master, master, cluster: kept for who reads them; this process does the work.
+        evaluation_master, master, cluster: stored without effect; this process does the work.
         **kwargs: those of `tf.estimator.RunConfig`.
     """
 
@@ -121,21 +121,21 @@ class _Spec(NamedTuple):
 
 
 class TPUEstimatorSpec(_Spec):
-    """What a `model_fn` of a `TPUEstimator` returns.
+    """The result of a `model_fn` of a `TPUEstimator`.
 
     Args:
         mode, predictions, loss, train_op, export_outputs, training_hooks, evaluation_hooks,
             prediction_hooks: those of `tf.estimator.EstimatorSpec`.
-        eval_metrics: a function and its tensors, a list or a dict by argument; it returns the
+        eval_metrics: a function and its tensors (a list, or a dict by argument); it returns the
             `eval_metric_ops`.
-        scaffold_fn: gives the `Scaffold`.
-        host_call: a function and its tensors; the operations that it returns run at each step.
+        scaffold_fn: returns the `Scaffold`.
+        host_call: a function and its tensors; the operations it returns run at each step.
     """
 
     __slots__ = ()
 
     def as_estimator_spec(self) -> EstimatorSpec:
-        """The `EstimatorSpec` of the same parts."""
+        """The equivalent `EstimatorSpec`."""
         hooks = () if self.host_call is None else (_FetchHook(_called(self.host_call)),)
         return EstimatorSpec(
             mode=self.mode,
@@ -152,7 +152,7 @@ class TPUEstimatorSpec(_Spec):
 
 
 def _called(call: HostCall) -> Any:
-    """What the function of a pair gives for its tensors."""
+    """Calls the function of a pair with its tensors."""
     if not isinstance(call, (tuple, list)) or len(call) != 2 or not callable(call[0]):
         raise value_error(
             "eval_metrics and host_call must be tuples of a function and its tensors",
@@ -165,7 +165,7 @@ def _called(call: HostCall) -> Any:
 
 
 class _FetchHook(SessionRunHook):
-    """Runs operations with each step."""
+    """Runs operations at each step."""
 
     def __init__(self, fetches: Any) -> None:
         self._fetches = fetches
@@ -175,16 +175,16 @@ class _FetchHook(SessionRunHook):
 
 
 class TPUEstimator(Estimator):
-    """An estimator whose functions are told the batch size.
+    """An estimator that passes the batch size to its functions.
 
     Args:
         model_fn: as for `Estimator`; `params` has `batch_size` and `use_tpu` (False). It returns a
             `TPUEstimatorSpec` or an `EstimatorSpec`.
-        model_dir: where checkpoints and logs go.
+        model_dir: the directory of checkpoints and logs.
         config: an `estimator.tpu.RunConfig`.
         params: a dict; `batch_size` and `context` are reserved.
-        train_batch_size, eval_batch_size, predict_batch_size: the `params["batch_size"]` of each
-            mode, in examples.
+        train_batch_size, eval_batch_size, predict_batch_size: `params["batch_size"]` of each mode,
+            in examples.
         use_tpu, batch_axis, eval_on_tpu, export_to_tpu, export_to_cpu, embedding_config_spec,
             export_saved_model_api_version: accepted for TensorFlow's signature: JAX finds the
             devices, and an exported model runs on any.
@@ -232,13 +232,13 @@ class TPUEstimator(Estimator):
         super().__init__(adapted, model_dir, config, params, warm_start_from)
 
     def _told(self, mode: str) -> dict[str, Any]:
-        """The `params` of functions called in a mode."""
+        """The `params` in a mode."""
         size = self._batch_sizes[mode]
         sizes = {} if size is None else {"batch_size": size}
         return {**self.params, "use_tpu": False, **sizes}
 
     def _adapted(self, model_fn: Callable[..., Any]) -> Callable[..., EstimatorSpec]:
-        """A model function that returns an `EstimatorSpec`."""
+        """Wraps a model function to return an `EstimatorSpec`."""
         names = arguments_of(model_fn)
 
         def adapted(features: Any, **given: Any) -> EstimatorSpec:
@@ -258,11 +258,11 @@ class TPUEstimator(Estimator):
 
 
 class CrossShardOptimizer(WrappingOptimizer):
-    """An optimizer over shards of a TPU; here there is one shard: the optimizer itself.
+    """Returns the optimizer itself: there is a single shard here.
 
     Args:
         opt: the optimizer.
-        reduction: 'weighted_mean' or another of `tf.losses.Reduction`; of one shard all are equal.
+        reduction: 'weighted_mean' or another of `tf.losses.Reduction`; equivalent for one shard.
         name, group_assignment: accepted for TensorFlow's signature.
     """
 

@@ -1,7 +1,7 @@
-"""`contrib.cudnn_rnn`: recurrent layers with cuDNN's mathematics, compiled by XLA for any device.
+"""`contrib.cudnn_rnn`: recurrent layers computed like cuDNN's, compiled by XLA for any device.
 
-The variables of a layer are those that TensorFlow writes into checkpoints: the ones of the
-compatible cells, `cudnn_lstm/rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/kernel`.
+Variables have the names of TensorFlow's checkpoints, which are those of the compatible cells:
+`cudnn_lstm/rnn/multi_rnn_cell/cell_0/cudnn_compatible_lstm_cell/kernel`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CUDNN_INPUT_AUTO_MODE = "auto_select"
 
 
 class CudnnCompatibleLSTMCell(LSTMBlockCell):
-    """The LSTM cell of `CudnnLSTM`: no bias is added to the forget gate.
+    """The LSTM cell of `CudnnLSTM`, without a forget gate bias.
 
     Args:
         num_units: the number of units.
@@ -49,12 +49,12 @@ class CudnnCompatibleLSTMCell(LSTMBlockCell):
 
 
 class CudnnCompatibleGRUCell(GRUCell):
-    """The GRU cell of `CudnnGRU`: the reset gate acts after the product with the state.
+    """The GRU cell of `CudnnGRU`: the reset gate is applied after the product with the state.
 
     Args:
         num_units: the number of units.
         reuse: see `RNNCell`.
-        kernel_initializer: of the kernels; that of the variable scope by default.
+        kernel_initializer: of the kernels; by default that of the variable scope.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class CudnnCompatibleGRUCell(GRUCell):
         )
 
     def call(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
-        """One step."""
+        """Computes one step."""
 
         def product(values: Sequence[Tensor], units: int, name: str, bias: Any = None) -> Tensor:
             names = (f"{name}/kernel", f"{name}/bias")
@@ -85,24 +85,22 @@ class CudnnCompatibleGRUCell(GRUCell):
 
 
 class _CudnnRNN:
-    """Layers of cells over time.
+    """Stacked recurrent layers.
 
     Args:
         num_layers: the number of layers.
-        num_units: the number of units of each, in each direction.
-        input_mode: 'linear_input', or 'auto_select' for inputs of another size than `num_units`.
+        num_units: units per layer and direction.
+        input_mode: 'linear_input', or 'auto_select' if the input size differs from `num_units`.
         direction: 'unidirectional' or 'bidirectional'.
-        dropout: the part of each layer's outputs, but for the last one's, that is dropped in
-            training.
+        dropout: the dropout rate in training, for the outputs of all layers but the last.
         seed: of the dropout.
         dtype: float16, float32 or float64.
-        kernel_initializer: of each gate's kernels, `(num_units, n)`; Glorot's uniform one by
-            default.
-        bias_initializer: of the biases; zeros by default. cuDNN adds two, which are one here.
+        kernel_initializer: of each gate's kernels, `(num_units, n)`; Glorot uniform by default.
+        bias_initializer: of the biases; zeros by default. cuDNN's two biases are a single one here.
         name: the variable scope; the class's name in lower case by default.
 
     Raises:
-        ValueError: no such mode, direction or dtype.
+        ValueError: the mode, direction or dtype is invalid.
     """
 
     _states = 1
@@ -150,20 +148,20 @@ class _CudnnRNN:
 
     @property
     def variables(self) -> list[Variable]:
-        """Its variables; none before the first call."""
+        """Its variables; empty before the first call."""
         return [] if self._scope is None else self._scope.global_variables()
 
     weights = variables
 
     @property
     def trainable_variables(self) -> list[Variable]:
-        """Those of its variables that are trainable."""
+        """Its trainable variables; empty before the first call."""
         return [] if self._scope is None else self._scope.trainable_variables()
 
     trainable_weights = trainable_variables
 
     def state_shape(self, batch_size: Any) -> tuple[list[Any], ...]:
-        """The shapes of the states: `(num_layers * num_dirs, batch_size, num_units)` each."""
+        """The shape of each state: `(num_layers * num_dirs, batch_size, num_units)`."""
         shape = [self.num_layers * self.num_dirs, batch_size, self.num_units]
         return (shape,) * self._states
 
@@ -178,17 +176,16 @@ class _CudnnRNN:
         """Runs the layers.
 
         Args:
-            inputs: `(time, batch, n)`, or `(batch, time, n)` where not `time_major`.
-            initial_state: a tuple of the states, for an LSTM `(h, c)`: each
-                `(num_layers * num_dirs, batch, num_units)`, with the batch first where not
-                `time_major`; zeros by default.
+            inputs: `(time, batch, n)`, or `(batch, time, n)` if `time_major` is False.
+            initial_state: a tuple of states, `(h, c)` for an LSTM: each `(num_layers * num_dirs,
+                batch, num_units)`, or with the batch first if `time_major` is False; zeros by
+                default.
             sequence_lengths: int32 `(batch,)`; all steps by default.
             time_major: see `inputs`.
-            training: whether outputs are dropped.
+            training: whether to apply dropout.
 
         Returns:
-            The outputs, `num_dirs * num_units` in the last dimension, and the states after the
-            last step.
+            The outputs, with a last dimension of `num_dirs * num_units`, and the final states.
 
         Raises:
             TypeError: `initial_state` is not a tuple.
@@ -213,7 +210,7 @@ class _CudnnRNN:
             return (outputs if time_major else transposed(outputs)), merged
 
     def _with_initializer(self, getter: Any, name: str, *args: Any, **kwargs: Any) -> Variable:
-        """A variable of a cell, with the layer's initializer."""
+        """Variable getter that applies the layer's initializers."""
         if name.endswith("/bias"):
             kwargs["initializer"] = self._biases
         else:
@@ -224,7 +221,7 @@ class _CudnnRNN:
     def _kernel(
         self, of_both: bool, shape: Any, dtype: Any = float32, partition_info: Any = None
     ) -> Tensor:
-        """The first value of a kernel of inputs and states, or of one of them: gate by gate."""
+        """The initial value, gate by gate, of a kernel of inputs and states, or of one of them."""
         rows, columns = (int(each) for each in shape)
         units = self.num_units
         parts = [rows - units, units] if of_both else [rows]
@@ -249,7 +246,7 @@ class _CudnnRNN:
     def _layers(
         self, values: Tensor, states: Sequence[Any], lengths: Any, training: bool
     ) -> tuple[Tensor, list[tuple[Tensor, ...]]]:
-        """The outputs of the last layer, and the last states of all."""
+        """The outputs of the last layer, and the final states of all."""
         last: list[tuple[Tensor, ...]] = []
         for layer in range(self.num_layers):
             if layer and training and self._dropout:

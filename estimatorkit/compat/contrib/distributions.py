@@ -1,4 +1,4 @@
-"""What `contrib.distributions` has beyond `distributions`: vectors, and batches as one event."""
+"""`contrib.distributions` beyond `distributions`: vector distributions, and batches as one event."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ class OneHotCategorical(Categorical):
 
 
 class MultivariateNormalDiag(Distribution):
-    """Independent normal numbers as one vector (`tf.contrib.distributions.MultivariateNormalDiag`).
+    """A vector of independent normals (`tf.contrib.distributions.MultivariateNormalDiag`).
 
     Args:
         loc: the means, `batch shape + (k,)`; 0 by default.
         scale_diag: the standard deviations; 1 by default.
-        scale_identity_multiplier: added to them, or stands for them; of the batch's shape.
+        scale_identity_multiplier: added to them, or used instead; of the batch's shape.
         validate_args, allow_nan_stats, name: see `Distribution`.
 
     Raises:
@@ -166,11 +166,12 @@ class MultivariateNormalDiag(Distribution):
 
 
 class Independent(Distribution):
-    """A batch as one distribution of arrays (`tf.contrib.distributions.Independent`).
+    """A batch of distributions as one distribution of arrays
+    (`tf.contrib.distributions.Independent`).
 
     Args:
         distribution: the batch.
-        reinterpreted_batch_ndims: how many of the last axes of its batch become part of an event;
+        reinterpreted_batch_ndims: the number of trailing batch axes that become part of an event;
             all but the first by default.
         validate_args: see `Distribution`.
         name: the name scope.
@@ -202,12 +203,12 @@ class Independent(Distribution):
 
     @property
     def distribution(self) -> Distribution:
-        """The batch."""
+        """The batch of distributions."""
         return self._distribution
 
     @property
     def reinterpreted_batch_ndims(self) -> int:
-        """How many axes of the batch are part of an event."""
+        """The number of batch axes that are part of an event."""
         return self._count
 
     def _batch_shape(self) -> TensorShape:
@@ -248,7 +249,7 @@ class Independent(Distribution):
         return self.distribution.mode()
 
     def _summed(self, value: Tensor) -> Tensor:
-        """The sum of a value of the batch over the axes that are part of an event."""
+        """Sums a value over the batch axes that are part of an event."""
         return reduce.reduce_sum(value, list(range(-self._count, 0))) if self._count else value
 
 

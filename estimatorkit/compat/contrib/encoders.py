@@ -1,4 +1,4 @@
-"""The encoders and small layers of `contrib.layers`: embeddings of sequences, one-hot, norms."""
+"""Encoders and small layers of `contrib.layers`: sequence embeddings, one-hot, norms, pooling."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ def embed_sequence(
     scope: Any = None,
     reuse: Any = None,
 ) -> Tensor:
-    """The embeddings of sequences of ids.
+    """Embeds sequences of ids.
 
     Args:
         ids: `(batch, steps)` ints.
-        vocab_size, embed_dim: the table's shape; may be left out where it is reused.
+        vocab_size, embed_dim: the table's shape; may be omitted if it is reused.
         unique: accepted for TensorFlow's signature.
         initializer, regularizer, trainable: of the table 'embeddings'.
         scope: the variable scope; 'EmbedSequence', made unique, by default.
-        reuse: whether the table of this scope is shared.
+        reuse: whether to reuse the table of this scope.
 
     Returns:
         `(batch, steps, embed_dim)` floats.
@@ -96,7 +96,7 @@ def bow_encoder(
     scope: Any = None,
     reuse: Any = None,
 ) -> Tensor:
-    """The means of the embeddings of sequences of ids, `(batch, embed_dim)`.
+    """The mean embedding of each sequence of ids, `(batch, embed_dim)`.
 
     Args:
         ids: `(batch, steps)` ints.
@@ -127,12 +127,12 @@ def one_hot_encoding(
     outputs_collections: Any = None,
     scope: str | None = None,
 ) -> Tensor:
-    """Labels `(batch,)` as rows `(batch, num_classes)`.
+    """One-hot rows `(batch, num_classes)` of labels `(batch,)`.
 
     Args:
         labels: ints.
         num_classes: the rows' length.
-        on_value, off_value: what stands at the label, and elsewhere.
+        on_value, off_value: the values at the label, and elsewhere.
         outputs_collections: collections for the outputs.
         scope: the name scope.
     """
@@ -144,12 +144,12 @@ def one_hot_encoding(
 
 @add_arg_scope
 def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: str | None = None) -> Tensor:
-    """The inputs with length 1 along an axis.
+    """Scales the inputs to unit norm along an axis.
 
     Args:
         inputs: floats of known rank.
         dim: the axis.
-        epsilon: added to the squares' sum.
+        epsilon: added to the sum of squares.
         scope: the name scope.
 
     Raises:
@@ -181,17 +181,17 @@ def pool(
     outputs_collections: Any = None,
     scope: str | None = None,
 ) -> Tensor:
-    """Pooling over as many dimensions as there are between batch and channels.
+    """Pooling over the dimensions between batch and channels.
 
     Args:
         inputs, padding, data_format: see `nn.pool`.
-        kernel_size, dilation_rate, stride: a number, or one for each dimension.
+        kernel_size, dilation_rate, stride: a number, or one per dimension.
         pooling_type: 'MAX' or 'AVG'.
-        outputs_collections: where the result goes, too.
+        outputs_collections: collections for the outputs.
         scope: the operation's name; 'max_pool' or 'avg_pool' by default.
 
     Raises:
-        ValueError: the rank is unknown or below 3, or `nn.pool` refuses an argument.
+        ValueError: the rank is unknown or below 3, or `nn.pool` rejects an argument.
     """
     with get_default_graph().name_scope(scope or f"{pooling_type.lower()}_pool") as name:
         values = convert_to_tensor(inputs, name="inputs")
@@ -213,7 +213,7 @@ def pool(
 
 
 def summarize_tensor(tensor: Any, tag: str | None = None) -> Any:
-    """A scalar's or a histogram's summary; None for strings and bools."""
+    """A scalar or histogram summary; None for strings and bools."""
     if tensor.dtype.on_host or tensor.dtype.is_bool:
         return None
     kind = summary.scalar if tensor.shape.rank == 0 else summary.histogram
@@ -221,7 +221,7 @@ def summarize_tensor(tensor: Any, tag: str | None = None) -> Any:
 
 
 def summarize_activation(op: Any) -> Any:
-    """A histogram of an activation, and of a ReLU's also the share of zeros."""
+    """A histogram of an activation, and for a ReLU also the fraction of zeros."""
     if op.op.type in ("Relu", "Softplus", "Relu6"):
         share = reduce_mean(cast(less(op.op.inputs[0], cast(0, op.op.inputs[0].dtype)), op.dtype))
         summary.scalar(f"{op.op.name}/zeros", share)
@@ -238,7 +238,7 @@ def summarize_tensors(
 def summarize_collection(
     collection: str, name_filter: str | None = None, summarizer: Any = summarize_tensor
 ) -> list[Any]:
-    """The summaries of the tensors of a collection whose names have a pattern."""
+    """Summaries of the tensors of a collection whose names match a pattern."""
     return summarize_tensors(get_collection(collection, name_filter), summarizer)
 
 

@@ -1,6 +1,6 @@
-"""`tf.contrib.learn`'s estimators: `fit`, `evaluate` and `predict` around `tf.estimator`'s.
+"""`tf.contrib.learn`'s estimators: `fit`, `evaluate` and `predict` on top of `tf.estimator`'s.
 
-Each holds an estimator (`core`), which does the work. Arrays may be given instead of an `input_fn`.
+Each wraps an estimator (`core`). Arrays may be given instead of an `input_fn`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from estimatorkit.estimator.spec import EstimatorSpec
 
 
 class ModelFnOps(NamedTuple):
-    """What a `model_fn` of `contrib.learn.Estimator` returns; see `tf.estimator.EstimatorSpec`.
+    """The result of a `model_fn` of `contrib.learn.Estimator`; see `tf.estimator.EstimatorSpec`.
 
     `output_alternatives` is accepted for TensorFlow's signature: the predictions are exported.
     """
@@ -39,14 +39,14 @@ class ModelFnOps(NamedTuple):
     scaffold: Any = None
 
     def estimator_spec(self, default_serving_output_alternative_key: Any = None) -> EstimatorSpec:
-        """The `EstimatorSpec` of the same parts."""
+        """The equivalent `EstimatorSpec`."""
         parts = self._asdict()
         del parts["output_alternatives"]
         return EstimatorSpec(**parts)
 
 
 class InputFnOps(NamedTuple):
-    """What a `serving_input_fn` returns: features, labels (None) and the tensors that are fed."""
+    """The result of a `serving_input_fn`: features, labels (None) and the fed tensors."""
 
     features: Any
     labels: Any
@@ -54,7 +54,7 @@ class InputFnOps(NamedTuple):
 
 
 def as_receiver_fn(serving_input_fn: Callable[[], Any]) -> Callable[[], Any]:
-    """A `serving_input_receiver_fn` of a function that may give `InputFnOps`."""
+    """Converts a function that may return `InputFnOps` to a `serving_input_receiver_fn`."""
 
     def receiver() -> Any:
         made = serving_input_fn()
@@ -69,10 +69,10 @@ class MetricSpec:
     """A metric of an evaluation.
 
     Args:
-        metric_fn: of predictions, labels and, where a `weight_key` is given, weights; gives a
-            (value, update) pair.
-        prediction_key: which of the predictions; None: there is one.
-        label_key: which of the labels; None: there is one.
+        metric_fn: takes predictions, labels and, with a `weight_key`, weights; returns a (value,
+            update) pair.
+        prediction_key: selects a prediction; None if there is only one.
+        label_key: selects a label; None if there is only one.
         weight_key: the feature with the weights.
     """
 
@@ -89,10 +89,10 @@ class MetricSpec:
         self.weight_key = weight_key
 
     def create_metric_ops(self, inputs: Any, labels: Any, predictions: Any) -> Any:
-        """The (value, update) pair for some tensors.
+        """The (value, update) pair for given tensors.
 
         Raises:
-            ValueError: there are several predictions or labels, and no key says which.
+            ValueError: there are several predictions or labels, and no key selects one.
         """
         chosen = self._chosen("prediction", predictions, self.prediction_key)
         wanted = self._chosen("label", labels, self.label_key)
@@ -131,12 +131,12 @@ class Learner:
 
     @property
     def model_dir(self) -> str:
-        """Where checkpoints and logs go."""
+        """The directory of checkpoints and logs."""
         return self.core.model_dir
 
     @property
     def config(self) -> Any:
-        """How it runs."""
+        """The `RunConfig`."""
         return self.core.config
 
     def fit(
@@ -155,10 +155,10 @@ class Learner:
             x: features: an array `(rows, ...)`, or a dict of them; shuffled and repeated.
             y: labels, `(rows, ...)`.
             input_fn: instead of `x` and `y`; as for `tf.estimator`.
-            steps: how many more steps.
-            batch_size: rows of a batch; all by default.
+            steps: the number of additional steps.
+            batch_size: rows per batch; all by default.
             monitors: hooks.
-            max_steps: the global step to end at.
+            max_steps: the final global step.
 
         Raises:
             ValueError: both or neither of `x` and `input_fn` are given.
@@ -186,7 +186,8 @@ class Learner:
         """Evaluates the latest checkpoint, or the given one; see `fit`.
 
         Args:
-            metrics: more metrics by name: `MetricSpec`s, or functions of predictions and labels.
+            metrics: additional metrics by name: `MetricSpec`s, or functions of predictions and
+                labels.
             feed_fn, log_progress: accepted for TensorFlow's signature.
         """
         given = self._input(x, y, input_fn, batch_size, training=False)
@@ -204,8 +205,8 @@ class Learner:
         """Predicts; see `fit`.
 
         Args:
-            outputs: the names of the predictions that are wanted.
-            as_iterable: one prediction after the other; else arrays of all.
+            outputs: the names of the predictions to return.
+            as_iterable: iterate over examples; otherwise return arrays of all.
             iterate_batches: accepted for TensorFlow's signature.
         """
         given = self._input(x, None, input_fn, batch_size, training=False)
@@ -281,7 +282,7 @@ def _stacked(rows: list[Any]) -> Any:
 
 
 def with_metrics(core: CoreEstimator, metrics: Mapping[str, Any] | None) -> CoreEstimator:
-    """An estimator whose evaluations have more metrics (`MetricSpec`s by name)."""
+    """An estimator with additional evaluation metrics (`MetricSpec`s by name)."""
     if not metrics:
         return core
 
@@ -300,11 +301,11 @@ class Estimator(Learner):
     """An estimator of a model function of `contrib.learn`.
 
     Args:
-        model_fn: of features and labels, and of `mode`, `params`, `config` and `model_dir` where it
-            names them. It returns `ModelFnOps`, an `EstimatorSpec`, or a tuple of predictions, loss
-            and train operation.
+        model_fn: takes features and labels, and `mode`, `params`, `config` and `model_dir` if it
+            has such arguments. It returns `ModelFnOps`, an `EstimatorSpec`, or a tuple of
+            predictions, loss and train operation.
         model_dir, config, params: as for `tf.estimator.Estimator`.
-        feature_engineering_fn: of features and labels; gives others.
+        feature_engineering_fn: maps features and labels to new ones.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""More layers of `contrib.layers`: instance and group normalization, biases, maxout, key points."""
+"""Layers of `contrib.layers`: instance and group normalization, biases, maxout, spatial softmax."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def _normalize(
     trainable: bool,
     name: str | None = None,
 ) -> Tensor:
-    """Zero mean and variance 1 over `axes`, then 'gamma' and 'beta' of the channels in `shape`."""
+    """Normalizes to zero mean and unit variance over `axes`, then applies 'gamma' and 'beta' of
+    `shape`.
+    """
     made: dict[str, Tensor | None] = {"beta": None, "gamma": None}
     for own, default in (("beta", Zeros()), ("gamma", Ones())):
         if wanted[own]:
@@ -70,11 +72,11 @@ def instance_norm(
     data_format: str = "NHWC",
     scope: Any = None,
 ) -> Tensor:
-    """Normalizes each channel of each example over all places (Ulyanov et al. 2016).
+    """Normalizes each channel of each example over all positions (Ulyanov et al. 2016).
 
     Args:
         inputs: floats of known rank and number of channels.
-        center, scale: whether there is a `beta` (shift), a `gamma` (scale).
+        center, scale: whether to add a `beta` (shift), multiply by a `gamma` (scale).
         epsilon: added to the variance.
         activation_fn: applied to the result; none by default.
         param_initializers: of `beta` and `gamma`, by name.
@@ -128,16 +130,16 @@ def group_norm(
 
     Args:
         inputs: floats of known rank; the channels and the reduced axes have known lengths.
-        groups: the number of groups, which divides that of channels.
+        groups: the number of groups; must divide the number of channels.
         channels_axis: the axis of channels.
-        reduction_axes: the axes that are reduced with those of a group's channels.
+        reduction_axes: the axes to normalize over, together with a group's channels.
         center, scale, epsilon, activation_fn, param_initializers: see `instance_norm`.
         reuse, variables_collections, outputs_collections, trainable: see `fully_connected`.
         scope: the variable scope; 'GroupNorm', made unique, by default.
         mean_close_to_zero: accepted for TensorFlow's signature: variances are exact either way.
 
     Raises:
-        ValueError: a length is unknown, an axis does not exist, or the groups do not fit.
+        ValueError: a length is unknown, an axis does not exist, or `groups` is not a divisor.
     """
     x = convert_to_tensor(inputs, name="inputs")
     rank = len(require_rank(x))
@@ -233,16 +235,16 @@ def bias_add(
 
 @add_arg_scope
 def maxout(inputs: Any, num_units: int, axis: int = -1, scope: Any = None) -> Tensor:
-    """The greatest of each `num_units`-th part of an axis (Goodfellow et al. 2013).
+    """The maximum over groups of `length / num_units` elements of an axis (Goodfellow et al. 2013).
 
     Args:
         inputs: a tensor of known rank.
-        num_units: the length of the axis in the result, which divides its length.
+        num_units: the length of the axis in the result; must divide its length.
         axis: the axis.
         scope: the variable scope; 'MaxOut', made unique, by default.
 
     Raises:
-        ValueError: the length is unknown, or no multiple of `num_units`.
+        ValueError: the length is unknown, or not a multiple of `num_units`.
     """
     with variable_scope(scope, "MaxOut", [inputs]):
         x = convert_to_tensor(inputs, name="inputs")
@@ -272,17 +274,17 @@ def spatial_softmax(
     trainable: bool = True,
     data_format: str = "NHWC",
 ) -> Tensor:
-    """The expected place of each channel's softmax over places (Levine et al. 2015).
+    """The expected position under each channel's spatial softmax (Levine et al. 2015).
 
     Args:
         features: floats of rank 4 with a known number of channels.
-        temperature: the first value of the variable `temperature`, 1 by default.
+        temperature: the initial value of the variable `temperature`, 1 by default.
         name: the variable scope; 'spatial_softmax', made unique, by default.
         variables_collections, trainable: see `fully_connected`.
         data_format: 'NHWC' or 'NCHW'.
 
     Returns:
-        `(batch, 2 channels)`: for each channel its row and its column, both from -1 to 1.
+        `(batch, 2 channels)`: row and column of each channel, both in [-1, 1].
 
     Raises:
         ValueError: the number of channels is unknown.

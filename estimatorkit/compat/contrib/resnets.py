@@ -30,7 +30,7 @@ class Block(NamedTuple):
 
     Attributes:
         scope: its variable scope.
-        unit_fn: the function of its units.
+        unit_fn: builds a unit.
         args: a dict of arguments for each unit.
     """
 
@@ -40,7 +40,7 @@ class Block(NamedTuple):
 
 
 def subsample(inputs: Any, factor: int, scope: str | None = None) -> Any:
-    """Each `factor`-th row and column of images."""
+    """Every `factor`-th row and column of images."""
     return inputs if factor == 1 else max_pool2d(inputs, [1, 1], stride=factor, scope=scope)
 
 
@@ -52,7 +52,7 @@ def conv2d_same(
     rate: int = 1,
     scope: str | None = None,
 ) -> Any:
-    """A convolution whose padding does not depend on the images' size, whatever the stride."""
+    """A convolution whose padding is independent of the images' size, for any stride."""
     window: dict[str, Any] = {"stride": stride, "rate": rate, "scope": scope}
     if stride == 1:
         return conv2d(inputs, num_outputs, kernel_size, padding="SAME", **window)
@@ -69,16 +69,16 @@ def stack_blocks_dense(
     output_stride: int | None = None,
     outputs_collections: Any = None,
 ) -> Any:
-    """Blocks on top of each other.
+    """Stacks blocks.
 
     Args:
         net: images, floats `(batch, height, width, channels)`.
         blocks: the blocks.
-        output_stride: the size of `net` over that of the result; None for the strides of the units.
+        output_stride: the ratio of input to output resolution; None for the strides of the units.
         outputs_collections: collections for the outputs of blocks.
 
     Raises:
-        ValueError: the units' strides do not reach `output_stride`.
+        ValueError: `output_stride` cannot be reached by the units' strides.
     """
     refusal = "The target output_stride cannot be reached."
     stride = rate = 1
@@ -106,10 +106,10 @@ def resnet_arg_scope(
     batch_norm_epsilon: float = 1e-5,
     batch_norm_scale: bool = True,
 ) -> Any:
-    """The arguments of the layers, for `slim.arg_scope`.
+    """The layers' arguments, for `slim.arg_scope`.
 
     Args:
-        weight_decay: the factor of the weights' squares.
+        weight_decay: the scale of the L2 regularization.
         batch_norm_decay, batch_norm_epsilon, batch_norm_scale: of batch normalization.
     """
     normalization = {
@@ -148,12 +148,12 @@ def _make_bottleneck(version: int) -> Callable[..., Any]:
         outputs_collections: Any = None,
         scope: str | None = None,
     ) -> Any:
-        """Convolutions of size 1, 3 and 1, added to the inputs.
+        """Convolutions of size 1, 3 and 1 with a residual connection.
 
         Args:
             inputs: floats `(batch, height, width, channels)`.
             depth: the number of output channels.
-            depth_bottleneck: that of the first two convolutions.
+            depth_bottleneck: the number of channels of the first two convolutions.
             stride, rate: of the convolution of size 3.
             outputs_collections: collections for the outputs.
             scope: the variable scope.
@@ -191,17 +191,17 @@ def _make_network(version: int) -> Callable[..., tuple[Any, Any]]:
         reuse: Any = None,
         scope: Any = None,
     ) -> tuple[Any, Any]:
-        """A residual network of given blocks.
+        """A residual network with given blocks.
 
         Args:
             inputs: images, floats `(batch, height, width, channels)`.
             blocks: see `Block`.
-            num_classes: the number of logits; None for the features before them.
-            is_training: whether batch normalization takes the batch's statistics.
-            global_pool: whether the mean over all places is taken before the logits.
+            num_classes: the number of logits; None returns the features before them.
+            is_training: whether batch normalization uses the batch's statistics.
+            global_pool: whether to average over all positions before the logits.
             output_stride: see `stack_blocks_dense`.
-            include_root_block: whether a convolution and a pooling of stride 2 come first.
-            reuse: whether variables are reused.
+            include_root_block: whether to begin with a convolution and a pooling of stride 2.
+            reuse: whether to reuse variables.
             scope: the variable scope.
 
         Returns:
@@ -249,7 +249,7 @@ def _make_network(version: int) -> Callable[..., tuple[Any, Any]]:
 
 def _make_block(version: int) -> Callable[..., Block]:
     def block(scope: str, base_depth: int, num_units: int, stride: int) -> Block:
-        """A block of `num_units` bottlenecks, the last one with the stride."""
+        """A block of `num_units` bottlenecks, with the stride in the last one."""
         unit = {"depth": base_depth * 4, "depth_bottleneck": base_depth}
         strides = [*[1] * (num_units - 1), stride]
         return Block(scope, _BOTTLENECKS[version], [{**unit, "stride": each} for each in strides])

@@ -1,4 +1,4 @@
-"""`slim.tfexample_decoder`: from serialized Examples to items such as an image and its label."""
+"""`slim.tfexample_decoder`: decodes serialized Examples to items such as an image and its label."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Parsed = Mapping[str, Any]
 
 
 class DataDecoder:
-    """What decodes a record to items (`tf.contrib.slim.data_decoder.DataDecoder`)."""
+    """Decodes a record to items (`tf.contrib.slim.data_decoder.DataDecoder`)."""
 
     def decode(self, data: Any, items: Sequence[str] | None = None) -> list[Any]:
         """The tensors of the items."""
@@ -37,7 +37,7 @@ class ItemHandler:
     """Makes an item of parsed features; subclasses override `tensors_to_item`.
 
     Args:
-        keys: the names of the features, or one name.
+        keys: the name or names of the features.
     """
 
     def __init__(self, keys: str | Iterable[str]) -> None:
@@ -49,12 +49,12 @@ class ItemHandler:
         return self._keys
 
     def tensors_to_item(self, keys_to_tensors: Parsed) -> Any:
-        """The item, of the parsed features by name."""
+        """The item, given the parsed features by name."""
         raise NotImplementedError
 
 
 class ItemHandlerCallback(ItemHandler):
-    """An item that a function makes of the features `keys`."""
+    """An item that a function computes from the features `keys`."""
 
     def __init__(self, keys: str | Iterable[str], func: Callable[[Parsed], Any]) -> None:
         super().__init__(keys)
@@ -70,11 +70,11 @@ def _dense(tensor: Any, default_value: Any = 0) -> Any:
 
 
 class BoundingBox(ItemHandler):
-    """Boxes float32 `(boxes, 4)`: ymin, xmin, ymax, xmax.
+    """Boxes, float32 `(boxes, 4)`: ymin, xmin, ymax, xmax.
 
     Args:
         keys: the names of the four features without the prefix, in this order.
-        prefix: what their names begin with.
+        prefix: the prefix of their names.
     """
 
     def __init__(self, keys: Sequence[str] | None = None, prefix: str = "") -> None:
@@ -91,13 +91,13 @@ class BoundingBox(ItemHandler):
 
 
 class Tensor(ItemHandler):
-    """A feature as it is, or in another shape.
+    """A feature, optionally reshaped.
 
     Args:
         tensor_key: the feature.
-        shape_keys: the feature that holds the shape, or a feature for each dimension.
+        shape_keys: the feature that holds the shape, or one feature per dimension.
         shape: the shape; not together with `shape_keys`.
-        default_value: what stands for missing elements of a sparse feature.
+        default_value: fills missing elements of a sparse feature.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Tensor(ItemHandler):
 
 
 class LookupTensor(Tensor):
-    """The entries of a lookup table for a feature; see `Tensor`."""
+    """A feature mapped by a lookup table; see `Tensor`."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class LookupTensor(Tensor):
 
 
 class BackupHandler(ItemHandler):
-    """The item of `handler`, or that of `backup` where it has no elements."""
+    """The item of `handler`, or of `backup` if it has no elements."""
 
     def __init__(self, handler: ItemHandler, backup: ItemHandler) -> None:
         for each, what in ((handler, "Primary"), (backup, "Backup")):
@@ -163,14 +163,14 @@ class BackupHandler(ItemHandler):
 
 
 class SparseTensor(ItemHandler):
-    """A sparse tensor whose last indices, values and shape are features.
+    """A sparse tensor whose indices in the last dimension, values and shape are features.
 
     Args:
         indices_key, values_key: the features; 'indices' and 'values' by default.
         shape_key: the feature that holds the shape.
-        shape: the shape where there is no such feature; that of the indices by default.
-        densify: whether the item is dense.
-        default_value: what stands for missing elements of a dense item.
+        shape: the shape if there is no such feature; by default that of the indices.
+        densify: whether to return a dense item.
+        default_value: fills missing elements of a dense item.
     """
 
     def __init__(
@@ -207,11 +207,11 @@ class Image(ItemHandler):
     Args:
         image_key: the feature with the bytes; 'image/encoded' by default.
         format_key: the feature with the format; 'image/format' by default. Bytes in the format
-            'raw' are numbers of `dtype`, others are those of a file.
-        shape: the shape, where all images have the same; raw ones need it.
+            'raw' are numbers of `dtype`, others an encoded file.
+        shape: the common shape of all images; required for raw ones.
         channels: 1, 3 or 4.
         dtype: uint8 by default.
-        repeated: whether the feature holds several images, of the same shape.
+        repeated: whether the feature holds several images of the same shape.
         dct_method: accepted for TensorFlow's signature.
     """
 
@@ -261,8 +261,8 @@ class TFExampleDecoder(DataDecoder):
     """Decodes serialized Examples (`tf.contrib.slim.tfexample_decoder.TFExampleDecoder`).
 
     Args:
-        keys_to_features: `FixedLenFeature`s and `VarLenFeature`s by the features' names.
-        items_to_handlers: what makes each item, by its name.
+        keys_to_features: `FixedLenFeature`s and `VarLenFeature`s by feature name.
+        items_to_handlers: `ItemHandler`s by item name.
     """
 
     def __init__(
@@ -275,7 +275,7 @@ class TFExampleDecoder(DataDecoder):
         return list(self._handlers)
 
     def decode(self, serialized_example: Any, items: Sequence[str] | None = None) -> list[Any]:
-        """The tensors of the items (of all by default) of a serialized Example, a scalar string."""
+        """The tensors of the items (by default all) of a serialized Example, a scalar string."""
         example = parse_single_example(serialized_example, self._features)
         for key, feature in sorted(self._features.items()):
             if isinstance(feature, FixedLenFeature):

@@ -1,4 +1,4 @@
-"""`slim.learning`: training by a `Supervisor`, with a function for each step."""
+"""`slim.learning`: training with a `Supervisor` and a step function."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def create_train_op(
     gradient_multipliers: Mapping[Any, Any] | None = None,
     check_numerics: bool = True,
 ) -> Any:
-    """`contrib.training.create_train_op` with factors and a largest norm of gradients.
+    """`contrib.training.create_train_op` with gradient multipliers and clipping.
 
     Args:
-        clip_gradient_norm: the largest norm of each gradient; 0 for any.
+        clip_gradient_norm: the maximum norm of each gradient; 0 for no clipping.
         gradient_multipliers: factors by variable or its operation's name.
         total_loss, optimizer, global_step, update_ops, variables_to_train, summarize_gradients,
             gate_gradients, aggregation_method, colocate_gradients_with_ops, check_numerics: see
@@ -75,20 +75,20 @@ def create_train_op(
 def train_step(
     sess: Any, train_op: Any, global_step: Any, train_step_kwargs: Mapping[str, Any]
 ) -> tuple[Any, bool]:
-    """A step of `train`.
+    """Runs a step of `train`.
 
     Args:
         sess: the session.
-        train_op: makes the step, and gives the loss.
+        train_op: runs the step, and returns the loss.
         global_step: the variable that counts steps.
-        train_step_kwargs: 'should_stop', 'should_log' and 'should_trace', boolean tensors, may be
-            in it. With the latter is 'logdir', where the time of the step is written to.
+        train_step_kwargs: may contain the boolean tensors 'should_stop', 'should_log' and
+            'should_trace'; the latter requires 'logdir', where the step's timeline is written.
 
     Returns:
-        The loss, and whether training is to end.
+        The loss, and whether to stop training.
 
     Raises:
-        ValueError: there is 'should_trace', and no 'logdir'.
+        ValueError: there is 'should_trace' without 'logdir'.
     """
     should_trace = train_step_kwargs.get("should_trace")
     if should_trace is not None and "logdir" not in train_step_kwargs:
@@ -146,31 +146,31 @@ def train(
     trace_every_n_steps: int | None = None,
     ignore_live_threads: bool = False,
 ) -> Any:
-    """Trains until a number of steps or the input's end (`tf.contrib.slim.learning.train`).
+    """Trains until a number of steps or the end of the input (`tf.contrib.slim.learning.train`).
 
     Args:
-        train_op: makes a step, and gives the loss; that of `create_train_op`.
-        logdir: where checkpoints and summaries go; None for nowhere.
-        train_step_fn: called as `train_step` is; gives the loss, and whether to end.
-        train_step_kwargs: its last argument; None for {}, by default what `train_step` takes.
-        log_every_n_steps: how often the loss is logged.
+        train_op: runs a step, and returns the loss; see `create_train_op`.
+        logdir: the directory of checkpoints and summaries; None for none.
+        train_step_fn: called like `train_step`; returns the loss, and whether to stop.
+        train_step_kwargs: its last argument; None for {}, by default that of `train_step`.
+        log_every_n_steps: steps between logs of the loss.
         graph: the graph; the default graph by default.
-        global_step: the variable that counts; the graph's by default.
-        number_of_steps: the global step at which it ends; None for none.
+        global_step: the step counter; the graph's by default.
+        number_of_steps: the final global step; None for unlimited.
         save_interval_secs: seconds between checkpoints.
-        session_wrapper: of the session, giving what steps are run in.
+        session_wrapper: wraps the session in which steps run.
         master, is_chief, init_op, init_feed_dict, local_init_op, init_fn, ready_op, summary_op,
             save_summaries_secs, summary_writer, saver, session_config: see `Supervisor`.
-        trace_every_n_steps: how often the time of a step is written to `logdir`, as a Chrome trace
+        trace_every_n_steps: steps between timelines written to `logdir` as Chrome traces
             `tf_trace-<step>.json`; never by default.
         startup_delay_steps, ignore_live_threads: accepted for TensorFlow's signature.
 
     Returns:
-        The last loss; None if no step was made.
+        The last loss; None if no step ran.
 
     Raises:
-        ValueError: there is no training operation, a number of steps below 1, a `sync_optimizer`,
-            or no `logdir` for the summaries, the saver or the traces that are asked for.
+        ValueError: there is no training operation, fewer than 1 step, a `sync_optimizer`, or no
+            `logdir` for the requested summaries, checkpoints or traces.
     """
     if train_op is None:
         raise ValueError("train_op cannot be None.")

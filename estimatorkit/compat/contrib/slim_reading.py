@@ -1,5 +1,5 @@
-"""`slim.dataset`, `data_provider`, `dataset_data_provider`, `parallel_reader`: items of records,
-which threads read; `slim.queues`, `slim.model_analyzer`.
+"""`slim.dataset`, `data_provider`, `dataset_data_provider`, `parallel_reader` (items of records
+read by threads), `slim.queues` and `slim.model_analyzer`.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from estimatorkit.train.sessions.coordinator import Coordinator
 
 
 class Dataset:
-    """What is known of a data set; every argument is an attribute (`tf.contrib.slim.dataset`).
+    """The description of a data set; every argument is an attribute (`tf.contrib.slim.dataset`).
 
     Args:
         data_sources: file names or patterns.
-        reader: a class of readers, such as `TFRecordReader`.
+        reader: a reader class, such as `TFRecordReader`.
         decoder: decodes a record to items (see `TFExampleDecoder`).
         num_samples: the number of records.
-        items_to_descriptions: what the items are, by name.
+        items_to_descriptions: descriptions of the items by name.
         **kwargs: further attributes.
     """
 
@@ -56,7 +56,7 @@ class Dataset:
 
 
 class DataProvider:
-    """Tensors by the names of items (`tf.contrib.slim.data_provider.DataProvider`).
+    """Tensors by item name (`tf.contrib.slim.data_provider.DataProvider`).
 
     Args:
         items_to_tensors: the tensors.
@@ -91,7 +91,7 @@ class DataProvider:
 
 
 def get_data_files(data_sources: Any) -> list[str]:
-    """The files of names and patterns.
+    """The files that match names and patterns.
 
     Raises:
         ValueError: there are none.
@@ -118,17 +118,17 @@ def parallel_read(
     seed: int | None = None,
     scope: str | None = None,
 ) -> list[Tensor]:
-    """A record, and its key, that several readers have put into a queue
+    """A key and a record, from a queue filled by several readers
     (`tf.contrib.slim.parallel_reader.parallel_read`).
 
     Args:
         data_sources: file names or patterns.
         reader_class: makes a reader.
-        num_epochs: how often each file is read; endlessly by default.
-        num_readers: how many readers, each with a thread.
+        num_epochs: the number of epochs; indefinitely by default.
+        num_readers: the number of readers, each with a thread.
         reader_kwargs: arguments of `reader_class`.
-        shuffle: whether files and records are in random order.
-        dtypes: those of key and record; strings by default.
+        shuffle: whether to shuffle files and records.
+        dtypes: of key and record; strings by default.
         capacity, min_after_dequeue, seed: see `RandomShuffleQueue`.
         scope: the name scope.
 
@@ -172,14 +172,14 @@ def single_pass_read(
 
 
 class DatasetDataProvider(DataProvider):
-    """The items of one record of a data set, another one in each run
+    """The items of one record of a data set, a different one in each run
     (`tf.contrib.slim.dataset_data_provider.DatasetDataProvider`).
 
     Args:
         dataset: see `Dataset`.
         num_readers, reader_kwargs, shuffle, num_epochs, seed, scope: see `parallel_read`.
         common_queue_capacity, common_queue_min: its `capacity` and `min_after_dequeue`.
-        record_key: the name of the item that is the record's key.
+        record_key: the name of the item that holds the record's key.
 
     Raises:
         ValueError: `record_key` is an item of the data set, or there are no files.
@@ -244,7 +244,7 @@ def analyze_vars(variables: Sequence[Any], print_info: bool = False) -> tuple[in
 
     Args:
         variables: the variables.
-        print_info: whether each of them, and the sums, are printed.
+        print_info: whether to print each of them, and the totals.
     """
     elements = [prod(variable.shape.as_list()) for variable in variables]
     sizes = [variable.dtype.size for variable in variables]

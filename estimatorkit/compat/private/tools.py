@@ -1,4 +1,4 @@
-"""`tf.python.tools`: checkpoints printed, graphs frozen and cut down to what inference needs."""
+"""`tf.python.tools`: prints checkpoints, freezes graphs, and prunes graphs for inference."""
 
 from __future__ import annotations
 
@@ -38,28 +38,28 @@ def freeze_graph(
     saved_model_tags: str = "serve",
     checkpoint_version: int = 2,
 ) -> Any:
-    """Writes a graph whose variables are constants.
+    """Writes a graph with its variables converted to constants.
 
     The graph is that of `input_saved_model_dir`, else of `input_meta_graph`, else `input_graph`.
 
     Args:
-        input_graph: a file with a `GraphDef`, as `train.write_graph` writes it.
+        input_graph: a file with a `GraphDef`, as written by `train.write_graph`.
         input_saver, restore_op_name, filename_tensor_name, checkpoint_version: accepted for
             TensorFlow's signature.
-        input_binary: whether `input_graph` is not a string.
-        input_checkpoint: the variables' values, but for a SavedModel.
-        output_node_names: names of the operations to be kept, with commas between them.
-        output_graph: the file to be written.
-        clear_devices: whether operations lose their devices.
-        initializer_nodes: operations to be run before (not with `input_graph`), as above.
-        variable_names_whitelist: only these variables become constants, as above.
-        variable_names_blacklist: these variables stay, as above.
-        input_meta_graph: a file with a `MetaGraphDef`, as a `Saver` writes it.
+        input_binary: whether `input_graph` is binary rather than text.
+        input_checkpoint: the variables' values; not used for a SavedModel.
+        output_node_names: comma-separated names of the operations to keep.
+        output_graph: the output file.
+        clear_devices: whether to remove the operations' devices.
+        initializer_nodes: operations to run first, comma-separated (not with `input_graph`).
+        variable_names_whitelist: convert only these variables, comma-separated.
+        variable_names_blacklist: do not convert these variables, comma-separated.
+        input_meta_graph: a file with a `MetaGraphDef`, as written by a `Saver`.
         input_saved_model_dir: the directory of a SavedModel.
-        saved_model_tags: its tags, with commas between them.
+        saved_model_tags: its comma-separated tags.
 
     Returns:
-        The `GraphDef` that is written.
+        The written `GraphDef`.
     """
     outputs = _listed(output_node_names)
     if not outputs:
@@ -121,14 +121,14 @@ def strip_unused(
     output_node_names: Sequence[str],
     placeholder_type_enum: int | Sequence[int] | Mapping[str, int],
 ) -> Any:
-    """What lies between some nodes of a graph; its inputs become placeholders.
+    """The part of a graph between some nodes; its inputs become placeholders.
 
     Args:
         input_graph_def: a `GraphDef`.
         input_node_names: the nodes that become placeholders.
-        output_node_names: the nodes to be computed.
-        placeholder_type_enum: the placeholders' dtype (a dtype's `as_datatype_enum`), or one for
-            each input, in a list or by name.
+        output_node_names: the nodes to compute.
+        placeholder_type_enum: the placeholders' dtype (a dtype's `as_datatype_enum`), or one per
+            input, as a list or by name.
 
     Returns:
         A new `GraphDef`.
@@ -166,15 +166,13 @@ def optimize_for_inference(
     placeholder_type_enum: int | Sequence[int] | Mapping[str, int],
     toco_compatible: bool = False,
 ) -> Any:
-    """`strip_unused`, without nodes that only training needs.
+    """`strip_unused`, also without nodes that are needed for training only.
 
     Batch norms are not folded into convolutions: XLA fuses them when the graph is compiled.
 
     Args:
-        input_graph_def: a `GraphDef`.
-        input_node_names: as in `strip_unused`.
-        output_node_names: as in `strip_unused`.
-        placeholder_type_enum: as in `strip_unused`.
+        input_graph_def, input_node_names, output_node_names, placeholder_type_enum: see
+            `strip_unused`.
         toco_compatible: accepted for TensorFlow's signature.
     """
     stripped = strip_unused(
@@ -190,13 +188,13 @@ def print_tensors_in_checkpoint_file(
     all_tensor_names: bool = False,
     count_exclude_pattern: str = "",
 ) -> None:
-    """Prints what is in a checkpoint.
+    """Prints the content of a checkpoint.
 
     Args:
         file_name: the checkpoint's path.
-        tensor_name: a tensor to be printed; all shapes where it is empty.
-        all_tensors: whether all tensors are printed.
-        all_tensor_names: whether all names are.
+        tensor_name: the tensor to print; if empty, all shapes are printed.
+        all_tensors: whether to print all tensors.
+        all_tensor_names: whether to print all names.
         count_exclude_pattern: a regular expression: tensors that do not count as parameters.
     """
     import re
