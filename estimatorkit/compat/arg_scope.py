@@ -1,4 +1,4 @@
-"""`contrib.framework.arg_scope`: default arguments for functions, inside a block."""
+"""`contrib.framework.arg_scope`: default arguments for functions within a block."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def _key(function: Callable[..., Any]) -> str:
 def arg_scope(
     list_ops_or_scope: Sequence[Callable[..., Any]] | Mapping[str, Any], **kwargs: Any
 ) -> Iterator[dict[str, dict[str, Any]]]:
-    """Gives functions made by `add_arg_scope` other default arguments inside.
+    """Sets default arguments of functions decorated by `add_arg_scope` within a block.
 
     Args:
-        list_ops_or_scope: the functions; or a scope that another block gave, to enter it again.
+        list_ops_or_scope: the functions; or a scope yielded by another block, to re-enter it.
         **kwargs: the arguments.
 
     Raises:
-        ValueError: a function was not made by `add_arg_scope`, or there are arguments beside a
+        ValueError: a function is not decorated by `add_arg_scope`, or arguments are given with a
             scope.
-        TypeError: the first argument is neither a list, a tuple nor a scope.
+        TypeError: the first argument is not a list, a tuple or a scope.
     """
     current = _scopes.stack[-1]
     if isinstance(list_ops_or_scope, Mapping):
@@ -65,7 +65,7 @@ def arg_scope(
 
 
 def add_arg_scope(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: lets `arg_scope` give the function default arguments."""
+    """Decorator: allows `arg_scope` to set default arguments."""
     key = _key(function)
 
     @functools.wraps(function)
@@ -77,25 +77,25 @@ def add_arg_scope(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def current_arg_scope() -> dict[str, dict[str, Any]]:
-    """The default arguments in force."""
+    """The current default arguments."""
     return _scopes.stack[-1]
 
 
 def has_arg_scope(function: Callable[..., Any]) -> bool:
-    """Whether `arg_scope` can give the function default arguments."""
+    """Whether `arg_scope` can set the function's default arguments."""
     return hasattr(function, "_arg_scope_key")
 
 
 def arg_scope_func_key(function: Callable[..., Any]) -> str:
-    """The key of a function in the scopes that `arg_scope` gives."""
+    """The key of a function in scopes."""
     return _key(function)
 
 
 def arg_scoped_arguments(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The names of the arguments that `arg_scope` can give the function: those with a default.
+    """The names of the arguments that `arg_scope` can set: those with a default.
 
     Raises:
-        ValueError: the function was not made by `add_arg_scope`.
+        ValueError: the function is not decorated by `add_arg_scope`.
     """
     if not has_arg_scope(function):
         raise ValueError(f"{function.__name__} is not decorated with @add_arg_scope")

@@ -1,6 +1,4 @@
-"""Functions by other arguments: the names, orders and defaults that other versions of TensorFlow
-have.
-"""
+"""Adapts functions to the argument names, orders and defaults of other TensorFlow versions."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from typing import Any
 
 
 def signature_of(defaults: Mapping[str, Any]) -> inspect.Signature:
-    """A signature of arguments with defaults, `Parameter.empty` (or `...`) if there is none."""
+    """A signature of arguments with defaults; `Parameter.empty` or `...` if required."""
     kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
     return inspect.Signature(
         [
@@ -28,14 +26,14 @@ def with_arguments(
     defaults: Mapping[str, Any] | None = None,
     **fixed: Any,
 ) -> Callable[..., Any]:
-    """A function that calls another one.
+    """A function that calls another with different arguments.
 
     Args:
-        module, name: where it is found, for its own description.
-        function: what it calls.
-        arguments: its arguments in order, separated by spaces: `name`, `name=inner` where
-            `function` calls it `inner`, or `name=` where it has no effect.
-        defaults: those that `function` has not.
+        module, name: its location, for its own description.
+        function: the called function.
+        arguments: its arguments in order, separated by spaces: `name`, `name=inner` if `function`
+            calls it `inner`, or `name=` if it has no effect.
+        defaults: those that `function` lacks.
         fixed: further arguments of `function`.
     """
     known = inspect.signature(function).parameters

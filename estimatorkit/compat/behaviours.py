@@ -1,7 +1,7 @@
-"""What resolves here and yet does something else than in TensorFlow 1: for `estimatorkit migrate`.
+"""Names that exist here but behave differently than in TensorFlow 1, for `estimatorkit migrate`.
 
-A sentence stands for dotted names below `tf`; `docs/differences.md` has them all, with the reasons.
-`REFUSED` are names that are there only to say, when they are called, that they are not.
+A message applies to dotted names below `tf`; `docs/differences.md` has all of them, with reasons.
+`REFUSED` are names that exist only to raise when called.
 """
 
 from __future__ import annotations

@@ -39,19 +39,19 @@ linear_logit_fn_builder_v2 = linear_logit_fn_builder
 
 
 def load_global_step_from_checkpoint_dir(checkpoint_dir: str) -> int:
-    """The global step of a folder's latest checkpoint; 0 if there is none."""
+    """The global step of a directory's latest checkpoint; 0 if there is none."""
     return step_of(latest_checkpoint(checkpoint_dir))
 
 
 def write_dict_to_summary(
     output_dir: str, dictionary: Mapping[str, Any], current_global_step: int
 ) -> None:
-    """Writes the numbers of an evaluation to event files.
+    """Writes the metrics of an evaluation to event files.
 
     Args:
-        output_dir: a folder; created if missing.
-        dictionary: numbers, arrays or serialized summaries by name; the global step is left out.
-        current_global_step: the step they belong to.
+        output_dir: a directory; created if missing.
+        dictionary: numbers, arrays or serialized summaries by name; the global step is skipped.
+        current_global_step: their step.
     """
     numbers = {key: value for key, value in dictionary.items() if key != GraphKeys.GLOBAL_STEP}
     with closing(MetricsWriter(output_dir)) as writer:
@@ -59,8 +59,8 @@ def write_dict_to_summary(
 
 
 def get_replica_device_setter(config: RunConfig) -> Callable[[Any], str] | None:
-    """The device function of a cluster's task: variables to the parameter servers, everything else
-    to the task; None if there are no parameter servers.
+    """The device function of a cluster's task: variables on the parameter servers, everything else
+    on the task; None without parameter servers.
     """
     return TrainingCluster.device_function(config.task)
 
@@ -73,7 +73,7 @@ def dnn_logit_fn_builder_v2(
     dropout: float | None,
     batch_norm: bool,
 ) -> Callable[..., Tensor]:
-    """`dnn_logit_fn_builder` without a partitioner, whose variables are below `dnn/`."""
+    """`dnn_logit_fn_builder` without a partitioner; variables are below `dnn/`."""
     build = dnn_logit_fn_builder(
         units, hidden_units, feature_columns, activation_fn, dropout, None, batch_norm
     )
@@ -102,10 +102,10 @@ def _dnn_model_fn(
     *,
     version: Version = 1,
 ) -> EstimatorSpec:
-    """The `model_fn` of `DNNEstimator`, whose arguments these are.
+    """The `model_fn` of `DNNEstimator`, with its arguments.
 
     Raises:
-        ValueError: the features are no dict, or an argument is invalid.
+        ValueError: the features are not a dict, or an argument is invalid.
     """
     if not isinstance(features, dict):
         raise ValueError(
@@ -133,13 +133,13 @@ dnn_model_fn_v2 = with_arguments(
 
 
 def _compute_fraction_of_zero(variables: Any) -> Tensor:
-    """The part of the elements of variables that are 0, float32; NaN if there are none.
+    """The fraction of elements of variables that are 0, float32; NaN if they have no elements.
 
     Args:
         variables: nested lists of variables or tensors.
 
     Raises:
-        ValueError: there are none.
+        ValueError: there are no variables.
     """
     with get_default_graph().name_scope("zero_fraction"):
         parts = flatten(variables)
@@ -150,7 +150,7 @@ def _compute_fraction_of_zero(variables: Any) -> Tensor:
 
 
 def get_optimizer_instance(opt: OptimizerLike, learning_rate: Any = None) -> Optimizer:
-    """The optimizer of `tf.compat.v1.train` that an argument means; see `get_optimizer_by_name`."""
+    """The optimizer of `tf.compat.v1.train` for an argument; see `get_optimizer_by_name`."""
     return get_optimizer_by_name(opt, learning_rate, version=1)
 
 
@@ -164,14 +164,14 @@ _KERAS_CLASSES = {
 
 
 def get_optimizer_instance_v2(opt: Any, learning_rate: Any = None) -> Any:
-    """The optimizer of `tf.keras.optimizers` that an argument means.
+    """The optimizer of `tf.keras.optimizers` for an argument.
 
     Args:
-        opt: an optimizer (given back), a function without arguments that returns one, or a name.
+        opt: an optimizer, a function without arguments that returns one, or a name.
         learning_rate: for names only; by default the class's.
 
     Raises:
-        ValueError: the name is unknown, or the object is no Keras optimizer.
+        ValueError: the name is unknown, or the object is not a Keras optimizer.
     """
     if isinstance(opt, str):
         name = _KERAS_CLASSES.get(opt)

@@ -1,8 +1,8 @@
-"""The premade estimators as TensorFlow 1 has them: `tf.compat.v1.estimator.DNNClassifier` etc.
+"""TensorFlow 1's premade estimators: `tf.compat.v1.estimator.DNNClassifier` etc.
 
-They are subclasses, made from one table, that differ in three ways: losses are sums, optimizers
-given by name have the numbers of `tf.compat.v1.train`, and the tables of the inputs may be cut by a
-partitioner. Metrics have version 1's numbers (areas under curves are sums of trapezoids).
+They are subclasses, made from a table, with four differences: losses are sums, optimizers given by
+name have the defaults of `tf.compat.v1.train`, a partitioner can partition the embedding tables,
+and metrics have version 1's values (AUC by the trapezoidal rule).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from estimatorkit.premade.parts import Premade
 
 
 def _version_1(base: type[Premade], partitioner: str | None, after: str | None) -> type[Premade]:
-    """A premade estimator with version 1's arguments and numbers.
+    """A premade estimator with version 1's arguments and defaults.
 
     Args:
         base: the estimator.
-        partitioner: the name of the argument that cuts the inputs' tables; None: there is none.
+        partitioner: the name of the partitioner argument, or None.
         after: the argument that it follows.
     """
     parameters = []

@@ -1,8 +1,8 @@
-"""`tf.flags`: `absl.flags`, and what TensorFlow adds to it.
+"""`tf.flags`: `absl.flags` with TensorFlow's additions.
 
-Reading a flag parses the command line, once, where the program has not (it calls no `tf.app.run`);
-the flags are defined by `flag_name`, `default_value` and `docstring`, too. All else of `absl.flags`
-is there by `compat.tables`.
+Reading a flag parses the command line once if the program has not (because it does not call
+`tf.app.run`); defining functions also accept `flag_name`, `default_value` and `docstring`.
+`compat.tables` provides the rest of `absl.flags`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _RENAMED = {"flag_name": "name", "default_value": "default", "docstring": "help"
 
 
 class FlagValues:
-    """The values of a program's flags; the command line is parsed when one is first read.
+    """The values of a program's flags; the first read of a flag parses the command line.
 
     Args:
         values: the flags of absl.
@@ -28,7 +28,7 @@ class FlagValues:
         self.__dict__["_values"] = values
 
     def __getattr__(self, name: str) -> Any:
-        """A flag's value, or what absl's values have by this name."""
+        """A flag's value, or an attribute of absl's values."""
         values = self.__dict__["_values"]
         no_flag = name.startswith("_") or hasattr(type(values), name)  # as tools ask for
         if not (values.is_parsed() or no_flag):
@@ -44,7 +44,7 @@ class FlagValues:
         delattr(self.__dict__["_values"], name)
 
     def __getitem__(self, name: str) -> Any:
-        """The flag of a name: what it holds besides its value."""
+        """The flag object with a name."""
         return self.__dict__["_values"][name]
 
     def __setitem__(self, name: str, flag: Any) -> None:
@@ -64,11 +64,11 @@ class FlagValues:
         return len(self.__dict__["_values"])
 
     def __dir__(self) -> list[str]:
-        """The flags' names, and those of absl's values."""
+        """The flags' names, and the attributes of absl's values."""
         return dir(self.__dict__["_values"])
 
     def __str__(self) -> str:
-        """What `--help` prints."""
+        """The text of `--help`."""
         return str(self.__dict__["_values"])
 
     def __call__(self, argv: list[str], known_only: bool = False) -> list[str]:
@@ -81,7 +81,7 @@ FLAGS = FlagValues(absl_flags.FLAGS)
 
 
 def _define(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that defines a flag, with TensorFlow's keywords besides absl's."""
+    """Wraps a function that defines a flag to also accept TensorFlow's keywords."""
 
     @functools.wraps(function)
     def define(*args: Any, **kwargs: Any) -> Any:

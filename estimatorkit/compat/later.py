@@ -1,6 +1,6 @@
-"""What later releases bring: modules that import already, and what to say of their names.
+"""Names of later TensorFlow releases: modules that can be imported, and messages about their names.
 
-A sentence stands for a dotted name below `tf` and all that is below it; the longest one counts.
+A message applies to a dotted name below `tf` and everything below it; the longest match wins.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ SENTENCES: dict[str, str] = {
     ),
 }
 
-# The names of these say what to use instead; the modules of `tables.MODULES` come before them.
+# Their names raise with a suggested replacement; the modules of `tables.MODULES` take precedence.
 MODULES = (
     *("contrib.cluster_resolver", "distribute.cluster_resolver", "keras.applications"),
     *("python.keras.applications", "tpu.experimental"),
@@ -86,7 +86,7 @@ MODULES = (
 
 
 def sentence(name: str) -> str | None:
-    """What to say of a dotted name below `tf` that is not there; None if nothing is known."""
+    """The message for a missing dotted name below `tf`; None if there is none."""
     short = name.removeprefix("python.")
     return next((SENTENCES[each] for each in _prefixes(short) if each in SENTENCES), None)
 

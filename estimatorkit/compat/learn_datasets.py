@@ -1,4 +1,4 @@
-"""`tf.contrib.learn.datasets.base`: CSV files as arrays, as the first Iris tutorial reads them."""
+"""`tf.contrib.learn.datasets.base`: CSV files as arrays, as in the first Iris tutorial."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def load_csv_with_header(
     features_dtype: DTypeLike,
     target_column: int = -1,
 ) -> Dataset:
-    """Reads a CSV file whose first line has the number of examples and that of features.
+    """Reads a CSV file whose first line has the numbers of examples and features.
 
     Args:
         filename: the file.
         target_dtype, features_dtype: of the labels and of the features.
-        target_column: the column of the labels.
+        target_column: the label column.
     """
     rows = _rows(filename)
     header = next(rows)
@@ -83,7 +83,7 @@ def _dataset(
 
 
 def _array(texts: Sequence[str], dtype: DTypeLike) -> NDArray[Any]:
-    """Texts as numbers; '1.0' is a whole number, too."""
+    """Parses numbers; '1.0' is also accepted as an integer."""
     wanted = np.dtype(dtype)
     if wanted.kind in "iu":
         return np.array(texts, np.float64).astype(wanted)

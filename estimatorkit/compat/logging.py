@@ -1,4 +1,4 @@
-"""`tf.logging`: the messages of a program, in TensorFlow's form, through `absl.logging`."""
+"""`tf.logging`: log messages in TensorFlow's format, through `absl.logging`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def set_verbosity(v: int | str) -> None:
 
 
 def get_logger() -> logging.Logger:
-    """The logger that these messages go through."""
+    """The underlying logger."""
     return absl_logging.get_absl_logger()
 
 

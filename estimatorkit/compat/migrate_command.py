@@ -68,7 +68,7 @@ _TITLES: dict[str, str] = {
 
 
 def _report(path: Path, findings: tuple[Finding, ...], written: bool) -> list[str]:
-    """One line a finding; what differs is told once, with all its lines."""
+    """One line per finding; a difference is listed once, with all its lines."""
     lines: dict[tuple[str, str, str], list[int]] = {}
     for each in findings:
         lines.setdefault((each.kind, each.name, each.text), []).append(each.line)
@@ -85,7 +85,7 @@ def _report(path: Path, findings: tuple[Finding, ...], written: bool) -> list[st
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Writes a file anew, whole or not at all, with its permissions."""
+    """Replaces a file atomically, keeping its permissions."""
     path = path.resolve()  # a link stays one
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:

@@ -1,4 +1,4 @@
-"""`mixed_precision`: loss scaling under its first names (see `loss_scale`)."""
+"""`mixed_precision`: loss scaling under its older names (see `loss_scale`)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from estimatorkit.train.optimizers.optimizer import Optimizer
 
 
 class FixedLossScaleManager(FixedLossScale):
-    """Always the same number.
+    """A constant loss scale.
 
     Args:
-        loss_scale: the number, at least 1.
+        loss_scale: the scale, at least 1.
     """
 
     def __init__(self, loss_scale: float) -> None:
@@ -32,13 +32,13 @@ class FixedLossScaleManager(FixedLossScale):
 
 
 class ExponentialUpdateLossScaleManager(DynamicLossScale):
-    """Grows after finite steps, and falls after some that are not.
+    """Increases after finite steps, and decreases after some that are not.
 
     Args:
-        init_loss_scale: the first number.
-        incr_every_n_steps: after how many finite steps it grows.
-        decr_every_n_nan_or_inf: after how many steps that are not finite it falls.
-        incr_ratio, decr_ratio: by how much.
+        init_loss_scale: the initial scale.
+        incr_every_n_steps: finite steps before an increase.
+        decr_every_n_nan_or_inf: non-finite steps before a decrease.
+        incr_ratio, decr_ratio: the factors.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """`tensorflow.examples.tutorials.mnist.input_data`: MNIST as arrays, in batches.
 
-The four files (`train-images-idx3-ubyte.gz` and so on) may be there; otherwise they are found or
-fetched as `datasets.mnist` does it.
+The four files (`train-images-idx3-ubyte.gz` and so on) may be present; otherwise they are looked up
+or downloaded as in `datasets.mnist`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _FILES = {
 
 
 class DataSet:
-    """Images with their labels, handed out in shuffled batches.
+    """Images and labels in shuffled batches.
 
     Args:
-        images: uint8 `(n, 28, 28, 1)`, or anything of that many rows.
+        images: uint8 `(n, 28, 28, 1)`, or any array with that many rows.
         labels: `(n,)`, or `(n, 10)` one-hot.
         dtype: uint8 for [0, 255], float32 for [0, 1].
-        reshape: whether images become rows of pixels.
+        reshape: whether to flatten images to rows of pixels.
         seed: of the shuffling.
     """
 
@@ -64,7 +64,7 @@ class DataSet:
     def next_batch(
         self, batch_size: int, fake_data: bool = False, shuffle: bool = True
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The next images and labels; a batch may go over the end into the next epoch."""
+        """The next images and labels; a batch may extend into the next epoch."""
         if self._position == 0 and self.epochs_completed == 0 and shuffle:
             self._random.shuffle(self._order)
         end = self._position + batch_size

@@ -28,7 +28,7 @@ IMAGE_PIXELS = IMAGE_SIZE * IMAGE_SIZE
 
 
 def inference(images: Any, hidden1_units: int, hidden2_units: int) -> Tensor:
-    """The logits, `(batch, 10)`, of images `(batch, 784)`, by two hidden layers with ReLU."""
+    """The logits, `(batch, 10)`, of images `(batch, 784)`: two hidden layers with ReLU."""
     outputs, width = images, IMAGE_PIXELS
     for name, units in (("hidden1", hidden1_units), ("hidden2", hidden2_units)):
         with get_default_graph().name_scope(name):
@@ -50,12 +50,12 @@ def loss(logits: Any, labels: Any) -> Tensor:
 
 
 def training(loss: Any, learning_rate: float) -> Any:
-    """An operation that makes a step of gradient descent, with a summary of the loss."""
+    """An operation that runs a step of gradient descent, with a summary of the loss."""
     summary.scalar("loss", loss)
     step = Variable(0, name="global_step", trainable=False)
     return GradientDescentOptimizer(learning_rate).minimize(loss, global_step=step)
 
 
 def evaluation(logits: Any, labels: Any) -> Tensor:
-    """How many examples of a batch are right, an int32."""
+    """The number of correctly classified examples of a batch, int32."""
     return reduce_sum(cast(in_top_k(logits, labels, 1), int32))

@@ -1,7 +1,7 @@
-"""What NumPy 2 no longer has, and what to write instead: for `estimatorkit migrate`.
+"""Names that NumPy 2 removed, and their replacements, for `estimatorkit migrate`.
 
-Scripts of TensorFlow 1's time were written for NumPy 1. What is gone is asked of the NumPy that is
-installed; `INSTEAD` says how the commonest names are written today.
+TensorFlow 1 scripts were written for NumPy 1. The installed NumPy determines what is missing;
+`INSTEAD` has replacements of the most common names.
 """
 
 from __future__ import annotations
@@ -58,13 +58,10 @@ INSTEAD: dict[str, str] = {
 
 @cache
 def problem(name: str) -> tuple[str, bool] | None:
-    """What is wrong with a dotted name below `numpy`.
-
-    Args:
-        name: for example 'random.random_integers'.
+    """The problem with a dotted name below `numpy`, such as 'random.random_integers'.
 
     Returns:
-        What to say, and whether the name is gone; None if it is there, and stays.
+        The message, and whether the name is removed; None if there is no problem.
     """
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -94,11 +91,11 @@ _MISSING = object()
 
 
 def argument_problem(name: str, arguments: Mapping[str, object]) -> str | None:
-    """What is wrong with the arguments of a call by keyword; None if nothing is.
+    """The problem with the keyword arguments of a call; None if there is none.
 
     Args:
         name: the function's dotted name below `numpy`.
-        arguments: the values that are constants, None for others, by keyword.
+        arguments: values by keyword; None unless constant.
     """
     if name == "reshape" and "newshape" in arguments:
         return "newshape= is shape= in NumPy 2"

@@ -1,4 +1,4 @@
-"""`tf.contrib.predictor`: a SavedModel as a function from arrays to arrays."""
+"""`tf.contrib.predictor`: a SavedModel as a function of arrays."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Predictor:
         return self.session.graph
 
     def __call__(self, input_dict: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        """The outputs by name.
+        """Computes the outputs by name.
 
         Args:
             input_dict: values of the inputs, by name.
 
         Raises:
-            ValueError: there is no input of a name.
+            ValueError: an input name is unknown.
         """
         unknown = [name for name in input_dict if name not in self.feed_tensors]
         if unknown:
@@ -85,17 +85,16 @@ def from_saved_model(
     graph: Graph | None = None,
     config: Any = None,
 ) -> Predictor:
-    """Loads a SavedModel and makes a function of it.
+    """Loads a SavedModel as a function.
 
     Args:
-        export_dir: the model's folder.
-        signature_def_key: which of its signatures; 'serving_default' by default.
-        signature_def: a `SignatureDef` to be taken in place of the model's.
-        input_names: names of tensors by the names of the inputs, in place of a signature.
-        output_names: the same of the outputs.
-        tags: the words under which the graph was written, one text with commas or several; 'serve'
-            by default.
-        graph: the graph into which it is loaded; a new one by default.
+        export_dir: the model's directory.
+        signature_def_key: one of its signatures; 'serving_default' by default.
+        signature_def: a `SignatureDef` to use instead of the model's.
+        input_names: tensor names by input name, instead of a signature.
+        output_names: tensor names by output name.
+        tags: the tags of the graph, comma-separated or as a list; 'serve' by default.
+        graph: the graph to load it into; a new one by default.
         config: the session's `ConfigProto`.
 
     Raises:
@@ -143,12 +142,12 @@ def from_estimator(
     graph: Graph | None = None,
     config: Any = None,
 ) -> Predictor:
-    """Makes a function of an estimator's newest checkpoint, by an export to a temporary folder.
+    """Exports an estimator's newest checkpoint to a temporary directory and loads it as a function.
 
     Args:
         estimator: an `Estimator`.
         serving_input_receiver_fn: see `Estimator.export_saved_model`.
-        output_key: which of the export's signatures; 'serving_default' by default.
+        output_key: one of the export's signatures; 'serving_default' by default.
         graph, config: see `from_saved_model`.
 
     Raises:

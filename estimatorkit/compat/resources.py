@@ -1,4 +1,4 @@
-"""`tf.resource_loader`: files beside the calling module."""
+"""`tf.resource_loader`: files relative to the calling module."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 
 
 def get_data_files_path() -> str:
-    """The folder of the calling module."""
+    """The directory of the calling module."""
     return os.path.dirname(inspect.getfile(inspect.stack()[1].frame))
 
 
@@ -17,7 +17,7 @@ def get_path_to_datafile(path: str) -> str:
 
 
 def load_resource(path: str) -> bytes:
-    """What a file beside the calling module holds."""
+    """The content of a file relative to the calling module."""
     folder = os.path.dirname(inspect.getfile(inspect.stack()[1].frame))
     with open(os.path.join(folder, path), "rb") as file:
         return file.read()

@@ -1,4 +1,4 @@
-"""Small functions of TensorFlow 1's top level that only old programs use."""
+"""Small functions of TensorFlow 1's top level that are used by old programs only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from estimatorkit.ops.variables.variable_scope import variable_scope
 
 
 class AggregationMethod:
-    """Ways to add gradients, which `gradients` takes without effect: XLA chooses."""
+    """Ways to add gradients, accepted by `gradients` without effect: XLA chooses."""
 
     ADD_N = 0
     DEFAULT = ADD_N
@@ -58,7 +58,7 @@ class Template:
     Attributes:
         name: the name given.
         func: the function.
-        variable_scope: where its variables are; None before they are.
+        variable_scope: the scope of its variables; None before it is created.
     """
 
     def __init__(
@@ -73,16 +73,16 @@ class Template:
         self._where = (unique_name, name), {"custom_getter": getter}
 
     def take_scope(self) -> None:
-        """Takes the variable scope now, and leaves the name scope for the first call."""
+        """Creates the variable scope now, but the name scope at the first call."""
         names, options = self._where
         with variable_scope(*names, **options, auxiliary_name_scope=False) as scope:
             self.variable_scope = scope
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function gives, with the template's variables.
+        """Calls the function with the template's variables.
 
         Raises:
-            ValueError: a later call makes a variable that the first one did not make.
+            ValueError: a later call creates a variable that the first one did not.
         """
         names, options = self._where
         if self.variable_scope is None:
@@ -106,37 +106,37 @@ class Template:
 
     @property
     def var_scope(self) -> Any:
-        """`variable_scope` by its older name."""
+        """The older name of `variable_scope`."""
         return self.variable_scope
 
     @property
     def variable_scope_name(self) -> str | None:
-        """The scope's name with a '/' at its end; None before there is one."""
+        """The scope's name with a trailing '/'; None before it is created."""
         return None if self.variable_scope is None else f"{self.variable_scope.name}/"
 
     @property
     def variables(self) -> list[Any]:
-        """The global and the local variables in its scope; none before the first call."""
+        """The global and local variables in its scope; empty before the first call."""
         return self.global_variables + self.local_variables
 
     @property
     def global_variables(self) -> list[Any]:
-        """The global ones."""
+        """The global variables in its scope."""
         return self._collected(GraphKeys.GLOBAL_VARIABLES)
 
     @property
     def local_variables(self) -> list[Any]:
-        """The local ones."""
+        """The local variables in its scope."""
         return self._collected(GraphKeys.LOCAL_VARIABLES)
 
     @property
     def trainable_variables(self) -> list[Any]:
-        """The trainable ones."""
+        """The trainable variables in its scope."""
         return self._collected(GraphKeys.TRAINABLE_VARIABLES)
 
     @property
     def non_trainable_variables(self) -> list[Any]:
-        """The global ones that are not trainable."""
+        """The global variables in its scope that are not trainable."""
         trainable = set(self.trainable_variables)
         return [variable for variable in self.global_variables if variable not in trainable]
 
@@ -158,15 +158,15 @@ def make_template(
     custom_getter_: Any = None,
     **kwargs: Any,
 ) -> Template:
-    """A function whose variables are made by its first call and used again by all others.
+    """A function whose first call creates its variables, which all later calls reuse.
 
     Args:
         name_: the variable scope's name, made unique.
-        func_: the function; it makes variables by `get_variable`.
-        create_scope_now_: take the scope's name now rather than at the first call.
+        func_: the function; it creates variables by `get_variable`.
+        create_scope_now_: create the scope now instead of at the first call.
         unique_name_: a name that is not made unique.
         custom_getter_: as in `variable_scope`.
-        kwargs: arguments that `func_` gets besides those of each call.
+        kwargs: arguments of `func_` in addition to those of each call.
     """
     given = functools.partial(func_, **kwargs) if kwargs else func_
     template = Template(name_, given, unique_name_, custom_getter_)
@@ -176,13 +176,13 @@ def make_template(
 
 
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
-    """The graph's and the operation's seed of a random operation made now.
+    """The seeds of the graph and of a random operation created now.
 
     Args:
         op_seed: the operation's own.
 
     Returns:
-        Both None if neither the graph nor the operation has one.
+        Both None if neither the graph nor the operation has a seed.
     """
     seeds = random.get_seed(op_seed)
     return (0, 2**31 - 1) if seeds == (0, 0) else seeds or (None, None)

@@ -1,4 +1,4 @@
-"""Summaries as before TensorFlow 1.0: `scalar_summary(tags, values)` and its kin."""
+"""The summary functions before TensorFlow 1.0: `scalar_summary(tags, values)` and similar."""
 
 from __future__ import annotations
 

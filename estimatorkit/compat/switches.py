@@ -1,4 +1,4 @@
-"""Switches between TensorFlow 1 and 2: what programs here are already needs no switching."""
+"""Switches between TensorFlow 1 and 2; those for the behaviour here have no effect."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from estimatorkit.core.errors import value_error
 
 def _already(name: str) -> Callable[[], None]:
     def switch() -> None:
-        """Nothing: it is so."""
+        """Does nothing: this is the only behaviour."""
 
     switch.__name__ = switch.__qualname__ = name
     return switch
@@ -27,7 +27,7 @@ disable_v2_tensorshape = _already("disable_v2_tensorshape")
 
 
 def resource_variables_enabled() -> bool:
-    """True: variables are as TensorFlow's resource variables."""
+    """True: variables behave like TensorFlow's resource variables."""
     return True
 
 
@@ -37,11 +37,7 @@ def executing_eagerly() -> bool:
 
 
 def enable_eager_execution(*args: Any, **kwargs: Any) -> NoReturn:
-    """Refused: programs are graphs with sessions.
-
-    Raises:
-        ValueError: always.
-    """
+    """Not supported: always raises ValueError, as programs are graphs with sessions."""
     raise value_error(
         "eager execution is not part of estimatorkit",
         expected="a graph and a session, as in TensorFlow 1",

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
-    """Bytes of a string.
+    """Converts a string to bytes.
 
     Raises:
         TypeError: it is neither text nor bytes.
@@ -21,7 +21,7 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
 
 
 def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
-    """Text of a string.
+    """Converts a string to text.
 
     Raises:
         TypeError: it is neither text nor bytes.
@@ -37,7 +37,7 @@ as_str = as_text
 
 
 def as_str_any(value: Any) -> str:
-    """Text of a string, or what `str` gives."""
+    """Converts a string to text, and other values by `str`."""
     return as_text(value) if isinstance(value, bytes) else str(value)
 
 

@@ -1,7 +1,7 @@
-"""`VocabularyProcessor` of `tf.contrib.learn.preprocessing`: documents to rows of word ids.
+"""`VocabularyProcessor` of `tf.contrib.learn.preprocessing`: maps documents to rows of word ids.
 
-All of it is Python and NumPy. Difference from TensorFlow: `save` writes JSON, not a pickle, which
-could run anything when it is read.
+Pure Python and NumPy. Difference from TensorFlow: `save` writes JSON instead of a pickle, which
+could execute code when loaded.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from estimatorkit.core.errors import DataLossError
 from estimatorkit.storage.atomic_files import write_durably
 
-# Abbreviations, the words of CamelCase, and words with apostrophes and hyphens.
+# Matches abbreviations, the words of CamelCase, and words with apostrophes and hyphens.
 _WORDS = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z][a-z]+(?=[A-Z])|['\w\-]+")
 _UNKNOWN = "<UNK>"
 
@@ -32,10 +32,10 @@ def tokenizer(iterator: Iterable[str]) -> Iterator[list[str]]:
 
 
 class CategoricalVocabulary:
-    """Words and their ids: 0 is the unknown word, the others count from 1 in order.
+    """Words and their ids: 0 for unknown words, the others count from 1 in order.
 
     Args:
-        unknown_token: what the unknown word is called.
+        unknown_token: the text of the unknown word.
         support_reverse: accepted for TensorFlow's signature.
     """
 
@@ -50,11 +50,11 @@ class CategoricalVocabulary:
         return len(self._words)
 
     def freeze(self, freeze: bool = True) -> None:
-        """Takes no more words from now on (or takes words again)."""
+        """Stops (or resumes) adding words."""
         self._frozen = freeze
 
     def get(self, category: str) -> int:
-        """The id of a word: 0 for one that is not there, unless words may still come."""
+        """The id of a word. A new word is added, or has id 0 if the vocabulary is frozen."""
         found = self._mapping.get(category)
         if found is None:
             if self._frozen:
@@ -69,9 +69,9 @@ class CategoricalVocabulary:
             self._counts[category] = self._counts.get(category, 0) + count
 
     def trim(self, min_frequency: int, max_frequency: int = -1) -> None:
-        """Keeps words that came more than `min_frequency` times and less than `max_frequency`.
+        """Keeps words that occur more than `min_frequency` and less than `max_frequency` times.
 
-        Ids are given anew, by falling frequency, then by the alphabet.
+        Ids are reassigned by decreasing frequency, then alphabetically.
         """
         by_frequency = sorted(self._counts.items(), key=lambda each: (-each[1], each[0]))
         kept = [
@@ -88,12 +88,12 @@ class CategoricalVocabulary:
         return self._words[class_id]
 
     def as_json(self) -> dict[str, Any]:
-        """What `of_json` makes it of."""
+        """A JSON object for `of_json`."""
         return {"words": self._words, "counts": self._counts, "frozen": self._frozen}
 
     @classmethod
     def of_json(cls, content: Mapping[str, Any]) -> CategoricalVocabulary:
-        """The vocabulary that `as_json` described."""
+        """The vocabulary of the result of `as_json`."""
         words = [str(word) for word in content["words"]]
         made = cls(words[0])
         made._words = words
@@ -107,10 +107,10 @@ class VocabularyProcessor:
     """Maps documents to rows of word ids (`tf.contrib.learn.preprocessing`).
 
     Args:
-        max_document_length: words of a row; what follows is cut off, what lacks is 0.
-        min_frequency: words that came no more often are unknown.
+        max_document_length: words per row; longer documents are truncated, shorter padded with 0.
+        min_frequency: words that occur at most this often are unknown.
         vocabulary: a `CategoricalVocabulary`.
-        tokenizer_fn: of the documents, yields the words of each.
+        tokenizer_fn: yields the words of each of the documents.
 
     Attributes:
         vocabulary_: the vocabulary.
@@ -129,7 +129,7 @@ class VocabularyProcessor:
         self._tokenizer = tokenizer_fn or tokenizer
 
     def fit(self, raw_documents: Iterable[str], unused_y: Any = None) -> VocabularyProcessor:
-        """Learns the words of documents, and no more after that."""
+        """Learns the words of documents, then freezes the vocabulary."""
         for words in self._tokenizer(raw_documents):
             for word in words:
                 self.vocabulary_.add(word)
@@ -141,13 +141,13 @@ class VocabularyProcessor:
     def fit_transform(
         self, raw_documents: Iterable[str], unused_y: Any = None
     ) -> Iterator[NDArray[np.int64]]:
-        """`fit`, then `transform`; the documents are gone through twice."""
+        """`fit`, then `transform`; traverses the documents twice."""
         documents = list(raw_documents)
         self.fit(documents)
         return self.transform(documents)
 
     def transform(self, raw_documents: Iterable[str]) -> Iterator[NDArray[np.int64]]:
-        """Yields for each document its ids, int64 `(max_document_length,)`."""
+        """Yields the ids of each document, int64 `(max_document_length,)`."""
         for words in self._tokenizer(raw_documents):
             taken = itertools.islice(words, self.max_document_length)
             ids = [self.vocabulary_.get(word) for word in taken]
@@ -156,12 +156,12 @@ class VocabularyProcessor:
             yield row
 
     def reverse(self, documents: Iterable[Iterable[int]]) -> Iterator[str]:
-        """Yields the words of rows of ids, with blanks between them."""
+        """Yields the words of rows of ids, separated by spaces."""
         for ids in documents:
             yield " ".join(self.vocabulary_.reverse(each) for each in ids)
 
     def save(self, filename: str | os.PathLike[str]) -> None:
-        """Writes it to a file; a tokenizer of one's own is not part of it."""
+        """Saves it to a file, without a custom tokenizer."""
         content = {
             "max_document_length": self.max_document_length,
             "min_frequency": self.min_frequency,
@@ -171,10 +171,10 @@ class VocabularyProcessor:
 
     @classmethod
     def restore(cls, filename: str | os.PathLike[str]) -> VocabularyProcessor:
-        """Reads what `save` wrote.
+        """Loads the file written by `save`.
 
         Raises:
-            DataLossError: the file holds something else, such as a pickle of TensorFlow's.
+            DataLossError: the file has another format, such as TensorFlow's pickle.
         """
         try:
             content = json.loads(Path(filename).read_bytes())

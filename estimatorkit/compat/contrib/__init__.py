@@ -1,1 +1,1 @@
-"""`tf.contrib`, a module each."""
+"""`tf.contrib`, one module per sub-package."""

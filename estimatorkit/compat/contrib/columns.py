@@ -1,6 +1,6 @@
-"""The feature columns of `tf.contrib.layers`: the same columns under their first names.
+"""The feature columns of `tf.contrib.layers`: the same columns under their original names.
 
-A categorical column there knew how its values are combined (`combiner`); here the layers are told.
+There a categorical column had a `combiner` for its values; here it is an argument of the layers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def real_valued_column(
     """`numeric_column` of `dimension` numbers.
 
     Raises:
-        ValueError: the dimension is None: how many numbers there are must be known.
+        ValueError: the dimension is None; it must be known.
     """
     if dimension is None:
         raise ValueError(
@@ -71,7 +71,7 @@ def sparse_column_with_vocabulary_file(
     combiner: str = "sum",
     dtype: Any = string,
 ) -> Any:
-    """`categorical_column_with_vocabulary_file`; give `combiner` to the layer."""
+    """`categorical_column_with_vocabulary_file`; pass `combiner` to the layer."""
     return columns.categorical_column_with_vocabulary_file(
         column_name,
         vocabulary_file,
@@ -125,7 +125,7 @@ def crossed_column(
 ) -> Any:
     """`feature_column.crossed_column` of columns (by the keyword `columns`).
 
-    Hashed columns are crossed by their values, not by their buckets.
+    Hashed columns are crossed by value, not by bucket.
     """
     given = renamed.pop("columns", columns_)
     if renamed:
@@ -137,7 +137,7 @@ def crossed_column(
 def parse_feature_columns_from_examples(
     serialized: Any, feature_columns: Any, name: str | None = None, example_names: Any = None
 ) -> dict[str, Any]:
-    """The features of serialized `Example`s that columns read."""
+    """Parses the features that columns read from serialized `Example`s."""
     return parse_example(
         serialized, columns.make_parse_example_spec(feature_columns), name, example_names
     )
@@ -151,7 +151,7 @@ def input_from_feature_columns(
     scope: Any = None,
     cols_to_outs: Any = None,
 ) -> Any:
-    """`feature_column.input_layer`, within a variable scope `scope` where it is given."""
+    """`feature_column.input_layer`, within a variable scope `scope` if given."""
     with variable_scope(scope, default_name="input_from_feature_columns"):
         return columns.input_layer(
             columns_to_tensors,

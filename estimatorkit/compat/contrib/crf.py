@@ -1,8 +1,8 @@
 """`tf.contrib.crf`: linear-chain conditional random fields (Lafferty et al. 2001).
 
-Everywhere, `inputs` (`potentials`) are the scores of the tags, `(batch, steps, tags)` floats;
-`sequence_lengths` ints, `(batch,)`; `transition_params` the scores of a tag after another,
-`(tags, tags)`. Steps behind a sequence's end count for nothing.
+Common arguments: `inputs` (`potentials`) are tag scores, floats `(batch, steps, tags)`;
+`sequence_lengths` ints `(batch,)`; `transition_params` the scores of transitions from tag to tag,
+`(tags, tags)`. Steps beyond a sequence's end are ignored.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from estimatorkit.ops.variables.variable_scope import get_variable
 def crf_log_likelihood(
     inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any = None
 ) -> tuple[Tensor, Any]:
-    """The logarithm of the likelihood of sequences of tags.
+    """The log-likelihood of tag sequences.
 
     Args:
         inputs, sequence_lengths: see the module.
@@ -37,7 +37,7 @@ def crf_log_likelihood(
         transition_params: see the module; a variable 'transitions' by default.
 
     Returns:
-        The logarithms, `(batch,)`, and the transitions.
+        The log-likelihoods, `(batch,)`, and the transitions.
     """
     scores = convert_to_tensor(inputs)
     if transition_params is None:
@@ -51,14 +51,14 @@ def crf_log_likelihood(
 def crf_sequence_score(
     inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any
 ) -> Tensor:
-    """The scores of sequences of tags, `(batch,)`: those of the tags and of their transitions."""
+    """The scores of tag sequences, `(batch,)`: unary plus transition scores."""
     return crf_unary_score(tag_indices, sequence_lengths, inputs) + crf_binary_score(
         tag_indices, sequence_lengths, transition_params
     )
 
 
 def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Tensor:
-    """The sums of the scores of the tags alone, `(batch,)`."""
+    """The sums of the unary scores, `(batch,)`."""
     scores = convert_to_tensor(inputs)
     chosen = one_hot(tag_indices, shape(scores)[2], dtype=scores.dtype)
     mask = sequence_mask(sequence_lengths, shape(scores)[1], scores.dtype)
@@ -66,7 +66,7 @@ def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Ten
 
 
 def crf_binary_score(tag_indices: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
-    """The sums of the scores of the transitions alone, `(batch,)`."""
+    """The sums of the transition scores, `(batch,)`."""
     tags, transitions = convert_to_tensor(tag_indices), convert_to_tensor(transition_params)
     rows = one_hot(tags[:, :-1], shape(transitions)[0], dtype=transitions.dtype)
     columns = one_hot(tags[:, 1:], shape(transitions)[1], dtype=transitions.dtype)
@@ -76,7 +76,7 @@ def crf_binary_score(tag_indices: Any, sequence_lengths: Any, transition_params:
 
 
 def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
-    """The logarithms of the sums over all sequences of tags, `(batch,)`; 0 for empty sequences."""
+    """The log partition function over all tag sequences, `(batch,)`; 0 for empty sequences."""
     scores, transitions = convert_to_tensor(inputs), convert_to_tensor(transition_params)
 
     def step(alphas: Any, element: Any) -> tuple[Any, Any]:
@@ -92,11 +92,11 @@ def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> 
 def crf_multitag_sequence_score(
     inputs: Any, tag_bitmap: Any, sequence_lengths: Any, transition_params: Any
 ) -> Tensor:
-    """The logarithms of the sums over all sequences of allowed tags, `(batch,)`.
+    """The log-sum-exp of the scores of all allowed tag sequences, `(batch,)`.
 
     Args:
         inputs, sequence_lengths, transition_params: see the module.
-        tag_bitmap: which tags are allowed at each step, `(batch, steps, tags)` bools.
+        tag_bitmap: the allowed tags at each step, `(batch, steps, tags)` bools.
     """
     scores = convert_to_tensor(inputs)
     lowest = np.finfo(scores.dtype.numpy_dtype).min
@@ -114,7 +114,7 @@ def crf_decode(
         sequence_length: see `sequence_lengths` of the module.
 
     Returns:
-        The tags, `(batch, steps)` int32, 0 behind the end; and their scores, `(batch,)`.
+        The tags, `(batch, steps)` int32, 0 beyond the end; and their scores, `(batch,)`.
     """
     scores, transitions = convert_to_tensor(potentials), convert_to_tensor(transition_params)
     elements = _after_the_first(scores, sequence_length)
@@ -140,13 +140,13 @@ def crf_decode(
 
 
 def _after_the_first(scores: Tensor, lengths: Any) -> tuple[Tensor, Tensor]:
-    """The scores of the steps from the second on, and whether they are in the sequences."""
+    """The scores of all steps but the first, and a mask of those within the sequences."""
     inside = sequence_mask(lengths, shape(scores)[1])
     return transpose(scores, [1, 0, 2])[1:], expand_dims(transpose(inside)[1:], 2)
 
 
 def viterbi_decode(score: ArrayLike, transition_params: ArrayLike) -> tuple[list[int], float]:
-    """`crf_decode` of one sequence of arrays, without a session.
+    """`crf_decode` of a single sequence of arrays, without a session.
 
     Args:
         score: `(steps, tags)`.

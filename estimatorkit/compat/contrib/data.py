@@ -1,4 +1,4 @@
-"""`tf.contrib.data`: what it had that `data.experimental` has under other names."""
+"""`tf.contrib.data`: functions that have other names in `data.experimental`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def padded_batch_and_drop_remainder(
 def sloppy_interleave(
     map_func: Callable[..., Dataset], cycle_length: Any, block_length: int = 1
 ) -> Callable[[Dataset], Dataset]:
-    """For `Dataset.apply`: `Dataset.interleave`, in the order of the turns."""
+    """For `Dataset.apply`: `Dataset.interleave`, in deterministic order."""
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
 
 
@@ -41,7 +41,7 @@ def read_batch_features(
     num_epochs: int | None = None,
     capacity: int = 10000,
 ) -> Any:
-    """Tensors of the next batch of the `Example`s of files; see `make_batched_features_dataset`."""
+    """Tensors of the next batch of `Example`s from files; see `make_batched_features_dataset`."""
     from estimatorkit.data.readers.example_datasets import make_batched_features_dataset
 
     dataset = make_batched_features_dataset(
@@ -58,7 +58,7 @@ def read_batch_features(
 
 
 class _NothingMore:
-    """A saveable without tensors: checkpoints hold the positions of all iterators anyway."""
+    """A saveable without tensors: checkpoints include the positions of all iterators anyway."""
 
     saved_suffixes: Sequence[str] = ()
 
@@ -70,16 +70,16 @@ class _NothingMore:
         return ()
 
     def restore_values(self, state: Any, values: Sequence[Any]) -> None:
-        """Does nothing: the position was restored with the session's."""
+        """Does nothing: the position is restored with the session's."""
 
 
 def make_saveable_from_iterator(iterator: Any, external_state_policy: Any = None) -> Any:
-    """What a `Saver` takes for an iterator; checkpoints hold its position also without it."""
+    """A saveable for an iterator; checkpoints include its position even without it."""
     return _NothingMore(f"{iterator._op.name}-position")
 
 
 class CheckpointInputPipelineHook(SessionRunHook):
-    """Does nothing: checkpoints of an Estimator hold the positions of its iterators anyway.
+    """Does nothing: checkpoints of an Estimator include the positions of its iterators anyway.
 
     Args:
         estimator: the Estimator.

@@ -1,7 +1,7 @@
-"""`tf.contrib.distribute`: what scripts hand to strategies, and the strategies that there are not.
+"""`tf.contrib.distribute`: arguments of strategies, and strategies that are not supported.
 
-The strategies themselves are in `estimatorkit.distribute`. Names without a counterpart raise when
-they are called, so that tables may name them.
+Supported strategies are in `estimatorkit.distribute`. Unsupported names raise when called, so that
+tables may refer to them.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ __dir__ = listing(__name__)
 
 
 class DistributeConfig(NamedTuple):
-    """`RunConfig(experimental_distribute=...)`: see `RunConfig`.
+    """The argument of `RunConfig(experimental_distribute=...)`.
 
     Attributes:
-        train_distribute, eval_distribute: as `RunConfig`'s arguments of these names.
-        remote_cluster: must be None: each process of a cluster starts by itself, with `TF_CONFIG`.
+        train_distribute, eval_distribute: see `RunConfig`.
+        remote_cluster: must be None: each process of a cluster is started separately, with
+            `TF_CONFIG`.
     """
 
     train_distribute: Strategy | None = None
@@ -37,7 +38,8 @@ class DistributeConfig(NamedTuple):
 
 
 class CrossDeviceOps:
-    """How values of replicas meet: accepted by strategies, without effect. XLA chooses.
+    """How values are reduced across replicas: accepted by strategies without effect, as XLA
+    chooses.
 
     Args:
         *args, **kwargs: those of TensorFlow's class of the same name.
@@ -58,13 +60,13 @@ in_cross_tower_context = in_cross_replica_context
 
 
 def run_standard_tensorflow_server(session_config: Any = None) -> Server:
-    """Starts the server of this process's task, as `TF_CONFIG` says.
+    """Starts the server of this process's task, according to `TF_CONFIG`.
 
     Args:
         session_config: the server's `ConfigProto`.
 
     Raises:
-        ValueError: `TF_CONFIG` names no cluster, or cannot be right.
+        ValueError: `TF_CONFIG` has no cluster, or is invalid.
     """
     task = ClusterTask.of_environment()
     if task.is_alone:
@@ -77,7 +79,7 @@ def run_standard_tensorflow_server(session_config: Any = None) -> Server:
 
 
 def _refused(name: str, hint: str) -> type:
-    """A class that cannot be made; calling it says what to use instead."""
+    """A class whose constructor raises an error with a suggested replacement."""
 
     def refuse(self: Any, *args: Any, **kwargs: Any) -> None:
         raise UnimplementedError.explained(

@@ -1,4 +1,4 @@
-"""`contrib.distributions` beyond `distributions`: vector distributions, and batches as one event."""
+"""`contrib.distributions` beyond `distributions`: vectors, and batches as one event."""
 
 from __future__ import annotations
 

@@ -16,8 +16,9 @@ __dir__ = listing(__name__)
 
 
 class KMeansClustering(kmeans.KMeansClustering):
-    """Clusters of points (`tf.contrib.factorization.KMeansClustering`): the seed has another name,
-    and `transform` gives squares.
+    """k-means clustering (`tf.contrib.factorization.KMeansClustering`).
+
+    Differs from `KMeans` in the seed's name, and in that `transform` returns squared distances.
 
     Args:
         random_seed: of the random choice; 0 by default.
@@ -50,6 +51,6 @@ class KMeansClustering(kmeans.KMeansClustering):
         )
 
     def transform(self, input_fn: Callable[..., Any]) -> Iterator[NDArray[Any]]:
-        """For each point its distances to all centers: squared Euclidean, or cosine."""
+        """The distances of each point to all centers: squared Euclidean, or cosine."""
         for row in self.predict(input_fn, predict_keys=[self.ALL_DISTANCES]):
             yield row[self.ALL_DISTANCES]

@@ -1,4 +1,4 @@
-"""`contrib.layers.utils`: outputs under aliases in collections, and small checks of arguments."""
+"""`contrib.layers.utils`: aliased outputs in collections, and argument checks."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from estimatorkit.ops.control.control_flow import cond
 
 
 def append_tensor_alias(tensor: Tensor, alias: str) -> Tensor:
-    """Adds a name, without a final '/', to `tensor.aliases`."""
+    """Adds a name, without a trailing '/', to `tensor.aliases`."""
     tensor.aliases = [*getattr(tensor, "aliases", ()), alias.removesuffix("/")]
     return tensor
 
 
 def get_tensor_aliases(tensor: Tensor) -> list[str]:
-    """The aliases of a tensor, or its name, without ':0', where it has none."""
+    """The aliases of a tensor, or else its name without ':0'."""
     aliases: list[str] | None = getattr(tensor, "aliases", None)
     return [tensor.name.removesuffix(":0")] if aliases is None else aliases
 
@@ -46,7 +46,7 @@ def convert_collection_to_dict(
 
     Args:
         collection: its name.
-        clear_collection: whether the collection is emptied.
+        clear_collection: whether to empty the collection.
     """
     graph = get_default_graph()
     found = OrderedDict(
@@ -60,10 +60,10 @@ def convert_collection_to_dict(
 
 
 def constant_value(value_or_tensor_or_var: Any, dtype: Any = None) -> Any:
-    """A Python value as it is; a tensor's where it is known; None for a variable.
+    """A Python value unchanged; a tensor's value if known; None for a variable.
 
     Raises:
-        ValueError: it is None, or not of the dtype.
+        ValueError: it is None, or has another dtype.
     """
     value = value_or_tensor_or_var
     if value is None:
@@ -76,7 +76,7 @@ def constant_value(value_or_tensor_or_var: Any, dtype: Any = None) -> Any:
 
 
 def static_cond(pred: Any, fn1: Callable[[], Any], fn2: Callable[[], Any]) -> Any:
-    """`fn1()` or `fn2()`, by a Python value.
+    """`fn1()` or `fn2()`, selected by a Python value.
 
     Raises:
         TypeError: one is not callable.
@@ -90,7 +90,7 @@ def static_cond(pred: Any, fn1: Callable[[], Any], fn2: Callable[[], Any]) -> An
 def smart_cond(
     pred: Any, fn1: Callable[[], Any], fn2: Callable[[], Any], name: str | None = None
 ) -> Any:
-    """`static_cond` where the predicate is known, `cond` elsewhere."""
+    """`static_cond` if the predicate is known, otherwise `cond`."""
     known = constant_value(pred)
     if known is None:
         return cond(pred, true_fn=fn1, false_fn=fn2, name=name)
@@ -98,7 +98,7 @@ def smart_cond(
 
 
 def get_variable_collections(variables_collections: Any, name: str) -> Any:
-    """The collections of a variable: those under its name in a dict, or all."""
+    """The collections of a variable: those under its name if a dict, otherwise all."""
     if isinstance(variables_collections, dict):
         return variables_collections.get(name)
     return variables_collections
@@ -126,12 +126,12 @@ def last_dimension(shape: Any, min_rank: int = 1) -> int:
 
 
 def channel_dimension(shape: Any, data_format: str, min_rank: int = 1) -> int:
-    """The dimension of channels: the second for 'channels_first', else the last."""
+    """The channel dimension: the second for 'channels_first', otherwise the last."""
     return _dimension(shape, 1 if data_format == "channels_first" else -1, min_rank)
 
 
 def two_element_tuple(int_or_tuple: Any) -> tuple[Any, Any]:
-    """Two numbers from one, or from a list or shape of two.
+    """A pair of numbers from a number, or from a list or shape of two.
 
     Raises:
         ValueError: it is something else.

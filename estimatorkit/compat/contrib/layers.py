@@ -41,10 +41,10 @@ def variance_scaling_initializer(
     seed: int | None = None,
     dtype: Any = float32,
 ) -> Initializer:
-    """Variance `factor` over the fan that `mode` names (He et al. 2015 by default).
+    """Variance `factor` divided by the fan given by `mode` (He et al. 2015 by default).
 
     Raises:
-        TypeError: the dtype is no floating point type, or the mode is unknown.
+        TypeError: the dtype is not floating-point, or the mode is unknown.
     """
     if not as_dtype(dtype).is_floating:
         raise TypeError("Cannot create initializer for non-floating point type.")
@@ -90,7 +90,7 @@ def l1_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
 def l1_l2_regularizer(
     scale_l1: Any = 1.0, scale_l2: Any = 1.0, scope: str | None = None
 ) -> Regularizer:
-    """The sum of both.
+    """The sum of `l1_regularizer` and `l2_regularizer`.
 
     Raises:
         ValueError: a scale is negative or an integer.
@@ -102,13 +102,13 @@ def l1_l2_regularizer(
 def sum_regularizer(
     regularizer_list: Sequence[Any], scope: str | None = None
 ) -> Regularizer | None:
-    """The sum of several; None stands for none, as does the result where all are."""
+    """The sum of several regularizers, ignoring None; None if all are."""
     chosen = [each for each in regularizer_list if each is not None]
     return _total(chosen, scope or "sum_regularizer") if chosen else None
 
 
 def _total(regularizers: Sequence[Regularizer], name: str) -> Regularizer:
-    """The sum of what regularizers give."""
+    """The sum of regularizers."""
 
     def total(weights: Any) -> Any:
         found = [part for part in (each(weights) for each in regularizers) if part is not None]
@@ -140,7 +140,7 @@ def apply_regularization(regularizer: Regularizer, weights_list: Any = None) -> 
     """The sum of a regularizer over weights (those of the collection WEIGHTS by default).
 
     Raises:
-        ValueError: there are no weights, or the regularizer gives what is not a scalar.
+        ValueError: there are no weights, or the regularizer does not return a scalar.
     """
     weights = weights_list or get_collection(GraphKeys.WEIGHTS)
     if not weights:

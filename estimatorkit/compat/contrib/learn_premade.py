@@ -1,6 +1,6 @@
-"""`tf.contrib.learn`'s premade estimators: `tf.estimator`'s by their older arguments, with `fit`.
+"""`tf.contrib.learn`'s premade estimators: `tf.estimator`'s with their older arguments and `fit`.
 
-`predict` gives classes or numbers; losses are means over the batch, as they were.
+`predict` returns classes or numbers; losses are means over the batch, as in contrib.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from estimatorkit.layers.losses import Reduction
 
 
 class _Premade(Learner):
-    """A premade estimator by its older arguments."""
+    """A premade estimator with its older arguments."""
 
     _array_key = ""
     _key: str  # of the prediction that `predict` gives
@@ -33,7 +33,7 @@ class _Premade(Learner):
         as_iterable: bool = True,
         iterate_batches: bool = False,
     ) -> Any:
-        """Class numbers, or a regressor's numbers, unless other `outputs` are asked for.
+        """Class ids, or a regressor's numbers, unless other `outputs` are requested.
 
         See `Learner.predict`.
         """
@@ -50,11 +50,11 @@ class _Premade(Learner):
         batch_size: int | None = None,
         as_iterable: bool = True,
     ) -> Any:
-        """Class numbers, or a regressor's numbers, of each example; see `predict`."""
+        """Class ids, or a regressor's numbers, of each example; see `predict`."""
         return self.predict(x, input_fn, batch_size, as_iterable=as_iterable)
 
     def _values(self, key: str, x: Any, input_fn: Any, batch_size: int | None) -> Iterator[Any]:
-        """One of the predictions, of one example after the other."""
+        """Yields one of the predictions for each example."""
         rows = super().predict(x, input_fn, batch_size, [key])
         return (row[key] for row in rows)
 
@@ -73,7 +73,7 @@ class Classifier(_Premade):
         batch_size: int | None = None,
         as_iterable: bool = True,
     ) -> Any:
-        """The probabilities of the classes, `(classes,)` an example."""
+        """The class probabilities, `(classes,)` per example."""
         values = self._values("probabilities", x, input_fn, batch_size)
         return values if as_iterable else np.stack(list(values))
 
@@ -103,8 +103,8 @@ def _premade(name: str, kind: type[_Premade], arguments: str) -> type[_Premade]:
     """One of `contrib.learn`'s premade estimators.
 
     Args:
-        name: also that of the estimator inside.
-        kind: what it predicts.
+        name: also that of the wrapped estimator.
+        kind: the base class.
         arguments: their names in contrib.learn's order.
     """
     base: Any = getattr(estimators, name)

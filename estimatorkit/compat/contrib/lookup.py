@@ -18,7 +18,7 @@ def index_table_from_tensor(
     name: str | None = None,
     vocabulary_list: Any = None,
 ) -> Any:
-    """`lookup.index_table_from_tensor` with `contrib`'s name of the vocabulary."""
+    """`lookup.index_table_from_tensor` with `contrib`'s name for the vocabulary."""
     words = vocabulary_list if mapping is None else mapping
     return lookup.index_table_from_tensor(
         words, num_oov_buckets, default_value, hasher_spec, dtype, name
@@ -31,7 +31,7 @@ def index_to_string_table_from_tensor(
     name: str | None = None,
     vocabulary_list: Any = None,
 ) -> Any:
-    """`lookup.index_to_string_table_from_tensor` with `contrib`'s name of the vocabulary."""
+    """`lookup.index_to_string_table_from_tensor` with `contrib`'s name for the vocabulary."""
     words = vocabulary_list if mapping is None else mapping
     return lookup.index_to_string_table_from_tensor(words, default_value, name)
 
@@ -49,7 +49,7 @@ string_to_index_table_from_tensor = index_table_from_tensor
 def string_to_index(
     tensor: Any, mapping: Any, default_value: int = -1, name: str | None = None
 ) -> Any:
-    """The places of strings in `mapping`, int64."""
+    """The indices of strings in `mapping`, int64."""
     table = lookup.index_table_from_tensor(mapping, default_value=default_value, name=name)
     return table.lookup(tensor)
 
@@ -57,6 +57,6 @@ def string_to_index(
 def index_to_string(
     tensor: Any, mapping: Any, default_value: str = "UNK", name: str | None = None
 ) -> Any:
-    """The strings at places of `mapping`."""
+    """The strings at indices of `mapping`."""
     table = lookup.index_to_string_table_from_tensor(mapping, default_value, name)
     return table.lookup(tensor)

@@ -1,8 +1,7 @@
 """`contrib.losses` and `slim.losses`: `tf.losses` with predictions before labels.
 
-The loss is the sum divided by the number of weights that are not 0, as it was. Weights are a
-scalar or have the first dimensions of the losses: `(batch,)` weighs examples, whatever an example
-is.
+The loss is the sum divided by the number of nonzero weights, as in contrib. Weights are a scalar or
+have the leading dimensions of the losses: `(batch,)` weights whole examples.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from estimatorkit.ops.math import elementwise
 
 
 def _older(function: Callable[..., Any], *order: str, of_examples: bool = False) -> Any:
-    """A loss with the older order of arguments and the older weights.
+    """A loss with contrib's argument order and weights.
 
     Args:
         function: the loss.
         order: see `predictions_first`.
-        of_examples: whether there is one loss for each row of the last axis of the predictions.
+        of_examples: whether there is one loss per row of the last axis of the predictions.
     """
     reordered = predictions_first(function, *order) if order else function
     signature = inspect.signature(reordered)
@@ -44,10 +43,10 @@ def _older(function: Callable[..., Any], *order: str, of_examples: bool = False)
 
 
 def _from_left(weights: Any, rank: int | None, less: int) -> Any:
-    """Weights with as many dimensions of 1 at their end as the losses have more.
+    """Expands weights with trailing dimensions of 1 to the rank of the losses.
 
     Raises:
-        ValueError: the rank of either is not known.
+        ValueError: a rank is unknown.
     """
     tensor = elementwise.cast(convert_to_tensor(weights, name="weights"), float32)
     for what, known in (("weights", tensor.shape.rank), ("losses", rank)):

@@ -1,7 +1,7 @@
-"""`contrib.metrics`: the older spellings of `tf.metrics`, with predictions before labels.
+"""`contrib.metrics`: the older names of `tf.metrics`, with predictions before labels.
 
-Each `streaming_...` is the metric of that name with its first two arguments exchanged. What had no
-successor but `f1_score` and the helpers for dicts of metrics says so when it is looked up
+Each `streaming_...` is the metric of that name with its first two arguments swapped. Metrics
+without a successor, except `f1_score` and the helpers for dicts of metrics, raise on lookup
 (`compat.tables`).
 """
 
@@ -25,12 +25,12 @@ from estimatorkit.ops.math import elementwise, reduce
 def predictions_first(
     function: Callable[..., Any], *order: str, **renamed: str
 ) -> Callable[..., Any]:
-    """The function with the order of arguments that it had in `contrib`.
+    """The function with `contrib`'s argument order.
 
     Args:
         function: takes labels before predictions.
         order: the names of its first arguments in the older order.
-        renamed: names that arguments had, by those that they have.
+        renamed: old argument names by new ones.
     """
     rest = [name for name in inspect.signature(function).parameters if name not in order]
     older = " ".join(f"{renamed.get(name, name)}={name}" for name in [*order, *rest])
@@ -80,7 +80,7 @@ def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | Non
     """The accuracy of one batch.
 
     Args:
-        predictions, labels: of one shape.
+        predictions, labels: of the same shape.
         weights: a scalar or one per element.
         name: the operation's name.
     """
@@ -116,13 +116,13 @@ def f1_score(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """The greatest harmonic mean of precision and recall at thresholds evenly spaced in [0, 1].
+    """The maximum F1 score over evenly spaced thresholds in [0, 1].
 
     Args:
-        labels: of the shape of `predictions`; all but 0 is positive.
+        labels: of the shape of `predictions`; nonzero means positive.
         predictions: probabilities.
         weights, metrics_collections, updates_collections, name: see `metrics.mean`.
-        num_thresholds: how many thresholds are tried.
+        num_thresholds: the number of thresholds.
     """
 
     def formula(counts: Counts) -> Tensor:

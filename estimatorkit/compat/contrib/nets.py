@@ -1,7 +1,7 @@
 """The image networks of `contrib.slim.nets`: AlexNet, OverFeat, VGG.
 
-Each gives the logits and its end points, tensors by alias, such as 'vgg_16/conv1/conv1_1'. Build it
-inside `slim.arg_scope` of its `..._arg_scope()`, which sets regularizers and initializers.
+Each returns the logits and its end points, tensors by alias such as 'vgg_16/conv1/conv1_1'. Build
+it within `slim.arg_scope` of its `..._arg_scope()`, which sets regularizers and initializers.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ def _arguments(weight_decay: float, bias: float, pooling: str | None) -> Any:
 
 
 def vgg_arg_scope(weight_decay: float = 0.0005) -> Any:
-    """The arguments of VGG's layers, for `slim.arg_scope`."""
+    """The layers' arguments of VGG, for `slim.arg_scope`."""
     return _arguments(weight_decay, 0.0, None)
 
 
 def alexnet_v2_arg_scope(weight_decay: float = 0.0005) -> Any:
-    """The arguments of AlexNet's layers, for `slim.arg_scope`."""
+    """The layers' arguments of AlexNet, for `slim.arg_scope`."""
     return _arguments(weight_decay, 0.1, "VALID")
 
 
 def overfeat_arg_scope(weight_decay: float = 0.0005) -> Any:
-    """The arguments of OverFeat's layers, for `slim.arg_scope`."""
+    """The layers' arguments of OverFeat, for `slim.arg_scope`."""
     return _arguments(weight_decay, 0.0, "VALID")
 
 
 def _finish(net: Any, squeezed: bool, name: str, points: Any) -> tuple[Any, Any]:
-    """The logits without their two dimensions of length 1, and the end points with them."""
+    """The logits, squeezed if requested, and the end points including them."""
     if squeezed:
         net = array.squeeze(net, [1, 2], name="fc8/squeezed")
         points[f"{name}/fc8"] = net

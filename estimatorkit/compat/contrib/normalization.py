@@ -39,9 +39,7 @@ def _normalize(
     trainable: bool,
     name: str | None = None,
 ) -> Tensor:
-    """Normalizes to zero mean and unit variance over `axes`, then applies 'gamma' and 'beta' of
-    `shape`.
-    """
+    """Normalizes to mean 0 and variance 1 over `axes`, then applies 'gamma' and 'beta'."""
     made: dict[str, Tensor | None] = {"beta": None, "gamma": None}
     for own, default in (("beta", Zeros()), ("gamma", Ones())):
         if wanted[own]:

@@ -1,4 +1,4 @@
-"""`contrib.layers.optimize_loss`: the operation of a training step from a loss."""
+"""`contrib.layers.optimize_loss`: the training operation of a loss."""
 
 from __future__ import annotations
 
@@ -60,27 +60,27 @@ def optimize_loss(
     colocate_gradients_with_ops: bool = False,
     increment_global_step: bool = True,
 ) -> Any:
-    """The loss, whose computation makes a training step (`tf.contrib.layers.optimize_loss`).
+    """A tensor that runs a training step and returns the loss (`tf.contrib.layers.optimize_loss`).
 
     Args:
         loss: a scalar.
-        global_step: the variable that counts steps; None for the graph's.
-        learning_rate: a number, which becomes a variable, or a tensor; None if the optimizer
-            knows it.
+        global_step: the step counter; None for the graph's.
+        learning_rate: a number, which becomes a variable, or a tensor; None if the optimizer has
+            one.
         optimizer: a name ('Adagrad', 'Adam', 'Ftrl', 'Momentum', 'RMSProp', 'SGD'), an optimizer,
-            its class, or a function that makes one, of the learning rate or without arguments.
-        gradient_noise_scale: the standard deviation of normal noise for the gradients.
+            its class, or a function that makes one, given the learning rate or no arguments.
+        gradient_noise_scale: the standard deviation of normal noise added to the gradients.
         gradient_multipliers: factors of gradients by variable or its name.
-        clip_gradients: the largest norm of all gradients together, or a function of pairs
-            (gradient, variable) giving such.
-        learning_rate_decay_fn: of the learning rate and the step, giving the rate to use.
+        clip_gradients: the maximum global norm of the gradients, or a function from (gradient,
+            variable) pairs to such pairs.
+        learning_rate_decay_fn: maps the learning rate and the step to the rate to use.
         update_ops: operations that run before the step; those in UPDATE_OPS by default.
-        variables: those to train; all that can be by default.
+        variables: those to train; all trainable ones by default.
         name: the variable scope; 'OptimizeLoss' by default.
-        summaries: which summaries to write, of `OPTIMIZER_SUMMARIES`; the loss, the learning rate
-            and the norm of all gradients by default.
+        summaries: the summaries to write, of `OPTIMIZER_SUMMARIES`; the loss, the learning rate and
+            the global gradient norm by default.
         colocate_gradients_with_ops: accepted for TensorFlow's signature.
-        increment_global_step: whether the step counts.
+        increment_global_step: whether to increment the step counter.
 
     Raises:
         ValueError: an argument is invalid, or there is no global step.

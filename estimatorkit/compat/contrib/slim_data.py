@@ -1,4 +1,4 @@
-"""`slim.prefetch_queue`: batches made ahead, in a queue."""
+"""`slim.prefetch_queue`: prefetches batches into a queue."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def prefetch_queue(
 
     Args:
         tensors: a list, or a dict, of tensors.
-        capacity: the greatest number of elements.
-        num_threads: how many threads of the queue's runner enqueue.
-        dynamic_pad: whether shapes may have unknown dimensions, which are padded in `dequeue_many`.
+        capacity: the maximum number of elements.
+        num_threads: the number of enqueuing threads of the queue's runner.
+        dynamic_pad: whether shapes may have unknown dimensions, which `dequeue_many` pads.
         shared_name: shares the queue between sessions.
         name: the name scope.
 
     Returns:
-        The queue; `dequeue` gives a list or a dict as `tensors` is. Its runner is in the collection
-        QUEUE_RUNNERS, and a summary says how full it is.
+        The queue; `dequeue` returns a list or dict like `tensors`. Its runner is in the collection
+        QUEUE_RUNNERS, and a summary reports how full it is.
     """
     names: list[str] | None = None
     if isinstance(tensors, Mapping):

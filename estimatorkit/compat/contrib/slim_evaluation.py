@@ -36,15 +36,15 @@ def evaluate_once(
     Args:
         master: the session's target.
         checkpoint_path: the checkpoint.
-        logdir: where summaries go.
-        num_evals: how often `eval_op` is run.
-        initial_op, initial_op_feed_dict: what is run first, and what it is fed.
-        eval_op, eval_op_feed_dict: what is run `num_evals` times, such as updates of metrics.
-        final_op, final_op_feed_dict: what is run at the end.
-        summary_op, summary_op_feed_dict: the summaries; all of the graph by default, None for none.
-        variables_to_restore: what is restored; all by default.
+        logdir: the directory of the summaries.
+        num_evals: the number of runs of `eval_op`.
+        initial_op, initial_op_feed_dict: run first, with these feeds.
+        eval_op, eval_op_feed_dict: run `num_evals` times, such as updates of metrics.
+        final_op, final_op_feed_dict: run at the end.
+        summary_op, summary_op_feed_dict: the summaries; by default all of the graph, None for none.
+        variables_to_restore: all by default.
         session_config: a `ConfigProto`.
-        hooks: more hooks.
+        hooks: additional hooks.
 
     Returns:
         The values of `final_op`.
@@ -93,10 +93,10 @@ def evaluation_loop(
     timeout_fn: Callable[[], bool] | None = None,
     hooks: Sequence[Any] | None = None,
 ) -> Any:
-    """`evaluate_once` for each new checkpoint of a folder.
+    """`evaluate_once` for each new checkpoint of a directory.
 
     Args:
-        checkpoint_dir: the folder.
+        checkpoint_dir: the directory.
         init_fn: accepted for TensorFlow's signature.
         eval_interval_secs, max_number_of_evaluations, timeout, timeout_fn: see
             `contrib.training.evaluate_repeatedly`.

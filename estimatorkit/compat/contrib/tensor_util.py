@@ -1,4 +1,4 @@
-"""`contrib.framework`'s checks and sums of tensors."""
+"""`contrib.framework`'s tensor checks and sums."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def reduce_sum_n(tensors: Sequence[Any], name: str | None = None) -> Tensor:
 def remove_squeezable_dimensions(
     predictions: Any, labels: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Predictions and labels; where their ranks differ by 1, the last dimension of length 1 goes.
+    """Predictions and labels; if their ranks differ by 1, squeezes the last dimension of length 1.
 
-    Note the order, which is not that of `tf.confusion_matrix.remove_squeezable_dimensions`.
+    The argument order differs from `tf.confusion_matrix.remove_squeezable_dimensions`.
     """
     truth, guesses = weighting.remove_squeezable_dimensions(labels, predictions, name=name)
     return guesses, truth
 
 
 def assert_scalar_int(tensor: Any, name: str | None = None) -> Tensor:
-    """`tensor`, which must be an integer scalar.
+    """Returns `tensor`, checked to be an integer scalar.
 
     Raises:
         ValueError: it is not.
@@ -58,23 +58,23 @@ def assert_scalar_int(tensor: Any, name: str | None = None) -> Tensor:
 
 
 def with_same_shape(expected_tensor: Tensor, tensor: Tensor) -> Tensor:
-    """`tensor`, which must have the shape of another; see `with_shape`."""
+    """Returns `tensor`, checked to have the shape of another; see `with_shape`."""
     shape = expected_tensor.shape
     known = shape.is_fully_defined()
     return with_shape(shape.as_list() if known else array.shape(expected_tensor), tensor)
 
 
 def with_shape(expected_shape: Any, tensor: Tensor) -> Tensor:
-    """`tensor`, which must have a shape: checked at once where both are known, else when it runs.
+    """Returns `tensor`, checked to have a shape: statically if both are known, otherwise when run.
 
     Args:
-        expected_shape: int32 `(rank,)`: numbers or a tensor. An empty shape also takes a tensor of
-            one element, and reshapes it to a scalar.
+        expected_shape: int32 `(rank,)`: numbers or a tensor. With an empty shape, a tensor of one
+            element is reshaped to a scalar.
         tensor: a tensor.
 
     Raises:
-        ValueError: the shape is not int32 numbers, or the tensor is known to have another.
-        InvalidArgumentError: the tensor turns out to have another (on run).
+        ValueError: the shape is not int32, or the tensor's static shape differs.
+        InvalidArgumentError: (when run) the tensor's shape differs.
     """
     if isinstance(tensor, SparseTensor):
         raise ValueError("SparseTensor not supported.")

@@ -1,4 +1,4 @@
-"""`tensorflow.python.framework.common_shapes`: what is known of the shapes of tensors."""
+"""`tensorflow.python.framework.common_shapes`: functions of static shapes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def has_fully_defined_shape(tensor: Any) -> bool:
 
 
 def is_broadcast_compatible(shape_x: TensorShape, shape_y: TensorShape) -> bool:
-    """Whether two shapes are known in rank and broadcast together."""
+    """Whether two shapes have known ranks and can be broadcast together."""
     if shape_x.rank is None or shape_y.rank is None:
         return False
     try:
@@ -32,9 +32,9 @@ def is_broadcast_compatible(shape_x: TensorShape, shape_y: TensorShape) -> bool:
 
 
 def broadcast_shape(shape_x: TensorShape, shape_y: TensorShape) -> TensorShape:
-    """The shape that two shapes broadcast to.
+    """The broadcast shape of two shapes.
 
     Raises:
-        ValueError: they do not.
+        ValueError: they are incompatible.
     """
     return broadcast_static_shape(shape_x, shape_y)

@@ -13,8 +13,8 @@ class DeviceAttributes(NamedTuple):
     Attributes:
         name: as in `tf.device`.
         device_type: 'CPU', 'GPU' or 'TPU'.
-        memory_limit: bytes, 0 if it is not known.
-        physical_device_desc: what JAX calls it.
+        memory_limit: bytes, 0 if unknown.
+        physical_device_desc: JAX's name of the device.
     """
 
     name: str

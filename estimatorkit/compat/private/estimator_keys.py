@@ -1,4 +1,4 @@
-"""Keys of metrics and predictions, and kinds of tasks, of private modules of `estimator`."""
+"""Metric and prediction keys, and task types, of private modules of `estimator`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXPORT_TAG_MAP = {"infer": ["serve"], "train": ["train"], "eval": ["eval"]}
 
 
 class MetricKeys:
-    """Keys of `eval_metric_ops`; those with `%` take a threshold, a class's number or its name."""
+    """Keys of `eval_metric_ops`; those with `%` take a threshold, a class id or a class name."""
 
     LOSS = LOSS_METRIC_KEY
     LOSS_MEAN = AVERAGE_LOSS_METRIC_KEY
@@ -57,7 +57,7 @@ class PredictionKeys:
 
 
 class TaskType:
-    """Kinds of tasks in a cluster (`estimator.run_config.TaskType`)."""
+    """Types of tasks in a cluster (`estimator.run_config.TaskType`)."""
 
     MASTER = "master"
     PS = "ps"

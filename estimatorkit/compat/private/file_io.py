@@ -1,4 +1,4 @@
-"""`tensorflow.python.lib.io.file_io`: files by its older function names."""
+"""`tensorflow.python.lib.io.file_io`: file functions under their older names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ list_directory_v2, walk_v2, stat_v2 = list_directory, gfile.walk, stat
 
 
 def read_file_to_string(filename: str, binary_mode: bool = False) -> str | bytes:
-    """What a file holds."""
+    """The content of a file."""
     with gfile.GFile(filename, "rb" if binary_mode else "r") as file:
         content: str | bytes = file.read()
     return content
@@ -43,10 +43,10 @@ def write_string_to_file(filename: str, file_content: str) -> None:
 
 
 def atomic_write_string_to_file(filename: str, contents: str, overwrite: bool = True) -> None:
-    """Writes a file so that readers find it whole: under another name first.
+    """Writes a file atomically, by renaming.
 
     Raises:
-        AlreadyExistsError: it is there, and `overwrite` is False.
+        AlreadyExistsError: it exists, and `overwrite` is False.
     """
     temporary = f"{filename}.tmp{uuid.uuid4().hex}"
     write_string_to_file(temporary, contents)
@@ -58,12 +58,12 @@ def atomic_write_string_to_file(filename: str, contents: str, overwrite: bool = 
 
 
 def has_atomic_move(path: str) -> bool:
-    """Whether a file is renamed in one step there: yes."""
+    """True: renaming is atomic."""
     return True
 
 
 def filecmp(filename_a: str, filename_b: str) -> bool:
-    """Whether two files hold the same."""
+    """Whether two files have the same content."""
     sizes = stat(filename_a).length, stat(filename_b).length
     return sizes[0] == sizes[1] and file_crc32(filename_a) == file_crc32(filename_b)
 

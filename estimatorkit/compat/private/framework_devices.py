@@ -1,4 +1,4 @@
-"""`tensorflow.python.framework.device`: names of devices and their merging."""
+"""`tensorflow.python.framework.device`: parses and merges device names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def is_device_spec(obj: Any) -> bool:
 
 
 def check_valid(spec: str) -> None:
-    """Checks the name of a device.
+    """Checks a device name.
 
     Raises:
         ValueError: it is malformed.
@@ -23,7 +23,7 @@ def check_valid(spec: str) -> None:
 
 
 def canonical_name(device: str | DeviceSpec | None) -> str:
-    """The full form of a device's name: '/job:foo/device:CPU:0' for '/job:foo/cpu:0'.
+    """The canonical form of a device name: '/job:foo/device:CPU:0' for '/job:foo/cpu:0'.
 
     Raises:
         ValueError: it is malformed.
@@ -35,8 +35,8 @@ def canonical_name(device: str | DeviceSpec | None) -> str:
 
 
 def merge_device(spec: DeviceLike | None) -> Callable[[Any], str]:
-    """A function of an operation, to be given to `tf.device`: the operation's own device, where it
-    says nothing completed by `spec`.
+    """Returns a device function for `tf.device` that fills in missing parts of an operation's
+    device from `spec`.
 
     Raises:
         ValueError: the name is malformed.

@@ -1,4 +1,4 @@
-"""`tensorflow.python.framework.meta_graph`: graphs and parts of graphs with their collections."""
+"""`tensorflow.python.framework.meta_graph`: exports and imports graphs with their collections."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def read_meta_graph_file(filename: str | os.PathLike[str]) -> Any:
     """Reads a `MetaGraphDef`, binary or text.
 
     Raises:
-        OSError: the file does not exist, or it holds none.
+        OSError: the file does not exist, or does not hold one.
     """
     if not os.path.exists(filename):
         raise OSError(f"File {os.fspath(filename)} does not exist.")
@@ -43,11 +43,11 @@ def create_meta_graph_def(
     export_scope: str | None = None,
     **accepted: Any,
 ) -> Any:
-    """A graph with its collections as a `MetaGraphDef`; see `train.export_meta_graph`.
+    """The `MetaGraphDef` of a graph with its collections; see `train.export_meta_graph`.
 
     Args:
-        **accepted: `exclude_nodes`, `clear_extraneous_savers`, `strip_default_attrs`: for
-            TensorFlow's signature, without effect.
+        **accepted: `exclude_nodes`, `clear_extraneous_savers`, `strip_default_attrs`: accepted for
+            TensorFlow's signature.
 
     Raises:
         TypeError: `graph` is not a `Graph`.
@@ -67,7 +67,7 @@ def create_meta_graph_def(
 def add_collection_def(
     meta_graph_def: Any, key: str, graph: Graph | None = None, export_scope: str | None = None
 ) -> None:
-    """Puts a collection of a graph into a `MetaGraphDef`; what no file can hold is left out."""
+    """Adds a collection of a graph to a `MetaGraphDef`, without items that cannot be serialized."""
     scope = f"{export_scope.rstrip('/')}/" if export_scope else ""
     items = (graph or get_default_graph()).get_collection(key)
     write_collection(meta_graph_def, key, items, scope)
@@ -84,18 +84,18 @@ def export_scoped_meta_graph(
     saver_def: Any = None,
     **accepted: Any,
 ) -> tuple[Any, dict[str, Variable]]:
-    """Exports a graph, or what is below a name scope of it.
+    """Exports a graph, or one of its name scopes.
 
     Args:
         filename, graph_def, graph, as_text, clear_devices, saver_def: see
             `train.export_meta_graph`.
         export_scope: the name scope; the whole graph by default.
-        unbound_inputs_col_name: the collection for the names of tensors from outside the scope,
-            which an import has to give by `input_map`.
-        **accepted: for TensorFlow's signature, without effect.
+        unbound_inputs_col_name: the collection for the names of tensors from outside the scope, for
+            which an import needs an `input_map`.
+        **accepted: accepted for TensorFlow's signature.
 
     Returns:
-        The `MetaGraphDef`, and the scope's variables by their names below it.
+        The `MetaGraphDef`, and the scope's variables by their names relative to it.
     """
     graph = graph or get_default_graph()
     made = export_meta_graph(
@@ -126,15 +126,15 @@ def import_scoped_meta_graph(
 
     Args:
         meta_graph_or_file: a `MetaGraphDef`, or a file that holds one.
-        clear_devices: whether to leave out the devices.
+        clear_devices: whether to remove devices.
         graph: the graph; the default graph by default.
         import_scope: the name scope; none by default.
         input_map: tensors for unbound inputs, by name.
         unbound_inputs_col_name: the collection that names those inputs.
-        restore_collections_predicate: which collections are wanted, by key.
+        restore_collections_predicate: selects collections by key.
 
     Returns:
-        The variables, by their names below the scope.
+        The variables, by their names relative to the scope.
 
     Raises:
         ValueError: `input_map` lacks an unbound input.
@@ -160,13 +160,13 @@ def import_scoped_meta_graph(
 def copy_scoped_meta_graph(
     from_scope: str, to_scope: str, from_graph: Graph | None = None, to_graph: Graph | None = None
 ) -> dict[str, Variable]:
-    """Copies what is below a name scope to another scope, or to another graph.
+    """Copies a name scope to another scope, or to another graph.
 
     Returns:
-        The new variables, by their names below the scope.
+        The new variables, by their names relative to the scope.
 
     Raises:
-        ValueError: the two scopes are the same, in one graph.
+        ValueError: both scopes are the same, in the same graph.
     """
     source = from_graph or get_default_graph()
     target = to_graph or get_default_graph()
@@ -180,7 +180,7 @@ def copy_scoped_meta_graph(
 
 
 def ops_used_by_graph_def(graph_def: Any) -> list[str]:
-    """The types of the operations in a `GraphDef`, those in its functions included."""
+    """The types of the operations in a `GraphDef` and its functions."""
     bodies = [function.node_def for function in graph_def.library.function]
     own = {function.signature.name for function in graph_def.library.function}
     return sorted({node.op for nodes in (graph_def.node, *bodies) for node in nodes} - own)

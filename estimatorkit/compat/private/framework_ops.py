@@ -1,4 +1,4 @@
-"""`tensorflow.python.framework.ops`: helpers on names, graphs and gradients."""
+"""`tensorflow.python.framework.ops`: helpers for names, graphs and gradients."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _uids = itertools.count(1)
 
 
 def uid() -> int:
-    """A number that no other call in this process gives."""
+    """A number unique within this process."""
     return next(_uids)
 
 
 def name_from_scope_name(name: str) -> str:
-    """The name of an operation of a scope's string: without a '/' at its end."""
+    """The name of an operation for a scope string: without a trailing '/'."""
     return name.removesuffix("/")
 
 
 def strip_name_scope(name: str, export_scope: str | None) -> str:
-    """A name without the scope before it, 'loc:@' and '^' kept."""
+    """A name with the scope removed; 'loc:@' and '^' are kept."""
     if not export_scope:
         return name
     scope = re.escape(export_scope.removesuffix("/"))
@@ -36,7 +36,7 @@ def strip_name_scope(name: str, export_scope: str | None) -> str:
 
 
 def prepend_name_scope(name: str, import_scope: str | None) -> str:
-    """A name under a scope, 'loc:@' and '^' kept before it."""
+    """A name within a scope; 'loc:@' and '^' stay in front."""
     if not import_scope:
         return name
     scope = import_scope.removesuffix("/")
@@ -44,8 +44,8 @@ def prepend_name_scope(name: str, import_scope: str | None) -> str:
 
 
 def get_gradient_function(op: Operation) -> Any:
-    """The function registered for an operation's gradient, or by what other rule it flows; None if
-    nothing does, or where the operation has no inputs.
+    """The function registered for an operation's gradient, or another rule it uses; None if there
+    is none, or the operation has no inputs.
     """
     return gradients.gradient_rule(op)[0] if op.inputs else None
 
@@ -56,7 +56,7 @@ def has_default_graph() -> bool:
 
 
 def inside_function() -> bool:
-    """Whether the default graph is that of a function's body."""
+    """Whether the default graph is a function's body."""
     return get_default_graph().building_function
 
 
@@ -80,12 +80,12 @@ def convert_n_to_tensor(values: Sequence[Any], dtype: Any = None, name: str | No
 
 
 def convert_to_tensor_or_composite(value: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """The value as a tensor; a sparse tensor or `IndexedSlices` as it is."""
+    """The value as a tensor; a sparse tensor or `IndexedSlices` is returned unchanged."""
     return value if is_composite(value) else convert_to_tensor(value, dtype, name)
 
 
 def op_scope(
     values: Sequence[Any], name: str | None, default_name: str | None = None
 ) -> AbstractContextManager[str]:
-    """`name_scope` with its arguments in an older order."""
+    """`name_scope` with an older argument order."""
     return name_scope(name, default_name, values)

@@ -1,4 +1,4 @@
-"""What an `input_fn` returned, as tensors and hooks (TensorFlow's `estimator.util`)."""
+"""Converts the result of an `input_fn` to tensors and hooks (TensorFlow's `estimator.util`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __dir__ = listing(__name__)
 
 
 class DatasetInitializerHook(SessionRunHook):
-    """Initializes an iterator in each session that is made.
+    """Initializes an iterator in each new session.
 
     Args:
         iterator: an iterator with an `initializer`.
@@ -26,7 +26,7 @@ class DatasetInitializerHook(SessionRunHook):
         self._initializer: Any = None
 
     def begin(self) -> None:
-        """Takes the initializer while the graph may still be changed."""
+        """Creates the initializer before the graph is finalized."""
         self._initializer = self._iterator.initializer
 
     def after_create_session(self, session: Any, coord: Any) -> None:
@@ -35,17 +35,17 @@ class DatasetInitializerHook(SessionRunHook):
 
 
 def parse_input_fn_result(result: Any) -> tuple[Any, Any, list[SessionRunHook]]:
-    """Features, labels and hooks of what an `input_fn` returned.
+    """The features, labels and hooks of the result of an `input_fn`.
 
     Args:
         result: a `Dataset` of features or of (features, labels), or one of these themselves.
 
     Returns:
-        The features, the labels (None without), and the hooks that a session needs: one that
-        initializes the dataset's iterator, or none.
+        The features, the labels or None, and a list of hooks: one that initializes the dataset's
+        iterator, or none.
 
     Raises:
-        ValueError: a tuple has other than two parts.
+        ValueError: a tuple does not have two parts.
     """
     hooks: list[SessionRunHook] = []
     if isinstance(result, Dataset):
@@ -56,9 +56,9 @@ def parse_input_fn_result(result: Any) -> tuple[Any, Any, list[SessionRunHook]]:
 
 
 def parse_iterator_result(result: Any) -> tuple[Any, Any]:
-    """Features and labels of an iterator's element; no labels where it is not a pair.
+    """Features and labels of an iterator's element; labels are None if it is not a pair.
 
     Raises:
-        ValueError: a tuple has other than two parts.
+        ValueError: a tuple does not have two parts.
     """
     return features_and_labels(result, ModeKeys.TRAIN)

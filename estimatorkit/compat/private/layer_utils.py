@@ -1,4 +1,4 @@
-"""`tf.python.layers.utils`, `keras.utils.conv_utils`: checks of the arguments of convolutions."""
+"""`tf.python.layers.utils`, `keras.utils.conv_utils`: argument checks of convolutions."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ def _choice(value: Any, name: str, *allowed: str) -> str:
 
 
 def normalize_tuple(value: Any, n: int, name: str, allow_zero: bool = False) -> tuple[int, ...]:
-    """`n` integers: `value` itself where it holds `n`, else a number for all.
+    """`n` integers: `value` if it is a sequence of `n`, otherwise `value` repeated.
 
     Args:
         value: an integer, or `n` of them.
-        n: how many.
+        n: the number of integers.
         name: the argument's name, for errors.
         allow_zero: whether zeros are allowed.
 
     Raises:
-        ValueError: the number of integers is another, or one is too small.
+        ValueError: there are not `n` integers, or one is too small.
     """
     return as_window(value, n, name, least=0 if allow_zero else 1)
 
 
 def normalize_data_format(value: str | None) -> str:
-    """'channels_first' or 'channels_last'; None is Keras's `image_data_format`.
+    """'channels_first' or 'channels_last'; Keras's `image_data_format` if None.
 
     Raises:
         ValueError: it is neither.
@@ -44,7 +44,7 @@ def normalize_data_format(value: str | None) -> str:
 
 
 def normalize_padding(value: Any) -> Any:
-    """'valid', 'same' or 'causal' in lower case; explicit paddings, a list, as they are.
+    """'valid', 'same' or 'causal' in lower case; a list of explicit paddings is returned unchanged.
 
     Raises:
         ValueError: it is none of them.
@@ -55,14 +55,14 @@ def normalize_padding(value: Any) -> Any:
 
 
 def convert_data_format(data_format: str, ndim: int) -> str:
-    """What operations call a data format, for example 'NHWC'.
+    """The data format's name in operations, for example 'NHWC'.
 
     Args:
         data_format: 'channels_last' or 'channels_first'.
         ndim: the rank of the inputs: 3, 4 or 5.
 
     Raises:
-        ValueError: it is another format or rank.
+        ValueError: the format or rank is invalid.
     """
     if ndim - 2 not in _LAYOUTS:
         raise value_error("Input rank not supported", expected="3, 4 or 5", received=str(ndim))
@@ -73,14 +73,13 @@ def convert_data_format(data_format: str, ndim: int) -> str:
 def conv_output_length(
     input_length: int | None, filter_size: int, padding: str, stride: int, dilation: int = 1
 ) -> int | None:
-    """How many positions a window takes along an axis; None if `input_length` is None.
+    """The output length of a convolution along an axis; None if `input_length` is None.
 
     Args:
         input_length: the length of the axis.
-        filter_size: the window's.
+        filter_size: the filter's length.
         padding: 'same', 'valid', 'full' or 'causal'.
-        stride: the distance between positions.
-        dilation: the distance between the window's elements.
+        stride, dilation: of the filter.
     """
     if input_length is None:
         return None
@@ -92,7 +91,7 @@ def conv_output_length(
 def conv_input_length(
     output_length: int | None, filter_size: int, padding: str, stride: int
 ) -> int | None:
-    """The length that gives a convolution this output length ('same', 'valid' or 'full')."""
+    """The input length of a convolution with this output length ('same', 'valid' or 'full')."""
     if output_length is None:
         return None
     border = {"same": filter_size // 2, "valid": 0, "full": filter_size - 1}[padding]
@@ -110,12 +109,11 @@ def deconv_output_length(
     """The output length of a transposed convolution along an axis.
 
     Args:
-        input_length: the length of the axis; None gives None.
-        filter_size: the filter's.
+        input_length: the length of the axis; None returns None.
+        filter_size: the filter's length.
         padding: 'same', 'valid' or 'full'.
-        output_padding: elements added at the end; None for as few as the padding allows.
-        stride: the distance between the inputs' positions.
-        dilation: the distance between the filter's elements.
+        output_padding: elements added at the end; None for the minimum that the padding allows.
+        stride, dilation: of the filter.
     """
     if input_length is None:
         return None

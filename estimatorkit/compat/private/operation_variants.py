@@ -1,5 +1,5 @@
-"""Functions that only TensorFlow's private modules have: version 2's orders of arguments beside
-version 1's (`dropout_v2`), and gradients of single operations (`gen_nn_ops.relu_grad`).
+"""Functions of TensorFlow's private modules only: variants with version 2's argument orders
+(`dropout_v2`), and gradients of single operations (`gen_nn_ops.relu_grad`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import filling
 from estimatorkit.ops.math import elementwise, reduce
 
-# -- version 2's orders of arguments
+# -- version 2's argument orders
 
 
 _as = partial(with_arguments, __name__)
@@ -88,7 +88,7 @@ draw_bounding_boxes_v2 = _as(
 def dropout_v2(
     x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
 ) -> Any:
-    """`nn.dropout` by the rate of what is dropped."""
+    """`nn.dropout` with the dropout rate as an argument."""
     if isinstance(rate, (list, tuple)):
         raise ValueError(f"rate must be a scalar tensor or a float, got {rate}")
     return nn.dropout(x, noise_shape=noise_shape, seed=seed, name=name, rate=rate)
@@ -121,14 +121,14 @@ softsign_grad = _of_features(nn.softsign)
 
 
 def elu_grad(gradients: Any, outputs: Any, name: str | None = None) -> Tensor:
-    """The gradient of `elu` where it has given `outputs`, times `gradients`."""
+    """The gradient of `elu` at given `outputs`, times `gradients`."""
     y = convert_to_tensor(outputs)
     dy = convert_to_tensor(gradients, y.dtype)
     return elementwise.multiply(dy, elementwise.minimum(y, 0) + 1, name=name)
 
 
 def bias_add_grad(out_backprop: Any, data_format: str = "NHWC", name: str | None = None) -> Tensor:
-    """The gradient of `bias_add` with respect to the bias: sums over all but the channels."""
+    """The gradient of `bias_add` with respect to the bias: sums over all axes but the channels."""
     dy = convert_to_tensor(out_backprop)
     channels = 1 if data_format.startswith("NC") else (dy.shape.rank or 1) - 1
     axes = [axis for axis in range(dy.shape.rank or 0) if axis != channels]

@@ -28,15 +28,15 @@ GRAPH_DEF_VERSION_MIN_CONSUMER = GRAPH_DEF_VERSION_MIN_PRODUCER = 0
 
 
 def enabled() -> bool:
-    """False: programs here are those of TensorFlow 1 (`tensorflow.python.tf2`)."""
+    """False: programs are TensorFlow 1's (`tensorflow.python.tf2`)."""
     return False
 
 
 def fn_args(fn: Callable[..., Any]) -> tuple[str, ...]:
-    """The names of a function's positional arguments, without `self` and those a partial has.
+    """The names of a function's positional arguments, without `self` and those bound by a partial.
 
     Args:
-        fn: a function, a method, a partial of one, or an object that is called.
+        fn: a function, a method, a partial of one, or a callable object.
     """
     if isinstance(fn, functools.partial):
         rest = fn_args(fn.func)[len(fn.args) :]
@@ -47,7 +47,7 @@ def fn_args(fn: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def has_kwargs(fn: Callable[..., Any]) -> bool:
-    """Whether a function takes any keyword argument.
+    """Whether a function has a `**kwargs` parameter.
 
     Raises:
         TypeError: `fn` is not callable.
@@ -73,7 +73,7 @@ def get_func_name(func: Callable[..., Any]) -> str:
 
 
 def unchanged(*args: Any, **options: Any) -> Callable[[F], F]:
-    """A decorator that changes nothing: TensorFlow's `deprecated(date, instructions)`, which
+    """Returns a decorator without effect: TensorFlow's `deprecated(date, instructions)`, which
     warns, and `tf_export(name)`, which registers a public name.
     """
     return lambda decorated: decorated
@@ -95,29 +95,29 @@ def is_resource_variable(var: Any) -> bool:
 def metric_variable(
     shape: Any, dtype: Any, validate_shape: bool = True, name: str | None = None
 ) -> Variable:
-    """A variable for a metric, 0 at first (`metrics_impl.metric_variable`).
+    """A variable for a metric, initially 0 (`metrics_impl.metric_variable`).
 
     Args:
-        shape: its shape, fully known.
-        dtype: its dtype.
+        shape: a fully known shape.
         validate_shape: accepted for TensorFlow's signature.
-        name: its name, below the name scope in force.
+        name: its name, within the current name scope.
 
     Returns:
-        A variable in the collections LOCAL_VARIABLES and METRIC_VARIABLES, which replicas add up.
+        A variable in the collections LOCAL_VARIABLES and METRIC_VARIABLES, which is summed over
+        replicas.
     """
     return streaming.metric_variable(shape, as_dtype(dtype), name)
 
 
 def concat_shapes(prefix: Any, suffix: Any, static: bool = False) -> Any:
-    """Two shapes behind one another (`rnn_cell_impl._concat`).
+    """Concatenates two shapes (`rnn_cell_impl._concat`).
 
     Args:
-        prefix, suffix: whole numbers, int32 tensors of rank 0 or 1, or `TensorShape`s.
-        static: whether to return a list, with None for what is not known, rather than a tensor.
+        prefix, suffix: ints, int32 tensors of rank 0 or 1, or `TensorShape`s.
+        static: whether to return a list, with None for unknown dimensions, instead of a tensor.
 
     Raises:
-        ValueError: a tensor is asked for, and a shape is not wholly known.
+        ValueError: `static` is False, and a shape is not fully known.
     """
     parts = [
         reshape(part, [-1]) if isinstance(part, Tensor) else TensorShape(part)

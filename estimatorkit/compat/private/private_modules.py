@@ -1,10 +1,9 @@
-"""TensorFlow's private modules: `from tensorflow.python.training import adam` and its like.
+"""TensorFlow's private modules, such as `from tensorflow.python.training import adam`.
 
 `private_modules.json` lists the modules below `tensorflow.python` and below `tensorflow.contrib`
-(TensorFlow 1.15 and 2.15, with `tensorflow_estimator.python` merged in). None has a file here: a
-name of a private module is looked up in the public modules of its area (`_AREAS`, the longest
-prefixes first), and then in all others. A name that does not exist says what to use instead, when
-it is used.
+(TensorFlow 1.15 and 2.15, with `tensorflow_estimator.python` merged in). They have no files here: a
+name is looked up in the public modules of its area (`_AREAS`, the longest prefixes first), and then
+in all others. A missing name raises on use, with a suggested replacement.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pathlib import Path
 from estimatorkit.compat.modules import Table, tables_of
 
 # Public modules by prefix of a private module's name, as rows of `compat.tables`; `everywhere` is
-# where any other name is looked for.
+# searched for all other names.
 _AREAS: dict[str, Sequence[str]] = {
     prefix: table.behind
     for prefix, table in tables_of("""
@@ -103,8 +102,8 @@ def private_tables(public: Mapping[str, Table]) -> dict[str, Table]:
     """The tables of the private modules, by name below `ROOT`.
 
     Args:
-        public: those of the other modules. One that is there keeps its own names, and finds more by
-            its area; below `contrib` a module finds what its `contrib.<package>` has.
+        public: those of the other modules. A module in it keeps its own names, and falls back to
+            its area; below `contrib` a module falls back to its `contrib.<package>`.
     """
     text = Path(__file__).with_suffix(".json").read_text("utf-8")
     found = {}
@@ -126,7 +125,7 @@ def private_tables(public: Mapping[str, Table]) -> dict[str, Table]:
 
 
 def _nearest(tables: Mapping[str, Table], name: str) -> Table | None:
-    """The table of the innermost package of a module that has one."""
+    """The table of a module's innermost package that has one."""
     while name and name not in tables:
         name = name.rpartition(".")[0]
     return tables.get(name)
@@ -140,7 +139,7 @@ def _areas(name: str) -> list[str]:
 
 @cache
 def _near(package: str) -> list[str]:
-    """The prefixes that a module of a package may have, the longest first."""
+    """The possible prefixes of a module of a package, longest first."""
     return [
         prefix
         for prefix in sorted(_AREAS, key=len, reverse=True)

@@ -1,4 +1,4 @@
-"""`tensorflow.python.util.nest`: structures flattened and mapped as far as a shallower one goes."""
+"""`tensorflow.python.util.nest`: flattens and maps structures as deep as a shallower one."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from estimatorkit.core.nest import flatten_up_to as leaves_up_to
 def assert_shallow_structure(
     shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
 ) -> None:
-    """Requires `input_tree` to have at least the structure of `shallow_tree`.
+    """Checks that `input_tree` has at least the structure of `shallow_tree`.
 
     Args:
-        shallow_tree: a structure; where it has a leaf, anything may stand in `input_tree`.
+        shallow_tree: a structure; its leaves match any part of `input_tree`.
         input_tree: a structure.
         check_types: whether sequences must be of the same type.
-        expand_composites: whether sparse tensors and the like are structures too.
+        expand_composites: whether sparse tensors and other composites are structures too.
 
     Raises:
-        TypeError: a leaf stands where a structure should, or a structure of another type.
-        ValueError: lengths differ, or keys.
+        TypeError: `input_tree` has a leaf instead of a structure, or a structure of another type.
+        ValueError: lengths or keys differ.
     """
     if not is_nested(shallow_tree, expand_composites=expand_composites):
         return
@@ -69,7 +69,7 @@ def _same_type(one: Any, other: Any) -> bool:
 def flatten_up_to(
     shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
 ) -> list[Any]:
-    """What stands in `input_tree` in place of the leaves of `shallow_tree`, from left to right.
+    """The parts of `input_tree` at the leaves of `shallow_tree`, from left to right.
 
     See `assert_shallow_structure`.
     """
@@ -80,7 +80,7 @@ def flatten_up_to(
 def map_structure_up_to(
     shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any
 ) -> Any:
-    """The structure of `shallow_tree`, of what a function gives for the parts of the inputs there.
+    """Maps the parts of the inputs at the leaves of `shallow_tree`; returns its structure.
 
     Args:
         shallow_tree: see `assert_shallow_structure`.
@@ -98,11 +98,11 @@ def map_structure_up_to(
 
 
 def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
-    """A dict whose keys and values are the leaves of those of another.
+    """A dict with the leaves of keys and values as its keys and values.
 
     Raises:
-        TypeError: this is not a mapping.
-        ValueError: a key and its value have not the same number of leaves, or a key comes twice.
+        TypeError: `dictionary` is not a mapping.
+        ValueError: a key and its value differ in their number of leaves, or a key occurs twice.
     """
     if not isinstance(dictionary, Mapping):
         raise TypeError(

@@ -9,7 +9,7 @@ from estimatorkit.core.shapes import UNKNOWN_DIMENSION, TensorShape, UnknownDime
 
 
 class _Dimensions(type):
-    """Known and unknown dimensions are two classes, which TensorFlow 1 calls one."""
+    """Metaclass that unites known and unknown dimensions, one class in TensorFlow 1, two here."""
 
     def __call__(cls, value: Any) -> Any:
         (dim,) = TensorShape([value]).as_list()
@@ -25,7 +25,7 @@ class Dimension(metaclass=_Dimensions):
     """A dimension of a shape.
 
     Args:
-        value: an int, or None for an unknown one.
+        value: an int, or None if unknown.
 
     Raises:
         TypeError: it is neither.
@@ -34,13 +34,13 @@ class Dimension(metaclass=_Dimensions):
 
 
 def dimension_value(dimension: Any) -> int | None:
-    """The int behind a dimension, or None."""
+    """A dimension as an int, or None."""
     value: int | None = getattr(dimension, "value", dimension)
     return value
 
 
 def dimension_at_index(shape: Any, index: int) -> Any:
-    """The `Dimension` of a shape at an index; an unknown one where the rank is unknown."""
+    """The `Dimension` of a shape at an index; unknown if the rank is."""
     known = as_shape(shape)
     size = None if known.rank is None else known.as_list()[index]
     return UNKNOWN_DIMENSION if size is None else shapes.Dimension(size)
@@ -62,7 +62,7 @@ def matrix(rows: Any, columns: Any) -> TensorShape:
 
 
 def unknown_shape(ndims: int | None = None, rank: int | None = None) -> TensorShape:
-    """A shape of which nothing, or only the rank, is known."""
+    """A shape of unknown dimensions, and rank if not given."""
     known = ndims if rank is None else rank
     return TensorShape(None if known is None else [None] * known)
 

@@ -18,7 +18,7 @@ def make_tensor_proto(
     verify_shape: bool = False,
     allow_broadcast: bool = False,
 ) -> Any:
-    """The `TensorProto` of a value.
+    """Converts a value to a `TensorProto`.
 
     Args:
         values, dtype, shape, verify_shape: see `constant`.
@@ -33,7 +33,7 @@ def make_tensor_proto(
 
 
 def make_ndarray(tensor: Any) -> NDArray[Any]:
-    """The array of a `TensorProto`."""
+    """Converts a `TensorProto` to an array."""
     array: NDArray[Any] = tensor_value(tensor)
     return array
 

@@ -1,7 +1,7 @@
-"""`tf.python.training.training_ops`: steps of optimizers as functions (`apply_adam`, ...).
+"""`tf.python.training.training_ops`: optimizer steps as functions (`apply_adam`, ...).
 
-Old optimizers of users' own call them. A variable or a slot is a `Variable` or its handle; each
-function gives the variable's new value, and the `resource_...` one the operation.
+Called by users' own optimizers. A variable or a slot is a `Variable` or its handle; each function
+returns the variable's new value, the `resource_...` variants the operation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from estimatorkit.train.optimizers import contrib_rules
 from estimatorkit.train.optimizers import optimizer_rules as rules
 from estimatorkit.train.optimizers.update_rule import UpdateRule
 
-# TensorFlow's names of parameters in its order, and what they are here.
+# TensorFlow's parameter names in order, and their names here.
 _NAMES = {"lr": "learning_rate", "alpha": "learning_rate", "rho": "decay"}
 _FLAGS = {"use_nesterov": False, "update_slots": True}
 _ADAM = "var m v beta1_power beta2_power lr beta1 beta2 epsilon grad"
@@ -33,13 +33,13 @@ def _function(
     flags: str = "",
     given: Mapping[str, float] | None = None,
 ) -> Callable[..., Operation]:
-    """The function of a rule.
+    """The function of an update rule.
 
     Args:
         rule: the rule; `nesterov` with the flag `use_nesterov`.
-        parameters: TensorFlow's, the gradient among them.
-        flags: those that follow `use_locking`.
-        given: hyperparameters of the rule that TensorFlow's function has not.
+        parameters: TensorFlow's parameters, including the gradient.
+        flags: those after `use_locking`.
+        given: hyperparameters of the rule that TensorFlow's function lacks.
     """
     names = parameters.split()
     state = names[: 1 + len(rule.slots)]

@@ -1,4 +1,4 @@
-"""`tf.test.Benchmark`: times runs of operations in a session, and prints what it found."""
+"""`tf.test.Benchmark`: measures operations in a session, and prints the results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def benchmark_config() -> Any:
 
 
 class Benchmark:
-    """A class of benchmarks: its methods call `run_op_benchmark` or `report_benchmark`."""
+    """Base class of benchmarks: methods call `run_op_benchmark` or `report_benchmark`."""
 
     def report_benchmark(
         self,
@@ -31,14 +31,14 @@ class Benchmark:
         name: str | None = None,
         metrics: Any = None,
     ) -> None:
-        """Prints an entry.
+        """Prints a result.
 
         Args:
-            iters: how often it ran.
-            cpu_time, wall_time: seconds a run.
+            iters: the number of runs.
+            cpu_time, wall_time: seconds per run.
             throughput: MB/s.
-            extras, metrics: whatever else there is to say.
-            name: what was measured; the class's name by default.
+            extras, metrics: additional values.
+            name: the benchmark's name; the class's by default.
         """
         values = {
             **{"iters": iters, "wall_time": wall_time, "cpu_time": cpu_time},
@@ -60,20 +60,20 @@ class Benchmark:
         extras: Mapping[str, Any] | None = None,
         mbs: float = 0,
     ) -> dict[str, Any]:
-        """Times runs of an operation, and prints the median.
+        """Measures runs of an operation, and prints the median time.
 
         Args:
             sess: the session.
-            op_or_tensor: what is run; nothing is fetched.
+            op_or_tensor: run without fetching.
             feed_dict: see `Session.run`.
-            burn_iters: runs before the first that counts; they compile.
-            min_iters: runs that count.
+            burn_iters: warm-up runs, which include compilation.
+            min_iters: measured runs.
             store_trace, store_memory_usage: accepted for TensorFlow's signature.
             name, extras: see `report_benchmark`.
-            mbs: the megabytes that a run works on, for the throughput.
+            mbs: megabytes processed per run, for the throughput.
 
         Returns:
-            What was printed: iters, wall_time, name, throughput, extras.
+            The printed values: iters, wall_time, name, throughput, extras.
         """
         fetched = getattr(op_or_tensor, "op", op_or_tensor)
         seconds = []

@@ -1,4 +1,4 @@
-"""`FakeSummaryWriter`: a `FileWriter` that keeps what it is given, for tests of hooks."""
+"""`FakeSummaryWriter`: a `FileWriter` that records its calls, for tests of hooks."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __dir__ = listing(__name__)
 
 
 class FakeSummaryWriter:
-    """Keeps summaries, graphs and session logs in memory (TensorFlow's helper of this name).
+    """Records summaries, graphs and session logs in memory (TensorFlow's helper of this name).
 
     Args:
-        logdir: the folder that a `FileWriter` would write to.
+        logdir: the directory that a `FileWriter` would write to.
         graph: a graph.
     """
 
@@ -35,10 +35,10 @@ class FakeSummaryWriter:
 
     @classmethod
     def install(cls) -> None:
-        """Lets `FileWriterCache` make such writers.
+        """Makes `FileWriterCache` create such writers.
 
         Raises:
-            ValueError: it does already.
+            ValueError: it is already installed.
         """
         if cls._replaced is not None:
             raise ValueError("FakeSummaryWriter already installed.")
@@ -47,7 +47,7 @@ class FakeSummaryWriter:
 
     @classmethod
     def uninstall(cls) -> None:
-        """Takes `install` back.
+        """Undoes `install`.
 
         Raises:
             ValueError: it is not installed.
@@ -72,12 +72,12 @@ class FakeSummaryWriter:
         expected_added_meta_graphs: Any = None,
         expected_session_logs: Any = None,
     ) -> None:
-        """Asserts what was added; None is not looked at.
+        """Asserts the recorded calls; None skips a check.
 
         Args:
-            test_case: what asserts.
+            test_case: the test case that asserts.
             expected_logdir, expected_graph: the constructor's arguments.
-            expected_summaries: by step the simple values by tag, but for 'global_step/sec'.
+            expected_summaries: simple values by tag by step, except 'global_step/sec'.
             expected_added_graphs, expected_added_meta_graphs, expected_session_logs: lists.
         """
         if expected_logdir is not None:
@@ -99,16 +99,16 @@ class FakeSummaryWriter:
                 test_case.assertEqual(list(expected_list), added)
 
     def add_summary(self, summ: Any, current_global_step: int) -> None:
-        """Keeps a `Summary`, or a serialized one."""
+        """Records a `Summary`, or a serialized one."""
         if isinstance(summ, bytes):
             summ = Summary.FromString(summ)
         self._summaries.setdefault(current_global_step, []).append(summ)
 
     def add_graph(self, graph: Any, global_step: int | None = None, graph_def: Any = None) -> None:
-        """Keeps a graph.
+        """Records a graph.
 
         Raises:
-            ValueError: the step is below 0, or there is a `graph_def`.
+            ValueError: the step is negative, or `graph_def` is given.
         """
         self._check(global_step)
         if graph_def is not None:
@@ -116,23 +116,23 @@ class FakeSummaryWriter:
         self._added_graphs.append(graph)
 
     def add_meta_graph(self, meta_graph_def: Any, global_step: int | None = None) -> None:
-        """Keeps a meta graph.
+        """Records a meta graph.
 
         Raises:
-            ValueError: the step is below 0.
+            ValueError: the step is negative.
         """
         self._check(global_step)
         self._added_meta_graphs.append(meta_graph_def)
 
     def add_session_log(self, session_log: Any, global_step: int | None = None) -> None:
-        """Keeps a session log."""
+        """Records a session log."""
         self._added_session_logs.append(session_log)
 
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: int | None = None) -> None:
-        """Keeps a run's metadata by tag.
+        """Records a run's metadata by tag.
 
         Raises:
-            ValueError: the step is below 0.
+            ValueError: the step is negative.
         """
         self._check(global_step)
         self._added_run_metadata[tag] = run_metadata

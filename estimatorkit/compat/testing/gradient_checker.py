@@ -34,25 +34,25 @@ def compute_gradient(
     init_targets: Any = None,
     extra_feed_dict: Mapping[Any, Any] | None = None,
 ) -> Any:
-    """The Jacobian of `y` with respect to `x`, in two ways, in the default session.
+    """The theoretical and numeric Jacobian of `y` with respect to `x`, in the default session.
 
     Args:
         x: a tensor of floats or complex numbers, or a list of them.
         x_shape: its shape, or a list of shapes.
-        y: the tensor that is differentiated.
+        y: the tensor to differentiate.
         y_shape: its shape.
-        x_init_value: where: an array of `x_shape` (a list of them); random in [0, 1) by default.
+        x_init_value: the point: an array of `x_shape` (or a list); random in [0, 1) by default.
         delta: the step of the central differences.
-        init_targets: operations to be run before.
-        extra_feed_dict: what else is fed.
+        init_targets: operations to run first.
+        extra_feed_dict: additional feeds.
 
     Returns:
         For each `x`, the theoretical and the numeric Jacobian, `(size of x, size of y)`. A complex
-        number counts as two: the real and the imaginary part.
+        number counts as two: real and imaginary part.
 
     Raises:
-        TypeError: a tensor is neither of floats nor complex.
-        ValueError: a value has not the shape that is said, or no session is the default one.
+        TypeError: a tensor is neither float nor complex.
+        ValueError: a value does not have the given shape, or there is no default session.
     """
     session = get_default_session()
     if session is None:
@@ -71,7 +71,9 @@ def compute_gradient(
 
 
 def compute_gradient_error(*args: Any, **kwargs: Any) -> float:
-    """The largest difference of the two Jacobians of `compute_gradient`; NaN where one has one."""
+    """The maximum difference of the two Jacobians of `compute_gradient`; NaN if either contains
+    NaN.
+    """
     found = compute_gradient(*args, **kwargs)
     pairs: Sequence[Jacobians] = found if isinstance(found, list) else [found]
     return float(max((np.abs(one - other).max(initial=0.0) for one, other in pairs), default=0.0))
@@ -119,7 +121,7 @@ def _start(x: Any, x_shape: Any, value: Any) -> NDArray[Any]:
 
 
 def _parts(array: NDArray[Any]) -> NDArray[Any]:
-    """The numbers of an array in one row, complex ones as two, in float64."""
+    """The elements of an array as a float64 vector, complex ones as two."""
     flat = np.ascontiguousarray(array).ravel()
     if np.iscomplexobj(flat):
         return flat.astype(np.complex128).view(np.float64)
@@ -168,6 +170,6 @@ def _numeric(
 
 
 def _from_parts(parts: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
-    """The array of which these are the `_parts`, with the dtype and the shape of another."""
+    """The inverse of `_parts`, with the dtype and shape of `like`."""
     numbers = parts.view(np.complex128) if np.iscomplexobj(like) else parts
     return numbers.astype(like.dtype).reshape(like.shape)

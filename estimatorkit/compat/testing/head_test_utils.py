@@ -1,4 +1,4 @@
-"""What tests of heads share: TensorFlow's private `estimator.head.head_utils`."""
+"""Helpers for tests of heads: TensorFlow's private `estimator.head.head_utils`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _assert_simple_summaries(
     summary_str: bytes,
     tol: float = 1e-6,
 ) -> None:
-    """Asserts that a serialized `Summary` holds these scalars, by tag."""
+    """Asserts that a serialized `Summary` holds the given scalars, by tag."""
     summary = Summary()
     summary.ParseFromString(summary_str)
     found = {value.tag: value.simple_value for value in summary.value}
@@ -46,7 +46,7 @@ def _assert_simple_summaries(
 
 
 def _assert_no_hooks(test_case: TestCase, spec: EstimatorSpec) -> None:
-    """Asserts that a training has no hooks."""
+    """Asserts that training has no hooks."""
     test_case.assertAllEqual([], spec.training_chief_hooks)
     test_case.assertAllEqual([], spec.training_hooks)
 

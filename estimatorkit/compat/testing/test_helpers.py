@@ -1,4 +1,4 @@
-"""What `tf.test.TestCase` hands out: threads, captured streams, replaced attributes."""
+"""Helpers of `tf.test.TestCase`: threads, captured streams, replaced attributes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class StubOutForTesting:
-    """Replaces attributes for a test; `CleanUp` puts them back."""
+    """Replaces attributes for a test; `CleanUp` restores them."""
 
     def __init__(self) -> None:
         self._replaced: list[tuple[Any, str, Any]] = []
@@ -22,7 +22,7 @@ class StubOutForTesting:
     SmartSet = Set
 
     def UnsetAll(self) -> None:
-        """Puts everything back, the last replacement first."""
+        """Restores everything, in reverse order."""
         while self._replaced:
             setattr(*self._replaced.pop())
 
@@ -50,34 +50,34 @@ class CheckedThread:
             self._error = error
 
     def start(self) -> None:
-        """Starts it."""
+        """Starts the thread."""
         self._thread.start()
 
     def join(self) -> None:
-        """Waits for its end.
+        """Waits for the thread.
 
         Raises:
-            AssertionError: it raised something.
+            AssertionError: it raised an exception.
         """
         self._thread.join()
         if self._error is not None:
             self._test.fail(f"Error in checkedThread: {self._error}")
 
     def is_alive(self) -> bool:
-        """Whether it runs."""
+        """Whether the thread is running."""
         return self._thread.is_alive()
 
     def check_termination(self) -> None:
-        """Fails the test where it still runs."""
+        """Fails the test if the thread is still running."""
         if self._thread.is_alive():
             self._test.fail("checkedThread was not terminated by the end of the test")
 
 
 class CapturedWrites:
-    """What is written to a stream; see `TestCase.captureWritesToStream`.
+    """Captured writes to a stream; see `TestCase.captureWritesToStream`.
 
     Args:
-        path: the file that holds it.
+        path: the file that stores them.
         stream: the stream.
     """
 

@@ -1,7 +1,7 @@
-"""`tensorflow.python.framework.test_util`: what decorates TensorFlow's own test cases.
+"""`tensorflow.python.framework.test_util`: the decorators of TensorFlow's own test cases.
 
-Tests here always build graphs and run them by sessions. Decorators that choose another mode, and
-those that switch compilers or control flow, leave what they decorate as it is.
+Tests here always build graphs and run them in sessions. Decorators that select another mode,
+compiler or control flow version return their argument unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ assert_equal_graph_def_v1 = assert_equal_graph_def_v2 = assert_equal_graph_def
 
 
 def _unchanged(decorated: Any = None, **settings: Any) -> Any:
-    """Gives back what is decorated; used with or without arguments in parentheses."""
+    """Returns the decorated object; usable with or without arguments in parentheses."""
     return decorated if callable(decorated) else lambda each: each
 
 
@@ -61,7 +61,7 @@ run_v2_only = _only_if(lambda: False, "tests TensorFlow 2")
 
 
 def skip_if(condition: bool | Callable[[], bool]) -> Callable[[Any], Any]:
-    """Leaves a test out where a condition holds."""
+    """Skips a test if a condition holds."""
 
     def decorate(test: Any) -> Any:
         @functools.wraps(test)
@@ -77,7 +77,7 @@ def skip_if(condition: bool | Callable[[], bool]) -> Callable[[Any], Any]:
 
 @contextmanager
 def device(use_gpu: bool) -> Iterator[None]:
-    """On the first GPU, if there is one and it is asked for; on the CPU otherwise."""
+    """Uses the first GPU if requested and available, otherwise the CPU."""
     name = gpu_device_name() if use_gpu else ""
     with get_default_graph().device(name or "/device:CPU:0"):
         yield
@@ -97,10 +97,10 @@ def force_cpu() -> AbstractContextManager[None]:
 
 
 def assert_ops_in_graph(expected_ops: dict[str, str], graph: Any) -> dict[str, Any]:
-    """The operations of a graph by name, of those names that are expected.
+    """The expected operations of a graph by name.
 
     Args:
-        expected_ops: their types by their names.
+        expected_ops: operation types by name.
         graph: a `Graph`.
 
     Raises:
@@ -116,7 +116,7 @@ def assert_ops_in_graph(expected_ops: dict[str, str], graph: Any) -> dict[str, A
 
 
 def IsMklEnabled() -> bool:
-    """False: XLA has kernels of its own."""
+    """False: XLA uses its own kernels."""
     return False
 
 
@@ -135,7 +135,7 @@ def _permuted(value: Any, order: Sequence[int]) -> Any:
 
 
 def NHWCToNCHW(input_tensor: Any) -> Any:
-    """A tensor, an array or a list of sizes, with the channels moved behind the batch."""
+    """A tensor, an array or a list of sizes, with the channels moved after the batch."""
     rank = _rank(input_tensor)
     return _permuted(input_tensor, (0, rank - 1, *range(1, rank - 1)))
 

@@ -1,7 +1,7 @@
 """TensorFlow 1's module tree: `import estimatorkit.compat.v1 as tf` runs old scripts.
 
-Everything that `estimatorkit` has is here, and the legacy spellings besides. Modules below are made
-of the tables in `compat.tables`; names that there are not say what to use instead.
+It has all of `estimatorkit`, and the legacy names. The tables in `compat.tables` define the modules
+below; missing names raise with a suggested replacement.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _children = install(
 
 
 def __getattr__(name: str) -> Any:
-    """Fetches a name when it is first used."""
+    """Fetches a name on first use."""
     value = look_up(__name__, TOP, _children, name)
     globals()[name] = value
     return value
