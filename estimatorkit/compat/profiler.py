@@ -157,7 +157,7 @@ class ProfileOptionBuilder:
         hide_name_regexes: Sequence[str] | None = None,
         trim_name_regexes: Sequence[str] | None = None,
     ) -> ProfileOptionBuilder:
-        """Counts operations by name: matching a start and a show pattern, but no hide or trim one."""
+        """Counts operations that match a start and a show pattern, but no hide or trim one."""
         hidden = [*(hide_name_regexes or ()), *(trim_name_regexes or ())]
         return self._with(
             start_name_regexes=list(start_name_regexes or [".*"]),
