@@ -24,7 +24,7 @@ def run(
         argv: the command line; `sys.argv` by default.
     """
     engine = logging.getLogger("jax")
-    if engine.level == logging.NOTSET:  # absl shows INFO of all: which accelerators are not there
+    if engine.level == logging.NOTSET:  # absl logs INFO of all, such as missing accelerators
         engine.setLevel(logging.WARNING)
     chosen = main if main is not None else sys.modules["__main__"].main
     app.run(chosen, argv=None if argv is None else list(argv), flags_parser=parse_known_flags)

@@ -176,7 +176,7 @@ def get_optimizer_instance_v2(opt: Any, learning_rate: Any = None) -> Any:
     if isinstance(opt, str):
         name = _KERAS_CLASSES.get(opt)
         if name is None:
-            return get_optimizer_by_name(opt)  # says which there are
+            return get_optimizer_by_name(opt)  # the error lists the names
         made = getattr(keras.optimizers, name)
         return made() if not learning_rate else made(learning_rate=learning_rate)
     found = opt() if callable(opt) else opt

@@ -63,7 +63,7 @@ def _version_1(base: type[Premade], partitioner: str | None, after: str | None) 
     )
 
 
-_MOST_BYTES = 64 << 20  # of a table that is not cut
+_MOST_BYTES = 64 << 20  # the minimum size of a slice
 _DNN = ("input_layer_partitioner", "dropout")
 _LINEAR = ("partitioner", "config")
 _NONE = (None, None)

@@ -30,7 +30,7 @@ class FlagValues:
     def __getattr__(self, name: str) -> Any:
         """A flag's value, or an attribute of absl's values."""
         values = self.__dict__["_values"]
-        no_flag = name.startswith("_") or hasattr(type(values), name)  # as tools ask for
+        no_flag = name.startswith("_") or hasattr(type(values), name)  # requested by tools
         if not (values.is_parsed() or no_flag):
             values(sys.argv, known_only=True)
         return getattr(values, name)

@@ -86,7 +86,7 @@ def _report(path: Path, findings: tuple[Finding, ...], written: bool) -> list[st
 
 def _replace(path: Path, content: bytes) -> None:
     """Replaces a file atomically, keeping its permissions."""
-    path = path.resolve()  # a link stays one
+    path = path.resolve()  # keeps links
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         temporary.write_bytes(content)

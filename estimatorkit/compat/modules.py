@@ -93,7 +93,7 @@ def look_up(module: str, table: Table, children: Mapping[str, str], name: str) -
         target, _, attribute = place.partition(":")
         found = importlib.import_module(target)
         return getattr(found, attribute) if attribute else found
-    if name.startswith("__"):  # asked of every module by tools: nothing is imported for it
+    if name.startswith("__"):  # requested of every module by tools: import nothing
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     for each in (*table.behind, *table.fallback):
         value = getattr(importlib.import_module(each), name, _MISSING)
@@ -109,7 +109,7 @@ def _absent(module: str, table: Table, children: Mapping[str, str], name: str) -
     below = module.removeprefix(ROOT).removeprefix(".")
     short = f"tf.{below}" if below else "tf"
     known = all_names(table, children)
-    if name in known:  # asked for as a module
+    if name in known:  # requested as a module
         return f"{short}.{name} is not a module; use `from {module} import {name}`"
     hint = (
         table.instead.get(name)

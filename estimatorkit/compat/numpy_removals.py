@@ -80,7 +80,7 @@ def _exists(name: str) -> bool:
             return True
         found = getattr(found, part, _MISSING)
         if found is _MISSING:
-            try:  # a submodule that nothing has imported yet
+            try:  # a submodule that is not imported yet
                 return find_spec(".".join(["numpy", *parts[:count]])) is not None
             except ModuleNotFoundError:
                 return False

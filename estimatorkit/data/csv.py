@@ -130,7 +130,7 @@ def _text(name: str, encoding: str) -> bytes:
     with file_errors("read", name), open_file(name) as file:
         content: bytes = file.read()
     if encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig"):
-        return content.removeprefix(BYTE_ORDER_MARK)  # parsing tells what cannot be decoded
+        return content.removeprefix(BYTE_ORDER_MARK)  # parsing reports what cannot be decoded
     try:
         return content.decode(encoding).encode().removeprefix(BYTE_ORDER_MARK)
     except UnicodeDecodeError as error:

@@ -56,7 +56,7 @@ def reduce_dataset(dataset: Dataset, initial_state: Any, reduce_func: Callable[.
     plan = dataset._plan
     leaves = [convert_to_tensor(leaf) for leaf in flatten(initial_state)]
     specs = [TensorSpec(leaf.shape, leaf.dtype) for leaf in leaves]
-    for _ in range(2):  # the second time with the shapes that all states fit
+    for _ in range(2):  # retraced with the shapes that cover all states
         state_spec = pack(initial_state, specs)
         traced = trace_function(reduce_func, (state_spec, plan.element_spec), unpack=False)
         specs, wider = merged_states("reduce()", state_spec, traced.output_spec)

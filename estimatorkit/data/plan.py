@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from estimatorkit.core.tensor import Tensor
 
 INFINITE = -1  # the cardinality of a dataset that never ends
-UNKNOWN = -2  # the cardinality where only a run can tell
+UNKNOWN = -2  # the cardinality if known only when run
 
 
 class TracedFunction(Protocol):

@@ -72,7 +72,7 @@ class Dealer(Protocol):
     """Assigns units."""
 
     is_shared: bool
-    """Whether others get units from the same."""
+    """Whether other processes share the units."""
 
     def take(self) -> Unit | None:
         """Returns the next unit; None if there is none, at least for now."""
@@ -190,17 +190,17 @@ class DealtIterator(UnaryIterator):
         self.dealer = dealer
         self._functions = DrawingFunctions([start], seeds.function_stream())
         self._seeds = seeds
-        self._at = 0  # the number of the unit that the units' iterator gives next
+        self._at = 0  # the index of the next unit of the units' iterator
         self._pass = 0
         self._began_anew = False  # at a position of which only others knew what comes after it
-        self._is_ahead = False  # what is read now is not needed yet
+        self._is_ahead = False  # prefetching
         self._begin_pass()
 
     def _begin_pass(self) -> None:
         self._unit: Unit | None = None
         self._elements: BlockIterator | None = None  # of that unit
         self._given = 0
-        self._ended: deque[tuple[int, Unit]] = deque()  # units, after how many given elements
+        self._ended: deque[tuple[int, Unit]] = deque()  # (element count at its end, unit)
 
     def next_block(self, n: int) -> Columns:
         """See `BlockIterator.next_block`.

@@ -59,7 +59,7 @@ def _leaves(tensors: Any, what: str) -> tuple[Any, list[Any], list[str]]:
             parts = [visit(each) for each in part]
             return type(part)(*parts) if nest.is_namedtuple(part) else tuple(parts)
         if isinstance(part, list) and holds_tensors(part):
-            from estimatorkit.core.conversion import convert_to_tensor  # with JAX
+            from estimatorkit.core.conversion import convert_to_tensor  # imports JAX
 
             part = convert_to_tensor(part)
         leaves.append(part)

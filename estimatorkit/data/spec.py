@@ -121,7 +121,7 @@ class DatasetSpec:
 
 
 LeafSpec: TypeAlias = TensorSpec | SparseTensorSpec | DatasetSpec
-"""What a leaf is."""
+"""The spec of a leaf."""
 
 
 def compatible(one: Any, two: Any) -> bool:
@@ -245,7 +245,7 @@ def to_array(value: Any, where: str, dtype: DType | None = None) -> NDArray[Any]
     """
     if hasattr(
         value, "to_numpy"
-    ):  # a Series or Index; nullable and categorical ones give objects or values
+    ):  # a Series or Index; nullable and categorical ones become objects or values
         value = value.to_numpy()
     first = _first(value)
     try:

@@ -228,7 +228,7 @@ def _check_scalar(what: str, spec: Any) -> None:
 def scan_plan(source: Plan, initial_state: Any, scan_func: Callable[..., Any]) -> Plan:
     """The plan of `scan`."""
     structure, initial, specs = initial_values(initial_state, "scan()")
-    for _ in range(2):  # the second time with the shapes that all states fit
+    for _ in range(2):  # retraced with the shapes that cover all states
         state_spec = pack(structure, specs)
         traced = trace_function(scan_func, (state_spec, source.element_spec), unpack=False)
         spec = traced.output_spec

@@ -133,7 +133,7 @@ def estimator(experiment: Experiment, inferred: InferredColumns | None) -> Any:
 def exporters(experiment: Experiment, inferred: InferredColumns | None) -> list[Any]:
     """The exporters of the evaluation."""
     used = [each for made in feature_columns(experiment, inferred).values() for each in made]
-    used = used or columns(experiment.features)  # a baseline counts its examples by them
+    used = used or columns(experiment.features)  # a baseline takes the number of examples from them
     weight = experiment.weight_column
     unasked = None if weight in experiment.reads else weight  # a weight may be a feature, too
     receivers = {

@@ -20,7 +20,7 @@ import yaml
 from estimatorkit.core.errors import explain
 from estimatorkit.experiment.errors import ConfigurationError
 
-MAX_BYTES = 1_000_000  # an experiment is a page; ten thousand lines are a mistake
+MAX_BYTES = 1_000_000  # experiments are short; larger files are a mistake
 MAX_NODES = 20_000  # counted with aliases expanded: nine levels of nine aliases are 387 million
 
 Path = tuple[str | int, ...]

@@ -23,7 +23,7 @@ from estimatorkit.experiment import document
 from estimatorkit.experiment.errors import ConfigurationError
 from estimatorkit.experiment.schema import Experiment
 
-MAX_PROBLEMS = 10  # a page; the rest is likely to follow from these
+MAX_PROBLEMS = 10  # the rest is likely to follow from these
 
 
 def load_experiment(path: str | Path, overrides: Sequence[str] = ()) -> Experiment:

@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_ROWS = 20_000
-"""Rows of the evaluation data that are drawn; metrics are of all."""
+"""Rows of the evaluation data to plot; metrics use all."""
 
 _MAX_IMPORTANCE_ROWS = 4_000
 _MAX_BARS = 30
-_OWN = "report"  # the name of the report's own evaluation, which is no point of a curve
+_OWN = "report"  # the report's own evaluation, not a point of a curve
 _MAX_PLOTS = 18
 
 _PAGE = """<!DOCTYPE html>
@@ -267,7 +267,7 @@ def read_scalars(folder: str | os.PathLike[str]) -> dict[str, list[tuple[int, fl
     for step, metrics in lines(records) if records.is_file() else events(files):
         for name, value in metrics.items():
             if math.isfinite(value) and name != "global_step":
-                found.setdefault(name, {})[step] = value  # of a step that was done again, the last
+                found.setdefault(name, {})[step] = value  # the last one of a repeated step
     return {name: sorted(points.items()) for name, points in found.items()}
 
 
@@ -365,7 +365,7 @@ def collect(input_fn: Callable[..., Any], limit: int) -> tuple[Any, NDArray[Any]
     for element in dataset.as_numpy_iterator():
         features, labels = element if isinstance(element, tuple) else (element, None)
         if not isinstance(features, dict) or not (labels is None or isinstance(labels, np.ndarray)):
-            return None, None  # tensors without names, or labels of several heads: no pictures
+            return None, None  # unnamed tensors, or labels of several heads: no plots
         parts.append((features, labels))
         count += len(next(iter(features.values())))
         if count >= limit:

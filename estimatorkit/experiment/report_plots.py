@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 _P = ParamSpec("_P")
 Series = Mapping[str, tuple[Sequence[float], Sequence[float]]]
-"""By name: steps and values."""
+"""Steps and values by name."""
 
 # Okabe and Ito's colours, distinguishable with colour blindness.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555", "#b8a900")
 MAX_CLASSES = 20
-"""More are not drawn: no one could read the picture."""
+"""The maximum to draw: more would be unreadable."""
 
 _STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
@@ -158,7 +158,7 @@ def roc_and_precision(hits: NDArray[Any], scores: NDArray[Any], names: Sequence[
     for number, name in enumerate(names):
         truth, score = hits[:, number], scores[:, number]
         if truth.all() or not truth.any():
-            continue  # a class without examples, or without others, has no curve
+            continue  # a class with no or all examples has no curve
         color = COLORS[number % len(COLORS)]
         false, true, _ = roc_curve(truth, score)
         left.plot(false, true, color=color, label=f"{_short(name)}: area {auc(false, true):.3f}")

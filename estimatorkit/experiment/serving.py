@@ -31,8 +31,8 @@ from estimatorkit.train.saving import saved_model_constants as constants
 PORT = 8501
 MAX_REQUEST_BYTES = 10 << 20
 _POLL_SECONDS = 2.0
-_IDLE_SECONDS = 60.0  # a connection that sends nothing is closed
-_MOST_REQUESTS = 64  # at the same time; more are answered 503
+_IDLE_SECONDS = 60.0  # idle connections are closed
+_MOST_REQUESTS = 64  # concurrently; more are answered 503
 
 _PATH = re.compile(
     r"/v1/models/(?P<name>[^/:]{1,200})(?:/versions/(?P<version>0|[1-9][0-9]{0,17}))?"
@@ -96,10 +96,10 @@ class ModelStore:
         try:
             loaded = load_predictor(folder)
             _warm_up(loaded)
-        except (OpError, ValueError) as error:  # ValueError: its example request is none
+        except (OpError, ValueError) as error:  # ValueError: a malformed example request
             if not self._held:
                 raise
-            self._failed.add(version)  # the older one goes on
+            self._failed.add(version)  # the older version stays
             logger.error("version %d of %s is not served: %s", version, self.name, error)
             return
         with self._lock:
@@ -265,7 +265,7 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "estimatorkit"
     sys_version = ""
     timeout = _IDLE_SECONDS
-    wbufsize = -1  # one packet a reply: the client does not wait for a second one
+    wbufsize = -1  # one packet per response, without delays
     server: ModelServer
 
     def do_GET(self) -> None:
@@ -280,7 +280,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self._send(411, {"error": "the request must have a Content-Length"})
         elif int(length) > limit:
-            self.close_connection = True  # what was not read is not the next request
+            self.close_connection = True  # unread bytes must not be parsed as the next request
             problem = f"the request has {length} bytes; at most {limit} are taken"
             self._send(413, {"error": problem})
         else:

@@ -59,7 +59,7 @@ def read_source(source: Any) -> Table:
     """
     if isinstance(source, str):
         return _data_set(source)
-    kind: Any = type(source)  # not a Hashable by its types
+    kind: Any = type(source)  # not Hashable for mypy
     table = _read(kind, source.model_dump_json(), file_versions(source))
     rows = source.rows
     return table if rows is None else {name: column[:rows] for name, column in table.items()}
@@ -190,7 +190,7 @@ def _csv(source: Any) -> Table:
         for column in parts[0]
         if len({part[column].dtype.kind == "O" for part in parts if column in part}) > 1
     }
-    if mixed:  # numbers in one file, text in another: text, with the numbers as they stand there
+    if mixed:  # numbers in one file, text in another: read as text, unchanged
         texts = dict.fromkeys(mixed, ek.string)
         parts = [_csv_file(source, name, texts) for name in names]
     table = _joined(parts, names)

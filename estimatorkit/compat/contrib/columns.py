@@ -18,7 +18,7 @@ from estimatorkit.ops.parsing.parsing import parse_example
 from estimatorkit.ops.variables.variable_scope import variable_scope
 
 SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY = 0xDECAFCAFFE
-"""What crossed values are hashed with."""
+"""The hash key of crossed values."""
 
 _as = partial(with_arguments, __name__)
 

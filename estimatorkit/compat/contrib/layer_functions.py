@@ -158,7 +158,7 @@ _OF_WEIGHTS: dict[str, Any] = {
     "normalizer_fn": None,
     "normalizer_params": None,
     "weights_initializer": "glorot_uniform",
-    "pointwise_initializer": None,  # where there is one
+    "pointwise_initializer": None,  # if any
     "weights_regularizer": None,
     "biases_initializer": "zeros",
     "biases_regularizer": None,

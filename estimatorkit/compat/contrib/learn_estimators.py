@@ -124,7 +124,7 @@ class Learner:
         core: the `tf.estimator.Estimator`.
     """
 
-    _array_key: str | None = None  # a model of columns has features by name
+    _array_key: str | None = None  # models with columns take features by name
 
     def __init__(self, core: CoreEstimator) -> None:
         self.core = core

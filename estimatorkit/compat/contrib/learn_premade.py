@@ -22,7 +22,7 @@ class _Premade(Learner):
     """A premade estimator with its older arguments."""
 
     _array_key = ""
-    _key: str  # of the prediction that `predict` gives
+    _key: str  # of the prediction that `predict` returns
 
     def predict(
         self,

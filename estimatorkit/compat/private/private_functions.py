@@ -24,7 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 GRAPH_DEF_VERSION_MIN_CONSUMER = GRAPH_DEF_VERSION_MIN_PRODUCER = 0
-"""What graphs written here ask of their readers, and the oldest format that is read."""
+"""The consumer version required by exported graphs, and the oldest format that can be read."""
 
 
 def enabled() -> bool:

@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             unittest's, no flags are parsed.
     """
     given = list(sys.argv if argv is None else argv)
-    if any(re.fullmatch("-[a-z]", each) for each in given[1:]):  # -v is one of absl's, too
+    if any(re.fullmatch("-[a-z]", each) for each in given[1:]):  # absl has -v as well
         flags.FLAGS.mark_as_parsed()
     else:
         given = parse_known_flags(given)
@@ -189,7 +189,7 @@ class TestCase(absltest.TestCase):
 
     def test_session(self, *args: Any, **kwargs: Any) -> AbstractContextManager[Session]:
         """`cached_session`, or `session` if a graph is given."""
-        if self.id().endswith(".test_session"):  # its name makes it a test
+        if self.id().endswith(".test_session"):  # collected as a test because of its name
             self.skipTest("test_session gives tests a session")
         graph = args[0] if args else kwargs.get("graph")
         make = self.cached_session if graph is None else self.session

@@ -46,7 +46,7 @@ class CheckedThread:
     def _run(self) -> None:
         try:
             self._target(*self._args, **self._kwargs)
-        except BaseException as error:  # it is raised in `join`
+        except BaseException as error:  # raised in `join`
             self._error = error
 
     def start(self) -> None:

@@ -30,7 +30,7 @@ from estimatorkit.core.errors import DataLossError, NotFoundError, UnavailableEr
 from estimatorkit.storage.atomic_files import os_errors, temporary_beside
 
 _PIECE = 1 << 18
-_PATIENCE = 5.0  # seconds of waiting for another process before it is said
+_PATIENCE = 5.0  # seconds of waiting for another process before logging it
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class Downloader:
             request = urllib.request.Request(url, headers=headers)  # noqa: S310 (scheme checked)
             with self._open(request) as response:
                 if there and response.status != http.client.PARTIAL_CONTENT:
-                    there = 0  # it cannot begin in the middle
+                    there = 0  # the server does not support ranges
                     target.seek(0)
                     target.truncate()
                     progress.reset()

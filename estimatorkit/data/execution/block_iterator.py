@@ -25,7 +25,7 @@ from estimatorkit.data.execution.buffers import Columns, concatenate, count_rows
 
 State: TypeAlias = dict[str, Any]
 
-SKIP_ROWS = 8192  # rows a time, where skipping must produce them
+SKIP_ROWS = 8192  # rows at a time, if skipping must produce them
 
 
 def end_of_sequence() -> OutOfRangeError:
@@ -44,12 +44,12 @@ class BlockIterator(ABC):
 
     def __init__(self, *inputs: BlockIterator) -> None:
         self._inputs = inputs
-        self._held: deque[Columns] = deque()  # rows produced, not yet handed out
+        self._held: deque[Columns] = deque()  # rows produced but not yet returned
         self._base: State = {}  # the position at which the held rows were produced ...
-        self._used = 0  # ... and how many rows since have been handed out
-        self._mark: tuple[State, int] = ({}, 0)  # the same two where the last block begins
-        self._failure: Exception | None = None  # met after rows that had to go out first ...
-        self._failed_at: State = {}  # ... and the position before it, where it is met again
+        self._used = 0  # ... and the rows returned since then
+        self._mark: tuple[State, int] = ({}, 0)  # both at the start of the last block
+        self._failure: Exception | None = None  # deferred until preceding rows are returned ...
+        self._failed_at: State = {}  # ... and the position before it
         self._closed = False
 
     def next_block(self, n: int) -> Columns:

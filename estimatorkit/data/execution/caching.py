@@ -61,7 +61,7 @@ class CacheIterator(UnaryIterator):
         self._starts: list[int] = []
         self._cached = 0
         self._complete = False
-        self._failures = 0  # while the input was read
+        self._failures = 0  # errors while the input was read
         self._position = 0
 
     def _produce(self, n: int) -> Columns:

@@ -43,7 +43,7 @@ READ_SECS = 0.1
 """Target seconds per block, to limit the delay of a slow generator's elements."""
 
 CLOSE_SECS = 5.0
-"""Seconds that closing waits for a generator that is in the midst of an element."""
+"""Seconds that closing waits for a generator that is producing an element."""
 
 
 Prepare: TypeAlias = Callable[[Columns, int], Columns]
@@ -112,12 +112,12 @@ class Cursor:
             self._iterator.restart(epoch)
         self._plan = dataset._plan
         self._block: Block | None = None
-        self._rest: Block | None = None  # what follows in a block of elements of several shapes
+        self._rest: Block | None = None  # the rest of a block of several shapes
         self._prepare: Prepare | None = None
         self._ended = False
         self._number = 0  # of the next element to be read
-        self._rows = 0  # to be read next time; 0 where nothing is known yet
-        self._secs_per_row = 0.0  # of a row that is read already
+        self._rows = 0  # to read next; 0 if not yet measured
+        self._secs_per_row = 0.0  # measured
         self._most = 1
         self._capacities: dict[Any, int] = {}
         self._next: Future[Block | None] | None = None
@@ -305,7 +305,7 @@ class Cursor:
         """The iterator, once no thread works on it."""
         if self._next is not None:
             waiting, self._next = self._next, None
-            waiting.exception()  # waits; what was read ahead is dropped
+            waiting.exception()  # waits; prefetched elements are dropped
         return self._iterator
 
     def _fetch(self) -> Block:
@@ -319,7 +319,7 @@ class Cursor:
             block = self._read()
         fitting = int(block.count * READ_SECS / max(block.secs, 1e-9))
         self._rows = self._whole(max(1, min(self._most, 2 * block.count, fitting)))
-        if block.whole:  # otherwise the end is near: no thread for it
+        if block.whole:  # otherwise the end is near: do not prefetch
             self._next = Future()
             threading.Thread(
                 target=_read_into,
@@ -400,7 +400,7 @@ def _cut(block: Block, start: int, stop: int) -> Block:
 
 def _lengthened(column: NDArray[Any], capacity: int) -> NDArray[Any]:
     longer = aligned_empty((capacity, *column.shape[1:]), column.dtype)
-    longer[: len(column)] = column  # nobody looks at the rows behind, which need no time either
+    longer[: len(column)] = column  # the padding rows are never read, and stay uninitialized
     return longer
 
 

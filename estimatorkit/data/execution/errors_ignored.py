@@ -41,7 +41,7 @@ class IgnoreErrorsIterator(UnaryIterator):
         self.ignored = 0
 
     def _produce(self, n: int) -> Columns:
-        after: State | None = None  # where the input stood after the error before
+        after: State | None = None  # the input's position after the previous error
         while True:
             try:
                 return self._input.next_block(n)
@@ -50,7 +50,7 @@ class IgnoreErrorsIterator(UnaryIterator):
                 raise
             except OpError as error:
                 before, after = after, self._input.get_state()
-                if after == before:  # the same again: what cannot be passed over ends the input
+                if after == before:  # no progress: an error that cannot be skipped ends the input
                     raise
                 self.ignored += 1
                 if self._log_warning:

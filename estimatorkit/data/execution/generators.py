@@ -30,7 +30,7 @@ class GeneratorIterator(BlockIterator):
         self._specs: list[Any] = flatten(element_spec)
         self._names = leaf_names(element_spec)
         self._running: Iterator[Any] | None = None
-        self._raised: Exception | None = None  # met after elements that had to go out first
+        self._raised: Exception | None = None  # deferred until preceding elements are returned
         self._position = 0
 
     def _produce(self, n: int) -> Columns:

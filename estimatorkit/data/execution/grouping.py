@@ -53,7 +53,7 @@ class GroupByWindow(Unary):
         return GroupIterator(source, spec, starts, seeds)
 
 
-_READ_ROWS = 256  # a time: keys are computed for a block, and rows wait for their groups
+_READ_ROWS = 256  # per block: keys are computed blockwise
 
 
 class GroupIterator(ReplayWithFunction):
@@ -68,9 +68,9 @@ class GroupIterator(ReplayWithFunction):
         super().__init__(source, starts, seeds.function_stream())
 
     def _forget(self) -> None:
-        self._groups: dict[int, list[Columns]] = {}  # rows that wait, by key
+        self._groups: dict[int, list[Columns]] = {}  # pending rows by key
         self._sizes: dict[int, int] = {}
-        self._waiting: list[tuple[int, Columns]] = []  # full windows, in their order
+        self._waiting: list[tuple[int, Columns]] = []  # full windows, in order
         self._read = 0
         self._windows = 0
         self._close_window()

@@ -89,7 +89,7 @@ class RepeatIterator(UnaryIterator):
         self._count = count
         self._outer = 0  # the number of this iterator's own pass
         self._epoch = 0
-        self._empty = True  # nothing has come in this epoch
+        self._empty = True  # no rows in this epoch yet
 
     def _produce(self, n: int) -> Columns:
         while self._epoch != self._count:
@@ -116,7 +116,7 @@ class RepeatIterator(UnaryIterator):
         return skipped
 
     def _next_epoch(self) -> None:
-        if self._empty:  # an empty input, repeated for ever, would never return
+        if self._empty:  # repeating an empty input would never return
             raise end_of_sequence()
         self._epoch += 1
         if self._epoch != self._count:
@@ -255,7 +255,7 @@ class BatchIterator(UnaryIterator):
         rows = self._input.next_block(n * self._size)
         count = count_rows(rows)
         if count < self._size:
-            if self._input.failing:  # what was read for this batch is lost with it
+            if self._input.failing:  # the rows read for this batch are lost with it
                 self._input.next_block(1)
             if self._drop_remainder:
                 raise end_of_sequence()
@@ -377,7 +377,7 @@ class UnbatchIterator(UnaryIterator):
     def __init__(self, source: BlockIterator, names: Sequence[str]) -> None:
         super().__init__(source)
         self._names = names
-        self._ratio = 1.0  # rows that an input row gave last
+        self._ratio = 1.0  # output rows per input row, last time
 
     def _produce(self, n: int) -> Columns:
         while True:
@@ -550,7 +550,7 @@ class ConcatenateIterator(BlockIterator):
         return {"inputs": [each.get_state() for each in self._inputs]}
 
     def _restore(self, state: State) -> None:
-        self._current = 0  # those that have ended will say so again
+        self._current = 0  # inputs that have ended raise again
         _restore_all(self._inputs, state["inputs"])
 
     def _restart(self, epoch: int) -> None:

@@ -156,7 +156,7 @@ class ChooseIterator(BlockIterator):
         If a dataset fails, the rows of earlier choices are returned; the next call meets the error.
         """
         found: dict[int, tuple[NDArray[np.int64], Columns | None]] = {}
-        missing: dict[int, int] = {}  # the place of the first choice without a row
+        missing: dict[int, int] = {}  # index of the first choice without a row
         stop = len(chosen)
         for number in np.unique(chosen).tolist():
             wanted = np.flatnonzero(chosen == number)

@@ -109,7 +109,7 @@ class WindowIterator(UnaryIterator):
     def _produce(self, n: int) -> Columns:
         rows = self._input.next_block((n - 1) * self._shift + self._span)
         available = count_rows(rows)
-        if self._input.failing and available < self._span:  # the windows at the end are later ones
+        if self._input.failing and available < self._span:  # smaller windows come at the end
             self._input.next_block(1)
         whole = self._drop_remainder or self._input.failing
         last = available - self._span if whole else available - 1
@@ -161,7 +161,7 @@ class _Open:
     """An open dataset of the cycle and its origin."""
 
     def __init__(self, number: int, before: State, iterator: BlockIterator) -> None:
-        self.number = number  # of the input row that it was made of, in the pass
+        self.number = number  # the index of its input row in the pass
         self.before = before  # the input's position before that row
         self.iterator = iterator
 
@@ -194,7 +194,7 @@ class InterleaveIterator(UnaryIterator):
         self._read = 0  # input rows in this pass
         self._turn = 0
         self._taken = 0  # rows of the turn
-        self._ended = False  # the input has
+        self._ended = False  # whether the input has ended
         self._close_slots()
 
     def _close_slots(self) -> None:

@@ -29,8 +29,8 @@ class _Channel:
     """The state shared by thread and iterator; `changed` guards every field."""
 
     source: BlockIterator
-    limit: int  # rows in the queue above which the thread waits
-    block_rows: int  # rows to ask for
+    limit: int  # the thread waits while the queue has more rows
+    block_rows: int  # rows to request
     queue: deque[tuple[Columns, State] | Exception] = field(default_factory=deque)
     rows: int = 0  # in the queue
     stopped: bool = False

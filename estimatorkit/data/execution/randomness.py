@@ -42,7 +42,7 @@ class RandomStream:
     def __init__(self, key: str) -> None:
         self.key = key
         self._words = [int(key[:16], 16), int(key[16:], 16)]
-        self._next: tuple[int, int] | None = None  # (epoch, position) at which _bits stands
+        self._next: tuple[int, int] | None = None  # the (epoch, position) of _bits
         self._bits: Any = None
         self._orders: tuple[tuple[int, int], NDArray[np.int64]] | None = None
 

@@ -18,7 +18,7 @@ from estimatorkit.data.execution.randomness import RandomStream, nested_epoch
 from estimatorkit.data.execution.replaying import ReplayIterator
 
 _FILL_ROWS = (
-    65536  # rows a read while the buffer is filled: bounds what a huge buffer_size asks of a map
+    65536  # rows per read while filling the buffer: bounds the blocks of a huge buffer_size
 )
 
 
@@ -40,10 +40,10 @@ class ShuffleIterator(ReplayIterator):
         super().__init__(source)
 
     def _forget(self) -> None:
-        self._filling: list[Columns] = []  # what the buffer will hold
+        self._filling: list[Columns] = []  # the blocks read so far
         self._buffer: Columns | None = None  # filled at the first draw
         self._pool: Columns | None = None  # see _pool_rows
-        self._order: NDArray[np.int64] | None = None  # of the rows left, once the input has ended
+        self._order: NDArray[np.int64] | None = None  # of the rows left after the input has ended
 
     def _make(self, n: int) -> Columns:
         buffer = self._fill() if self._buffer is None else self._buffer
@@ -57,7 +57,7 @@ class ShuffleIterator(ReplayIterator):
         return self._epoch if self._reshuffle else 0
 
     def _fill(self) -> Columns:
-        blocks = self._filling  # kept where the input fails: the next call goes on with it
+        blocks = self._filling  # kept if the input fails: the next call continues
         missing = self._buffer_size - sum(map(count_rows, blocks))
         while missing:
             try:
@@ -110,7 +110,7 @@ class ShuffleIterator(ReplayIterator):
     def _into_pool(self, buffer: Columns, fresh: Columns) -> Columns:
         """Adds rows to the pool and returns their indices."""
         pool = self._pool or []
-        if count_rows(pool) > 2 * count_rows(buffer) + _FILL_ROWS:  # most have been handed out
+        if count_rows(pool) > 2 * count_rows(buffer) + _FILL_ROWS:  # most rows of the pool are used
             pool = gather(pool, buffer[0])
             buffer[0][:] = np.arange(count_rows(pool))
         first = count_rows(pool)

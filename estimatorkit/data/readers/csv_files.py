@@ -92,7 +92,7 @@ class CsvFile:
         self._chunks = Chunks(name, compression, format.chunk_bytes, cut, place["byte"])
         self._byte, self._line = place["byte"], place["line"]  # where the chunk begins
         self._parsed = Parsed([], 0)
-        self._row = self._bad = 0  # rows and bad rows of the chunk that are behind us
+        self._row = self._bad = 0  # rows and bad rows of the chunk already read
         if place["row"] or place["bad"]:
             self._load()
             self._row, self._bad = place["row"], place["bad"]

@@ -72,7 +72,7 @@ class Parser:
         self._layout = layout
         self._name = name
         self._last = max((column.index for column in layout.columns), default=-1)
-        self._with_missing: set[int] = set()  # columns of floats that have missing cells
+        self._with_missing: set[int] = set()  # float columns with missing cells
 
     def parse(self, chunk: bytes, line: int) -> Parsed:
         """Parses a chunk.
@@ -150,9 +150,9 @@ class Parser:
             if column.index in self._with_missing and column.default is not None
         }
         if defaults and b"nan" in text.lower():
-            defaults = {}  # NaN that is written is not missing
+            defaults = {}  # a literal NaN is not missing
         table = _read_table(text, kinds, width, self._layout, list(defaults))
-        if table is None:  # some number is none, or missing
+        if table is None:  # a number is malformed or missing
             table = _read_table(text, dict.fromkeys(kinds, object), width, self._layout, [])
             defaults = {}
         if table is None or len(table) != rows:
@@ -308,7 +308,7 @@ def _read_table(
         "keep_default_na": False,
         "na_values": {index: na_values for index in missing},
         "low_memory": False,
-        "encoding": "latin-1",  # each byte is a character: what comes out is what is in the file
+        "encoding": "latin-1",  # each byte is a character, so bytes are preserved
     }
     if not _pandas_reads_exactly(pd.__version__):
         options["float_precision"] = "round_trip"

@@ -24,8 +24,8 @@ MAX_RECORD_BYTES = 1 << 24
 
 LINE_END = re.compile(rb"\r\n?|\n")
 _QUOTED = re.compile(rb'"([^"]*(?:""[^"]*)*)"')
-_INT64_DIGITS = 18  # of integers that fit in any case
-_MOST_SPACES = 8  # around an integer that is read at once
+_INT64_DIGITS = 18  # of integers that always fit
+_MOST_SPACES = 8  # around an integer parsed by NumPy
 
 UNCLOSED = "Reached end of file without closing quoted field in record"
 QUOTE_INSIDE = "Unquoted fields cannot have quotes inside"
@@ -181,7 +181,7 @@ def _integers(
     values = np.zeros(len(starts), np.int64)
     for place in range(int(lengths.max())):
         inside = place < lengths
-        digits = array[np.minimum(starts + place, end)] - ZERO  # others become more than 9
+        digits = array[np.minimum(starts + place, end)] - ZERO  # other bytes become more than 9
         if (digits[inside] > 9).any():
             return None
         values = np.where(inside, values * 10 + digits, values)

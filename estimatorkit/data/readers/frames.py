@@ -154,7 +154,7 @@ def _pandas_column(series: Any, where: str) -> NDArray[Any]:
     if dtype.kind in "iufb":
         return np.asarray(series.to_numpy(getattr(dtype, "numpy_dtype", None)))
     if isinstance(dtype, np.dtype):
-        return np.asarray(series)  # objects: texts, or an error of whoever converts them
+        return np.asarray(series)  # objects: texts, or an error on conversion
     return _texts(series.tolist())
 
 
@@ -202,7 +202,7 @@ def _arrow_columns(value: Any) -> Any:
     def convert(column: Any, where: str) -> NDArray[Any]:
         spec = arrow_spec(column.type, where)
         values = column.combine_chunks()
-        if isinstance(values, arrow.ChunkedArray):  # of no chunk
+        if isinstance(values, arrow.ChunkedArray):  # without chunks
             values = arrow.array([], column.type)
         row = first_null(values)
         if row is not None:

@@ -69,7 +69,7 @@ class RecordFilesIterator(BlockIterator):
         self._names = names
         self._open_file = open_file
         self._file: RecordFile | None = None
-        self._at: State = {}  # where the names stood before that of the open file
+        self._at: State = {}  # the names' position before the open file
 
     def _produce(self, n: int) -> Columns:
         while True:

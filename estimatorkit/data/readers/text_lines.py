@@ -35,7 +35,7 @@ class TextFile:
         self._start = offset  # of the chunk
         self._chunk = b""
         self._lines: list[bytes] = []  # of the chunk
-        self._next = 0  # the first of them that is not used
+        self._next = 0  # the first unread line
 
     @property
     def offset(self) -> int:

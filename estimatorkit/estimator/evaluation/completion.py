@@ -111,7 +111,7 @@ def _checked(content: dict[str, Any]) -> dict[str, Any] | None:
     names = [content[each] for each in ("checkpoint", "restored") if content[each]]
     try:
         for name in names:
-            check_name(name)  # it is joined to the folder's path
+            check_name(name)  # it becomes part of a path
     except InvalidArgumentError:
         return None
     results = content["results"] or {}

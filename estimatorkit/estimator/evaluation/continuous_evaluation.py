@@ -142,7 +142,7 @@ class SpecEvaluator:
         """Evaluates a checkpoint; the caller calls `export` afterwards."""
         spec = self.spec
         input_fn, hooks = spec.input_fn, [*spec.hooks]
-        if self._watch_input:  # it costs one more batch, so once is enough
+        if self._watch_input:  # costs one more batch, so only once
             watch = _TruncationHook(spec)
             input_fn, hooks = watch.watched(input_fn), [*hooks, watch]
             self._watch_input = False

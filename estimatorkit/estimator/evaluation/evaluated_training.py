@@ -56,7 +56,7 @@ class EvaluatedRun:
         done = found if found is not None and found.is_of(max_steps, latest) else None
         if done is not None and done.results is not None:
             if max_steps is None:
-                done = None  # "until the input ends" is what is asked for, each time
+                done = None  # each run trains until the input ends
             elif set(done.results or ()) == set(self._specs):
                 return self.finished_or_stored(done)
         start = done.step if done is not None else step_of(latest)

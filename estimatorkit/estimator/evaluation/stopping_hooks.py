@@ -153,7 +153,7 @@ class _StopOnMetricHook(StopOnPredicateHook, EvaluationHook):
         name = self._monitor.metric
         values = {step: each[name] for step, each in evaluations.items() if name in each}
         if evaluations and not values:
-            self._monitor.value(next(reversed(evaluations.values())))  # raises, with what there is
+            self._monitor.value(next(reversed(evaluations.values())))  # raises, listing the metrics
         reason = self._reason_to_stop(values)
         if reason is not None:
             logger.info(reason)

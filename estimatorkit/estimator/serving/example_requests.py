@@ -19,7 +19,7 @@ from estimatorkit.ops.parsing.parsing import PARSE_EXAMPLE
 from estimatorkit.storage.example_proto import Example
 
 _WORDS = (b"one", b"two", b"three")
-_LENGTH = 2  # of dimensions of any size, save the batch
+_LENGTH = 2  # of unknown dimensions, except the batch
 
 
 def sample_inputs(feeds: Mapping[str, Tensor], rows: int) -> dict[str, NDArray[Any]]:
@@ -79,7 +79,7 @@ def words_for(tensor: Tensor) -> list[Any]:
 
 def _vocabularies(op: Operation, position: int) -> Iterator[NDArray[Any]]:
     attrs = [op.attrs]
-    for kind in op.attrs.get("parts", ()):  # several look-ups as one
+    for kind in op.attrs.get("parts", ()):  # several look-ups in one operation
         if position in kind[1]:
             attrs.append(kind[2])
     for each in attrs:

@@ -36,7 +36,7 @@ from estimatorkit.storage import checkpoint_format, checkpoint_manifest
 from estimatorkit.storage.atomic_files import os_errors, sync_file
 
 _ROWS = (control_flow, indexed_slices, ops, tensor_array)
-"""What registers the op types of exported models; nothing else needs to be imported."""
+"""Modules that register the op types of exported models; no others are needed."""
 
 FORMAT_VERSION = 1
 SIGNATURE = "signature.json"
@@ -47,7 +47,7 @@ _NAMES = re.compile(
     rf"{REQUEST}|{RESPONSE}|{FOLDER}/(graph-[0-9]{{1,5}}\.pb|module-[0-9]{{1,5}}\.stablehlo)"
 )
 _SIGNATURE_BYTES = 16 << 20
-_FILE_BYTES = 2 << 30  # the most that a protobuf message can have
+_FILE_BYTES = 2 << 30  # the limit of protobuf messages
 
 
 class _Part(BaseModel):

@@ -39,7 +39,7 @@ _MALFORMED = (
     *(ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError),
     *(NotImplementedError, OverflowError, struct.error, RecursionError, RuntimeError),
 )
-"""What JAX's reader raises on bytes that no JAX wrote."""
+"""The exceptions of JAX's reader on malformed bytes."""
 
 
 @functools.lru_cache(maxsize=256)

@@ -265,7 +265,7 @@ class BestExporter(_SavedModelExporter):
         folder = Path(export_path)
         best = self._read_best(folder)
         if self._monitor is not None:
-            self._monitor.value(result)  # says what there is, also where nothing is compared yet
+            self._monitor.value(result)  # raises if the metric is missing
         if not any(_exports(folder)):
             # Other kinds of estimators may write their exports elsewhere.
             own = self._exported.get(export_path)
@@ -375,7 +375,7 @@ def _remove_oldest(folder: Path, exported: Any, keep: int) -> None:
         exported: the result of the estimator's `export_saved_model`.
     """
     newest = None
-    if isinstance(exported, (str, bytes, os.PathLike)):  # an estimator of another kind may differ
+    if isinstance(exported, (str, bytes, os.PathLike)):  # other estimators may return others
         newest = os.path.basename(os.fsdecode(exported))
     written = _exports(folder)
     order = sorted(_versions(folder), key=lambda each: (each.name != newest, each not in written))

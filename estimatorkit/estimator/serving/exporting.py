@@ -151,7 +151,7 @@ def experimental_export_all_saved_models(
             builder = SavedModelBuilder(temporary)
             modes = [mode for mode in TAGS if mode in input_receiver_fn_map]
             for mode in modes:
-                opened.close()  # one model at a time is in memory
+                opened.close()  # keeps one model in memory at a time
                 model = ServedModel(estimator, mode, input_receiver_fn_map[mode])
                 opened.enter_context(model.session)
                 model.load(checkpoint)
@@ -178,7 +178,7 @@ def _renamed(temporary: Path, base: Path) -> Path:
     while True:
         final = base / str(_next_version(base))
         try:
-            os.rename(temporary, final)  # refused where there is a folder that is not empty
+            os.rename(temporary, final)  # fails if there is a non-empty folder
         except OSError as error:
             if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
                 raise

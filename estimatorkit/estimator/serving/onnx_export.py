@@ -38,7 +38,7 @@ from estimatorkit.storage.atomic_files import write_durably
 from estimatorkit.train.saving.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
 OPSET = 21
-"""ONNX's version of operations: that of 2024, which runtimes of today read."""
+"""The ONNX operator set version, that of 2024, which current runtimes support."""
 
 
 def export_onnx(
@@ -154,7 +154,7 @@ def _translated(
             )
     try:
         with warnings.catch_warnings(), _functions_of_jax_kept():
-            warnings.simplefilter("ignore", UserWarning)  # integers of 64 bits have 32 here
+            warnings.simplefilter("ignore", UserWarning)  # 64-bit integers become 32-bit
             made = jax2onnx.to_onnx(
                 function,
                 taken,

@@ -43,7 +43,7 @@ _OF_THE_MODEL = (
     *(constants.ASSETS_KEY, constants.LEGACY_INIT_OP_KEY, constants.MAIN_OP_KEY),
     *(constants.TRAIN_OP_KEY, GraphKeys.ASSET_FILEPATHS),
 )
-"""Collections that a builder fills anew."""
+"""Collections that a builder refills."""
 
 
 class SavedModelEstimator(Estimator):

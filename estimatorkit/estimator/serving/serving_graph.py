@@ -39,13 +39,13 @@ from estimatorkit.runtime.plan import Plan, Segment, make_plan
 from estimatorkit.storage import tensor_proto
 
 LARGE_ARRAY = 1024
-"""Bytes; larger arrays are kept beside the graph, each once."""
+"""Bytes; larger arrays are stored outside the graph, each once."""
 
 _REFUSALS = (
     *(OpError, jax.errors.InconclusiveDimensionOperation, TypeError, ValueError),
     *(NotImplementedError, IndexError, AttributeError, OverflowError, ZeroDivisionError),
 )
-"""What tracing with symbolic dimensions raises where kernels need numbers."""
+"""The exceptions of tracing with symbolic dimensions if kernels need numbers."""
 
 
 @dataclass
@@ -136,7 +136,7 @@ class _Writer:
         self._batches = batches
         self._taken = {op.name for op in session.graph.get_operations()}
         self._names: dict[Tensor, str] = {}
-        self._homes: dict[Operation, str] = {}  # the modules that operations went into
+        self._homes: dict[Operation, str] = {}  # module by operation
         self._copied: dict[Operation, None] = {}
         self._nodes: list[Any] = []
         self._scratch = Graph()

@@ -26,7 +26,7 @@ from estimatorkit.ops.parsing.parsing import (
 )
 
 FEATURE, RECEIVER, LABEL = "feature", "input", "label"
-"""The names of single tensors."""
+"""The default names of single tensors."""
 
 
 class _Receiver(NamedTuple):
@@ -62,7 +62,7 @@ class ServingInputReceiver(_Receiver):
 
 
 UnsupervisedInputReceiver = ServingInputReceiver
-"""What a model that learns without labels is fed: the same."""
+"""The receiver of unsupervised models: the same class."""
 
 
 class TensorServingInputReceiver(_Receiver):

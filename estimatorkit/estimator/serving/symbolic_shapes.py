@@ -114,7 +114,7 @@ def _product(shape: Sequence[Any]) -> Any:
 
 
 _MEASURES: Mapping[str, Callable[[Any], Any]] = {"Shape": list, "Size": _product}
-"""From an input's shape to the operation's value."""
+"""The operation's value as a function of an input's shape."""
 
 _TAKE_SHAPES: Mapping[str, Callable[..., Any]] = {
     "Reshape": lambda x, shape: jnp.reshape(x, _dims(shape)),
@@ -123,6 +123,6 @@ _TAKE_SHAPES: Mapping[str, Callable[..., Any]] = {
     "Range": lambda start, limit, delta: jnp.arange(*map(_dim, (start, limit, delta))),
     "BroadcastTo": lambda x, shape: jnp.broadcast_to(x, _dims(shape)),
 }
-"""Operations whose inputs decide shapes, in JAX's words, which take symbols."""
+"""Operations whose inputs determine shapes, as JAX functions, which accept symbols."""
 
 __all__ = ["polymorphic_function"]

@@ -30,10 +30,10 @@ from estimatorkit.version import __version__
 
 FOLDER = "/experiment"
 USER = 10001
-"""Who the tasks run as, and their group: a number that no user of a machine has."""
+"""The user and group id of the tasks, which no user of a machine has."""
 
 RAY = "2.60.0"
-"""The version of Ray in the image, which KubeRay has to be told; with tokens from 2.52 on."""
+"""The version of Ray in the image, which KubeRay must know; tokens need 2.52 or later."""
 
 _PYTHON = "3.12"
 _FILES = {CsvSource: "csv", ParquetSource: "parquet", TFRecordSource: "tfrecord"}

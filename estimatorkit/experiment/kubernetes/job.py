@@ -14,10 +14,10 @@ from estimatorkit.core.errors import explain
 from estimatorkit.experiment.errors import ConfigurationError
 
 SHARED = "/shared"
-"""Where every task has the shared claim: models in `runs`, data sets in `data`."""
+"""Mount path of the shared claim: models in `runs`, data sets in `data`."""
 
 MAX_NAME = 47
-"""Characters of a name; KubeRay, which makes longer ones of it, is the strictest operator."""
+"""Maximum characters of a name; KubeRay, which appends to it, is the strictest operator."""
 
 _NAME = r"[a-z]([-a-z0-9]*[a-z0-9])?"
 _IMAGE = (

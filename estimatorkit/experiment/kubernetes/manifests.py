@@ -24,7 +24,7 @@ TOKEN_KEY = "auth_token"  # noqa: S105 (the key's name, which KubeRay prescribes
 PLACEHOLDER = "REPLACE-ME"
 
 _GRACE_SECS = 120
-"""Seconds from SIGTERM to SIGKILL: a task saves a checkpoint and ends with 143."""
+"""Seconds from SIGTERM to SIGKILL: a task saves a checkpoint and exits with 143."""
 
 _PORT = 2222
 _DASHBOARD_PORT = 8265
@@ -172,7 +172,7 @@ def _tfjob(job: Job) -> Manifest:
     replicas = {
         role: {
             "replicas": count,
-            "restartPolicy": "ExitCode",  # anew from 128 on: signals, 138, 143 after a save
+            "restartPolicy": "ExitCode",  # restarts from 128 on: signals, 138, 143 after a save
             "template": _pod(
                 job,
                 "tensorflow",
@@ -274,7 +274,7 @@ def _rayjob(job: Job) -> Manifest:
         "submissionMode": "K8sJobMode",
         "shutdownAfterJobFinishes": True,
         "ttlSecondsAfterFinished": 600,  # ten minutes to look at the logs of the cluster
-        "backoffLimit": 2,  # KubeRay knows no exit codes: a user's error is tried again, too
+        "backoffLimit": 2,  # KubeRay ignores exit codes: user errors are retried, too
         "submitterPodTemplate": submitter,
         "rayClusterSpec": cluster,
     }
