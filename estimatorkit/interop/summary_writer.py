@@ -1,23 +1,27 @@
 """`FileWriter`: event files for TensorBoard; `summary_iterator` reads them.
 
-TensorBoard's writer (the package `tensorboard`, without TensorFlow) writes the files in a thread.
-It is imported when a writer is opened, since that takes 0.2 s. `events.MetricsWriter` uses a
-`FileWriter` too.
+The protos are TensorBoard's (the package `tensorboard`, without TensorFlow), imported when a writer
+is opened, since that takes 0.2 s. `events.MetricsWriter` uses a `FileWriter` too.
 """
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
+import socket
 import threading
 import time
 import warnings
+import weakref
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from estimatorkit.core.errors import explain, type_error
 from estimatorkit.core.graph import Graph
 from estimatorkit.interop.graphdef import graph_def_of
+from estimatorkit.storage.gfile import makedirs
+from estimatorkit.storage.records import TFRecordWriter
 
 
 class FileWriter:
@@ -59,7 +63,7 @@ class FileWriter:
         self._logdir = os.fspath(logdir)
         self._max_queue, self._flush_secs = max_queue, flush_secs
         self._suffix = filename_suffix or ""
-        self._events: Any = None
+        self._events: _EventFile | None = None
         # TensorBoard expects plugin metadata with the first value of a tag only.
         self._described: set[str] = set()
         self._run_tags: set[str] = set()
@@ -182,17 +186,62 @@ class FileWriter:
     def reopen(self) -> None:
         """Opens a new file after `close`; does nothing if one is open."""
         if self._events is None:
-            from tensorboard.summary.writer.event_file_writer import EventFileWriter
-
-            self._events = EventFileWriter(
-                self._logdir, self._max_queue, self._flush_secs, self._suffix
-            )
+            self._events = _EventFile(self._logdir, self._max_queue, self._flush_secs, self._suffix)
 
     def __enter__(self) -> FileWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class _EventFile:
+    """An event file: records of serialized `Event` protos, written by one thread at a time."""
+
+    _numbers: ClassVar[Iterator[int]] = itertools.count()
+
+    def __init__(self, folder: str, max_queue: int, flush_secs: float, suffix: str) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event, SourceMetadata
+
+        makedirs(folder)
+        name = (
+            f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}."
+            f"{next(self._numbers)}{suffix}"
+        )
+        self._records = TFRecordWriter(os.path.join(folder, name))
+        weakref.finalize(self, self._records.close)  # a writer may be left open
+        self._lock = threading.Lock()
+        self._max_queue, self._flush_secs = max_queue, flush_secs
+        self._pending, self._flushed = 0, time.monotonic()
+        source = SourceMetadata(writer="estimatorkit.summary.FileWriter")
+        self.add_event(
+            Event(wall_time=time.time(), file_version="brain.Event:2", source_metadata=source)
+        )
+        self.flush()
+
+    def add_event(self, event: Any) -> None:
+        """Writes an event; flushes if many are pending or the last flush was long ago."""
+        data = event.SerializeToString()
+        with self._lock:
+            self._records.write(data)
+            self._pending += 1
+            if (
+                self._pending >= self._max_queue
+                or time.monotonic() - self._flushed >= self._flush_secs
+            ):
+                self._flush()
+
+    def flush(self) -> None:
+        with self._lock:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._records.flush()
+        self._pending, self._flushed = 0, time.monotonic()
+
+    def close(self) -> None:
+        with self._lock:
+            self._records.close()
 
 
 def _as_bytes(summary: Any) -> bytes:

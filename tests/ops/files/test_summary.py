@@ -17,6 +17,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 
 import estimatorkit as tf
 from estimatorkit.ops.control.control_flow import cond
+from estimatorkit.ops.files import summary_values
 from estimatorkit.ops.files.summary_values import png
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "summaries.json").read_text("utf-8"))
@@ -216,3 +217,22 @@ def test_numbers_of_every_kind() -> None:
         ]
         values = [parsed(data)[0].simple_value for data in session.run(made)]
     assert values == [3.0] * 5
+
+
+def test_buckets_of_a_histogram_are_those_of_a_search() -> None:
+    limits = summary_values.bucket_limits()
+    random = np.random.default_rng(3)
+    wide = np.exp(random.uniform(-700, 700, 5000))
+    numbers = np.concatenate(
+        [
+            limits,
+            np.nextafter(limits[1:-1], np.inf),
+            np.nextafter(limits[1:-1], -np.inf),
+            random.normal(size=5000),
+            wide,
+            -wide,
+            [0.0, -0.0, 5e-324, -5e-324],
+        ]
+    )
+    wanted = np.minimum(np.searchsorted(limits, numbers, side="right"), len(limits) - 1)
+    np.testing.assert_array_equal(summary_values._buckets(numbers), wanted)
