@@ -11,9 +11,10 @@ from estimatorkit.core.dtypes import bool_, int32, int64
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.keras.backend_state import epsilon
+from estimatorkit.layers.recurrent.steps import run_steps
 from estimatorkit.ops.array import array, filling, indexing, rearrange
 from estimatorkit.ops.array.gather_nd import gather_nd
-from estimatorkit.ops.control.higher_order import scan_op
+from estimatorkit.ops.control.decoded_steps import transposed
 from estimatorkit.ops.math import elementwise
 from estimatorkit.ops.nn.ctc import ctc_loss
 from estimatorkit.ops.nn.ctc_decoders import ctc_beam_search_decoder, ctc_greedy_decoder
@@ -54,52 +55,37 @@ def rnn(
 
     def turned(tensor: Any) -> Tensor:
         made = convert_to_tensor(tensor)
-        if time_major:
-            return made
-        return array.transpose(made, [1, 0, *range(2, len(made.shape))])
+        return made if time_major else transposed(made)
 
     def step(row: Any, states: Any) -> tuple[Any, Any]:
         output, new = step_function(row, [*states, *(constants or ())])
-        return output, nest.pack_sequence_as(states, nest.flatten(new))
+        return output, new
 
     columns = nest.map_structure(turned, inputs)
     states = [nest.map_structure(convert_to_tensor, each) for each in initial_states]
     example, _ = step(nest.map_structure(lambda each: each[0], columns), states)
     before = nest.map_structure(filling.zeros_like, example)
-    going: Any = ()
+    going = None
     if mask is not None:
         given = convert_to_tensor(mask)
         if len(given.shape) == 3:
             given = array.squeeze(given, [2])
         going = turned(elementwise.cast(given, bool_))
-
-    def one(carry: Any, element: Any) -> tuple[Any, Any]:
-        (states, before), (row, goes) = carry, element
-        output, new = step(row, states)
-        if mask is not None:
-            other = nest.map_structure(filling.zeros_like, output)
-            output = _chosen(goes, output, other if zero_output_for_mask else before)
-            new = _chosen(goes, new, states)
-        return (new, output), output if return_all_outputs else ()
-
-    (states, last), outputs = scan_op(one, (states, before), (columns, going), reverse=go_backwards)
+    outputs, last, states = run_steps(
+        step,
+        columns,
+        states,
+        going,
+        before=before,
+        every=return_all_outputs,
+        zeros=zero_output_for_mask,
+        reverse=go_backwards,
+    )
     if not return_all_outputs:
         outputs = nest.map_structure(lambda each: array.expand_dims(each, 0), last)
     elif go_backwards:
         outputs = nest.map_structure(lambda each: rearrange.reverse(each, [0]), outputs)
     return last, nest.map_structure(turned, outputs), list(states)
-
-
-def _chosen(going: Tensor, new: Any, old: Any) -> Any:
-    """`new` for the examples that go on, `old` for the rest."""
-
-    def choose(one: Tensor, other: Tensor) -> Tensor:
-        condition = going
-        for _ in range(len(one.shape) - 1):
-            condition = array.expand_dims(condition, -1)
-        return indexing.where(condition, one, other)
-
-    return nest.map_structure(choose, new, old)
 
 
 # -- connectionist temporal classification

@@ -12,8 +12,8 @@ from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.base import Layer
 from estimatorkit.layers.engine.input_spec import InputSpec
-from estimatorkit.layers.recurrent.recurrent import separated
-from estimatorkit.layers.recurrent.recurrent_base import size_of
+from estimatorkit.layers.recurrent.recurrent import call_arguments
+from estimatorkit.layers.recurrent.steps import size_of
 from estimatorkit.ops.array import array, joining, rearrange
 from estimatorkit.ops.math import reduce
 
@@ -245,19 +245,14 @@ class Bidirectional(Wrapper):
         self, inputs: Any, initial_state: Any = None, constants: Any = None, **kwargs: Any
     ) -> Any:
         """Calls both layers; see the class."""
-        inputs, initial_state, constants = separated(
-            inputs, initial_state, constants, self._num_constants
-        )
-        if initial_state is not None and len(initial_state) % 2:
+        inputs, given = call_arguments(self, inputs, initial_state, constants)
+        states = given.get("initial_state", [])
+        if len(states) % 2:
             raise ValueError(
                 "When passing `initial_state` to a Bidirectional RNN, the state should be a list "
-                f"containing the states of the underlying RNNs. Received: {initial_state}"
+                f"containing the states of the underlying RNNs. Received: {states}"
             )
-        if constants is not None:
-            self._num_constants = len(constants)
-        given = {"initial_state": initial_state, "constants": constants}
-        kwargs |= {name: value for name, value in given.items() if value is not None}
-        return super().__call__(inputs, **kwargs)
+        return super().__call__(inputs, **kwargs, **given)
 
     def call(
         self,

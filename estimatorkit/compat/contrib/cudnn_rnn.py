@@ -20,7 +20,7 @@ from estimatorkit.layers.recurrent.rnn import bidirectional_dynamic_rnn, dynamic
 from estimatorkit.layers.recurrent.rnn_cell import BasicRNNCell, GRUCell, LSTMStateTuple, RNNCell
 from estimatorkit.layers.recurrent.rnn_cell_base import linear
 from estimatorkit.layers.recurrent.rnn_cell_block import LSTMBlockCell
-from estimatorkit.layers.seq2seq.attention import size_of
+from estimatorkit.layers.recurrent.steps import size_of
 from estimatorkit.lazy import listing
 from estimatorkit.ops.array import array, filling, joining
 from estimatorkit.ops.control.decoded_steps import transposed

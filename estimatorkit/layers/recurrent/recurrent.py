@@ -24,12 +24,8 @@ from estimatorkit.layers.engine.input_spec import InputSpec
 from estimatorkit.layers.engine.sessions import set_values
 from estimatorkit.layers.recurrent.recurrent_base import (
     StackedRNNCells,
-    Step,
     check_cell,
-    choose,
     constants_of,
-    initial_state_of,
-    size_of,
     step_of,
 )
 from estimatorkit.layers.recurrent.recurrent_cells import (
@@ -38,8 +34,9 @@ from estimatorkit.layers.recurrent.recurrent_cells import (
     same_dropout_in_all_steps,
 )
 from estimatorkit.layers.recurrent.rnn_cell_base import RNNCell
-from estimatorkit.ops.array import array, filling, indexing, joining, rearrange
-from estimatorkit.ops.control.higher_order import scan_op
+from estimatorkit.layers.recurrent.steps import Step, choose, initial_state_of, run_steps, size_of
+from estimatorkit.ops.array import filling, indexing, joining, rearrange
+from estimatorkit.ops.control.decoded_steps import transposed
 from estimatorkit.ops.math import elementwise, reduce
 
 
@@ -252,14 +249,8 @@ class RNN(Layer):
         self, inputs: Any, initial_state: Any = None, constants: Any = None, **kwargs: Any
     ) -> Any:
         """Calls the layer; see the class."""
-        inputs, initial_state, constants = separated(
-            inputs, initial_state, constants, self._num_constants
-        )
-        if constants is not None:
-            self._num_constants = len(constants)
-        given = {"initial_state": initial_state, "constants": constants}
-        kwargs |= {name: value for name, value in given.items() if value is not None}
-        return super().__call__(inputs, **kwargs)
+        inputs, given = call_arguments(self, inputs, initial_state, constants)
+        return super().__call__(inputs, **kwargs, **given)
 
     def call(
         self,
@@ -297,9 +288,7 @@ class RNN(Layer):
 
     def _turned(self, tensor: Tensor) -> Tensor:
         """`(batch, steps, ...)` as `(steps, batch, ...)` and back, unless all is time major."""
-        if self.time_major:
-            return tensor
-        return array.transpose(tensor, [1, 0, *range(2, len(tensor.shape))])
+        return tensor if self.time_major else transposed(tensor)
 
     def _through_cells(
         self,
@@ -380,28 +369,20 @@ class RNN(Layer):
         every = self.return_sequences or not shown
         # The loop carries the output: it is the last one, or stands in for one that is left out.
         carried = not every or (shown and mask is not None and not self.zero_output_for_mask)
-        before = _no_output(step, columns, states) if carried else ()
-
-        def one(carry: Any, element: Any) -> tuple[Any, Any]:
-            (states, before), (row, going) = carry, element
-            output, new = step(row, states)
-            new = nest.pack_sequence_as(states, nest.flatten(new))
-            if mask is not None:
-                new = choose(going, new, states)
-                if shown:
-                    zeros = nest.map_structure(filling.zeros_like, output)
-                    output = choose(going, output, zeros if self.zero_output_for_mask else before)
-            return (new, output if carried else ()), output if every else ()
-
-        (states, last), outputs = scan_op(
-            one,
-            (states, before),
-            (columns, () if mask is None else mask),
+        results = run_steps(
+            step,
+            columns,
+            states,
+            mask,
+            before=_no_output(step, columns, states) if carried else None,
+            every=every,
+            zeros=shown and self.zero_output_for_mask,
             reverse=self.go_backwards,
         )
+        outputs = results.outputs if every else results.last
         if every and shown:
             outputs = nest.map_structure(self._in_order, outputs)
-        return outputs if every else last, list(states)
+        return outputs, list(results.states)
 
     def _masked(self, outputs: Tensor, new: list[Tensor], mask: Tensor, at_rest: bool) -> Tensor:
         """The output of a cell whose output is its first state, where steps are left out.
@@ -490,16 +471,21 @@ def _check_state(layer: Layer, tensor: Tensor, size: Any) -> None:
         )
 
 
-def separated(inputs: Any, initial_state: Any, constants: Any, count: int) -> tuple[Any, Any, Any]:
-    """Inputs, states and constants, which may stand together in a list.
+def call_arguments(
+    layer: Any, inputs: Any, initial_state: Any, constants: Any
+) -> tuple[Any, dict[str, Any]]:
+    """Separates the inputs of a recurrent layer from initial states and constants.
 
     Args:
-        inputs: the inputs; or a list of them, the states and the constants.
-        initial_state, constants: as arguments; lists, one alone, or None.
-        count: how many constants there are in a list.
+        layer: the layer, whose `_num_constants` is read, and set if there are constants.
+        inputs: the inputs, or a list of the inputs, the states and the constants.
+        initial_state, constants: as passed to the layer: a list, a single value, or None.
+
+    Returns:
+        The inputs, and the arguments `initial_state` and `constants`, lists, of those given.
 
     Raises:
-        ValueError: they are given in both ways.
+        ValueError: they are passed both in a list of inputs and as arguments.
     """
     if isinstance(inputs, list):
         if initial_state is not None or constants is not None:
@@ -507,16 +493,20 @@ def separated(inputs: Any, initial_state: Any, constants: Any, count: int) -> tu
                 "Inputs in a list hold the initial state and the constants: do not pass them as "
                 "arguments, too."
             )
-        if count:
+        if count := layer._num_constants:
             constants, inputs = inputs[-count:], inputs[:-count]
         if len(inputs) > 1:
             initial_state = inputs[1:]
         inputs = inputs[0]
-
-    def as_list(value: Any) -> Any:
-        return value if value is None or isinstance(value, list) else _as_list(value)
-
-    return inputs, as_list(initial_state), as_list(constants)
+    values = {"initial_state": initial_state, "constants": constants}
+    given = {
+        name: value if isinstance(value, list) else _as_list(value)
+        for name, value in values.items()
+        if value is not None
+    }
+    if "constants" in given:
+        layer._num_constants = len(given["constants"])
+    return inputs, given
 
 
 def _no_output(step: Step, columns: Any, states: list[Any]) -> Any:
@@ -541,4 +531,4 @@ def _no_output(step: Step, columns: Any, states: list[Any]) -> Any:
     return nest.map_structure(zeros, body.structure)
 
 
-__all__ = ["RNN", "separated"]
+__all__ = ["RNN", "call_arguments"]

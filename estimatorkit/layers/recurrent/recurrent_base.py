@@ -7,20 +7,17 @@ states)`; the cells of `tf.nn.rnn_cell` are some, too. `recurrent.RNN` runs them
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
 from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.shapes import TensorShape
-from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.base import Layer
-from estimatorkit.layers.recurrent.rnn_cell_base import RNNCell, zeros_of
-from estimatorkit.ops.array import array, indexing
-
-Step: TypeAlias = Callable[[Any, Any], tuple[Any, Any]]
-"""`(inputs, states) -> (output, new states)`."""
+from estimatorkit.layers.recurrent.rnn_cell_base import RNNCell
+from estimatorkit.layers.recurrent.steps import Step, initial_state_of, zeros_of
+from estimatorkit.ops.array import array
 
 
 def check_cell(cell: Any) -> None:
@@ -33,20 +30,6 @@ def check_cell(cell: Any) -> None:
                 "integer, or one for each state",
                 received=repr(cell)[:200],
             )
-
-
-def initial_state_of(cell: Any, batch_size: Any, dtype: Any) -> Any:
-    """The state of a cell before the first step: its own, or zeros.
-
-    Args:
-        cell: the cell.
-        batch_size: an integer or an int32 scalar.
-        dtype: of the state.
-    """
-    own = getattr(cell, "get_initial_state", None)
-    if own is not None:
-        return own(inputs=None, batch_size=batch_size, dtype=dtype)
-    return zeros_of(cell.state_size, batch_size, dtype)
 
 
 def output_size_of(cell: Any) -> Any:
@@ -95,18 +78,6 @@ def constants_of(cell: Any, constants: Any) -> Any:
     return constants if "constants" in inspect.signature(cell.call).parameters else None
 
 
-def choose(going: Tensor, new: Any, old: Any) -> Any:
-    """`new` for the examples `(batch,)` that go on, `old` for the rest."""
-
-    def chosen(one: Tensor, other: Tensor) -> Tensor:
-        condition = going
-        for _ in range(len(one.shape) - len(going.shape)):
-            condition = array.expand_dims(condition, -1)
-        return indexing.where(condition, one, other)
-
-    return nest.map_structure(chosen, new, old)
-
-
 class AbstractRNNCell(Layer):
     """What a cell must have (`tf.keras.layers.AbstractRNNCell`).
 
@@ -136,12 +107,6 @@ class AbstractRNNCell(Layer):
             tensor = convert_to_tensor(inputs)
             batch_size, dtype = array.shape(tensor)[0], tensor.dtype
         return zeros_of(self.state_size, batch_size, dtype)
-
-
-def size_of(tensor: Tensor, axis: int) -> Any:
-    """The length of an axis: a number where it is known, else a tensor."""
-    known = tensor.shape[axis] if tensor.shape.rank is not None else None
-    return array.shape(tensor)[axis] if known is None else known
 
 
 class StackedRNNCells(Layer):
@@ -238,6 +203,6 @@ class StackedRNNCells(Layer):
 
 
 __all__ = [
-    *("AbstractRNNCell", "StackedRNNCells", "Step", "check_cell", "choose", "constants_of"),
-    *("initial_state_of", "output_size_of", "size_of", "step_of"),
+    *("AbstractRNNCell", "StackedRNNCells", "check_cell", "constants_of", "output_size_of"),
+    "step_of",
 ]

@@ -18,7 +18,8 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers import activations
 from estimatorkit.layers.engine.base import Layer
 from estimatorkit.layers.engine.configured import ConfiguredLayer, known_dimension
-from estimatorkit.layers.recurrent.recurrent_base import AbstractRNNCell, choose, size_of
+from estimatorkit.layers.recurrent.recurrent_base import AbstractRNNCell
+from estimatorkit.layers.recurrent.steps import choose, size_of
 from estimatorkit.ops.array import array, filling, indexing, joining
 from estimatorkit.ops.control.higher_order import scan_op
 from estimatorkit.ops.math import elementwise, linalg

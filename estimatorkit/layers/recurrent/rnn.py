@@ -15,11 +15,18 @@ from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.recurrent.rnn_cell import RNNCell, assert_like_cell, zeros_of
-from estimatorkit.layers.recurrent.rnn_cell_base import zero_state_of
+from estimatorkit.layers.recurrent.rnn_cell import RNNCell, assert_like_cell
 from estimatorkit.layers.recurrent.rnn_cell_variants import SAME_EACH_STEP
-from estimatorkit.ops.array import array, filling, indexing, joining
+from estimatorkit.layers.recurrent.steps import (
+    choose,
+    initial_state_of,
+    reverse_steps,
+    size_of,
+    zeros_of,
+)
+from estimatorkit.ops.array import filling, joining
 from estimatorkit.ops.control.control_flow import while_loop
+from estimatorkit.ops.control.decoded_steps import transposed
 from estimatorkit.ops.control.higher_order import scan_op
 from estimatorkit.ops.control.tensor_array import TensorArray
 from estimatorkit.ops.math import elementwise, reduce
@@ -61,7 +68,7 @@ def dynamic_rnn(
             lambda value: _time_major(convert_to_tensor(value), time_major), inputs
         )
         first = nest.flatten(columns)[0]
-        batch, steps = _size(first, 1), _size(first, 0)
+        batch, steps = size_of(first, 1), size_of(first, 0)
         state = _initial_state(cell, initial_state, dtype, batch)
         lengths = _lengths(sequence_length, batch)
         last, outputs = loop_over_time(cell, columns, state, steps, lengths)
@@ -94,11 +101,11 @@ def _step(
         return output, new
     going = elementwise.less(number, lengths)
     zeros = nest.map_structure(filling.zeros_like, output)
-    return _choose(going, output, zeros), _choose(going, new, state)
+    return choose(going, output, zeros), choose(going, new, state)
 
 
 def _time_major(value: Tensor, already: bool) -> Tensor:
-    """`(batch, time, ...)` as `(time, batch, ...)` and back."""
+    """Swaps batch and time, unless the value is time major `already`."""
     if already:
         return value
     rank = value.shape.rank
@@ -108,12 +115,7 @@ def _time_major(value: Tensor, already: bool) -> Tensor:
             expected="the dimensions batch and time",
             made_at=value.op.source,
         )
-    return array.transpose(value, [1, 0, *range(2, rank)])
-
-
-def _size(value: Tensor, axis: int) -> Any:
-    known = value.shape[axis] if value.shape.rank is not None else None
-    return array.shape(value)[axis] if known is None else known
+    return transposed(value)
 
 
 def _initial_state(cell: RNNCell, given: Any, dtype: Any, batch: Any) -> Any:
@@ -121,7 +123,7 @@ def _initial_state(cell: RNNCell, given: Any, dtype: Any, batch: Any) -> Any:
         return given
     if dtype is None:
         raise ValueError("If no initial_state is provided, argument `dtype` must be specified")
-    return zero_state_of(cell, batch, dtype)
+    return initial_state_of(cell, batch, dtype)
 
 
 def _integers(given: Any) -> Any:
@@ -150,22 +152,6 @@ def _lengths(given: Any, batch: Any) -> Tensor | None:
             made_at=lengths.op.source,
         )
     return lengths
-
-
-def _choose(going: Tensor, new: Any, old: Any) -> Any:
-    """`new` for the examples that go on, `old` for the rest."""
-
-    def choose(one: Tensor, other: Any) -> Tensor:
-        if one.shape.rank == 0:
-            return one
-        mask = going
-        for _ in range((one.shape.rank or 1) - 1):
-            mask = array.expand_dims(mask, -1)
-        return indexing.where(
-            elementwise.logical_and(mask, filling.ones_like(one, bool)), one, other
-        )
-
-    return nest.map_structure(choose, new, old)
 
 
 def static_rnn(
@@ -203,7 +189,7 @@ def static_rnn(
     with variable_scope(scope or "rnn"):
         steps = [nest.map_structure(convert_to_tensor, each) for each in inputs]
         first = nest.flatten(steps[0])[0]
-        batch = _size(first, 0)
+        batch = size_of(first, 0)
         state = _initial_state(cell, initial_state, dtype, batch)
         lengths = _lengths(sequence_length, batch)
         if is_same_each_step(cell) and are_alike(steps):
@@ -259,18 +245,11 @@ def bidirectional_dynamic_rnn(
     Returns:
         The outputs (forwards, backwards), both in the order of the inputs, and the last states.
     """
-    from estimatorkit.ops.array.rearrange import reverse, reverse_sequence
-
     time_axis, batch_axis = (0, 1) if time_major else (1, 0)
 
     def reversed_(value: Any) -> Any:
-        if sequence_length is None:
-            return nest.map_structure(lambda each: reverse(each, [time_axis]), value)
         return nest.map_structure(
-            lambda each: reverse_sequence(
-                each, sequence_length, seq_axis=time_axis, batch_axis=batch_axis
-            ),
-            value,
+            lambda each: reverse_steps(each, sequence_length, time_axis, batch_axis), value
         )
 
     sequence_length = _integers(sequence_length)
@@ -314,14 +293,11 @@ def static_bidirectional_rnn(
     Returns:
         The outputs (forwards and backwards joined along the last dimension), and the last states.
     """
-    from estimatorkit.ops.array.joining import concat, stack, unstack
-    from estimatorkit.ops.array.rearrange import reverse_sequence
 
     def reversed_(steps: Sequence[Any]) -> list[Any]:
         if sequence_length is None:
             return list(reversed(steps))
-        together = stack(list(steps))
-        return unstack(reverse_sequence(together, sequence_length, seq_axis=0, batch_axis=1))
+        return joining.unstack(reverse_steps(joining.stack(list(steps)), sequence_length))
 
     sequence_length = _integers(sequence_length)
     assert_like_cell(cell_fw, "cell_fw")
@@ -337,7 +313,7 @@ def static_bidirectional_rnn(
                 cell_bw, reversed_(inputs), initial_state_bw, scope=backward, **rest
             )
         pairs = zip(out_forward, reversed_(out_backward), strict=True)
-        return [concat(list(pair), 1) for pair in pairs], last_forward, last_backward
+        return [joining.concat(list(pair), 1) for pair in pairs], last_forward, last_backward
 
 
 def raw_rnn(
@@ -377,7 +353,7 @@ def raw_rnn(
         finished, values, state, shapes, carried = loop_fn(constant(0, int32), None, None, None)
         values = nest.map_structure(convert_to_tensor, values)
         state = nest.map_structure(convert_to_tensor, state)
-        batch = _size(nest.flatten(values)[0], 0)
+        batch = size_of(nest.flatten(values)[0], 0)
         zeros = _nothing_emitted(cell, shapes, batch, nest.flatten(state)[0].dtype)
         arrays = nest.map_structure(
             lambda each: TensorArray(each.dtype, 0, dynamic_size=True, element_shape=each.shape),
@@ -394,13 +370,13 @@ def raw_rnn(
             given = None if nothing_carried else carried
             ends, following, after, emitted, kept = loop_fn(time + 1, output, new, given)
             going = elementwise.logical_not(finished)
-            emitted = _choose(going, nest.map_structure(convert_to_tensor, emitted), zeros)
+            emitted = choose(going, nest.map_structure(convert_to_tensor, emitted), zeros)
             arrays = nest.map_structure(lambda one, value: one.write(time, value), arrays, emitted)
             return (
                 time + 1,
                 elementwise.logical_or(finished, ends),
                 following,
-                _choose(going, nest.map_structure(convert_to_tensor, after), state),
+                choose(going, nest.map_structure(convert_to_tensor, after), state),
                 arrays,
                 carried if nothing_carried else kept,
             )

@@ -18,7 +18,6 @@ from estimatorkit.layers.recurrent.rnn_cell_base import (
     activation_of,
     assert_like_cell,
     linear,
-    zeros_of,
 )
 from estimatorkit.layers.recurrent.rnn_cell_wrappers import (
     DeviceWrapper,
@@ -29,6 +28,7 @@ from estimatorkit.layers.recurrent.rnn_cell_wrappers import (
     OutputProjectionWrapper,
     ResidualWrapper,
 )
+from estimatorkit.layers.recurrent.steps import zeros_of
 from estimatorkit.lazy import listing
 from estimatorkit.ops.array import joining
 from estimatorkit.ops.math import elementwise, linalg

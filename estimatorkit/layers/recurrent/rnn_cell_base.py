@@ -13,11 +13,11 @@ from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import constant_value
-from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
-from estimatorkit.ops.array import array, filling, joining
+from estimatorkit.layers.engine.base import snake_case
+from estimatorkit.layers.recurrent.steps import zeros_of
+from estimatorkit.ops.array import array, joining
 from estimatorkit.ops.math import elementwise, linalg
 from estimatorkit.ops.nn import nn
 from estimatorkit.ops.variables.initializers import Constant
@@ -76,7 +76,7 @@ class RNNCell:
     @property
     def name(self) -> str:
         """The name of its variable scope."""
-        return self._name or _snake_case(type(self).__name__)
+        return self._name or snake_case(type(self).__name__)
 
     @property
     def state_size(self) -> Any:
@@ -113,16 +113,20 @@ class RNNCell:
                 self.built = True
             return self.call(inputs, state)
 
-    def _variables(self, scope: Any) -> Any:
+    @contextmanager
+    def _variables(self, scope: Any) -> Iterator[None]:
+        """The cell's variable scope; the name scope is that of the first call."""
         if self._scope is not None:
-            return _entered_again(self._scope)
-        return self._first_scope(scope)
-
-    def _first_scope(self, scope: Any) -> Any:
+            with (
+                variable_scope(self._scope, reuse=True, auxiliary_name_scope=False),
+                get_default_graph().name_scope(self._scope.original_name_scope),
+            ):
+                yield
+            return
         # A name is made unique, unless variables of that name are to be shared.
         chosen = self.name if scope is None and self._reuse else scope
-        opened = variable_scope(chosen, default_name=self.name, reuse=self._reuse)
-        return _Remembering(self, opened)
+        with variable_scope(chosen, default_name=self.name, reuse=self._reuse) as self._scope:
+            yield
 
     @property
     def variables(self) -> list[Variable]:
@@ -218,13 +222,6 @@ def assert_like_cell(cell: Any, what: str = "cell") -> None:
         )
 
 
-def zero_state_of(cell: Any, batch_size: Any, dtype: Any) -> Any:
-    """The state of a cell before the first step; of Keras's cells too, which have no zero_state."""
-    if hasattr(cell, "zero_state"):
-        return cell.zero_state(batch_size, dtype)
-    return cell.get_initial_state(batch_size=batch_size, dtype=dtype)
-
-
 def _has(cell: Any, attribute: str) -> bool:
     # Asking the class first: a property that is not overridden raises NotImplementedError.
     return hasattr(type(cell), attribute) or hasattr(cell, attribute)
@@ -233,59 +230,6 @@ def _has(cell: Any, attribute: str) -> bool:
 def _shape_of(inputs: Any) -> Any:
     """The shape of an input, or the structure of the shapes of several."""
     return nest.map_structure(lambda each: convert_to_tensor(each).shape, inputs)
-
-
-@contextmanager
-def _entered_again(scope: VariableScope) -> Iterator[None]:
-    """A cell's variables, and its operations in the name scope of its first call."""
-    with (
-        variable_scope(scope, reuse=True, auxiliary_name_scope=False),
-        get_default_graph().name_scope(scope.original_name_scope),
-    ):
-        yield
-
-
-class _Remembering:
-    """A variable scope that tells a cell which one it is."""
-
-    def __init__(self, cell: RNNCell, scope: Any) -> None:
-        self._cell = cell
-        self._scope = scope
-
-    def __enter__(self) -> Any:
-        entered = self._scope.__enter__()
-        self._cell._scope = entered
-        return entered
-
-    def __exit__(self, *error: Any) -> Any:
-        return self._scope.__exit__(*error)
-
-
-def _snake_case(name: str) -> str:
-    """`BasicLSTMCell` as `basic_lstm_cell`."""
-    result = ""
-    for at, letter in enumerate(name):
-        after_lower = at and (name[at - 1].islower() or name[at + 1 : at + 2].islower())
-        result += ("_" if letter.isupper() and after_lower else "") + letter.lower()
-    return result
-
-
-def zeros_of(size: Any, batch_size: Any, dtype: Any) -> Any:
-    """Zeros `(batch, ...)` for a size: an int, a scalar tensor, a shape, or a structure of them."""
-    if nest.is_nested(size):
-        leaves = [zeros_of(each, batch_size, dtype) for each in nest.flatten(size)]
-        return nest.pack_sequence_as(size, leaves)
-    dims = [batch_size, *(size.as_list() if isinstance(size, TensorShape) else [size])]
-    known = [_known_size(each) for each in dims]
-    zeros = filling.zeros(joining.stack(dims) if None in known else known, dtype)
-    zeros.set_shape(known)
-    return zeros
-
-
-def _known_size(size: Any) -> int | None:
-    """A size where it is known when the graph is built."""
-    value = constant_value(size) if isinstance(size, Tensor) else size
-    return None if value is None else int(value)
 
 
 def input_size(inputs: Tensor, cell: RNNCell) -> int:

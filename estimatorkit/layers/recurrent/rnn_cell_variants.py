@@ -16,10 +16,10 @@ from estimatorkit.layers.recurrent.rnn_cell_base import (
     activation_of,
     assert_like_cell,
     input_size,
-    zero_state_of,
 )
 from estimatorkit.layers.recurrent.rnn_cell_block import GRUBlockCell, GRUBlockCellV2, LSTMBlockCell
 from estimatorkit.layers.recurrent.rnn_linear import Linear
+from estimatorkit.layers.recurrent.steps import initial_state_of
 from estimatorkit.lazy import listing
 from estimatorkit.ops.array import array, joining
 from estimatorkit.ops.math import elementwise, linalg, reduce
@@ -345,7 +345,7 @@ class HighwayWrapper(RNNCell):
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """That of the inner cell."""
-        return zero_state_of(self._cell, batch_size, dtype)
+        return initial_state_of(self._cell, batch_size, dtype)
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         """One step; the gates' variables are in the scope around the call."""

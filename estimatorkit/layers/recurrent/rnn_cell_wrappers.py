@@ -18,9 +18,9 @@ from estimatorkit.layers.recurrent.rnn_cell_base import (
     LSTMStateTuple,
     RNNCell,
     assert_like_cell,
-    zero_state_of,
 )
 from estimatorkit.layers.recurrent.rnn_linear import Linear
+from estimatorkit.layers.recurrent.steps import initial_state_of
 from estimatorkit.ops.array import array, joining
 from estimatorkit.ops.control.control_flow import constant_bool
 from estimatorkit.ops.math import elementwise
@@ -72,7 +72,7 @@ class MultiRNNCell(RNNCell):
         """A state of zeros for each cell."""
         if not self._state_is_tuple:
             return super().zero_state(batch_size, dtype)
-        return tuple(zero_state_of(cell, batch_size, dtype) for cell in self._cells)
+        return tuple(initial_state_of(cell, batch_size, dtype) for cell in self._cells)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """One step of all cells."""
@@ -118,7 +118,7 @@ class _Wrapper(RNNCell):
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """That of the cell inside."""
-        return zero_state_of(self._cell, batch_size, dtype)
+        return initial_state_of(self._cell, batch_size, dtype)
 
     def _step_inside(self, inputs: Any, state: Any, scope: Any) -> Any:
         """One step of the cell inside; cells of Keras know no scope."""
@@ -320,7 +320,7 @@ class DeviceWrapper(_Wrapper):
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """The state of zeros, on the device."""
         with device_scope(self._device):
-            return zero_state_of(self._cell, batch_size, dtype)
+            return initial_state_of(self._cell, batch_size, dtype)
 
 
 class _Projecting(_Wrapper):

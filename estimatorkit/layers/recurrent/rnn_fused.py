@@ -22,10 +22,10 @@ from estimatorkit.layers.recurrent.rnn import (
 )
 from estimatorkit.layers.recurrent.rnn_cell import LSTMStateTuple, RNNCell
 from estimatorkit.layers.recurrent.rnn_cell_block import LSTMBlockCell
-from estimatorkit.layers.seq2seq.attention import size_of
+from estimatorkit.layers.recurrent.steps import reverse_steps, size_of
 from estimatorkit.lazy import listing
 from estimatorkit.ops.array import joining
-from estimatorkit.ops.array.rearrange import reverse, reverse_sequence
+from estimatorkit.ops.control.decoded_steps import transposed
 from estimatorkit.ops.math import elementwise
 from estimatorkit.ops.variables.variable_scope import variable_scope
 
@@ -119,11 +119,7 @@ class TimeReversedFusedRNN(FusedRNNCell):
 
 
 def _reversed(values: Any, lengths: Any) -> Any:
-    if isinstance(values, list):
-        return list(reversed(values))
-    if lengths is None:
-        return reverse(values, [0])
-    return reverse_sequence(values, lengths, seq_axis=0, batch_axis=1)
+    return list(reversed(values)) if isinstance(values, list) else reverse_steps(values, lengths)
 
 
 class LSTMBlockWrapper(FusedRNNCell):
@@ -322,8 +318,6 @@ def stack_bidirectional_dynamic_rnn(
 
 def transpose_batch_time(x: Any) -> Tensor:
     """`(batch, time, ...)` as `(time, batch, ...)` and back; less than two dimensions as is."""
-    from estimatorkit.ops.control.decoded_steps import transposed
-
     return transposed(convert_to_tensor(x))
 
 

@@ -20,7 +20,7 @@ from estimatorkit.core.graph import control_dependencies, name_scope
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.base import Layer
 from estimatorkit.layers.functional import Dense
-from estimatorkit.layers.recurrent.rnn_cell import zeros_of
+from estimatorkit.layers.recurrent.steps import size_of, zeros_of
 from estimatorkit.lazy import listing
 from estimatorkit.ops.array import array, filling, indexing
 from estimatorkit.ops.array.rearrange import sequence_mask
@@ -162,12 +162,6 @@ class BaseAttentionMechanism(AttentionMechanism):
             )
             score = indexing.where(self._mask, score, masked)
         return self._function(score, state)
-
-
-def size_of(tensor: Any, axis: int) -> Any:
-    """The length of an axis: an int where it is known, else a tensor."""
-    known = tensor.shape[axis]
-    return array.shape(tensor)[axis] if known is None else known
 
 
 def _mask_of(lengths: Any, places: Any) -> Tensor:

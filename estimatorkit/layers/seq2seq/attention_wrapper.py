@@ -10,13 +10,12 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.graph import control_dependencies, name_scope
-from estimatorkit.core.registry import constant_value
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.functional import Dense
-from estimatorkit.layers.recurrent.rnn_cell import RNNCell, assert_like_cell, zeros_of
-from estimatorkit.layers.recurrent.rnn_cell_base import zero_state_of
-from estimatorkit.layers.seq2seq.attention import AttentionMechanism, size_of
+from estimatorkit.layers.recurrent.rnn_cell import RNNCell, assert_like_cell
+from estimatorkit.layers.recurrent.steps import initial_state_of, known_size, size_of, zeros_of
+from estimatorkit.layers.seq2seq.attention import AttentionMechanism
 from estimatorkit.lazy import listing
 from estimatorkit.ops.array import array, filling, joining
 from estimatorkit.ops.control.tensor_array import TensorArray
@@ -209,7 +208,7 @@ class AttentionWrapper(RNNCell):
         """A structure, checked to be of the memories' batch: at once where the sizes are known."""
         checks = []
         for mechanism in self._attention_mechanisms:
-            known = [_known_size(batch), _known_size(mechanism.batch_size)]
+            known = [known_size(batch), known_size(mechanism.batch_size)]
             if None in known:
                 checks.append(assert_equal(batch, mechanism.batch_size, message=message))
             elif known[0] != known[1]:
@@ -253,7 +252,7 @@ class AttentionWrapper(RNNCell):
         with name_scope(f"{type(self).__name__}ZeroState"):
             state = self._initial_cell_state
             if state is None:
-                state = zero_state_of(self._cell, batch_size, dtype)
+                state = initial_state_of(self._cell, batch_size, dtype)
             state = self._checked(
                 state,
                 batch_size,
@@ -326,7 +325,7 @@ class AttentionWrapper(RNNCell):
     def _check_query(self, batch: int) -> None:
         """Compares the sizes of the batches that are known; XLA would compare the others."""
         for mechanism in self._attention_mechanisms:
-            size = _known_size(mechanism.batch_size)
+            size = known_size(mechanism.batch_size)
             if size is not None and size != batch:
                 raise InvalidArgumentError.explained(
                     f"When applying AttentionWrapper {self.name}: Non-matching batch sizes "
@@ -345,11 +344,6 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
 
 def _joined(inputs: Any, attention: Any) -> Tensor:
     return joining.concat([inputs, attention], -1)
-
-
-def _known_size(size: Any) -> int | None:
-    value = constant_value(size) if isinstance(size, Tensor) else size
-    return None if value is None else int(value)
 
 
 __all__ = ["AttentionWrapper", "AttentionWrapperState", "compute_attention"]

@@ -13,7 +13,7 @@ from estimatorkit.core.registry import constant_value
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.recurrent.rnn_cell import assert_like_cell
-from estimatorkit.layers.seq2seq.attention import size_of
+from estimatorkit.layers.recurrent.steps import size_of
 from estimatorkit.layers.seq2seq.beam_search_step import (
     BeamSearchDecoderOutput,
     BeamSearchDecoderState,

@@ -10,7 +10,7 @@ from estimatorkit.core.dtypes import float32, int64
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.seq2seq.attention import size_of
+from estimatorkit.layers.recurrent.steps import size_of
 from estimatorkit.layers.seq2seq.attention_wrapper import AttentionWrapperState
 from estimatorkit.lazy import listing
 from estimatorkit.ops.array import array, filling, indexing, joining

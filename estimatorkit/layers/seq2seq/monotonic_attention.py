@@ -12,12 +12,12 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import name_scope
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.recurrent.steps import size_of
 from estimatorkit.layers.seq2seq.attention import (
     BahdanauScore,
     BaseAttentionMechanism,
     LuongScore,
     own_layer,
-    size_of,
 )
 from estimatorkit.lazy import listing
 from estimatorkit.ops.array import array, filling, indexing, joining
