@@ -18,16 +18,15 @@ from estimatorkit.core.variables import Variable
 from estimatorkit.layers.engine.base import snake_case
 from estimatorkit.layers.recurrent.rnn import bidirectional_dynamic_rnn, dynamic_rnn
 from estimatorkit.layers.recurrent.rnn_cell import BasicRNNCell, GRUCell, LSTMStateTuple, RNNCell
-from estimatorkit.layers.recurrent.rnn_cell_base import linear
+from estimatorkit.layers.recurrent.rnn_cell_base import ScopedVariables
 from estimatorkit.layers.recurrent.rnn_cell_block import LSTMBlockCell
 from estimatorkit.layers.recurrent.steps import size_of
 from estimatorkit.lazy import listing
 from estimatorkit.ops.array import array, filling, joining
 from estimatorkit.ops.control.decoded_steps import transposed
-from estimatorkit.ops.math import elementwise
 from estimatorkit.ops.nn import nn
 from estimatorkit.ops.variables.initializers import Constant, GlorotUniform
-from estimatorkit.ops.variables.variable_scope import VariableScope, variable_scope
+from estimatorkit.ops.variables.variable_scope import variable_scope
 
 CUDNN_RNN_UNIDIRECTION = "unidirectional"
 CUDNN_RNN_BIDIRECTION = "bidirectional"
@@ -67,24 +66,17 @@ class CudnnCompatibleGRUCell(GRUCell):
             name="cudnn_compatible_gru_cell",
         )
 
-    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
-        """Computes one step."""
-
-        def product(values: Sequence[Tensor], units: int, name: str, bias: Any = None) -> Tensor:
-            names = (f"{name}/kernel", f"{name}/bias")
-            return linear(self, values, units, self._kernel_initializer, bias, names)
-
-        values, units = convert_to_tensor(inputs), self._units
-        gates = product([values, state], 2 * units, "gates", Constant(1.0))
-        reset, update = joining.split(elementwise.sigmoid(gates), 2, 1)
-        of_inputs = product([values], units, "candidate/input_projection")
-        of_state = product([state], units, "candidate/hidden_projection")
-        candidate = elementwise.tanh(of_inputs + reset * of_state)
-        new = (1 - update) * candidate + update * state
-        return new, new
+    def _candidate(self, inputs: Tensor, state: Tensor, reset: Tensor) -> Tensor:
+        names = [
+            (f"candidate/{each}_projection/kernel", f"candidate/{each}_projection/bias")
+            for each in ("input", "hidden")
+        ]
+        of_inputs = self._product([inputs], self._units, names[0], None)
+        of_state = self._product([state], self._units, names[1], None)
+        return of_inputs + reset * of_state
 
 
-class _CudnnRNN:
+class _CudnnRNN(ScopedVariables):
     """Stacked recurrent layers.
 
     Args:
@@ -135,7 +127,6 @@ class _CudnnRNN:
         self._dropout, self._seed = dropout, seed
         self._kernels = GlorotUniform(seed) if kernel_initializer is None else kernel_initializer
         self._biases = Constant(0.0) if bias_initializer is None else bias_initializer
-        self._scope: VariableScope | None = None
         self._cells = [self._cell() for _ in range(num_layers * self.num_dirs)]
 
     def _cell(self) -> RNNCell:
@@ -145,20 +136,6 @@ class _CudnnRNN:
     def num_dirs(self) -> int:
         """The number of directions."""
         return 1 if self.direction == CUDNN_RNN_UNIDIRECTION else 2
-
-    @property
-    def variables(self) -> list[Variable]:
-        """Its variables; empty before the first call."""
-        return [] if self._scope is None else self._scope.global_variables()
-
-    weights = variables
-
-    @property
-    def trainable_variables(self) -> list[Variable]:
-        """Its trainable variables; empty before the first call."""
-        return [] if self._scope is None else self._scope.trainable_variables()
-
-    trainable_weights = trainable_variables
 
     def state_shape(self, batch_size: Any) -> tuple[list[Any], ...]:
         """The shape of each state: `(num_layers * num_dirs, batch_size, num_units)`."""

@@ -8,6 +8,7 @@ have their public names here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
@@ -106,6 +107,8 @@ class GRUCell(BasicRNNCell):
         reuse, name, dtype: see `RNNCell`.
     """
 
+    _names = (("gates/kernel", "gates/bias"), ("candidate/kernel", "candidate/bias"))
+
     def __init__(
         self,
         num_units: int,
@@ -123,34 +126,85 @@ class GRUCell(BasicRNNCell):
 
     def call(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
         """One step."""
-        inputs, units = convert_to_tensor(inputs), self._units
-        open_gates = Constant(1.0) if self._bias_initializer is None else self._bias_initializer
-        gates = elementwise.sigmoid(
-            linear(
-                self,
-                [inputs, state],
-                2 * units,
-                self._kernel_initializer,
-                open_gates,
-                ("gates/kernel", "gates/bias"),
-            )
-        )
-        reset, update = joining.split(gates, 2, 1)
-        candidate = self._activation(
-            linear(
-                self,
-                [inputs, reset * state],
-                units,
-                self._kernel_initializer,
-                self._bias_initializer,
-                ("candidate/kernel", "candidate/bias"),
-            )
-        )
+        inputs = convert_to_tensor(inputs)
+        bias = Constant(1.0) if self._bias_initializer is None else self._bias_initializer
+        gates = self._product([inputs, state], 2 * self._units, self._names[0], bias)
+        reset, update = joining.split(elementwise.sigmoid(gates), 2, 1)
+        candidate = self._activation(self._candidate(inputs, state, reset))
         new = update * state + (1 - update) * candidate
         return new, new
 
+    def _candidate(self, inputs: Tensor, state: Tensor, reset: Tensor) -> Tensor:
+        """The candidate before its activation."""
+        values = [inputs, reset * state]
+        return self._product(values, self._units, self._names[1], self._bias_initializer)
 
-class LSTMCell(RNNCell):
+    def _product(
+        self, values: Sequence[Tensor], units: int, name: tuple[str, str], bias: Any
+    ) -> Tensor:
+        return linear(self, values, units, self._kernel_initializer, bias, name)
+
+
+class LSTMShapedCell(RNNCell):
+    """A cell with a memory c and an output h, which may be projected and clipped.
+
+    Args:
+        num_units: the size of the memory.
+        num_proj: the size of the projected output; None for no projection.
+        proj_clip: the bound to which the projected output is clipped; None for no clipping.
+        state_is_tuple: whether the state is an `LSTMStateTuple` rather than one tensor.
+        activation: tanh by default.
+        kwargs: as for `RNNCell`.
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        num_proj: int | None = None,
+        proj_clip: float | None = None,
+        state_is_tuple: bool = True,
+        activation: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self._units = int(num_units)
+        self._num_proj = num_proj
+        self._proj_clip = proj_clip
+        self._state_is_tuple = state_is_tuple
+        self._activation = activation_of(activation)
+
+    @property
+    def state_size(self) -> Any:
+        """`LSTMStateTuple(units, output size)`, or their sum."""
+        sizes = LSTMStateTuple(self._units, self.output_size)
+        return sizes if self._state_is_tuple else sum(sizes)
+
+    @property
+    def output_size(self) -> int:
+        """The number of units, or the size of the projection."""
+        return int(self._num_proj or self._units)
+
+    def _parts(self, state: Any) -> Any:
+        """Memory and output of a state."""
+        if self._state_is_tuple:
+            return state
+        return joining.split(state, [self._units, self.output_size], 1)
+
+    def _projection(self, dtype: Any) -> Any:
+        """The projection's kernel, `(units, num_proj)`."""
+        raise NotImplementedError
+
+    def _result(self, memory: Tensor, output: Tensor) -> tuple[Tensor, Any]:
+        """The output, projected, and the new state."""
+        if self._num_proj is not None:
+            output = linalg.matmul(output, self._projection(output.dtype))
+            if self._proj_clip is not None:
+                output = elementwise.clip_by_value(output, -self._proj_clip, self._proj_clip)
+        state = LSTMStateTuple(memory, output)
+        return output, state if self._state_is_tuple else joining.concat(list(state), 1)
+
+
+class LSTMCell(LSTMShapedCell):
     """Long short-term memory (Hochreiter & Schmidhuber 1997), with peepholes and a projection.
 
     Gates in the order i, j, f, o of the kernel's columns, as in TensorFlow.
@@ -190,36 +244,22 @@ class LSTMCell(RNNCell):
         dtype: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(name=name, dtype=dtype, _reuse=reuse, **kwargs)
-        self._units = int(num_units)
+        super().__init__(
+            *(num_units, num_proj, proj_clip, state_is_tuple, activation),
+            name=name,
+            dtype=dtype,
+            _reuse=reuse,
+            **kwargs,
+        )
         self._use_peepholes = use_peepholes
         self._cell_clip = cell_clip
         self._initializer = initializer
-        self._num_proj = num_proj
-        self._proj_clip = proj_clip
         self._forget_bias = forget_bias
-        self._state_is_tuple = state_is_tuple
-        self._activation = activation_of(activation)
-
-    @property
-    def state_size(self) -> Any:
-        """`LSTMStateTuple(units, output size)`, or their sum."""
-        if self._state_is_tuple:
-            return LSTMStateTuple(self._units, self.output_size)
-        return self._units + self.output_size
-
-    @property
-    def output_size(self) -> int:
-        """The number of units, or the size of the projection."""
-        return self._num_proj or self._units
 
     def call(self, inputs: Any, state: Any) -> tuple[Tensor, Any]:
         """One step."""
         inputs, units = convert_to_tensor(inputs), self._units
-        if self._state_is_tuple:
-            memory, output = state
-        else:
-            memory, output = joining.split(state, [units, self.output_size], 1)
+        memory, output = self._parts(state)
         gates = linear(self, [inputs, output], 4 * units, self._initializer)
         i, j, f, o = joining.split(gates, 4, 1)
         f = f + self._forget_bias
@@ -236,16 +276,11 @@ class LSTMCell(RNNCell):
             new = self._clipped(new, self._cell_clip)
         if self._use_peepholes:
             o = o + peepholes["o"] * new
-        result = sigmoid(o) * self._activation(new)
-        if self._num_proj is not None:
-            shape = [units, self._num_proj]
-            kernel = self.add_variable("projection/kernel", shape, inputs.dtype, self._initializer)
-            result = linalg.matmul(result, kernel)
-            if self._proj_clip is not None:
-                result = elementwise.clip_by_value(result, -self._proj_clip, self._proj_clip)
-        if self._state_is_tuple:
-            return result, LSTMStateTuple(new, result)
-        return result, joining.concat([new, result], 1)
+        return self._result(new, sigmoid(o) * self._activation(new))
+
+    def _projection(self, dtype: Any) -> Any:
+        shape = [self._units, self._num_proj]
+        return self.add_variable("projection/kernel", shape, dtype, self._initializer)
 
     @staticmethod
     def _clipped(memory: Tensor, bound: float) -> Tensor:

@@ -43,7 +43,35 @@ class LSTMStateTuple(NamedTuple):
         return self.c.dtype
 
 
-class RNNCell:
+class ScopedVariables:
+    """The variables of a layer that are under a scope, which is None before the first call."""
+
+    _scope: VariableScope | None = None
+
+    @property
+    def variables(self) -> list[Variable]:
+        """Its variables; none before the first call."""
+        return [] if self._scope is None else self._scope.global_variables()
+
+    weights = variables
+
+    @property
+    def trainable_variables(self) -> list[Variable]:
+        """Those of its variables that are trainable."""
+        return [] if self._scope is None else self._scope.trainable_variables()
+
+    trainable_weights = trainable_variables
+
+    @property
+    def non_trainable_variables(self) -> list[Variable]:
+        """Those of its variables that are not trainable."""
+        trainable = set(map(id, self.trainable_variables))
+        return [each for each in self.variables if id(each) not in trainable]
+
+    non_trainable_weights = non_trainable_variables
+
+
+class RNNCell(ScopedVariables):
     """What all cells are; subclass it with `state_size`, `output_size` and `call(inputs, state)`.
 
     A subclass may make its variables in `build(inputs_shape)`, which runs before the first `call`.
@@ -69,7 +97,6 @@ class RNNCell:
         self.trainable = trainable
         self._name = name
         self._reuse = _reuse
-        self._scope: VariableScope | None = None
         self._dtype: str | None = None
         self.built = False
 
@@ -127,28 +154,6 @@ class RNNCell:
         chosen = self.name if scope is None and self._reuse else scope
         with variable_scope(chosen, default_name=self.name, reuse=self._reuse) as self._scope:
             yield
-
-    @property
-    def variables(self) -> list[Variable]:
-        """Its variables; none before the first call."""
-        return [] if self._scope is None else self._scope.global_variables()
-
-    weights = variables
-
-    @property
-    def trainable_variables(self) -> list[Variable]:
-        """Those of its variables that are trainable."""
-        return [] if self._scope is None else self._scope.trainable_variables()
-
-    trainable_weights = trainable_variables
-
-    @property
-    def non_trainable_variables(self) -> list[Variable]:
-        """Those of its variables that are not trainable."""
-        trainable = set(map(id, self.trainable_variables))
-        return [each for each in self.variables if id(each) not in trainable]
-
-    non_trainable_weights = non_trainable_variables
 
     @property
     def dtype(self) -> Any:

@@ -5,14 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from estimatorkit.core import builtin_ops
-from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.recurrent.rnn_cell import BasicRNNCell, LSTMCell
-from estimatorkit.layers.recurrent.rnn_cell_base import linear
+from estimatorkit.layers.recurrent.rnn_cell import GRUCell, LSTMCell
 from estimatorkit.lazy import listing
-from estimatorkit.ops.array import joining
 from estimatorkit.ops.math import elementwise
-from estimatorkit.ops.variables.initializers import Constant
 
 
 class LSTMBlockCell(LSTMCell):
@@ -55,7 +51,7 @@ class LSTMBlockCell(LSTMCell):
         return memory + builtin_ops.stop_gradient(change)
 
 
-class GRUBlockCell(BasicRNNCell):
+class GRUBlockCell(GRUCell):
     """`GRUCell` with the variable names of TensorFlow's fused kernel.
 
     Args:
@@ -81,21 +77,11 @@ class GRUBlockCell(BasicRNNCell):
             raise ValueError("Exactly one of num_units or cell_size must be provided.")
         super().__init__(given[0], reuse=reuse, name=name)
 
-    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
-        """One step."""
-        inputs, units = convert_to_tensor(inputs), self._units
-        names = self._names
-        gates = linear(self, [inputs, state], 2 * units, None, Constant(1.0), names=names[0])
-        reset, update = joining.split(elementwise.sigmoid(gates), 2, 1)
-        candidate = elementwise.tanh(linear(self, [inputs, reset * state], units, names=names[1]))
-        new = update * state + (1 - update) * candidate
-        return new, new
-
 
 class GRUBlockCellV2(GRUBlockCell):
     """`GRUBlockCell` with the variable names of `GRUCell`; see there for the arguments."""
 
-    _names = (("gates/kernel", "gates/bias"), ("candidate/kernel", "candidate/bias"))
+    _names = GRUCell._names
 
 
 __all__ = ["GRUBlockCell", "GRUBlockCellV2", "LSTMBlockCell"]

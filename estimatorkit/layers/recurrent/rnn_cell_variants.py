@@ -10,16 +10,14 @@ from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.recurrent import rnn_cell
-from estimatorkit.layers.recurrent.rnn_cell import BasicRNNCell, RNNCell
+from estimatorkit.layers.recurrent.rnn_cell import BasicRNNCell, LSTMShapedCell, RNNCell
 from estimatorkit.layers.recurrent.rnn_cell_base import (
-    LSTMStateTuple,
-    activation_of,
     assert_like_cell,
     input_size,
 )
 from estimatorkit.layers.recurrent.rnn_cell_block import GRUBlockCell, GRUBlockCellV2, LSTMBlockCell
+from estimatorkit.layers.recurrent.rnn_cell_wrappers import CellWrapper
 from estimatorkit.layers.recurrent.rnn_linear import Linear
-from estimatorkit.layers.recurrent.steps import initial_state_of
 from estimatorkit.lazy import listing
 from estimatorkit.ops.array import array, joining
 from estimatorkit.ops.math import elementwise, linalg, reduce
@@ -35,34 +33,40 @@ from estimatorkit.ops.variables.variable_scope import (
 _EPSILON = 1e-12
 
 
-class _LSTMShaped(RNNCell):
-    """A cell whose state is an `LSTMStateTuple`."""
+class _NormalizingCell(LSTMShapedCell):
+    """A cell with layer normalization (Ba et al. 2016).
 
-    _units: int
-    _outputs: int
+    Args:
+        layer_norm: whether to normalize.
+        norm_gain, norm_shift: the initial values of `gamma` and `beta`.
+        kwargs: as for `LSTMShapedCell`.
+    """
 
-    @property
-    def state_size(self) -> Any:
-        """`LSTMStateTuple(units, output size)`."""
-        return LSTMStateTuple(self._units, self._outputs)
+    def __init__(
+        self,
+        num_units: int,
+        layer_norm: bool,
+        norm_gain: float,
+        norm_shift: float,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(num_units, **kwargs)
+        self._layer_norm = layer_norm
+        self._gain, self._shift = norm_gain, norm_shift
 
-    @property
-    def output_size(self) -> int:
-        """The size of the output."""
-        return self._outputs
+    def _norm(self, value: Tensor, scope: str) -> Tensor:
+        """The value, normalized with the variables `gamma` and `beta` under a scope."""
+        if not self._layer_norm:
+            return value
+        size, dtype = value.shape[-1], value.dtype
+        with variable_scope(scope):
+            gamma = get_variable("gamma", [size], dtype, initializer=Constant(self._gain))
+            beta = get_variable("beta", [size], dtype, initializer=Constant(self._shift))
+        mean, variance = nn.moments(value, [-1], keep_dims=True)
+        return nn.batch_normalization(value, mean, variance, beta, gamma, _EPSILON)
 
 
-def _normalized(value: Tensor, scope: str, gain: float, shift: float) -> Tensor:
-    """Layer normalization, with the variables `gamma` and `beta` under a scope."""
-    size, dtype = value.shape[-1], value.dtype
-    with variable_scope(scope):
-        gamma = get_variable("gamma", [size], dtype, initializer=Constant(gain))
-        beta = get_variable("beta", [size], dtype, initializer=Constant(shift))
-    mean, variance = nn.moments(value, [-1], keep_dims=True)
-    return nn.batch_normalization(value, mean, variance, beta, gamma, _EPSILON)
-
-
-class LayerNormBasicLSTMCell(_LSTMShaped):
+class LayerNormBasicLSTMCell(_NormalizingCell):
     """LSTM with layer normalization (Ba et al. 2016) and recurrent dropout (Semeniuta et al. 2016).
 
     Args:
@@ -90,17 +94,12 @@ class LayerNormBasicLSTMCell(_LSTMShaped):
         dropout_prob_seed: int | None = None,
         reuse: bool | None = None,
     ) -> None:
-        super().__init__(_reuse=reuse)
-        self._units = self._outputs = int(num_units)
+        super().__init__(
+            *(num_units, layer_norm, norm_gain, norm_shift), activation=activation, _reuse=reuse
+        )
         self._forget_bias = forget_bias
-        self._activation = activation_of(activation)
-        self._layer_norm = layer_norm
-        self._start = norm_gain, norm_shift
         self._keep_prob = dropout_keep_prob
         self._seed = dropout_prob_seed
-
-    def _norm(self, value: Tensor, scope: str) -> Tensor:
-        return _normalized(value, scope, *self._start) if self._layer_norm else value
 
     def call(self, inputs: Any, state: Any) -> tuple[Tensor, Any]:
         """One step."""
@@ -118,11 +117,10 @@ class LayerNormBasicLSTMCell(_LSTMShaped):
             candidate = nn.dropout(candidate, keep_prob=self._keep_prob, seed=self._seed)
         forget = elementwise.sigmoid(f + self._forget_bias)
         new = self._norm(memory * forget + elementwise.sigmoid(i) * candidate, "state")
-        result = self._activation(new) * elementwise.sigmoid(o)
-        return result, LSTMStateTuple(new, result)
+        return self._result(new, self._activation(new) * elementwise.sigmoid(o))
 
 
-class CoupledInputForgetGateLSTMCell(_LSTMShaped):
+class CoupledInputForgetGateLSTMCell(_NormalizingCell):
     """LSTM whose input gate is 1 - forget gate (Greff et al. 2015).
 
     Args:
@@ -157,23 +155,17 @@ class CoupledInputForgetGateLSTMCell(_LSTMShaped):
         norm_gain: float = 1.0,
         norm_shift: float = 0.0,
     ) -> None:
-        super().__init__(_reuse=reuse)
-        self._units, self._outputs = int(num_units), int(num_proj or num_units)
-        self._projected = num_proj is not None
+        super().__init__(
+            *(num_units, layer_norm, norm_gain, norm_shift),
+            num_proj=num_proj,
+            proj_clip=proj_clip,
+            state_is_tuple=state_is_tuple,
+            activation=activation,
+            _reuse=reuse,
+        )
         self._use_peepholes = use_peepholes
-        self._proj_clip = proj_clip
         self._shards = num_unit_shards, num_proj_shards
         self._forget_bias = forget_bias
-        self._state_is_tuple = state_is_tuple
-        self._activation = activation_of(activation)
-        self._layer_norm = layer_norm
-        self._start = norm_gain, norm_shift
-
-    @property
-    def state_size(self) -> Any:
-        """`LSTMStateTuple(units, output size)`, or their sum."""
-        sizes = LSTMStateTuple(self._units, self._outputs)
-        return sizes if self._state_is_tuple else sum(sizes)
 
     def _kernel(self, name: str, rows: int, columns: int, dtype: Any, shards: int) -> Any:
         if shards > rows:
@@ -185,14 +177,10 @@ class CoupledInputForgetGateLSTMCell(_LSTMShaped):
         ]
         return parts[0] if shards == 1 else joining.concat(parts, 0)
 
-    def _norm(self, value: Tensor, scope: str) -> Tensor:
-        return _normalized(value, scope, *self._start) if self._layer_norm else value
-
     def call(self, inputs: Any, state: Any) -> tuple[Tensor, Any]:
         """One step."""
         units, sigmoid = self._units, elementwise.sigmoid
-        parts = state if self._state_is_tuple else joining.split(state, [units, self._outputs], 1)
-        memory, output = parts
+        memory, output = self._parts(state)
         joined = joining.concat([convert_to_tensor(inputs), output], 1)
         dtype = joined.dtype
         kernel = self._kernel("W", input_size(joined, self), 3 * units, dtype, self._shards[0])
@@ -201,11 +189,7 @@ class CoupledInputForgetGateLSTMCell(_LSTMShaped):
         if not self._layer_norm:
             gates = nn.bias_add(gates, bias)
         j, f, o = joining.split(gates, 3, 1)
-        j, f, o = (
-            self._norm(j, "transform"),
-            self._norm(f, "forget"),
-            self._norm(o, "output"),
-        )
+        j, f, o = self._norm(j, "transform"), self._norm(f, "forget"), self._norm(o, "output")
         f = f + self._forget_bias
         if self._use_peepholes:
             of_forget = self.add_variable("W_F_diag", [units], dtype)
@@ -215,19 +199,13 @@ class CoupledInputForgetGateLSTMCell(_LSTMShaped):
         new = self._norm(forget * memory + (1 - forget) * self._activation(j), "state")
         if self._use_peepholes:
             o = o + of_output * new
-        result = sigmoid(o) * self._activation(new)
-        if self._projected:
-            result = linalg.matmul(
-                result, self._kernel("W_P", units, self._outputs, dtype, self._shards[1])
-            )
-            if self._proj_clip is not None:
-                result = elementwise.clip_by_value(result, -self._proj_clip, self._proj_clip)
-        if self._state_is_tuple:
-            return result, LSTMStateTuple(new, result)
-        return result, joining.concat([new, result], 1)
+        return self._result(new, sigmoid(o) * self._activation(new))
+
+    def _projection(self, dtype: Any) -> Any:
+        return self._kernel("W_P", self._units, self.output_size, dtype, self._shards[1])
 
 
-class NASCell(_LSTMShaped):
+class NASCell(LSTMShapedCell):
     """The cell that neural architecture search found (Zoph & Le 2017).
 
     Args:
@@ -246,9 +224,7 @@ class NASCell(_LSTMShaped):
         reuse: bool | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(_reuse=reuse, **kwargs)
-        self._units, self._outputs = int(num_units), int(num_proj or num_units)
-        self._projected = num_proj is not None
+        super().__init__(num_units, num_proj, None, True, None, _reuse=reuse, **kwargs)
         self._use_bias = use_bias
 
     def call(self, inputs: Any, state: Any) -> tuple[Tensor, Any]:
@@ -257,7 +233,7 @@ class NASCell(_LSTMShaped):
         memory, output = state
         sigmoid, tanh, relu = elementwise.sigmoid, elementwise.tanh, nn.relu
         dtype, columns = inputs.dtype, 8 * units
-        recurrent = self.add_variable("recurrent_kernel", [self._outputs, columns], dtype)
+        recurrent = self.add_variable("recurrent_kernel", [self.output_size, columns], dtype)
         kernel = self.add_variable("kernel", [input_size(inputs, self), columns], dtype)
         of_output = linalg.matmul(output, recurrent)
         if self._use_bias:
@@ -269,11 +245,10 @@ class NASCell(_LSTMShaped):
         third = tanh(tanh(x[4] + m[4]) * sigmoid(x[5] + m[5]))
         fourth = sigmoid(tanh(x[6] + m[6]) + sigmoid(x[7] + m[7]))
         new = tanh(first + memory) * second
-        result = tanh(new * tanh(third + fourth))
-        if self._projected:
-            shape = [units, self._outputs]
-            result = linalg.matmul(result, self.add_variable("projection_weights", shape, dtype))
-        return result, LSTMStateTuple(new, result)
+        return self._result(new, tanh(new * tanh(third + fourth)))
+
+    def _projection(self, dtype: Any) -> Any:
+        return self.add_variable("projection_weights", [self._units, self._num_proj], dtype)
 
 
 class UGRNNCell(BasicRNNCell):
@@ -310,7 +285,7 @@ class UGRNNCell(BasicRNNCell):
         return new, new
 
 
-class HighwayWrapper(RNNCell):
+class HighwayWrapper(CellWrapper):
     """Highway connections around a cell (Srivastava et al. 2015).
 
     The output is carry * inputs + transform * output.
@@ -327,29 +302,13 @@ class HighwayWrapper(RNNCell):
         couple_carry_transform_gates: bool = True,
         carry_bias_init: float = 1.0,
     ) -> None:
-        super().__init__()
-        assert_like_cell(cell)
-        self._cell = cell
+        super().__init__(cell)
         self._couples = couple_carry_transform_gates
         self._bias_init = carry_bias_init
 
-    @property
-    def state_size(self) -> Any:
-        """That of the inner cell."""
-        return self._cell.state_size
-
-    @property
-    def output_size(self) -> Any:
-        """That of the inner cell."""
-        return self._cell.output_size
-
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """That of the inner cell."""
-        return initial_state_of(self._cell, batch_size, dtype)
-
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         """One step; the gates' variables are in the scope around the call."""
-        outputs, after = self._cell(inputs, state, *([] if scope is None else [scope]))
+        outputs, after = self._step_inside(inputs, state, scope)
         return nest.map_structure(self._highway, inputs, outputs), after
 
     def _highway(self, inputs: Any, outputs: Any) -> Any:

@@ -93,7 +93,7 @@ class MultiRNNCell(RNNCell):
         return current, tuple(after) if self._state_is_tuple else joining.concat(after, 1)
 
 
-class _Wrapper(RNNCell):
+class CellWrapper(RNNCell):
     """A cell around another one, whose sizes it has."""
 
     def __init__(self, cell: RNNCell) -> None:
@@ -132,7 +132,7 @@ class _Wrapper(RNNCell):
     weights = variables
 
 
-class DropoutWrapper(_Wrapper):
+class DropoutWrapper(CellWrapper):
     """Drops parts of the inputs, the outputs and the state at each step.
 
     Args:
@@ -271,7 +271,7 @@ def _visit(visitor: Callable[[Any], Any], state: Any) -> list[bool]:
     )
 
 
-class ResidualWrapper(_Wrapper):
+class ResidualWrapper(CellWrapper):
     """Adds the inputs to the outputs.
 
     Args:
@@ -300,7 +300,7 @@ def _sum_of_one_shape(inputs: Any, output: Any) -> Any:
     return inputs + output
 
 
-class DeviceWrapper(_Wrapper):
+class DeviceWrapper(CellWrapper):
     """Puts a cell on a device.
 
     Args:
@@ -323,7 +323,7 @@ class DeviceWrapper(_Wrapper):
             return initial_state_of(self._cell, batch_size, dtype)
 
 
-class _Projecting(_Wrapper):
+class _Projecting(CellWrapper):
     """A cell with a dense layer before or behind it, whose variables are in this cell's scope."""
 
     def __init__(self, cell: RNNCell, size: int, activation: Any, reuse: Any) -> None:
@@ -404,7 +404,7 @@ class OutputProjectionWrapper(_Projecting):
         return self._project(output), new
 
 
-class EmbeddingWrapper(_Wrapper):
+class EmbeddingWrapper(CellWrapper):
     """Looks up the cell's inputs, which are ids, in an embedding (`contrib.rnn.EmbeddingWrapper`).
 
     The table is the variable `embedding`, `(embedding_classes, embedding_size)`, of the state's
