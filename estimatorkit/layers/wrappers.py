@@ -1,4 +1,4 @@
-"""Layers around a layer (`tf.keras.layers`): `Wrapper`, `TimeDistributed`, `Bidirectional`."""
+"""Layer wrappers (`tf.keras.layers`): `Wrapper`, `TimeDistributed`, `Bidirectional`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from estimatorkit.ops.math import reduce
 
 
 class Wrapper(Layer):
-    """A layer around another (`tf.keras.layers.Wrapper`).
+    """Base class of layers around an inner layer (`tf.keras.layers.Wrapper`).
 
     Args:
-        layer: the layer inside, `layer`.
+        layer: the inner layer.
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: it is not a layer.
+        ValueError: `layer` is not a layer.
     """
 
     def __init__(self, layer: Any, **kwargs: Any) -> None:
@@ -39,7 +39,7 @@ class Wrapper(Layer):
         self.layer = layer
 
     def build(self, input_shape: Any) -> None:
-        """Builds the layer inside; its variables stand under this layer's name."""
+        """Builds the inner layer, with its variables under this layer's name."""
         if not self.layer.built:
             self.layer._run_build(self.layer.build, input_shape)
         super().build(input_shape)
@@ -52,7 +52,7 @@ class Wrapper(Layer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Wrapper:
-        """The layer that `get_config` described."""
+        """Recreates the layer from `get_config`."""
         from estimatorkit.layers.registry import deserialize
 
         return cls(**{**config, "layer": deserialize(config["layer"], custom_objects)})
@@ -63,17 +63,17 @@ def _takes(layer: Layer, argument: str) -> bool:
 
 
 class TimeDistributed(Wrapper):
-    """Calls a layer on each step (`tf.keras.layers.TimeDistributed`).
+    """Applies a layer to each step (`tf.keras.layers.TimeDistributed`).
 
-    Inputs: `(batch, steps, ...)`, or a structure of such. Outputs: `(batch, steps, ...)`. The steps
-    become examples: the layer is called once, on `(batch * steps, ...)`.
+    Inputs: `(batch, steps, ...)`, or a structure of such. Outputs: `(batch, steps, ...)`. The layer
+    is called once, on `(batch * steps, ...)`.
 
     Args:
-        layer: the layer.
+        layer: the inner layer.
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: it is not a layer, or the inputs have fewer than 3 dimensions.
+        ValueError: `layer` is not a layer, or the inputs have fewer than 3 dimensions.
     """
 
     def __init__(self, layer: Any, **kwargs: Any) -> None:
@@ -100,7 +100,7 @@ class TimeDistributed(Wrapper):
         self._build_input_shape = input_shape
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
-        """The outputs of the layer for each step."""
+        """The layer's outputs for all steps."""
         options: dict[str, Any] = {"training": training} if _takes(self.layer, "training") else {}
         if mask is not None and _takes(self.layer, "mask"):
             options["mask"] = nest.map_structure(_joined, mask)
@@ -109,7 +109,7 @@ class TimeDistributed(Wrapper):
         return nest.map_structure(lambda each: _parted(each, first), outputs)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The mask of the layer's outputs, or which steps count."""
+        """The inner layer's mask, or else the mask of the steps."""
         inside = None if mask is None else nest.map_structure(_joined, mask)
         found = self.layer.compute_mask(nest.map_structure(_joined, inputs), inside)
         if found is not None:
@@ -134,7 +134,7 @@ def _joined(tensor: Tensor) -> Tensor:
 
 
 def _parted(tensor: Tensor, like: Tensor) -> Tensor:
-    """`(batch * steps, ...)` as `(batch, steps, ...)`, of which `like` has as many."""
+    """`(batch * steps, ...)` as `(batch, steps, ...)`, with both sizes those of `like`."""
     known = tensor.shape.as_list()
     sizes = [size_of(tensor, axis) for axis in range(1, len(known))]
     parted = array.reshape(tensor, [size_of(like, 0), size_of(like, 1), *sizes])
@@ -153,22 +153,22 @@ _SAME = ("stateful", "return_sequences", "return_state")
 
 
 class Bidirectional(Wrapper):
-    """A recurrent layer in both directions (`tf.keras.layers.Bidirectional`).
+    """A bidirectional recurrent layer (`tf.keras.layers.Bidirectional`).
 
-    The layer is made anew from its config, twice: `forward_layer` and `backward_layer`. Outputs of
-    all steps stand in the order of the inputs; steps that a mask leaves out give zeros there.
+    `forward_layer` and `backward_layer` are new layers with the config of `layer`. With
+    `return_sequences`, outputs are in the order of the inputs, and masked steps output zeros.
 
     Args:
         layer: an `RNN`, or a layer with `go_backwards`, `return_sequences` and `return_state`.
-        merge_mode: 'concat', 'sum', 'ave', 'mul', or None for both in a list.
-        weights: the first weights, those of `forward_layer` before those of `backward_layer`.
-        backward_layer: another layer for the way back, with the other `go_backwards`.
+        merge_mode: 'concat', 'sum', 'ave', 'mul', or None for a list of both outputs.
+        weights: the initial weights, those of `forward_layer` first.
+        backward_layer: the layer for the backward direction, with the opposite `go_backwards`.
         kwargs: as for `Layer`.
 
     Call arguments: those of `RNN`; the first half of `initial_state` is for `forward_layer`.
 
     Raises:
-        ValueError: the merge mode is unknown, or the layers do not fit each other.
+        ValueError: the merge mode is unknown, or the two layers do not match.
     """
 
     _untracked = Wrapper._untracked | {"layer"}
@@ -262,7 +262,7 @@ class Bidirectional(Wrapper):
         initial_state: Any = None,
         constants: Any = None,
     ) -> Any:
-        """Both outputs merged; then the states of both, where they are wanted."""
+        """The merged outputs; with `return_state`, a list of them and the states of both."""
         given = {"training": training, "mask": mask, "constants": constants}
         options = {
             name: value
@@ -296,7 +296,7 @@ class Bidirectional(Wrapper):
         self.backward_layer.reset_states(states and states[half:])
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The mask of the outputs, where there are outputs of all steps; none of the states."""
+        """The mask of the outputs with `return_sequences`, else None; None for each state."""
         first = None if mask is None else nest.flatten(mask)[0]
         kept = first if self.return_sequences else None
         masks = [kept, kept] if self.merge_mode is None else [kept]
@@ -315,7 +315,7 @@ class Bidirectional(Wrapper):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Bidirectional:
-        """The layer that `get_config` described."""
+        """Recreates the layer from `get_config`."""
         from estimatorkit.layers.registry import deserialize
 
         arguments = dict(config)
@@ -329,7 +329,7 @@ class Bidirectional(Wrapper):
 
 
 def _made_anew(layer: Any, turned: bool = False) -> Any:
-    """A layer of the same config, perhaps in the other direction, without its weights."""
+    """A new layer with the same config, `turned` in the other direction, and no weights."""
     config = layer.get_config()
     if turned:
         config["go_backwards"] = not config["go_backwards"]

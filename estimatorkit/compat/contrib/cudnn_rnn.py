@@ -85,7 +85,7 @@ class _CudnnRNN(ScopedVariables):
         input_mode: 'linear_input', or 'auto_select' if the input size differs from `num_units`.
         direction: 'unidirectional' or 'bidirectional'.
         dropout: the dropout rate in training, for the outputs of all layers but the last.
-        seed: of the dropout.
+        seed: of dropout, and of the default `kernel_initializer`.
         dtype: float16, float32 or float64.
         kernel_initializer: of each gate's kernels, `(num_units, n)`; Glorot uniform by default.
         bias_initializer: of the biases; zeros by default. cuDNN's two biases are a single one here.

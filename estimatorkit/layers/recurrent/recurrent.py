@@ -1,7 +1,6 @@
-"""`RNN`: a cell over time (`tf.keras.layers.RNN`).
+"""`RNN`: runs a cell over time steps (`tf.keras.layers.RNN`) in one XLA loop.
 
-One loop of XLA for each cell, however many steps there are. The kinds of layers that are an `RNN`
-of one kind of cell are in `recurrent_kinds`.
+`recurrent_kinds` has the layers with a cell of their own, such as `LSTM`.
 """
 
 from __future__ import annotations
@@ -43,33 +42,34 @@ from estimatorkit.ops.math import elementwise, reduce
 class RNN(Layer):
     """Runs a cell over time (`tf.keras.layers.RNN`).
 
-    Inputs: `(batch, steps, ...)`, or a tuple or dict of such; in a list, states follow them. Steps
-    that a mask `(batch, steps)` leaves out keep the state, and give the output of the step before.
-    Outputs: `(batch, ...)` of the last step, or `(batch, steps, ...)`; then the states, if wanted.
+    Inputs: `(batch, steps, ...)`, or a tuple or dict of such; a list holds the inputs and the
+    initial states. Masked steps keep the state and repeat the previous output.
+    Outputs: `(batch, ...)` of the last step, or `(batch, steps, ...)`; with `return_state`, a list
+    of the output and the last states.
 
     Args:
         cell: a layer with `call(inputs, states) -> (output, new states)` and `state_size`, or a
-            list of such, on top of each other.
-        return_sequences: whether to give the outputs of all steps.
-        return_state: whether to give the last states, too, in a list with the output.
-        go_backwards: whether to begin with the last step; outputs are in the order of computing.
-        stateful: whether a batch begins with the states at which the one before ended, which are
-            variables. They are written by `updates`, which `fit` and `predict` run.
-        unroll: accepted for TensorFlow's signature; the loop compiles to the same either way. The
-            number of steps must be known.
+            list of cells to stack.
+        return_sequences: whether to return the outputs of all steps.
+        return_state: whether to return the last states as well.
+        go_backwards: whether to start at the last step; outputs are in the order of computation.
+        stateful: whether each batch starts from the last states of the previous one, kept in
+            variables. `updates` assigns them; `fit` and `predict` run those.
+        unroll: accepted for TensorFlow's signature and without effect, but the number of steps
+            must be known.
         time_major: whether inputs, masks and outputs are `(steps, batch, ...)`.
-        zero_output_for_mask: whether steps that are left out give zeros.
+        zero_output_for_mask: whether masked steps output zeros.
         kwargs: as for `Layer`; `input_length` is the number of steps.
 
     Call arguments:
         inputs: see above.
-        mask: bool `(batch, steps)`: which steps count.
+        mask: bool `(batch, steps)`, False for masked steps.
         training: whether dropout is on.
-        initial_state: the states before the first step, in a list; zeros by default.
-        constants: tensors for the cell's argument `constants`, in a list.
+        initial_state: list of the states before the first step; zeros by default.
+        constants: list of tensors for the cell's argument `constants`.
 
     Raises:
-        ValueError: `cell` is no cell.
+        ValueError: `cell` is not a recurrent cell.
     """
 
     _untracked = Layer._untracked | {"_states"}
@@ -108,7 +108,7 @@ class RNN(Layer):
         self._num_constants = 0
 
     def build(self, input_shape: Any) -> None:
-        """Builds the cell, and makes the states of a stateful layer."""
+        """Builds the cell and, in a stateful layer, creates the states."""
         batch_axis, step_axis = (1, 0) if self.time_major else (0, 1)
 
         def spec(shape: Any) -> InputSpec:
@@ -142,7 +142,7 @@ class RNN(Layer):
 
     @property
     def states(self) -> list[Any]:
-        """The variables of a stateful layer, in the structure of the cell's; else None for each."""
+        """The variables of a stateful layer, one for each state; None for each in other layers."""
         if self._states is None:
             return [None for _ in _as_list(self.cell.state_size)]
         return self._states
@@ -166,14 +166,14 @@ class RNN(Layer):
         self._states = nest.map_structure(variable, values)
 
     def reset_states(self, states: Any = None) -> None:
-        """Sets the states with which the next batch begins.
+        """Sets the states from which the next batch starts.
 
         Args:
-            states: arrays `(batch, ...)`, one for each state; zeros by default.
+            states: an array `(batch, ...)` for each state; zeros by default.
 
         Raises:
             AttributeError: the layer is not stateful.
-            ValueError: it is not built, or the states do not fit.
+            ValueError: the layer is not built, or the states do not match it.
         """
         if not self.stateful:
             raise AttributeError("Layer must be stateful.")
@@ -200,7 +200,7 @@ class RNN(Layer):
         set_values(list(zip(variables, given, strict=True)))
 
     def get_initial_state(self, inputs: Any) -> list[Any]:
-        """The states before the first step of inputs: zeros, or what the cell says."""
+        """The states before the first step: those of the cell, or zeros."""
         first = nest.flatten(inputs)[0]
         batch = size_of(first, 1 if self.time_major else 0)
         return _as_list(initial_state_of(self.cell, batch, first.dtype))
@@ -239,7 +239,7 @@ class RNN(Layer):
         return list(nest.pack_sequence_as(expected, converted))
 
     def _compute(self, value: Any) -> Tensor:
-        """A state in the dtype in which the layer computes."""
+        """Casts a floating point state to the compute dtype."""
         tensor = convert_to_tensor(value)
         return elementwise.cast(tensor, self.compute_dtype) if tensor.dtype.is_floating else tensor
 
@@ -287,7 +287,7 @@ class RNN(Layer):
         return output
 
     def _turned(self, tensor: Tensor) -> Tensor:
-        """`(batch, steps, ...)` as `(steps, batch, ...)` and back, unless all is time major."""
+        """Swaps batch and steps, unless the layer is time major."""
         return tensor if self.time_major else transposed(tensor)
 
     def _through_cells(
@@ -299,10 +299,10 @@ class RNN(Layer):
         constants: Any,
         at_rest: bool,
     ) -> tuple[Any, list[Any]]:
-        """The output, or the outputs of all steps, and the last states.
+        """The layer's output or outputs, and the last states.
 
-        Cells on top of each other run in sequence, each over all steps: so the products
-        with the inputs of each are one.
+        Stacked cells run one after the other over all steps, so that each multiplies its inputs
+        in a single product.
         """
         if not isinstance(self.cell, StackedRNNCells):
             return self._loop(self.cell, columns, states, mask, training, constants, True, at_rest)
@@ -333,20 +333,14 @@ class RNN(Layer):
         shown: bool,
         at_rest: bool,
     ) -> tuple[Any, list[Any]]:
-        """One cell over all steps.
+        """The output and the last states of one cell over all steps.
 
         Args:
-            cell: the cell.
             columns: the inputs, `(steps, batch, ...)`, or a structure of such.
-            states: before the first step.
             mask: bool `(steps, batch)`, or None.
-            training, constants: see `call`.
-            shown: whether the output is the layer's; else it is that of all steps, `(steps, batch,
-                ...)`, for the next cell, which leaves out the same steps.
-            at_rest: whether the states are those with which a cell begins by itself.
-
-        Returns:
-            The output, and the last states.
+            shown: whether the output is that of the layer; else the outputs of all steps,
+                `(steps, batch, ...)` and unmasked, are the inputs of the next cell.
+            at_rest: whether the states are the cell's own initial states.
         """
         every = self.return_sequences or not shown
         if isinstance(cell, FusedCell) and cell.is_fused and not constants:
@@ -358,16 +352,16 @@ class RNN(Layer):
         if training is False or not has_dropout(cell):
             return self._stepwise(step, columns, states, mask, shown)
         with same_dropout_in_all_steps():
-            # What is dropped is drawn here, before the loop; the rest of this step is not run.
+            # Draws the dropout masks before the loop; the rest of this step is never run.
             step(nest.map_structure(lambda each: each[0], columns), states)
             return self._stepwise(step, columns, states, mask, shown)
 
     def _stepwise(
         self, step: Step, columns: Any, states: list[Any], mask: Tensor | None, shown: bool
     ) -> tuple[Any, list[Any]]:
-        """See `_loop`: any cell, step by step."""
+        """`_loop` for any cell, one step at a time."""
         every = self.return_sequences or not shown
-        # The loop carries the output: it is the last one, or stands in for one that is left out.
+        # The loop carries the last output if it is returned, or repeated by masked steps.
         carried = not every or (shown and mask is not None and not self.zero_output_for_mask)
         results = run_steps(
             step,
@@ -385,10 +379,10 @@ class RNN(Layer):
         return outputs, list(results.states)
 
     def _masked(self, outputs: Tensor, new: list[Tensor], mask: Tensor, at_rest: bool) -> Tensor:
-        """The output of a cell whose output is its first state, where steps are left out.
+        """The layer's output with masked steps, for a cell whose output is its first state.
 
-        A step that is left out gives the output before it, which is the state, or zeros: always, or
-        as long as no step has counted.
+        A masked step repeats the previous output, which is the state; it outputs zeros if
+        `zero_output_for_mask` is set or no earlier step was unmasked.
         """
         shown = outputs if self.return_sequences else new[0]
         if self.zero_output_for_mask:
@@ -404,12 +398,12 @@ class RNN(Layer):
         return self._in_order(shown) if self.return_sequences else shown
 
     def _in_order(self, outputs: Tensor) -> Tensor:
-        """Outputs `(steps, batch, ...)`, each at its step's place, as the layer gives them."""
+        """Outputs `(steps, batch, ...)` at their steps' positions, as the layer returns them."""
         ordered = rearrange.reverse(outputs, [0]) if self.go_backwards else outputs
         return self._turned(ordered)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The mask of the outputs, where there are outputs of all steps; none of the states."""
+        """The mask of the outputs with `return_sequences`, else None; None for each state."""
         first = None if mask is None else nest.flatten(mask)[0]
         kept = first if self.return_sequences else None
         return [kept, *(None for _ in self.states)] if self.return_state else kept
@@ -430,7 +424,7 @@ class RNN(Layer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> RNN:
-        """The layer that `get_config` described."""
+        """Recreates the layer from `get_config`."""
         from estimatorkit.layers.registry import deserialize
 
         arguments = dict(config)
@@ -449,7 +443,7 @@ _LOOP = (
 
 
 def _use_policy_of(layer: Layer, cell: Layer) -> None:
-    """Lets a cell that was given no dtype compute in that of its layer."""
+    """Gives cells without a dtype of their own the policy of their layer."""
     for each in cell.submodules_and_self():
         if not each.built and not each._dtype_given:
             each._policy, each._dtype_given = layer._policy, True
@@ -510,7 +504,7 @@ def call_arguments(
 
 
 def _no_output(step: Step, columns: Any, states: list[Any]) -> Any:
-    """Zeros like the output of a step."""
+    """Zeros like the output of a step, which is traced and not run."""
     rows = nest.map_structure(lambda each: each[0], columns)
     example = [*nest.flatten(rows), *nest.flatten(states)]
     body = trace(

@@ -1,7 +1,7 @@
-"""What any recurrent cell is: `AbstractRNNCell`, `StackedRNNCells`, and what `RNN` asks of cells.
+"""The protocol of recurrent cells in Keras: `AbstractRNNCell` and `StackedRNNCells`.
 
-A cell is a layer, or another object, with `state_size` and `call(inputs, states) -> (output, new
-states)`; the cells of `tf.nn.rnn_cell` are some, too. `recurrent.RNN` runs them over time.
+A cell is any object with `state_size` and `call(inputs, states) -> (output, new states)`,
+including those of `tf.nn.rnn_cell`. `recurrent.RNN` runs cells over time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from estimatorkit.ops.array import array
 
 
 def check_cell(cell: Any) -> None:
-    """Raises ValueError if something is no recurrent cell."""
+    """Raises ValueError if `cell` is not a recurrent cell."""
     for attribute, meaning in (("call", "method"), ("state_size", "attribute")):
         if attribute not in dir(cell):
             raise value_error(
@@ -33,7 +33,7 @@ def check_cell(cell: Any) -> None:
 
 
 def output_size_of(cell: Any) -> Any:
-    """The size of a cell's output: by default that of its first state."""
+    """The size of a cell's output; that of its first state by default."""
     size = getattr(cell, "output_size", None)
     if size is not None:
         return size
@@ -45,15 +45,10 @@ def _is_several(state_size: Any) -> bool:
 
 
 def step_of(cell: Any, training: Any, constants: Sequence[Any] | None = None) -> Step:
-    """One step of any cell, with the arguments that it takes.
-
-    Args:
-        cell: the cell.
-        training: whether dropout is on: a bool or a tensor.
-        constants: further arguments that are the same in all steps.
+    """One step of any cell; `training`, a bool or tensor, is passed if the cell accepts it.
 
     Raises:
-        ValueError: there are constants, and the cell takes none.
+        ValueError: there are constants, but the cell does not accept any.
     """
     call = cell.call if isinstance(cell, Layer) or not callable(cell) else cell.__call__
     taken = inspect.signature(call).parameters
@@ -74,15 +69,15 @@ def step_of(cell: Any, training: Any, constants: Sequence[Any] | None = None) ->
 
 
 def constants_of(cell: Any, constants: Any) -> Any:
-    """The constants where a cell of a stack takes some, else None."""
+    """The constants if the cell accepts any, else None."""
     return constants if "constants" in inspect.signature(cell.call).parameters else None
 
 
 class AbstractRNNCell(Layer):
-    """What a cell must have (`tf.keras.layers.AbstractRNNCell`).
+    """Base class of cells (`tf.keras.layers.AbstractRNNCell`).
 
-    Subclasses define `state_size`, `output_size` and `call(inputs, states)`, which gives the output
-    and the new states. A `Layer` with `call` and `state_size` is a cell, too.
+    Subclasses define `state_size`, `output_size` and `call(inputs, states)`, which returns the
+    output and the new states. Any `Layer` with `call` and `state_size` is a cell, too.
     """
 
     def call(self, inputs: Any, states: Any) -> tuple[Any, Any]:
@@ -102,7 +97,7 @@ class AbstractRNNCell(Layer):
     def get_initial_state(
         self, inputs: Any = None, batch_size: Any = None, dtype: Any = None
     ) -> Any:
-        """Zeros for inputs `(batch, ...)`, or for a batch size and a dtype."""
+        """Zeros for the batch size and dtype of `inputs`, or those given."""
         if inputs is not None:
             tensor = convert_to_tensor(inputs)
             batch_size, dtype = array.shape(tensor)[0], tensor.dtype
@@ -110,16 +105,16 @@ class AbstractRNNCell(Layer):
 
 
 class StackedRNNCells(Layer):
-    """Cells on top of each other as one (`tf.keras.layers.StackedRNNCells`).
+    """A stack of cells as one cell (`tf.keras.layers.StackedRNNCells`).
 
     Args:
         cells: the cells, the lowest first.
-        reverse_state_order: whether the states are listed from the last cell to the first, as
-            TensorFlow once did.
+        reverse_state_order: whether states are ordered from the last cell to the first, as in
+            early versions of TensorFlow.
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: one of them is no cell.
+        ValueError: an element is not a recurrent cell.
     """
 
     def __init__(
@@ -132,7 +127,7 @@ class StackedRNNCells(Layer):
         self.reverse_state_order = reverse_state_order
 
     def in_order(self, states: Sequence[Any]) -> tuple[Any, ...]:
-        """States in the cells' order, or cells' states in the order in which they are listed."""
+        """Converts between the order of the cells and that of the states, both ways."""
         return tuple(states[::-1] if self.reverse_state_order else states)
 
     @property
@@ -142,7 +137,7 @@ class StackedRNNCells(Layer):
 
     @property
     def output_size(self) -> Any:
-        """That of the last cell."""
+        """The output size of the last cell."""
         return output_size_of(self.cells[-1])
 
     def get_initial_state(
@@ -195,7 +190,7 @@ class StackedRNNCells(Layer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> StackedRNNCells:
-        """The cells that `get_config` described."""
+        """Recreates the cells from `get_config`."""
         from estimatorkit.layers.registry import deserialize
 
         cells = [deserialize(each, custom_objects) for each in config["cells"]]

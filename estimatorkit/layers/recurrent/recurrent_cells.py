@@ -1,8 +1,8 @@
 """Recurrent cells (`tf.keras.layers`): `SimpleRNNCell`, `LSTMCell`, `GRUCell`.
 
-`RNN` can run any cell a step at a time. The cells here run over time by themselves (`FusedCell`
-`.run`): what does not depend on the state (the products with the inputs, dropout masks, casts of
-weights) is computed for all steps at once, before the loop.
+`RNN` runs any cell step by step. These cells run over time themselves (`FusedCell.run`): what does
+not depend on the state (products with the inputs, dropout masks, casts of weights) is computed for
+all steps at once before the loop.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _masks: ContextVar[dict[Any, Any] | None] = ContextVar("dropout_masks", default=
 
 @contextmanager
 def same_dropout_in_all_steps() -> Iterator[None]:
-    """Inside, each `FusedCell` that is called draws what it drops once, in its first call."""
+    """Within the context, each `FusedCell` draws its dropout masks only in its first call."""
     token = _masks.set({})
     try:
         yield
@@ -44,7 +44,7 @@ def same_dropout_in_all_steps() -> Iterator[None]:
 
 
 def has_dropout(cell: Any) -> bool:
-    """Whether a cell, or a layer inside of it, is a `FusedCell` that drops something."""
+    """Whether a cell, or a layer inside it, is a `FusedCell` with dropout."""
     inside = cell.submodules_and_self() if isinstance(cell, Layer) else []
     return any(
         isinstance(each, FusedCell) and (each.dropout or each.recurrent_dropout) for each in inside
@@ -52,9 +52,9 @@ def has_dropout(cell: Any) -> bool:
 
 
 class FusedCell(ConfiguredLayer, AbstractRNNCell):
-    """A cell of products with the inputs and with the state, and what it takes to run it over time.
+    """Base class of cells that multiply inputs and state by kernels, and can run over all steps.
 
-    Subclasses compute in `advance`. Variables: `kernel` `(n, gates * units)`, `recurrent_kernel`
+    Subclasses define `advance`. Variables: `kernel` `(n, gates * units)`, `recurrent_kernel`
     `(units, gates * units)`, `bias`.
 
     Args:
@@ -62,13 +62,13 @@ class FusedCell(ConfiguredLayer, AbstractRNNCell):
         activation: a function or its name.
         use_bias: whether there is a bias.
         kernel_initializer, recurrent_initializer, bias_initializer: objects or names.
-        kernel_regularizer, recurrent_regularizer, bias_regularizer: functions of the variable
-            giving a loss, or names.
+        kernel_regularizer, recurrent_regularizer, bias_regularizer: functions from the variable to
+            a loss, or names.
         kernel_constraint, recurrent_constraint, bias_constraint: functions that optimizers apply to
             the new value.
-        dropout: the share of the inputs that is dropped in training, the same in all steps (Gal &
+        dropout: the fraction of the inputs to drop in training, the same units in all steps (Gal &
             Ghahramani 2016).
-        recurrent_dropout: that of the state where it enters products.
+        recurrent_dropout: the fraction of the state to drop where it enters products.
         kwargs: as for `Layer`.
 
     Raises:
@@ -83,8 +83,8 @@ class FusedCell(ConfiguredLayer, AbstractRNNCell):
     dropout: float
     recurrent_dropout: float
     gates = 1
-    fixed: tuple[str, ...] = ()  # the arguments that a subclass does not take
-    loop: str | None = None  # the kind of `recurrent_loop` that runs it where it can
+    fixed: tuple[str, ...] = ()  # arguments that a subclass does not accept
+    loop: str | None = None  # the `recurrent_loop` kind to use if possible
     recurrent_activation: Any = None
 
     def __init__(
@@ -139,7 +139,7 @@ class FusedCell(ConfiguredLayer, AbstractRNNCell):
         return self.units
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variables."""
+        """Creates the variables."""
         kernel, recurrent_kernel = self._kernel_shapes(input_shape)
         self.kernel = self.add_configured_weight("kernel", kernel)
         self.recurrent_kernel = self.add_configured_weight(
@@ -174,7 +174,7 @@ class FusedCell(ConfiguredLayer, AbstractRNNCell):
     # -- computing
 
     def project(self, inputs: Tensor) -> Tensor:
-        """inputs x kernel + bias, for inputs `(..., n)`: one product of two matrices."""
+        """inputs x kernel + bias, for inputs `(..., n)`, as one matrix product."""
         *leading, rows = inputs.shape.as_list()
         found = linalg.matmul(
             array.reshape(inputs, [-1, rows]) if len(leading) > 1 else inputs, self.kernel
@@ -188,11 +188,11 @@ class FusedCell(ConfiguredLayer, AbstractRNNCell):
         return array.reshape(found, [*sizes, self.gates * self.units])
 
     def input_bias(self) -> Any:
-        """What is added to the products with the inputs, or None."""
+        """The bias of the products with the inputs, or None."""
         return self.bias
 
     def recurrent_weights(self) -> tuple[Tensor, ...]:
-        """What `advance` multiplies by and adds, read once for all steps."""
+        """The weights for `advance`, read once for all steps."""
         return (convert_to_tensor(self.recurrent_kernel),)
 
     def advance(
@@ -201,10 +201,10 @@ class FusedCell(ConfiguredLayer, AbstractRNNCell):
         """One step.
 
         Args:
-            projected: what `project` gave for the step, `(batch, gates * units)`.
-            states: `(batch, units)` each; the first one is the output.
-            mask: multiplies the state where it enters products; None for no dropout.
-            weights: `recurrent_weights`.
+            projected: the result of `project` for the step, `(batch, gates * units)`.
+            states: `(batch, units)` each; the first one is the previous output.
+            mask: dropout mask of the state in products; None for no dropout.
+            weights: `recurrent_weights()`.
 
         Returns:
             The output and the new states.
@@ -213,7 +213,7 @@ class FusedCell(ConfiguredLayer, AbstractRNNCell):
 
     @property
     def is_fused(self) -> bool:
-        """Whether `run` computes what `call` does: a subclass may have a `call` of its own."""
+        """Whether `run` is equivalent to `call`, which a subclass may override."""
         return type(self).call is FusedCell.call
 
     def run(
@@ -228,14 +228,13 @@ class FusedCell(ConfiguredLayer, AbstractRNNCell):
 
         Args:
             columns: the inputs, `(steps, batch, n)`.
-            states: before the first step.
             mask: bool `(steps, batch)`: the steps that change the states; None for all.
-            reverse: begin with the last step.
+            reverse: whether to start at the last step.
             training: whether dropout is on: a bool or a tensor.
 
         Returns:
-            For each step the output, which is the first state after it, `(steps, batch, units)`;
-            and the last states.
+            The outputs, which are the first states after each step, `(steps, batch, units)`; and
+            the last states.
         """
         batch = size_of(columns, 1)
         dropped = self._dropout_mask(self.dropout, batch, columns.shape[2:], training)
@@ -257,11 +256,11 @@ class FusedCell(ConfiguredLayer, AbstractRNNCell):
         return outputs, last
 
     def has_common_activations(self) -> bool:
-        """Whether these are tanh and sigmoid."""
+        """Whether the activations are tanh and sigmoid."""
         return self.activation in _TANH and self.recurrent_activation in _SIGMOID
 
     def call(self, inputs: Any, states: Any, training: Any = None) -> tuple[Any, Any]:
-        """One step: the output and the new states, in a list where `states` is one."""
+        """One step: the output and the new states, in a list if `states` is one."""
         alone, batch = not nest.is_nested(states), size_of(inputs, 0)
         dropped = self._mask_of_step("dropout", batch, inputs.shape[1:], training)
         projected = self.project(inputs if dropped is None else inputs * dropped)
@@ -271,7 +270,7 @@ class FusedCell(ConfiguredLayer, AbstractRNNCell):
         return output, new[0] if alone else new
 
     def _mask_of_step(self, name: str, batch: Any, shape: Any, training: Any) -> Any:
-        """`_dropout_mask` of the rate of this name, see `same_dropout_in_all_steps`."""
+        """`_dropout_mask` of the named rate; see `same_dropout_in_all_steps`."""
         drawn = _masks.get()
         if drawn is None or (self, name) not in drawn:
             mask = self._dropout_mask(getattr(self, name), batch, shape, training)
@@ -281,16 +280,9 @@ class FusedCell(ConfiguredLayer, AbstractRNNCell):
         return drawn[self, name]
 
     def _dropout_mask(self, rate: float, batch: Any, shape: Any, training: Any) -> Any:
-        """What drops the same elements in all steps, `(batch, ...)`: 0, or 1 / (1 - rate).
+        """The dropout mask for all steps, `(batch, ...)`: 0 or 1 / (1 - rate); None for no dropout.
 
-        Args:
-            rate: the share that is dropped.
-            batch: the number of examples.
-            shape: that of an example.
-            training: a bool or a scalar tensor.
-
-        Returns:
-            None if nothing is dropped.
+        `shape` is that of an example, `training` a bool or a scalar tensor.
         """
         traced = isinstance(training, Tensor)
         if not rate or not (traced or training):
@@ -325,7 +317,7 @@ class SimpleRNNCell(FusedCell):
 class LSTMCell(FusedCell):
     """Long short-term memory (Hochreiter & Schmidhuber 1997); states: output, memory.
 
-    Gates stand in the kernels' columns in the order input, forget, candidate, output. Source:
+    Gate order in the kernels' columns: input, forget, candidate, output. Source:
     `tf.keras.layers.LSTMCell`.
 
     Args:
@@ -333,8 +325,8 @@ class LSTMCell(FusedCell):
         activation: of the candidate and the memory.
         recurrent_activation: of the gates.
         use_bias, kernel_initializer, recurrent_initializer, bias_initializer: see `FusedCell`.
-        unit_forget_bias: whether the forget gate's bias begins as 1 (Jozefowicz et al. 2015).
-        implementation: accepted for TensorFlow's signature: 1 and 2 are one here.
+        unit_forget_bias: whether the forget gate's bias starts at 1 (Jozefowicz et al. 2015).
+        implementation: accepted for TensorFlow's signature and without effect.
         kwargs: as for `FusedCell`.
     """
 
@@ -392,7 +384,7 @@ class LSTMCell(FusedCell):
 
     @property
     def state_size(self) -> Any:
-        """The number of units, twice: of the output and of the memory."""
+        """The number of units, for the output and for the memory."""
         return [self.units, self.units]
 
     def advance(
@@ -411,8 +403,8 @@ class LSTMCell(FusedCell):
 class GRUCell(FusedCell):
     """Gated recurrent unit (Cho et al. 2014): update gate z, reset gate r, candidate.
 
-    new state = z * state + (1 - z) * candidate. Gates stand in the kernels' columns in this order.
-    Source: `tf.keras.layers.GRUCell`.
+    new state = z * state + (1 - z) * candidate. Gate order in the kernels' columns: z, r,
+    candidate. Source: `tf.keras.layers.GRUCell`.
 
     Args:
         units: the number of units.
@@ -420,9 +412,9 @@ class GRUCell(FusedCell):
         recurrent_activation: of the gates.
         use_bias, kernel_initializer, recurrent_initializer, bias_initializer: see `FusedCell`.
         reset_after: whether r multiplies the product with the state, as in cuDNN, with biases
-            `(2, 3 * units)` for inputs and state, or the state before the product, as in the
-            paper (the default of `compat.v1`).
-        implementation: accepted for TensorFlow's signature: 1 and 2 are one here.
+            `(2, 3 * units)` for inputs and state; else r multiplies the state before the product,
+            as in the paper (the default of `compat.v1`).
+        implementation: accepted for TensorFlow's signature and without effect.
         kwargs: as for `FusedCell`.
     """
 
@@ -460,7 +452,7 @@ class GRUCell(FusedCell):
         )
 
     def has_common_activations(self) -> bool:
-        """Whether these are tanh and sigmoid, and the reset gate comes after the product."""
+        """Whether the activations are tanh and sigmoid, and the reset is after the product."""
         return self.reset_after and super().has_common_activations()
 
     def _bias_shape(self) -> list[int]:
@@ -471,7 +463,7 @@ class GRUCell(FusedCell):
         return self.bias[0] if self.bias is not None and self.reset_after else self.bias
 
     def recurrent_weights(self) -> tuple[Tensor, ...]:
-        """The kernel and the bias of the state, or the kernels of gates and candidate."""
+        """The kernel and bias of the state, or the kernels of the gates and of the candidate."""
         kernel = convert_to_tensor(self.recurrent_kernel)
         if not self.reset_after:
             return kernel[:, : 2 * self.units], kernel[:, 2 * self.units :]
@@ -500,9 +492,9 @@ class GRUCell(FusedCell):
 
 
 class CuDNNLSTMCell(LSTMCell):
-    """`LSTMCell` with cuDNN's weights: two biases, which are added up.
+    """`LSTMCell` with the weights of cuDNN: two biases, which are added.
 
-    Args: those of `FusedCell` that are not fixed, and `unit_forget_bias`.
+    Args: those of `FusedCell` not listed in `fixed`, and `unit_forget_bias`.
     """
 
     fixed = ("activation", "recurrent_activation", "use_bias", "implementation")
@@ -535,9 +527,9 @@ class CuDNNLSTMCell(LSTMCell):
 
 
 class CuDNNGRUCell(GRUCell):
-    """`GRUCell` with cuDNN's weights: the biases of inputs and state in one vector.
+    """`GRUCell` with the weights of cuDNN: the biases of inputs and state in one vector.
 
-    Args: those of `FusedCell` that are not fixed.
+    Args: those of `FusedCell` not listed in `fixed`.
     """
 
     fixed = ("activation", "recurrent_activation", "use_bias", "implementation", "reset_after")

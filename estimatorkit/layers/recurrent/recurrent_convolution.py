@@ -1,4 +1,4 @@
-"""An LSTM whose products are convolutions (`tf.keras.layers`): `ConvLSTM2D`."""
+"""Convolutional LSTM (`tf.keras.layers.ConvLSTM2D`)."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from estimatorkit.ops.nn.sliding_windows import output_length
 
 
 class ConvLSTM2DCell(LSTMCell):
-    """An `LSTMCell` of images (Shi et al. 2015): the inputs and the output before are convolved.
+    """`LSTMCell` with convolutions of inputs and state (Shi et al. 2015).
 
-    Inputs: `(batch, height, width, channels)`, of known size. States: images of the size of the
-    outputs. The convolution of the state has stride 1 and keeps its size.
+    Inputs: `(batch, height, width, channels)`, of known size. States have the shape of the outputs.
+    The convolution of the state has stride 1 and 'same' padding.
 
     Args:
-        filters: the number of channels of the outputs.
+        filters: the number of output channels.
         kernel_size: the window of both convolutions: a number, or two.
-        strides, padding, data_format, dilation_rate: of the inputs' convolution, see `Conv2D`.
+        strides, padding, data_format, dilation_rate: of the inputs' convolution; see `Conv2D`.
         activation: of the candidate and the memory.
         recurrent_activation: of the gates.
         use_bias, kernel_initializer, recurrent_initializer, bias_initializer, unit_forget_bias: see
@@ -81,7 +81,7 @@ class ConvLSTM2DCell(LSTMCell):
 
     @property
     def state_size(self) -> Any:
-        """The shape of the outputs, twice: of the output and of the memory."""
+        """The shape of the outputs, for the output and for the memory."""
         return [TensorShape(self._image), TensorShape(self._image)]
 
     @property
@@ -103,7 +103,7 @@ class ConvLSTM2DCell(LSTMCell):
         return [*inner, channels, outer], [*inner, self.filters, outer]
 
     def project(self, inputs: Tensor) -> Tensor:
-        """The convolution of the inputs, with the bias."""
+        """Convolution of the inputs, plus the bias."""
         form = layout(self.data_format)
 
         def convolve(images: Tensor) -> Tensor:
@@ -120,15 +120,15 @@ class ConvLSTM2DCell(LSTMCell):
         return over_images(convolve, inputs, 2)
 
     def recur(self, state: Tensor, weight: Tensor) -> Tensor:
-        """The convolution of the output before."""
+        """Convolution of the previous output."""
         return convolution(state, weight, "SAME", data_format=layout(self.data_format))
 
 
 class ConvLSTM2D(CellRNN):
     """`ConvLSTM2DCell` over time (`tf.keras.layers.ConvLSTM2D`).
 
-    Inputs: `(batch, steps, height, width, channels)`. Takes the arguments of the cell,
-    `activity_regularizer`, and those of `RNN`; variables stand under the layer's own name.
+    Inputs: `(batch, steps, height, width, channels)`. Accepts the arguments of the cell,
+    `activity_regularizer`, and those of `RNN`. Variables are under the layer's own name.
     """
 
     kind = ConvLSTM2DCell

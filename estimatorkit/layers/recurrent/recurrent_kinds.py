@@ -1,4 +1,4 @@
-"""Recurrent layers of one kind of cell (`tf.keras.layers`): `SimpleRNN`, `LSTM`, `GRU`."""
+"""Recurrent layers with a given cell (`tf.keras.layers`): `SimpleRNN`, `LSTM`, `GRU`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from estimatorkit.layers.recurrent.recurrent_cells import (
 
 
 class CellRNN(RNN):
-    """An `RNN` whose constructor takes the arguments of its kind of cell.
+    """An `RNN` whose constructor accepts the arguments of its cell class, `kind`.
 
-    Subclasses name the kind; their signature, their attributes and their config follow from it.
+    The signature, attributes and config of subclasses follow from `kind`.
     """
 
     kind: ClassVar[type[Layer]]
@@ -29,7 +29,7 @@ class CellRNN(RNN):
     _of_cell: ClassVar[Mapping[str, inspect.Parameter]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Makes the signature of the class."""
+        """Sets `__signature__` from those of the cell and of `RNN`."""
         super().__init_subclass__(**kwargs)
         cls._of_cell = _arguments_of(cls.kind)
         loop = list(inspect.signature(RNN.__init__).parameters.values())[2:]
@@ -80,7 +80,7 @@ class CellRNN(RNN):
 
 
 def _arguments_of(kind: type[Layer]) -> dict[str, inspect.Parameter]:
-    """The arguments of a kind of cell that are not those of every layer."""
+    """The arguments of a cell class, without those of `Layer`."""
     found: dict[str, inspect.Parameter] = {}
     fixed = getattr(kind, "fixed", ())
     for base in kind.__mro__:
@@ -97,7 +97,7 @@ def _arguments_of(kind: type[Layer]) -> dict[str, inspect.Parameter]:
 class SimpleRNN(CellRNN):
     """`SimpleRNNCell` over time (`tf.keras.layers.SimpleRNN`).
 
-    Takes the arguments of the cell, `activity_regularizer`, and those of `RNN`.
+    Accepts the arguments of the cell, `activity_regularizer`, and those of `RNN`.
     """
 
     kind: ClassVar[type[Layer]] = SimpleRNNCell
@@ -106,7 +106,7 @@ class SimpleRNN(CellRNN):
 class LSTM(CellRNN):
     """`LSTMCell` over time (`tf.keras.layers.LSTM`); states: the output and the memory.
 
-    Takes the arguments of the cell, `activity_regularizer`, and those of `RNN`.
+    Accepts the arguments of the cell, `activity_regularizer`, and those of `RNN`.
     """
 
     kind: ClassVar[type[Layer]] = LSTMCell
@@ -115,16 +115,16 @@ class LSTM(CellRNN):
 class GRU(CellRNN):
     """`GRUCell` over time (`tf.keras.layers.GRU`).
 
-    Takes the arguments of the cell, `activity_regularizer`, and those of `RNN`.
+    Accepts the arguments of the cell, `activity_regularizer`, and those of `RNN`.
     """
 
     kind: ClassVar[type[Layer]] = GRUCell
 
 
 class CuDNNLSTM(CellRNN):
-    """`LSTM` with the weights of cuDNN's (`tf.compat.v1.keras.layers.CuDNNLSTM`), on any device.
+    """`LSTM` with the weights of cuDNN (`tf.compat.v1.keras.layers.CuDNNLSTM`), on any device.
 
-    `bias` is `(8 * units,)`; the variables stand under the layer's own name. Takes the arguments of
+    `bias` is `(8 * units,)`; the variables are under the layer's own name. Accepts the arguments of
     `CuDNNLSTMCell`, `activity_regularizer`, and those of `RNN`.
     """
 
@@ -135,9 +135,9 @@ class CuDNNLSTM(CellRNN):
 
 
 class CuDNNGRU(CellRNN):
-    """`GRU` with the weights of cuDNN's (`tf.compat.v1.keras.layers.CuDNNGRU`), on any device.
+    """`GRU` with the weights of cuDNN (`tf.compat.v1.keras.layers.CuDNNGRU`), on any device.
 
-    `bias` is `(6 * units,)`; the variables stand under the layer's own name. Takes the arguments of
+    `bias` is `(6 * units,)`; the variables are under the layer's own name. Accepts the arguments of
     `CuDNNGRUCell`, `activity_regularizer`, and those of `RNN`.
     """
 

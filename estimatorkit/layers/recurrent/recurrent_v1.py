@@ -1,7 +1,7 @@
 """Recurrent layers with the defaults of `tf.compat.v1.keras.layers`.
 
-The gates are `hard_sigmoid`, and a GRU resets the state before the product. `recurrent_kinds` has
-the defaults of `tf.keras.layers`; what is computed is the same.
+Gates are `hard_sigmoid`, and a GRU resets the state before the product. `recurrent_kinds` has the
+defaults of `tf.keras.layers`; the computations are the same.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from estimatorkit.layers.recurrent import recurrent_cells, recurrent_kinds
 
 
 class LSTMCell(recurrent_cells.LSTMCell):
-    """`LSTMCell` whose gates are `hard_sigmoid` by default."""
+    """`LSTMCell` with `hard_sigmoid` gates by default."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class LSTMCell(recurrent_cells.LSTMCell):
 
 
 class GRUCell(recurrent_cells.GRUCell):
-    """`GRUCell` whose gates are `hard_sigmoid`, and whose reset comes first, by default."""
+    """`GRUCell` with `hard_sigmoid` gates and the reset before the product by default."""
 
     def __init__(
         self,

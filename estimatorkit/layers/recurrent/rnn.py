@@ -1,8 +1,8 @@
-"""Recurrent networks over time: `dynamic_rnn`, `static_rnn`, both in two directions, `raw_rnn`.
+"""Recurrent networks over time: `dynamic_rnn`, `static_rnn`, their bidirectional forms, `raw_rnn`.
 
-`dynamic_rnn` is one loop in XLA (a `Scan`), however long the sequences are; `static_rnn` takes and
-gives lists, and unrolls where the steps may differ.
-With `sequence_length`, outputs after an example's end are zero and its state stays as it was.
+`dynamic_rnn` is one XLA loop (a `Scan`) for any sequence length; `static_rnn` takes and returns
+lists, and unrolls if steps may differ. With `sequence_length`, outputs after the end of an example
+are zero and its state no longer changes.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ def dynamic_rnn(
     time_major: bool = False,
     scope: Any = None,
 ) -> tuple[Any, Any]:
-    """Runs a cell over sequences, in one loop.
+    """Runs a cell over sequences in one loop.
 
     Args:
-        cell: the cell; one of `keras.layers` will do.
+        cell: the cell, of `nn.rnn_cell` or `keras.layers`.
         inputs: `(batch, time, ...)`, or a nested structure of such.
-        sequence_length: int `(batch,)`: the steps of each sequence; all by default.
+        sequence_length: int `(batch,)`: the number of steps of each example; all by default.
         initial_state: the state before the first step; zeros of `dtype` by default.
-        dtype: of the initial state, needed where that is not given.
-        parallel_iterations, swap_memory: accepted for TensorFlow's signature.
-        time_major: inputs and outputs are `(time, batch, ...)`.
+        dtype: of the initial state; required without `initial_state`.
+        parallel_iterations, swap_memory: accepted for TensorFlow's signature and without effect.
+        time_major: whether inputs and outputs are `(time, batch, ...)`.
         scope: the variable scope; 'rnn' by default.
 
     Returns:
         The outputs, `(batch, time, ...)`, and the last state.
 
     Raises:
-        ValueError: neither `initial_state` nor `dtype` is given, or shapes do not fit.
+        ValueError: neither `initial_state` nor `dtype` is given, or shapes do not match.
     """
     assert_like_cell(cell)
     with variable_scope(scope or "rnn"):
@@ -78,10 +78,9 @@ def dynamic_rnn(
 def loop_over_time(
     cell: Any, columns: Any, state: Any, steps: Any, lengths: Tensor | None
 ) -> tuple[Any, Any]:
-    """Runs a cell over inputs `(time, batch, ...)`, in one loop.
+    """The last state, and the outputs `(time, batch, ...)`, of a cell run in one loop.
 
-    Returns:
-        The last state, and the outputs `(time, batch, ...)`.
+    `columns` are the inputs, `(time, batch, ...)`.
     """
 
     def one(carry: Any, element: Any) -> tuple[Any, Any]:
@@ -95,7 +94,7 @@ def loop_over_time(
 def _step(
     cell: Any, values: Any, state: Any, number: Any, lengths: Tensor | None
 ) -> tuple[Any, Any]:
-    """The output and the state after a step; zeros and the state before it where it is over."""
+    """Output and state after a step; zeros and the previous state for examples that ended."""
     output, new = cell(values, state)
     if lengths is None:
         return output, new
@@ -127,14 +126,14 @@ def _initial_state(cell: RNNCell, given: Any, dtype: Any, batch: Any) -> Any:
 
 
 def _integers(given: Any) -> Any:
-    """Lengths of any number's dtype as int32; None stays."""
+    """Lengths of any numeric dtype as int32; None as None."""
     if given is None:
         return None
     return elementwise.cast(convert_to_tensor(given, name="sequence_length"), int32)
 
 
 def _lengths(given: Any, batch: Any) -> Tensor | None:
-    """One length for each of a batch, whose size is an int or, where it is unknown, a tensor."""
+    """Checked lengths, one for each example; `batch` is an int or, if unknown, a tensor."""
     if given is None:
         return None
     lengths: Tensor = _integers(given)
@@ -164,8 +163,9 @@ def static_rnn(
 ) -> tuple[list[Any], Any]:
     """Runs a cell over a list of inputs.
 
-    Cells of this package run in one loop: 25 steps of two LSTMs and their gradients compile in 2 s
-    so and in 15 s unrolled, and run no slower. Other cells, whose steps may differ, are unrolled.
+    Cells of this package run in one loop, which compiles faster and runs as fast as unrolled steps
+    (25 steps of two LSTMs and their gradients compile in 2 s instead of 15 s). Other cells, whose
+    steps may differ, are unrolled.
 
     Args:
         cell: the cell.
@@ -178,8 +178,8 @@ def static_rnn(
 
     Raises:
         TypeError: `inputs` is not a list.
-        ValueError: it is empty, neither `initial_state` nor `dtype` is given, or `sequence_length`
-            is not a vector of the batch's size.
+        ValueError: `inputs` is empty, neither `initial_state` nor `dtype` is given, or
+            `sequence_length` does not have shape `(batch,)`.
     """
     assert_like_cell(cell)
     if not isinstance(inputs, (list, tuple)):
@@ -207,7 +207,7 @@ def static_rnn(
 
 
 def is_same_each_step(cell: RNNCell) -> bool:
-    """Whether calling a cell once more makes the same operations, on no device of their own."""
+    """Whether all calls of a cell create the same operations, without device scopes."""
     inner = getattr(cell, "_cells", None) or [getattr(cell, "_cell", None)]
     return type(cell) in SAME_EACH_STEP and all(
         each is None or is_same_each_step(each) for each in inner
@@ -215,7 +215,7 @@ def is_same_each_step(cell: RNNCell) -> bool:
 
 
 def are_alike(steps: Sequence[Any]) -> bool:
-    """Whether there are several steps, and all have one shape."""
+    """Whether there are several steps, all of the same known shape."""
     shapes = [[value.shape.dims for value in nest.flatten(step)] for step in steps]
     return len(steps) > 1 and None not in shapes[0] and all(each == shapes[0] for each in shapes)
 
@@ -233,17 +233,17 @@ def bidirectional_dynamic_rnn(
     time_major: bool = False,
     scope: Any = None,
 ) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    """`dynamic_rnn` forwards and, with another cell, backwards.
+    """Bidirectional `dynamic_rnn`, with a cell for each direction.
 
     Args:
         cell_fw, cell_bw: the cells.
         inputs, sequence_length, dtype, time_major: see `dynamic_rnn`.
         initial_state_fw, initial_state_bw: see `initial_state` there.
-        parallel_iterations, swap_memory: accepted for TensorFlow's signature.
+        parallel_iterations, swap_memory: accepted for TensorFlow's signature and without effect.
         scope: the variable scope; 'bidirectional_rnn' by default.
 
     Returns:
-        The outputs (forwards, backwards), both in the order of the inputs, and the last states.
+        The outputs (forward, backward), both in the order of the inputs, and the last states.
     """
     time_axis, batch_axis = (0, 1) if time_major else (1, 0)
 
@@ -282,16 +282,16 @@ def static_bidirectional_rnn(
     sequence_length: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any, Any]:
-    """`static_rnn` forwards and, with another cell, backwards.
+    """Bidirectional `static_rnn`, with a cell for each direction.
 
     Args:
         cell_fw, cell_bw: the cells.
-        inputs: a list, see `static_rnn`.
+        inputs: a list; see `static_rnn`.
         initial_state_fw, initial_state_bw, dtype, sequence_length: see `static_rnn`.
         scope: the variable scope; 'bidirectional_rnn' by default.
 
     Returns:
-        The outputs (forwards and backwards joined along the last dimension), and the last states.
+        The outputs (forward and backward concatenated along dimension 1), and the last states.
     """
 
     def reversed_(steps: Sequence[Any]) -> list[Any]:
@@ -323,28 +323,27 @@ def raw_rnn(
     swap_memory: bool = False,
     scope: Any = None,
 ) -> tuple[Any, Any, Any]:
-    """Runs a cell in a loop in which the program says what comes next.
+    """Runs a cell in a loop whose inputs, states and outputs `loop_fn` controls.
 
-    The loop runs from the host, a call a step, as its outputs grow with each: `dynamic_rnn` is
-    faster where it does.
+    The host drives the loop with one call per step, since the outputs grow. Prefer `dynamic_rnn`,
+    which is faster.
 
     Args:
         cell: the cell.
-        loop_fn: of the time (int32), the cell's output and state, and a value that the program
-            carries through the loop; gives which examples are finished (bool `(batch,)`), the next
-            input, the next state, what to emit, and the next carried value. At time 0 output,
-            state and carried value are None: then it gives the first input and state, None or an
-            element (without the batch dimension) of each shape and dtype that it will emit, and
-            the first carried value or None.
-        parallel_iterations, swap_memory: accepted for TensorFlow's signature.
+        loop_fn: `(time, output, state, loop state) -> (finished, next input, next state, emitted
+            output, next loop state)` with an int32 time and `finished` bool `(batch,)`. At time 0,
+            output, state and loop state are None; it then returns the first input and state, the
+            first loop state or None, and as the emitted output None or an example element (without
+            the batch dimension) for the shapes and dtypes to emit.
+        parallel_iterations, swap_memory: accepted for TensorFlow's signature and without effect.
         scope: the variable scope; 'rnn' by default.
 
     Returns:
-        A `TensorArray` of what was emitted (zeros after an example's end), or a structure of them;
-        the last state; the last carried value.
+        A `TensorArray` of the emitted outputs (zeros after the end of an example), or a structure
+        of them; the last state; the last loop state.
 
     Raises:
-        TypeError: `cell` is no cell, or `loop_fn` no function.
+        TypeError: `cell` is not a recurrent cell, or `loop_fn` is not callable.
     """
     assert_like_cell(cell)
     if not callable(loop_fn):
@@ -395,7 +394,7 @@ def raw_rnn(
 
 
 def _nothing_emitted(cell: RNNCell, given: Any, batch: Any, dtype: Any) -> Any:
-    """Zeros, `(batch, ...)`, of the shapes of elements, or of the cell's output."""
+    """Zeros `(batch, ...)` like the elements `given`, or like the cell's output if None."""
     if given is None:
         return zeros_of(cell.output_size, batch, dtype)
 
@@ -414,7 +413,7 @@ def static_state_saving_rnn(
     sequence_length: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """`static_rnn` whose state comes from and goes to `state_saver` (`state`, `save_state`)."""
+    """`static_rnn` with its state read from and saved to `state_saver` (`state`, `save_state`)."""
     names = state_name if nest.is_nested(state_name) else [state_name]
     states = [state_saver.state(name) for name in nest.flatten(names)]
     initial = nest.pack_sequence_as(cell.state_size, states)

@@ -1,9 +1,8 @@
-"""Recurrent cells, as `tf.nn.rnn_cell`: one step each, `(inputs, state) -> (output, new state)`.
+"""Recurrent cells (`tf.nn.rnn_cell`): `(inputs, state) -> (output, new state)` for one step.
 
-A cell gets its variables on its first call, under the variable scope of that call and its name, and
-uses them in every later one. `rnn` runs cells over time. Here are the kinds of cells; what they
-have in common is in `rnn_cell_base`, cells around other cells are in `rnn_cell_wrappers`, and all
-have their public names here.
+The first call of a cell creates its variables, in the variable scope of that call and under the
+cell's name; later calls share them. `rnn` runs cells over time. This module exports the base class
+from `rnn_cell_base` and the wrappers from `rnn_cell_wrappers`, too.
 """
 
 from __future__ import annotations
@@ -135,7 +134,7 @@ class GRUCell(BasicRNNCell):
         return new, new
 
     def _candidate(self, inputs: Tensor, state: Tensor, reset: Tensor) -> Tensor:
-        """The candidate before its activation."""
+        """The candidate before the activation."""
         values = [inputs, reset * state]
         return self._product(values, self._units, self._names[1], self._bias_initializer)
 
@@ -191,7 +190,7 @@ class LSTMShapedCell(RNNCell):
         return joining.split(state, [self._units, self.output_size], 1)
 
     def _projection(self, dtype: Any) -> Any:
-        """The projection's kernel, `(units, num_proj)`."""
+        """The kernel of the projection, `(units, num_proj)`."""
         raise NotImplementedError
 
     def _result(self, memory: Tensor, output: Tensor) -> tuple[Tensor, Any]:
@@ -207,24 +206,24 @@ class LSTMShapedCell(RNNCell):
 class LSTMCell(LSTMShapedCell):
     """Long short-term memory (Hochreiter & Schmidhuber 1997), with peepholes and a projection.
 
-    Gates in the order i, j, f, o of the kernel's columns, as in TensorFlow.
+    Gate order in the kernel's columns: i, j (candidate), f, o, as in TensorFlow.
 
     Args:
         num_units: the number of units.
-        use_peepholes: let the gates see the memory (Sak et al. 2014).
-        cell_clip: clip the memory to [-cell_clip, cell_clip].
-        initializer: of the kernels.
-        num_proj: the size of the output, if it is projected.
-        proj_clip: clip the projected output.
-        num_unit_shards, num_proj_shards: accepted for TensorFlow's signature.
+        use_peepholes: whether the gates depend on the memory (Sak et al. 2014).
+        cell_clip: clips the memory to [-cell_clip, cell_clip].
+        initializer: of the kernels and peepholes.
+        num_proj: the size of the projected output; None for no projection.
+        proj_clip: clips the projected output to [-proj_clip, proj_clip].
+        num_unit_shards, num_proj_shards: accepted for TensorFlow's signature and without effect.
         forget_bias: added to the forget gate.
-        state_is_tuple: False keeps c and h in one tensor, as before 1.0.
+        state_is_tuple: False keeps c and h in one tensor, as before TensorFlow 1.0.
         activation: tanh by default.
         reuse, name, dtype: see `RNNCell`.
     """
 
     _peepholes = "fio"
-    """The gates in the order in which the variables of peepholes are created."""
+    """The order in which peephole variables are created."""
 
     def __init__(
         self,
@@ -326,5 +325,4 @@ SAME_EACH_STEP = (
     *(MultiRNNCell, DropoutWrapper, ResidualWrapper),
     *(EmbeddingWrapper, InputProjectionWrapper, OutputProjectionWrapper),
 )
-"""The cells of which one more call makes the same operations, on no device of their own; others,
-which programs write, may make other ones each time."""
+"""The cells all calls of which create the same operations, without device scopes."""

@@ -1,6 +1,4 @@
-"""What all recurrent cells have: variables made on the first call, states of zeros, and the linear
-part of a step.
-"""
+"""Base of the recurrent cells of `tf.nn.rnn_cell`: `RNNCell`, and the linear part of a step."""
 
 from __future__ import annotations
 
@@ -27,12 +25,7 @@ Activation = Callable[[Any], Tensor]
 
 
 class LSTMStateTuple(NamedTuple):
-    """The state of an LSTM cell.
-
-    Attributes:
-        c: the cell's memory, `(batch, units)`.
-        h: its output, `(batch, units)`.
-    """
+    """The state of an LSTM cell: the memory `c`, `(batch, units)`, and the output `h`."""
 
     c: Any
     h: Any
@@ -50,21 +43,21 @@ class ScopedVariables:
 
     @property
     def variables(self) -> list[Variable]:
-        """Its variables; none before the first call."""
+        """The variables; none before the first call."""
         return [] if self._scope is None else self._scope.global_variables()
 
     weights = variables
 
     @property
     def trainable_variables(self) -> list[Variable]:
-        """Those of its variables that are trainable."""
+        """The trainable variables."""
         return [] if self._scope is None else self._scope.trainable_variables()
 
     trainable_weights = trainable_variables
 
     @property
     def non_trainable_variables(self) -> list[Variable]:
-        """Those of its variables that are not trainable."""
+        """The variables that are not trainable."""
         trainable = set(map(id, self.trainable_variables))
         return [each for each in self.variables if id(each) not in trainable]
 
@@ -72,16 +65,16 @@ class ScopedVariables:
 
 
 class RNNCell(ScopedVariables):
-    """What all cells are; subclass it with `state_size`, `output_size` and `call(inputs, state)`.
+    """Base class of cells; subclasses define `state_size`, `output_size`, `call(inputs, state)`.
 
-    A subclass may make its variables in `build(inputs_shape)`, which runs before the first `call`.
+    A subclass may create its variables in `build(inputs_shape)`, which runs before the first
+    `call`.
 
     Args:
-        trainable: whether its variables are listed as trainable.
-        name: its variable scope; the class's name in lower case and with underscores by default,
-            made unique.
-        dtype: accepted for TensorFlow's signature; variables have the inputs' dtype.
-        _reuse: share the variables of a cell that was called under the same scope.
+        trainable: whether the variables are trainable.
+        name: the variable scope; by default the class's name in snake case, made unique.
+        dtype: accepted for TensorFlow's signature; variables have the dtype of the inputs.
+        _reuse: whether to share the variables of a cell called in the same scope before.
     """
 
     def __init__(
@@ -102,7 +95,7 @@ class RNNCell(ScopedVariables):
 
     @property
     def name(self) -> str:
-        """The name of its variable scope."""
+        """The name of the variable scope."""
         return self._name or snake_case(type(self).__name__)
 
     @property
@@ -116,7 +109,7 @@ class RNNCell(ScopedVariables):
         raise NotImplementedError(f"{type(self).__name__} must define output_size")
 
     def build(self, inputs_shape: Any) -> None:
-        """Makes the variables that a subclass wants to have before its first `call`."""
+        """Creates variables; called once, before the first `call`."""
 
     def call(self, inputs: Any, state: Any) -> Any:
         """One step: the output and the new state."""
@@ -127,8 +120,8 @@ class RNNCell(ScopedVariables):
 
         Args:
             inputs: `(batch, n)`.
-            state: as `zero_state` gives it.
-            scope: the variable scope (a name or a `VariableScope`) on the first call.
+            state: in the structure of `zero_state`.
+            scope: the variable scope (a name or a `VariableScope`); first call only.
 
         Returns:
             The output, and the new state.
@@ -157,32 +150,27 @@ class RNNCell(ScopedVariables):
 
     @property
     def dtype(self) -> Any:
-        """The name of the dtype of its first inputs; None before the first call."""
+        """The name of the dtype of the first inputs; None before the first call."""
         return self._dtype
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """A state of zeros.
-
-        Args:
-            batch_size: an int or an int32 scalar tensor.
-            dtype: the dtype of the state.
-        """
+        """A state of zeros; `batch_size` is an int or an int32 scalar tensor."""
         with get_default_graph().name_scope(f"{type(self).__name__}ZeroState"):
             return zeros_of(self.state_size, batch_size, dtype)
 
     def get_initial_state(
         self, inputs: Any = None, batch_size: Any = None, dtype: Any = None
     ) -> Any:
-        """A state of zeros for inputs `(batch, ...)`, or for a batch size and dtype."""
+        """A state of zeros for the batch size and dtype of `inputs`, or those given."""
         if inputs is not None:
             tensor = convert_to_tensor(inputs)
             batch_size, dtype = array.shape(tensor)[0], tensor.dtype
         return self.zero_state(batch_size, dtype)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """An equal cell that has not been called yet, and so creates variables of its own.
+        """An equal cell not called yet, which will create variables of its own.
 
-        Cells inside are copied as well; tensors and everything else are shared.
+        Inner cells are copied as well; tensors and all other values are shared.
         """
         made = copy.copy(self)
         memo[id(self)] = made
@@ -207,7 +195,7 @@ class RNNCell(ScopedVariables):
         trainable: bool = True,
         **kwargs: Any,
     ) -> Variable:
-        """A variable of the cell: made on the first call, the same one on later calls."""
+        """A variable of the cell: created in the first call, shared by later ones."""
         kwargs["trainable"] = trainable and self.trainable
         return get_variable(name, shape, dtype, initializer, **kwargs)
 
@@ -215,7 +203,7 @@ class RNNCell(ScopedVariables):
 
 
 def assert_like_cell(cell: Any, what: str = "cell") -> None:
-    """Raises TypeError if the argument `what` is no recurrent cell."""
+    """Raises TypeError if the argument `what` is not a recurrent cell."""
     needed = [("state_size",), ("output_size",), ("zero_state", "get_initial_state")]
     missing = [each for each in needed if not any(_has(cell, name) for name in each)]
     if missing or not callable(cell):
@@ -228,21 +216,17 @@ def assert_like_cell(cell: Any, what: str = "cell") -> None:
 
 
 def _has(cell: Any, attribute: str) -> bool:
-    # Asking the class first: a property that is not overridden raises NotImplementedError.
+    # The class first: the base class's properties raise NotImplementedError.
     return hasattr(type(cell), attribute) or hasattr(cell, attribute)
 
 
 def _shape_of(inputs: Any) -> Any:
-    """The shape of an input, or the structure of the shapes of several."""
+    """The shapes of the inputs, in their structure."""
     return nest.map_structure(lambda each: convert_to_tensor(each).shape, inputs)
 
 
 def input_size(inputs: Tensor, cell: RNNCell) -> int:
-    """The size of an input's last dimension.
-
-    Raises:
-        ValueError: it is not known.
-    """
+    """The size of the last dimension; raises ValueError if unknown."""
     size = inputs.shape[-1] if inputs.shape.rank else None
     if size is None:
         raise value_error(
@@ -262,7 +246,7 @@ def linear(
     bias_initializer: Any = None,
     names: tuple[str, str] = ("kernel", "bias"),
 ) -> Tensor:
-    """values x kernel + bias, with variables of these names."""
+    """Concatenated values x kernel + bias, with variables of the given names."""
     rows = sum(input_size(value, cell) for value in values)
     dtype = values[0].dtype
     joined = values[0] if len(values) == 1 else joining.concat(list(values), 1)
@@ -277,7 +261,7 @@ def linear(
 
 
 def activation_of(given: Any, default: Activation = elementwise.tanh) -> Activation:
-    """The function that a cell's argument `activation` means: a name or a function."""
+    """The activation function for a name, a function or None."""
     if given is None:
         return default
     if isinstance(given, str):

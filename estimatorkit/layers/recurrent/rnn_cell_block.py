@@ -1,4 +1,4 @@
-"""Cells of `contrib.rnn` that have a kernel of their own in TensorFlow."""
+"""Cells of `contrib.rnn` that are fused kernels in TensorFlow; XLA fuses these."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class LSTMBlockCell(LSTMCell):
     Args:
         num_units: the number of units.
         forget_bias: added to the forget gate.
-        cell_clip: clip the memory to [-cell_clip, cell_clip]; not by default, nor where negative.
-        use_peephole: let the gates see the memory.
+        cell_clip: clips the memory to [-cell_clip, cell_clip]; None or negative for no clipping.
+        use_peephole: whether the gates depend on the memory.
         dtype, reuse, name: see `RNNCell`.
     """
 
@@ -46,7 +46,7 @@ class LSTMBlockCell(LSTMCell):
 
     @staticmethod
     def _clipped(memory: Tensor, bound: float) -> Tensor:
-        # The kernel's gradient passes through what is clipped.
+        # As in the fused kernel, the gradient ignores the clipping.
         change = elementwise.clip_by_value(memory, -bound, bound) - memory
         return memory + builtin_ops.stop_gradient(change)
 
@@ -56,11 +56,11 @@ class GRUBlockCell(GRUCell):
 
     Args:
         num_units: the number of units.
-        cell_size: an older spelling of `num_units`.
+        cell_size: old name of `num_units`.
         reuse, name: see `RNNCell`.
 
     Raises:
-        ValueError: not exactly one of the two is given.
+        ValueError: both or neither of the two are given.
     """
 
     _names = (("w_ru", "b_ru"), ("w_c", "b_c"))
@@ -79,7 +79,7 @@ class GRUBlockCell(GRUCell):
 
 
 class GRUBlockCellV2(GRUBlockCell):
-    """`GRUBlockCell` with the variable names of `GRUCell`; see there for the arguments."""
+    """`GRUBlockCell` with the variable names of `GRUCell`."""
 
     _names = GRUCell._names
 

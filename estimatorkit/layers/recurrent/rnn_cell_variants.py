@@ -1,5 +1,5 @@
-"""Recurrent cells of `contrib.rnn`: LSTMs with layer normalization, coupled gates and as found by
-architecture search, update-gate and GRU cells; cells with highway connections and attention.
+"""Recurrent cells of `contrib.rnn`: LSTM variants (layer normalization, coupled gates, NAS), the
+update-gate cell, and wrappers with highway connections and attention.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ class LayerNormBasicLSTMCell(_NormalizingCell):
         forget_bias: added to the forget gate.
         input_size: deprecated and ignored.
         activation: tanh by default.
-        layer_norm: whether to normalize gates and memory; a bias stands in where not.
-        norm_gain, norm_shift: with what gammas and betas start.
-        dropout_keep_prob: the part of the candidates that is kept; a number or a scalar tensor.
-        dropout_prob_seed: of the random numbers.
+        layer_norm: whether to normalize gates and memory; if False, gates have a bias instead.
+        norm_gain, norm_shift: the initial values of gammas and betas.
+        dropout_keep_prob: the fraction of the candidates to keep; a number or a scalar tensor.
+        dropout_prob_seed: the seed of the dropout.
         reuse: see `RNNCell`.
     """
 
@@ -125,17 +125,18 @@ class CoupledInputForgetGateLSTMCell(_NormalizingCell):
 
     Args:
         num_units: the number of units.
-        use_peepholes: let the gates see the memory.
-        initializer: accepted for TensorFlow's signature.
-        num_proj: the size of the output, if it is projected.
-        proj_clip: clip the projected output.
-        num_unit_shards, num_proj_shards: into how many variables the kernels are divided by rows.
+        use_peepholes: whether the gates depend on the memory.
+        initializer: accepted for TensorFlow's signature and without effect.
+        num_proj: the size of the projected output; None for no projection.
+        proj_clip: clips the projected output to [-proj_clip, proj_clip].
+        num_unit_shards, num_proj_shards: the number of variables into which kernels are split by
+            rows.
         forget_bias: added to the forget gate.
         state_is_tuple: False keeps both parts of the state in one tensor.
         activation: tanh by default.
         reuse: see `RNNCell`.
         layer_norm: whether to normalize gates and memory.
-        norm_gain, norm_shift: with what gammas and betas start.
+        norm_gain, norm_shift: the initial values of gammas and betas.
     """
 
     def __init__(
@@ -206,14 +207,14 @@ class CoupledInputForgetGateLSTMCell(_NormalizingCell):
 
 
 class NASCell(LSTMShapedCell):
-    """The cell that neural architecture search found (Zoph & Le 2017).
+    """The recurrent cell found by neural architecture search (Zoph & Le 2017).
 
     Args:
         num_units: the number of units.
-        num_proj: the size of the output, if it is projected.
+        num_proj: the size of the projected output; None for no projection.
         use_bias: whether to add a bias.
         reuse: see `RNNCell`.
-        kwargs: `name` and others of `RNNCell`.
+        kwargs: further arguments of `RNNCell`.
     """
 
     def __init__(
@@ -291,9 +292,9 @@ class HighwayWrapper(CellWrapper):
     The output is carry * inputs + transform * output.
 
     Args:
-        cell: the inner cell; its outputs have the shape of its inputs.
+        cell: the inner cell, whose outputs have the shape of its inputs.
         couple_carry_transform_gates: whether transform is 1 - carry.
-        carry_bias_init: with what the carry gate's bias starts.
+        carry_bias_init: the initial bias of the carry gate.
     """
 
     def __init__(
@@ -307,7 +308,7 @@ class HighwayWrapper(CellWrapper):
         self._bias_init = carry_bias_init
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
-        """One step; the gates' variables are in the scope around the call."""
+        """One step; the gates' variables are in the current variable scope."""
         outputs, after = self._step_inside(inputs, state, scope)
         return nest.map_structure(self._highway, inputs, outputs), after
 
@@ -328,13 +329,13 @@ class HighwayWrapper(CellWrapper):
 
 
 class AttentionCellWrapper(RNNCell):
-    """A cell that attends to its last outputs (Bahdanau et al. 2015, long short-term networks).
+    """A cell with attention over its last outputs (Bahdanau et al. 2015).
 
     Args:
         cell: the inner cell.
-        attn_length: the number of outputs that are kept.
+        attn_length: the number of past outputs to attend to.
         attn_size: the size of an output; that of the inner cell by default.
-        attn_vec_size: the size in which they are compared; `attn_size` by default.
+        attn_vec_size: the size of the attention's hidden layer; `attn_size` by default.
         input_size: the size of the inner cell's inputs; that of the inputs by default.
         state_is_tuple: False keeps the whole state in one tensor.
         reuse: see `RNNCell`.
@@ -372,7 +373,7 @@ class AttentionCellWrapper(RNNCell):
 
     @property
     def state_size(self) -> Any:
-        """The sizes of the inner state, of what was read, and of the outputs; or their sum."""
+        """The sizes of the inner state, the attention and the past outputs; or their sum."""
         sizes = (self._cell.state_size, self._size, self._size * self._length)
         return sizes if self._state_is_tuple else sum(sizes)
 
@@ -401,7 +402,7 @@ class AttentionCellWrapper(RNNCell):
         return output, after if self._state_is_tuple else joining.concat(list(after), 1)
 
     def _read(self, query: Tensor, past: Tensor) -> Tensor:
-        """The mean of the past outputs, weighted by how well they fit the query."""
+        """The mean of the past outputs, weighted by their attention scores."""
         size, units = self._size, self._vector_size
         with variable_scope("attention"):
             kernel = get_variable("attn_w", [1, 1, size, units])
@@ -422,7 +423,7 @@ SAME_EACH_STEP = (
     *(GRUBlockCell, GRUBlockCellV2, LSTMBlockCell, LayerNormBasicLSTMCell),
     *(CoupledInputForgetGateLSTMCell, NASCell, UGRNNCell, HighwayWrapper, AttentionCellWrapper),
 )
-"""Those of `rnn_cell`, and of `contrib.rnn`."""
+"""Those of `rnn_cell` and of `contrib.rnn`."""
 
 __all__ = [
     "AttentionCellWrapper",

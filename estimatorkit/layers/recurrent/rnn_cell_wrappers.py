@@ -1,6 +1,4 @@
-"""Recurrent cells around other cells: one on top of the other, with dropout, residual, on a device,
-projected, embedded.
-"""
+"""Wrappers of recurrent cells: stacks, dropout, residuals, devices, projections, embeddings."""
 
 from __future__ import annotations
 
@@ -35,15 +33,15 @@ from estimatorkit.ops.variables.variable_scope import (
 
 
 class MultiRNNCell(RNNCell):
-    """Cells one on top of the other; each takes the output of the one below.
+    """A stack of cells; the output of each is the input of the next.
 
     Args:
-        cells: the cells, from the bottom.
-        state_is_tuple: False joins the states into one tensor, as before 1.0.
+        cells: the cells, the lowest first.
+        state_is_tuple: False concatenates the states into one tensor, as before TensorFlow 1.0.
 
     Raises:
-        TypeError: the cells are no list.
-        ValueError: there are none.
+        TypeError: `cells` is not a list or tuple.
+        ValueError: `cells` is empty.
     """
 
     def __init__(self, cells: Sequence[RNNCell], state_is_tuple: bool = True) -> None:
@@ -59,7 +57,7 @@ class MultiRNNCell(RNNCell):
 
     @property
     def state_size(self) -> Any:
-        """The cells' state sizes."""
+        """The state sizes of the cells."""
         sizes = tuple(cell.state_size for cell in self._cells)
         return sizes if self._state_is_tuple else sum(sizes)
 
@@ -94,7 +92,7 @@ class MultiRNNCell(RNNCell):
 
 
 class CellWrapper(RNNCell):
-    """A cell around another one, whose sizes it has."""
+    """A cell around another one, with the same sizes."""
 
     def __init__(self, cell: RNNCell) -> None:
         super().__init__()
@@ -103,48 +101,49 @@ class CellWrapper(RNNCell):
 
     @property
     def wrapped_cell(self) -> RNNCell:
-        """The cell inside."""
+        """The inner cell."""
         return self._cell
 
     @property
     def state_size(self) -> Any:
-        """That of the cell inside."""
+        """That of the inner cell."""
         return self._cell.state_size
 
     @property
     def output_size(self) -> Any:
-        """That of the cell inside."""
+        """That of the inner cell."""
         return self._cell.output_size
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """That of the cell inside."""
+        """That of the inner cell."""
         return initial_state_of(self._cell, batch_size, dtype)
 
     def _step_inside(self, inputs: Any, state: Any, scope: Any) -> Any:
-        """One step of the cell inside; cells of Keras know no scope."""
+        """One step of the inner cell; cells of Keras do not accept a scope."""
         return self._cell(inputs, state, *([] if scope is None else [scope]))
 
     @property
     def variables(self) -> list[Variable]:
-        """Those of the cell inside."""
+        """Those of the inner cell."""
         return self._cell.variables
 
     weights = variables
 
 
 class DropoutWrapper(CellWrapper):
-    """Drops parts of the inputs, the outputs and the state at each step.
+    """Dropout of the inputs, the outputs and the state of a cell.
 
     Args:
-        cell: the cell inside.
-        input_keep_prob, output_keep_prob, state_keep_prob: the parts that are kept; numbers or
+        cell: the inner cell.
+        input_keep_prob, output_keep_prob, state_keep_prob: the fractions to keep; numbers or
             scalar tensors.
-        variational_recurrent: drop the same parts at every step of a run (Gal & Ghahramani 2015).
-        input_size: with `variational_recurrent` and input dropout: the inputs' size.
-        dtype: with `variational_recurrent`: the dtype.
-        seed: of the random numbers.
-        dropout_state_filter_visitor: of each part of the state whether it is dropped; by default
-            everything but the memory of an LSTM.
+        variational_recurrent: whether to drop the same units in all steps of a run (Gal &
+            Ghahramani 2015).
+        input_size: the size of the inputs, for `variational_recurrent` with input dropout.
+        dtype: the dtype of inputs and states, for `variational_recurrent`.
+        seed: the seed of the dropout.
+        dropout_state_filter_visitor: takes a part of the state and returns whether to drop it; by
+            default, all parts but the memory of an LSTM.
     """
 
     def __init__(
@@ -199,7 +198,7 @@ class DropoutWrapper(CellWrapper):
             }
 
     def _draw(self, what: str, size: Any, dtype: Any) -> Any:
-        """The parts that stay through all steps of a run, the same for a whole batch's units."""
+        """Uniform noise `(1, size)` for all steps and examples of a run."""
         from estimatorkit.ops.math.random import random_uniform
 
         drawn = [
@@ -241,20 +240,20 @@ class DropoutWrapper(CellWrapper):
         return _visit(_not_memory, values)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """One step of the cell inside, with dropout around it."""
+        """One step of the inner cell, with dropout."""
         inputs = self._drop("input", inputs)
         output, new = self._cell(inputs, state)
         return self._drop("output", output), self._drop("state", new)
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
-        """One step; the variables are those of the cell inside."""
+        """One step; the variables are those of the inner cell."""
         inputs = self._drop("input", inputs)
         output, new = self._step_inside(inputs, state, scope)
         return self._drop("output", output), self._drop("state", new)
 
 
 def _not_memory(state: Any) -> Any:
-    """Of an LSTM's state all but the memory."""
+    """True, but for the memory of an LSTM's state."""
     return LSTMStateTuple(c=False, h=True) if isinstance(state, LSTMStateTuple) else True
 
 
@@ -275,12 +274,11 @@ class ResidualWrapper(CellWrapper):
     """Adds the inputs to the outputs.
 
     Args:
-        cell: the cell inside.
-        residual_fn: of inputs and outputs, instead of the sum.
+        cell: the inner cell.
+        residual_fn: `(inputs, outputs) -> outputs`; the sum by default.
 
     Raises:
-        ValueError: in a step: inputs and outputs have different shapes, where there is no
-            `residual_fn`.
+        ValueError: in a step without `residual_fn`, inputs and outputs have different shapes.
     """
 
     def __init__(self, cell: RNNCell, residual_fn: Any = None) -> None:
@@ -288,7 +286,7 @@ class ResidualWrapper(CellWrapper):
         self._function = residual_fn
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
-        """One step; the variables are those of the cell inside."""
+        """One step; the variables are those of the inner cell."""
         output, new = self._step_inside(inputs, state, scope)
         if self._function is not None:
             return self._function(inputs, output), new
@@ -301,11 +299,11 @@ def _sum_of_one_shape(inputs: Any, output: Any) -> Any:
 
 
 class DeviceWrapper(CellWrapper):
-    """Puts a cell on a device.
+    """Places a cell on a device.
 
     Args:
-        cell: the cell inside.
-        device: a device's name or function (`tf.device`).
+        cell: the inner cell.
+        device: a device name or function, as for `tf.device`.
     """
 
     def __init__(self, cell: RNNCell, device: Any) -> None:
@@ -324,7 +322,7 @@ class DeviceWrapper(CellWrapper):
 
 
 class _Projecting(CellWrapper):
-    """A cell with a dense layer before or behind it, whose variables are in this cell's scope."""
+    """A cell with a dense layer on its inputs or outputs, with variables in the cell's scope."""
 
     def __init__(self, cell: RNNCell, size: int, activation: Any, reuse: Any) -> None:
         super().__init__(cell)
@@ -347,7 +345,7 @@ class _Projecting(CellWrapper):
 
 
 class InputProjectionWrapper(_Projecting):
-    """Projects a cell's input by a dense layer (`contrib.rnn.InputProjectionWrapper`).
+    """A cell with a dense layer on its inputs (`contrib.rnn.InputProjectionWrapper`).
 
     Args:
         cell: the inner cell.
@@ -374,7 +372,7 @@ class InputProjectionWrapper(_Projecting):
 
 
 class OutputProjectionWrapper(_Projecting):
-    """Projects a cell's output by a dense layer (`contrib.rnn.OutputProjectionWrapper`).
+    """A cell with a dense layer on its outputs (`contrib.rnn.OutputProjectionWrapper`).
 
     Args:
         cell: the inner cell.
@@ -399,22 +397,22 @@ class OutputProjectionWrapper(_Projecting):
         return self._size
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """One step, projected."""
+        """One step with the projected output."""
         output, new = self._cell(inputs, state)
         return self._project(output), new
 
 
 class EmbeddingWrapper(CellWrapper):
-    """Looks up the cell's inputs, which are ids, in an embedding (`contrib.rnn.EmbeddingWrapper`).
+    """Embeds the ids that are a cell's inputs (`contrib.rnn.EmbeddingWrapper`).
 
-    The table is the variable `embedding`, `(embedding_classes, embedding_size)`, of the state's
-    dtype.
+    The table is the variable `embedding`, `(embedding_classes, embedding_size)`, with the dtype of
+    the state.
 
     Args:
         cell: the inner cell.
         embedding_classes: the number of ids.
         embedding_size: the size of an id's vector.
-        initializer: of the table; that of the variable scope by default, else uniform with
+        initializer: of the table; by default that of the variable scope, or uniform with
             variance 1.
         reuse: see `RNNCell`.
 
@@ -448,7 +446,7 @@ class EmbeddingWrapper(CellWrapper):
         return output, new
 
     def table(self, dtype: Any) -> Variable:
-        """The embedding: created, or shared, in the current variable scope."""
+        """The embedding, created or shared in the current variable scope."""
         bound = math.sqrt(3)
         initializer = (
             self._initializer or get_variable_scope().initializer or RandomUniform(-bound, bound)

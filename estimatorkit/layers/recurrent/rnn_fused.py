@@ -1,6 +1,6 @@
-"""Layers over time of `contrib.rnn`: fused LSTMs, adaptors of cells, stacks in two directions.
+"""Recurrent layers of `contrib.rnn`: fused LSTMs, cell adaptors, stacked bidirectional RNNs.
 
-XLA fuses the operations of any cell: what is fused here is the interface. Inputs are time-major.
+Only the interface is "fused": XLA fuses the operations of any cell. Inputs are time major.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from estimatorkit.ops.variables.variable_scope import variable_scope
 
 
 class FusedRNNCell:
-    """A layer over time: called with inputs `(time, batch, n)`, or a list of its steps."""
+    """Base class of recurrent layers, called with `(time, batch, n)` or a list of steps."""
 
     def __call__(
         self,
@@ -46,22 +46,22 @@ class FusedRNNCell:
         Args:
             inputs: `(time, batch, n)`, or a list of `(batch, n)`.
             initial_state: the state before the first step; zeros of `dtype` by default.
-            dtype: of the initial state, needed where that is not given.
+            dtype: of the initial state; required without `initial_state`.
             sequence_length: int `(batch,)`; all steps by default.
             scope: the variable scope.
 
         Returns:
-            The outputs in the form of the inputs, and the last state.
+            The outputs, in the same form as the inputs, and the last state.
         """
         raise NotImplementedError(f"{type(self).__name__} must define __call__")
 
 
 class FusedRNNCellAdaptor(FusedRNNCell):
-    """A cell as a layer over time.
+    """A cell as a `FusedRNNCell`.
 
     Args:
         cell: the cell.
-        use_dynamic_rnn: whether to run it by `dynamic_rnn` rather than `static_rnn`.
+        use_dynamic_rnn: whether to use `dynamic_rnn` rather than `static_rnn`.
     """
 
     def __init__(self, cell: RNNCell, use_dynamic_rnn: bool = False) -> None:
@@ -90,11 +90,7 @@ class FusedRNNCellAdaptor(FusedRNNCell):
 
 
 class TimeReversedFusedRNN(FusedRNNCell):
-    """A layer over time run backwards; outputs are in the order of the inputs.
-
-    Args:
-        cell: a `FusedRNNCell`.
-    """
+    """A `FusedRNNCell` run backwards; outputs are in the order of the inputs."""
 
     def __init__(self, cell: FusedRNNCell) -> None:
         self._cell = cell
@@ -123,7 +119,7 @@ def _reversed(values: Any, lengths: Any) -> Any:
 
 
 class LSTMBlockWrapper(FusedRNNCell):
-    """What fused LSTMs are."""
+    """Base class of fused LSTMs."""
 
     @property
     def num_units(self) -> int:
@@ -160,14 +156,14 @@ class LSTMBlockFusedCell(LSTMBlockWrapper):
 
     @property
     def variables(self) -> list[Any]:
-        """Its variables; none before the first call."""
+        """The variables; none before the first call."""
         return self._cell.variables
 
     weights = variables
 
     @property
     def trainable_variables(self) -> list[Any]:
-        """Those of its variables that are trainable."""
+        """The trainable variables."""
         return self._cell.trainable_variables
 
     trainable_weights = trainable_variables
@@ -183,7 +179,7 @@ class LSTMBlockFusedCell(LSTMBlockWrapper):
         """See `FusedRNNCell`.
 
         Raises:
-            ValueError: neither `initial_state` nor `dtype` is given, or the state is no pair.
+            ValueError: neither `initial_state` nor `dtype` is given, or the state is not a pair.
         """
         is_list = isinstance(inputs, list)
         columns = joining.stack(inputs) if is_list else convert_to_tensor(inputs)
@@ -211,7 +207,7 @@ class LSTMBlockFusedCell(LSTMBlockWrapper):
 def _check_stack(
     forward: Any, backward: Any, states_forward: Any, states_backward: Any
 ) -> tuple[Any, Any]:
-    """Raises ValueError if the lists do not fit; the states, None for each by default."""
+    """The states, None for each by default; raises ValueError if the lists do not match."""
     for what, cells in (("fw", forward), ("bw", backward)):
         if not cells:
             raise ValueError(f"Must specify at least one {what} cell for BidirectionalRNN.")
@@ -240,19 +236,19 @@ def stack_bidirectional_rnn(
     sequence_length: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], tuple[Any, ...], tuple[Any, ...]]:
-    """`static_bidirectional_rnn` layers, each of which takes both outputs of the one below.
+    """Stacked `static_bidirectional_rnn` layers; both outputs of each are inputs of the next.
 
     Args:
-        cells_fw, cells_bw: lists of cells, from the bottom.
+        cells_fw, cells_bw: lists of cells, the lowest layer first.
         inputs, dtype, sequence_length: see `static_bidirectional_rnn`.
         initial_states_fw, initial_states_bw: lists of states; zeros by default.
         scope: the variable scope; 'stack_bidirectional_rnn' by default.
 
     Returns:
-        The list of outputs, and the last states of all layers forwards and backwards.
+        The list of outputs, and the last forward and backward states of all layers.
 
     Raises:
-        ValueError: the lists do not fit.
+        ValueError: the lists do not match.
     """
     starts = _check_stack(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
     forward, backward = [], []
@@ -281,19 +277,19 @@ def stack_bidirectional_dynamic_rnn(
     scope: Any = None,
     swap_memory: bool = False,
 ) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
-    """`bidirectional_dynamic_rnn` layers, each of which takes both outputs of the one below.
+    """Stacked `bidirectional_dynamic_rnn` layers; both outputs of each are inputs of the next.
 
     Args:
         cells_fw, cells_bw, initial_states_fw, initial_states_bw, scope: see
             `stack_bidirectional_rnn`.
         inputs, dtype, sequence_length, time_major: see `bidirectional_dynamic_rnn`.
-        parallel_iterations, swap_memory: accepted for TensorFlow's signature.
+        parallel_iterations, swap_memory: accepted for TensorFlow's signature and without effect.
 
     Returns:
-        The outputs, and the last states of all layers forwards and backwards.
+        The outputs, and the last forward and backward states of all layers.
 
     Raises:
-        ValueError: the lists do not fit.
+        ValueError: the lists do not match.
     """
     starts = _check_stack(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
     forward, backward = [], []
@@ -317,12 +313,12 @@ def stack_bidirectional_dynamic_rnn(
 
 
 def transpose_batch_time(x: Any) -> Tensor:
-    """`(batch, time, ...)` as `(time, batch, ...)` and back; less than two dimensions as is."""
+    """Swaps batch and time; tensors of unknown rank or rank below 2 are returned as they are."""
     return transposed(convert_to_tensor(x))
 
 
 def best_effort_input_batch_size(flat_input: Sequence[Any]) -> Any:
-    """The size of the batch of time-major inputs: an int where it is known, else a tensor."""
+    """The batch size of time major inputs: an int if known, else a tensor."""
     tensors = [convert_to_tensor(each) for each in nest.flatten(flat_input)]
     known = [each for each in tensors if each.shape.rank is not None and each.shape.rank >= 2]
     sizes = [each.shape[1] for each in known if each.shape[1] is not None]

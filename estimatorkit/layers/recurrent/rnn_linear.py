@@ -1,7 +1,7 @@
-"""`Linear`: matrix products with variables `kernel` and `bias` of the current variable scope.
+"""`Linear`: a dense layer with variables `kernel` and `bias` of the current variable scope.
 
-What `contrib.rnn.python.ops.core_rnn_cell` calls `_Linear`: the layer of cells and attention
-decoders that were written before `tf.layers`.
+`_Linear` in `contrib.rnn.python.ops.core_rnn_cell`; cells and attention decoders older than
+`tf.layers` use it.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ BIAS = "bias"
 class Linear:
     """Concatenated inputs times a kernel, plus a bias.
 
-    The variables are created, or shared, when the object is constructed.
+    The constructor creates or shares the variables.
 
     Args:
-        args: a tensor `(batch, n)` or a list of such tensors, whose sizes the kernel gets.
+        args: a tensor `(batch, n)` or a list of such tensors; their sizes determine the kernel's.
         output_size: the number of columns of the kernel.
         build_bias: whether to add a bias.
         bias_initializer: of the bias; zeros by default.
         kernel_initializer: of the kernel; that of the variable scope by default.
 
     Raises:
-        ValueError: `args` is missing, is not two-dimensional, or its last dimension is unknown.
+        ValueError: `args` is empty, not two-dimensional, or its last dimension is unknown.
     """
 
     def __init__(
@@ -65,11 +65,7 @@ class Linear:
                 self._biases = get_variable(BIAS, [output_size], dtype, initializer=zeros)
 
     def __call__(self, args: Any) -> Tensor:
-        """The result, `(batch, output_size)`.
-
-        Args:
-            args: as in the constructor, with the same sizes.
-        """
+        """The result, `(batch, output_size)`; `args` have the sizes given to the constructor."""
         values = _as_list(args)
         joined = values[0] if len(values) == 1 else joining.concat(values, 1)
         result = linalg.matmul(joined, self._weights)
@@ -83,7 +79,7 @@ def linear_of(
     bias_initializer: Any = None,
     kernel_initializer: Any = None,
 ) -> Tensor:
-    """A `Linear` of its own inputs; see there (`core_rnn_cell._linear`)."""
+    """Applies a new `Linear`; see its arguments (`core_rnn_cell._linear`)."""
     return Linear(args, output_size, bias, bias_initializer, kernel_initializer)(args)
 
 
