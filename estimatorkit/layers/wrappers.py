@@ -12,7 +12,7 @@ from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.base import Layer
 from estimatorkit.layers.engine.input_spec import InputSpec
-from estimatorkit.layers.recurrent.recurrent import call_arguments
+from estimatorkit.layers.recurrent.recurrent_base import call_arguments
 from estimatorkit.layers.recurrent.steps import size_of
 from estimatorkit.ops.array import array, joining, rearrange
 from estimatorkit.ops.math import reduce

@@ -314,7 +314,7 @@ def test_lengths_of_a_list_of_steps_are_a_vector() -> None:
         cell, steps = rnn_cell.GRUCell(2), [tf.zeros([3, 4])]
         assert cell.dtype is None
         for wrong in (4, [1, 2]):
-            with pytest.raises(ValueError, match=r"must be a vector|does not fit the batch"):
+            with pytest.raises(ValueError, match=r"must be a vector|does not match the batch"):
                 tf.nn.static_rnn(cell, steps, sequence_length=wrong, dtype=tf.float32)
         with tf.variable_scope("frozen", custom_getter=_not_trainable):
             cell(steps[0], tf.zeros([3, 2]))

@@ -23,6 +23,8 @@ from estimatorkit.layers.engine.input_spec import InputSpec
 from estimatorkit.layers.engine.sessions import set_values
 from estimatorkit.layers.recurrent.recurrent_base import (
     StackedRNNCells,
+    as_list,
+    call_arguments,
     check_cell,
     constants_of,
     step_of,
@@ -144,7 +146,7 @@ class RNN(Layer):
     def states(self) -> list[Any]:
         """The variables of a stateful layer, one for each state; None for each in other layers."""
         if self._states is None:
-            return [None for _ in _as_list(self.cell.state_size)]
+            return [None for _ in as_list(self.cell.state_size)]
         return self._states
 
     def _make_states(self, batch: int | None) -> None:
@@ -157,7 +159,7 @@ class RNN(Layer):
             )
         graph = get_default_graph()
         scope = graph.get_name_scope()
-        values = _as_list(initial_state_of(self.cell, batch, self.variable_dtype))
+        values = as_list(initial_state_of(self.cell, batch, self.variable_dtype))
 
         def variable(value: Any) -> Variable:
             with graph.outermost.name_scope(None):
@@ -179,7 +181,7 @@ class RNN(Layer):
             raise AttributeError("Layer must be stateful.")
         if self._states is None:
             raise value_error(
-                f"Layer {self.name} has no states to be reset yet",
+                f"Layer {self.name} has no states to reset yet",
                 hint="call the layer, or build(batch_input_shape)",
             )
         variables = nest.flatten(self._states)
@@ -203,7 +205,7 @@ class RNN(Layer):
         """The states before the first step: those of the cell, or zeros."""
         first = nest.flatten(inputs)[0]
         batch = size_of(first, 1 if self.time_major else 0)
-        return _as_list(initial_state_of(self.cell, batch, first.dtype))
+        return as_list(initial_state_of(self.cell, batch, first.dtype))
 
     def _first_states(self, inputs: Any, given: Any) -> list[Any]:
         """The states before the first step."""
@@ -227,7 +229,7 @@ class RNN(Layer):
             return states
         if given is None:
             return self.get_initial_state(inputs)
-        expected = _as_list(self.cell.state_size)
+        expected = as_list(self.cell.state_size)
         if len(nest.flatten(given)) != len(nest.flatten(expected)):
             raise ValueError(
                 f"Layer has {len(nest.flatten(expected))} states but was passed "
@@ -449,11 +451,6 @@ def _use_policy_of(layer: Layer, cell: Layer) -> None:
             each._policy, each._dtype_given = layer._policy, True
 
 
-def _as_list(states: Any) -> list[Any]:
-    several = isinstance(states, (list, tuple)) and not isinstance(states, TensorShape)
-    return list(states) if several else [states]
-
-
 def _check_state(layer: Layer, tensor: Tensor, size: Any) -> None:
     dims = size.as_list() if isinstance(size, TensorShape) else [size]
     if not tensor.shape.is_compatible_with([None, *dims]):
@@ -463,44 +460,6 @@ def _check_state(layer: Layer, tensor: Tensor, size: Any) -> None:
             received=tensor,
             made_at=tensor.op.source,
         )
-
-
-def call_arguments(
-    layer: Any, inputs: Any, initial_state: Any, constants: Any
-) -> tuple[Any, dict[str, Any]]:
-    """Separates the inputs of a recurrent layer from initial states and constants.
-
-    Args:
-        layer: the layer, whose `_num_constants` is read, and set if there are constants.
-        inputs: the inputs, or a list of the inputs, the states and the constants.
-        initial_state, constants: as passed to the layer: a list, a single value, or None.
-
-    Returns:
-        The inputs, and the arguments `initial_state` and `constants`, lists, of those given.
-
-    Raises:
-        ValueError: they are passed both in a list of inputs and as arguments.
-    """
-    if isinstance(inputs, list):
-        if initial_state is not None or constants is not None:
-            raise ValueError(
-                "Inputs in a list hold the initial state and the constants: do not pass them as "
-                "arguments, too."
-            )
-        if count := layer._num_constants:
-            constants, inputs = inputs[-count:], inputs[:-count]
-        if len(inputs) > 1:
-            initial_state = inputs[1:]
-        inputs = inputs[0]
-    values = {"initial_state": initial_state, "constants": constants}
-    given = {
-        name: value if isinstance(value, list) else _as_list(value)
-        for name, value in values.items()
-        if value is not None
-    }
-    if "constants" in given:
-        layer._num_constants = len(given["constants"])
-    return inputs, given
 
 
 def _no_output(step: Step, columns: Any, states: list[Any]) -> Any:
@@ -525,4 +484,4 @@ def _no_output(step: Step, columns: Any, states: list[Any]) -> Any:
     return nest.map_structure(zeros, body.structure)
 
 
-__all__ = ["RNN", "call_arguments"]
+__all__ = ["RNN"]

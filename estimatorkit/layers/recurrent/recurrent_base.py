@@ -37,11 +37,13 @@ def output_size_of(cell: Any) -> Any:
     size = getattr(cell, "output_size", None)
     if size is not None:
         return size
-    return cell.state_size[0] if _is_several(cell.state_size) else cell.state_size
+    return as_list(cell.state_size)[0]
 
 
-def _is_several(state_size: Any) -> bool:
-    return isinstance(state_size, (list, tuple)) and not isinstance(state_size, TensorShape)
+def as_list(states: Any) -> list[Any]:
+    """Several states, or sizes of states, as a list; a single one in a list."""
+    several = isinstance(states, (list, tuple)) and not isinstance(states, TensorShape)
+    return list(states) if several else [states]
 
 
 def step_of(cell: Any, training: Any, constants: Sequence[Any] | None = None) -> Step:
@@ -71,6 +73,44 @@ def step_of(cell: Any, training: Any, constants: Sequence[Any] | None = None) ->
 def constants_of(cell: Any, constants: Any) -> Any:
     """The constants if the cell accepts any, else None."""
     return constants if "constants" in inspect.signature(cell.call).parameters else None
+
+
+def call_arguments(
+    layer: Any, inputs: Any, initial_state: Any, constants: Any
+) -> tuple[Any, dict[str, Any]]:
+    """Separates the inputs of a recurrent layer from initial states and constants.
+
+    Args:
+        layer: the layer, whose `_num_constants` is read, and set if there are constants.
+        inputs: the inputs, or a list of the inputs, the states and the constants.
+        initial_state, constants: as passed to the layer: a list, a single value, or None.
+
+    Returns:
+        The inputs, and the arguments `initial_state` and `constants`, lists, of those given.
+
+    Raises:
+        ValueError: they are passed both in a list of inputs and as arguments.
+    """
+    if isinstance(inputs, list):
+        if initial_state is not None or constants is not None:
+            raise ValueError(
+                "Inputs in a list contain the initial state and the constants: do not pass them "
+                "as arguments as well."
+            )
+        if count := layer._num_constants:
+            constants, inputs = inputs[-count:], inputs[:-count]
+        if len(inputs) > 1:
+            initial_state = inputs[1:]
+        inputs = inputs[0]
+    values = {"initial_state": initial_state, "constants": constants}
+    given = {
+        name: value if isinstance(value, list) else as_list(value)
+        for name, value in values.items()
+        if value is not None
+    }
+    if "constants" in given:
+        layer._num_constants = len(given["constants"])
+    return inputs, given
 
 
 class AbstractRNNCell(Layer):
@@ -198,6 +238,6 @@ class StackedRNNCells(Layer):
 
 
 __all__ = [
-    *("AbstractRNNCell", "StackedRNNCells", "check_cell", "constants_of", "output_size_of"),
-    "step_of",
+    *("AbstractRNNCell", "StackedRNNCells", "as_list", "call_arguments", "check_cell"),
+    *("constants_of", "output_size_of", "step_of"),
 ]

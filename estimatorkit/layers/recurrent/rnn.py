@@ -145,7 +145,7 @@ def _lengths(given: Any, batch: Any) -> Tensor | None:
         )
     if isinstance(batch, int) and not lengths.shape.is_compatible_with([batch]):
         raise value_error(
-            "sequence_length does not fit the batch",
+            "sequence_length does not match the batch size",
             expected=f"({batch},)",
             received=lengths,
             made_at=lengths.op.source,
