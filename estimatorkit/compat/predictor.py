@@ -162,7 +162,7 @@ def _signature(model: Any, key: str | None) -> Any:
     key = constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY if key is None else key
     if key not in model.signature_def:
         raise value_error(
-            f"Got signature_def_key {key!r}, but the SavedModel has none of this name",
+            f"Got signature_def_key {key!r}, but the SavedModel has no such signature",
             expected=", ".join(sorted(model.signature_def)) or "a model with signatures",
             hint=did_you_mean(key, model.signature_def),
         )

@@ -188,7 +188,7 @@ def _check_names(name: str, columns: Sequence[str], dtypes: Mapping[str, Any]) -
             f"{name}: column names are repeated",
             expected="names that differ",
             received=repeated,
-            hint="give names with columns=, and header=True to pass over the file's own",
+            hint="give names with columns=, and header=True to skip the file's own",
         )
     for column in dtypes:
         if column not in columns:

@@ -158,7 +158,7 @@ class Dataset(Transformable):
                 raise type_error(
                     "Invalid input to `zip`. Inputs are expected to be (nested) structures of "
                     "`tf.data.Dataset` objects",
-                    expected="dicts and tuples of Dataset (a list is no nest)",
+                    expected="dicts and tuples of Dataset (lists are not nests)",
                     received=repr(leaf),
                 )
         return Dataset(plans.Zip(structure, tuple(leaf._plan for leaf in leaves)))

@@ -246,7 +246,7 @@ def sample_from_datasets(
     given = np.ones(len(plans)) if weights is None else parameter(weights, None, "weights")
     if not isinstance(given, np.ndarray):
         raise type_error(
-            "sample_from_datasets(): weights that a graph computes are not supported",
+            "sample_from_datasets(): tensors as weights are not supported",
             expected="numbers",
             received=weights,
         )
@@ -295,7 +295,7 @@ def _plans(datasets: Sequence[Dataset], what: str) -> tuple[Plan, ...]:
     for dataset in datasets:
         if not compatible(dataset.element_spec, datasets[0].element_spec):
             raise type_error(
-                f"{what}: the datasets' elements are of different kinds",
+                f"{what}: the datasets have different element structures or dtypes",
                 expected=datasets[0].element_spec,
                 received=dataset.element_spec,
             )

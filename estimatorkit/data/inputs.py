@@ -68,7 +68,7 @@ def numpy_input_fn(
     if isinstance(x, Mapping) and isinstance(y, Mapping) and x.keys() & y.keys():
         raise value_error(
             f"{len(x.keys() & y.keys())} duplicate keys are found in both x and y",
-            expected="features and labels of different names",
+            expected="features and labels with different names",
             received=sorted(x.keys() & y.keys()),
         )
     of_x, of_y = _lengths(x), _lengths(y)
@@ -132,7 +132,7 @@ def pandas_input_fn(
                 "Index for x and y are mismatched",
                 expected=f"the index of x: {x.index}",
                 received=f"the index of y: {y.index}",
-                hint="bring y into the order of x with y.loc[x.index]",
+                hint="reorder y with y.loc[x.index]",
             )
     # A snapshot of the columns: the frame may change later.
     return _input_fn(

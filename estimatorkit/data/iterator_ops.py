@@ -98,14 +98,14 @@ def _get_next_of(handle: Any, specs: tuple[Spec, ...], *, context: Any) -> list[
         op = context.graph.get_operation_by_name(name)
     except KeyError as error:
         raise InvalidArgumentError.explained(
-            "there is no iterator of this handle",
-            expected="what session.run(iterator.string_handle()) gave",
+            "there is no iterator with this handle",
+            expected="the result of session.run(iterator.string_handle())",
             received=name,
         ) from error
     found = specs_of(op.attrs["_spec"])
     if [each.dtype for each in found] != [each.dtype for each in specs]:
         raise InvalidArgumentError.explained(
-            "the iterator of this handle gives elements of another kind",
+            "the iterator with this handle has other element types",
             expected=[each.dtype.name for each in specs],
             received=[each.dtype.name for each in found],
             made_at=op.source,
@@ -288,7 +288,7 @@ class Iterator:
             ValueError: the iterator was made from a handle.
         """
         if self._op is None:
-            raise ValueError("the iterator stands for the one of a handle")
+            raise ValueError("the iterator was made from a handle")
         return self._op.name
 
     @property
@@ -300,7 +300,7 @@ class Iterator:
         """
         found = None if self._op is None else self._op.attrs["_dataset"]
         if found is None:
-            raise ValueError("only a one-shot iterator knows its dataset")
+            raise ValueError("only one-shot iterators have a dataset")
         dataset: Dataset = found
         return dataset
 

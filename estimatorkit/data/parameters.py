@@ -73,7 +73,7 @@ def integer(what: str, value: Any, *, least: int | None = None, rule: str = "") 
     if isinstance(value, Tensor):
         if not value.dtype.is_integer or value.shape.rank not in (None, 0):
             raise type_error(
-                f"{what} is no integer",
+                f"{what} is not an integer",
                 expected="an int, or a scalar integer tensor",
                 received=value,
                 made_at=value.op.source,
@@ -83,7 +83,7 @@ def integer(what: str, value: Any, *, least: int | None = None, rule: str = "") 
         number = operator.index(value.item() if isinstance(value, np.ndarray) else value)
     except (TypeError, ValueError) as error:
         raise type_error(
-            f"{what} is no integer", expected="an int", received=repr(value)
+            f"{what} is not an integer", expected="an int", received=repr(value)
         ) from error
     if least is not None and number < least:
         raise InvalidArgumentError.explained(

@@ -265,7 +265,7 @@ def to_array(value: Any, where: str, dtype: DType | None = None) -> NDArray[Any]
         found = as_dtype(array.dtype)
     except TypeError as error:
         raise type_error(
-            f"{where} cannot become a tensor",
+            f"{where} cannot be converted to a tensor",
             expected="numbers, booleans or strings",
             received=f"{array.dtype}: {_excerpt(value)}",
             hint="convert dates to numbers, for example with .astype('int64')"
@@ -318,7 +318,7 @@ def _as_bytes(array: NDArray[Any], value: Any, where: str) -> NDArray[Any]:
             )
         else:
             raise type_error(
-                f"{where} mixes strings with other objects, or holds objects",
+                f"{where} holds objects other than strings",
                 expected="numbers, or strings only",
                 received=f"{type(item).__name__} at position {index}: {_excerpt(value)}",
                 hint="give the array a numeric dtype, for example with .astype('float32')",

@@ -22,7 +22,7 @@ def trace_function(function: Callable[..., Any], element_spec: Any, *, unpack: b
     """
     if not callable(function):
         raise value_error(
-            "datasets take functions of an element",
+            "a function of an element is required",
             expected="a callable",
             received=repr(function),
         )

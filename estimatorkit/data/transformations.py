@@ -97,7 +97,7 @@ def _as_nested(element_spec: Any, value: Any, what: str) -> list[Any]:
         return flatten_as(element_spec, value)
     except ValueError as error:
         raise value_error(
-            f"padded_batch(): {what} are nested in another way than the elements",
+            f"padded_batch(): {what} have another structure than the elements",
             expected=f"one for each leaf of {element_spec}",
             received=repr(value),
         ) from error
@@ -150,7 +150,7 @@ def _shape_of(shape: Any) -> TensorShape:
         )
     if dims.ndim > 1 or not all(dim is None or hasattr(dim, "__index__") for dim in dims.flat):
         raise type_error(
-            "padded_batch(): an entry of padded_shapes is no shape",
+            "padded_batch(): an entry of padded_shapes is not a shape",
             expected="numbers and None, one for each dimension of the component",
             received=repr(shape),
         )

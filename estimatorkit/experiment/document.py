@@ -110,7 +110,7 @@ def parse(text: str, name: str) -> yaml.Node:
                 f"{name}: the file is too large for a configuration",
                 expected=f"at most {MAX_BYTES:,} bytes",
                 received=f"{len(text.encode()):,} bytes",
-                hint="is it a data file? Data belong in a CSV file that the configuration names.",
+                hint="is it a data file? Data belongs in a CSV file that the configuration names.",
             )
         )
     node = _compose(text, name)

@@ -79,7 +79,9 @@ def k8s(
     from estimatorkit.experiment.load import load_experiment
 
     if ps and workers is None:
-        raise click.UsageError(f"--ps {ps} without --workers: say how many compute, chief included")
+        raise click.UsageError(
+            f"--ps {ps} without --workers: give the number of workers, including the chief"
+        )
     count = workers or 1
     alone = [given for given, on in ((f"--ps {ps}", ps), ("--evaluator", evaluator)) if on]
     if alone and TRAINJOB in kinds:

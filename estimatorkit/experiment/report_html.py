@@ -136,7 +136,7 @@ def write_report(
     if input_fn is not None:
         if not isinstance(estimator, Estimator):
             raise value_error(
-                "evaluation data need an estimator",
+                "evaluation data requires an estimator",
                 expected="an Estimator",
                 received=repr(estimator),
                 hint="make it with the model_dir, as for training",
@@ -358,7 +358,7 @@ def collect(input_fn: Callable[..., Any], limit: int) -> tuple[Any, NDArray[Any]
     dataset = input_fn()
     if not hasattr(dataset, "as_numpy_iterator"):
         raise value_error(
-            "input_fn gives no dataset",
+            "input_fn does not return a dataset",
             expected="a Dataset of batches of (features by key, labels)",
             received=type(dataset).__name__,
         )
@@ -371,7 +371,7 @@ def collect(input_fn: Callable[..., Any], limit: int) -> tuple[Any, NDArray[Any]
         if count >= limit:
             break
     if not parts:
-        raise ValueError("input_fn gives no examples")
+        raise ValueError("input_fn yields no examples")
     table = {
         key: np.concatenate([features[key] for features, _ in parts])[:limit] for key in parts[0][0]
     }

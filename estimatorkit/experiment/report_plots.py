@@ -54,7 +54,7 @@ def styled(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
         except ImportError as error:
             raise ImportError(
                 explain(
-                    "reports are drawn by matplotlib",
+                    "reports need matplotlib",
                     received=str(error),
                     hint="pip install 'estimatorkit[plot]'",
                 )

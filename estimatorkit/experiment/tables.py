@@ -138,7 +138,7 @@ def _files_of(source: Any) -> list[str]:
         if not matching:
             raise DataError(
                 explain(
-                    f"{os.path.relpath(name)}: no file is called so",
+                    f"{os.path.relpath(name)}: no file matches",
                     expected="at least one; paths are relative to the YAML file's folder",
                 )
             )

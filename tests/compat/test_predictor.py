@@ -51,7 +51,7 @@ def test_predictor(folder: Path, arguments: Any, key: str, expected: Any) -> Non
 
 def test_mistakes(folder: Path) -> None:
     load = tf.contrib.predictor.from_saved_model
-    with pytest.raises(ValueError, match=r"(?s)has none of this name.*'squared'"):
+    with pytest.raises(ValueError, match=r"(?s)has no such signature.*'squared'"):
         load(folder, "square")
     with pytest.raises(ValueError, match="at most one of signature_def_key"):
         load(folder, "squared", input_names={}, output_names={})

@@ -235,7 +235,7 @@ def test_jacobians_by_backpropagation_and_by_differences() -> None:
         assert tf.test.compute_gradient_error(x, [2, 2], rows, [2, 2]) < 1e-2
         with pytest.raises(TypeError, match="x must be floats"):
             tf.test.compute_gradient_error(tf.constant([1]), [1], y, [2, 2])
-        with pytest.raises(ValueError, match="x_init_value has another shape"):
+        with pytest.raises(ValueError, match="x_init_value does not have shape"):
             tf.test.compute_gradient(x, [2, 2], y, [2, 2], x_init_value=at[0])
     with pytest.raises(ValueError, match="as_default"):
         tf.test.compute_gradient(x, [2, 2], y, [2, 2])

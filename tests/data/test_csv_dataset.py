@@ -168,7 +168,9 @@ def test_a_quote_that_is_never_closed_does_not_fill_the_memory(
     path = tmp_path / "a"
     path.write_bytes(b'1,a\n2,"b\n' + b"3,c\n" * 1000)
     dataset = CsvDataset(str(path), [[0], [""]], on_bad_rows="skip")
-    with pytest.warns(UserWarning, match=r"^1 bad rows skipped; .*a:2: the record .* is no CSV"):
+    with pytest.warns(
+        UserWarning, match=r"^1 bad rows skipped; .*a:2: the record .* is not valid CSV"
+    ):
         assert len(_rows(dataset.make_block_iterator(), 64)) == 1001
     path.write_bytes(b'1,"' + b"long\n" * 150 + b'"\n2,b\n')
     assert len(list(CsvDataset(str(path), [[0], [""]]))) == 2
@@ -199,7 +201,11 @@ BAD: dict[str, tuple[bytes, dict[str, Any], list[str]]] = {
     "too many cells": (
         b'age,name\n"1","a\nb"\n\n2,b,c\n',
         {},
-        ["x.csv:5: Expect 2 fields but have 3", "cell 3 is one too many", "quoted?"],
+        [
+            "x.csv:5: Expect 2 fields but have 3",
+            "cell 3 is one too many",
+            "quote cells that contain it",
+        ],
     ),
     "no number": (
         b"age,name\n1,a\nx1,b\n",
@@ -224,7 +230,10 @@ BAD: dict[str, tuple[bytes, dict[str, Any], list[str]]] = {
     "quotes inside": (
         b'age,name\n1,5" tall\n2,b\n',
         {},
-        ["x.csv:2: the record that begins here is no CSV", "Unquoted fields cannot have quotes"],
+        [
+            "x.csv:2: the record that begins here is not valid CSV",
+            "Unquoted fields cannot have quotes",
+        ],
     ),
     "quotes not doubled": (
         b'age,name\n1,a\n2,"b"c\n',

@@ -96,7 +96,7 @@ def test_strings_become_bytes() -> None:
         (pd.Series(["a", pd.NA], dtype="string"), ValueError, "missing value at position 1"),
         (["a", 1], TypeError, "int at position 1"),
         ([1, "a"], TypeError, "int at position 0"),
-        (np.array(["2020-01-01"], "datetime64[s]"), TypeError, "cannot become a tensor"),
+        (np.array(["2020-01-01"], "datetime64[s]"), TypeError, "cannot be converted to a tensor"),
         (
             {"when": pd.Series(pd.to_datetime(["2020-01-01"]))},
             TypeError,
@@ -248,11 +248,11 @@ def test_arguments_out_of_range(make: Callable[[Dataset], Dataset], message: str
 
 
 def test_arguments_of_other_types() -> None:
-    with pytest.raises(TypeError, match="count is no integer"):
+    with pytest.raises(TypeError, match="count is not an integer"):
         Dataset.range(3).repeat("a")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="batch_size is no integer"):
+    with pytest.raises(TypeError, match="batch_size is not an integer"):
         Dataset.range(3).batch(2.0)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="take functions"):
+    with pytest.raises(ValueError, match="a function of an element is required"):
         Dataset.range(3).map(3)  # type: ignore[arg-type]
     assert len(Dataset.range(3).repeat(np.int64(2))) == 6  # type: ignore[arg-type]
 

@@ -133,7 +133,7 @@ def test_the_named_folder_comes_first(
     mine.write_bytes(CONTENT)
     assert data_set(server.url).path("file.bin", LOCAL) == mine
     assert not server.requests
-    for wrong, words in ((b"", "is empty"), (b"x" * len(CONTENT), "is not the file")):
+    for wrong, words in ((b"", "is empty"), (b"x" * len(CONTENT), "is not the expected file")):
         mine.write_bytes(wrong)
         with pytest.raises(tf.errors.DataLossError, match=f"file.bin {words}") as raised:
             data_set(server.url).path("file.bin", LOCAL)
@@ -318,13 +318,13 @@ def test_archives_are_read_in_memory(tmp_path: Path) -> None:
     bomb = archive(tmp_path / "bomb.zip", text8=bytes(10_000_000))
     with pytest.raises(tf.errors.DataLossError, match="too large"):
         zip_member(bomb, "text8", 1000)
-    with pytest.raises(tf.errors.DataLossError, match="no sound file 'other'"):
+    with pytest.raises(tf.errors.DataLossError, match="no valid file 'other'"):
         zip_member(path, "other", 10)
     damaged = bytearray(path.read_bytes())
     damaged[40] ^= 255  # in the content of the first one
     for content in (b"", b"no archive", bytes(damaged), path.read_bytes()[:60]):
         (tmp_path / "b.zip").write_bytes(content)
-        with pytest.raises(tf.errors.DataLossError, match="holds no sound file"):
+        with pytest.raises(tf.errors.DataLossError, match="holds no valid file"):
             zip_member(tmp_path / "b.zip", "../evil", 100)
 
 

@@ -186,12 +186,12 @@ BAD: dict[str, tuple[Any, type[Exception], list[str]]] = {
     "times": (
         pd.DataFrame({"x": [NOW]}),
         TypeError,
-        ["column 'x' cannot become a tensor", "datetime64", ".astype('int64')"],
+        ["column 'x' cannot be converted to a tensor", "datetime64", ".astype('int64')"],
     ),
     "times of a zone": (
         pd.Series([NOW]).dt.tz_localize("UTC"),
         TypeError,
-        ["the series cannot become a tensor", "UTC", ".astype('int64')"],
+        ["the series cannot be converted to a tensor", "UTC", ".astype('int64')"],
     ),
     "durations": (pd.Series([NOW]) - NOW, TypeError, ["timedelta64", ".astype('int64')"]),
     "periods": (
@@ -202,7 +202,7 @@ BAD: dict[str, tuple[Any, type[Exception], list[str]]] = {
     "one name twice": (
         pd.DataFrame([[1, 2]], columns=["x", "x"]),
         ValueError,
-        ["column 'x' of the frame is there twice", "rename"],
+        ["column 'x' occurs twice in the frame", "rename"],
     ),
     "nulls of polars": (
         pl.DataFrame({"x": [1, None]}),
@@ -213,7 +213,7 @@ BAD: dict[str, tuple[Any, type[Exception], list[str]]] = {
     "times of polars": (
         pl.DataFrame({"x": [NOW]}),
         TypeError,
-        ["column 'x' cannot become a tensor", "Datetime", ".cast(pl.Int64)"],
+        ["column 'x' cannot be converted to a tensor", "Datetime", ".cast(pl.Int64)"],
     ),
     "lists of polars": (pl.DataFrame({"x": [[1], [1, 2]]}), TypeError, ["List", "pl.Array"]),
     "nulls of Arrow": (
@@ -224,7 +224,7 @@ BAD: dict[str, tuple[Any, type[Exception], list[str]]] = {
     "times of Arrow": (
         pa.table({"x": [NOW]}),
         TypeError,
-        ["column 'x' holds values that no tensor holds", "timestamp", "cast('int64')"],
+        ["column 'x' has a type without tensor equivalent", "timestamp", "cast('int64')"],
     ),
     "lists of Arrow": (pa.table({"x": [[1], []]}), TypeError, ["pad them to one length"]),
     "a sparse Bunch": (

@@ -121,10 +121,10 @@ def test_a_fed_handle_chooses_the_iterator() -> None:
         session.run(validation.initializer)
         assert session.run(element, {handle: valid}) == -1
         assert session.run(element, {handle: train}) == 4
-        with pytest.raises(InvalidArgumentError, match="there is no iterator of this handle"):
+        with pytest.raises(InvalidArgumentError, match="there is no iterator with this handle"):
             session.run(element, {handle: "nobody"})
         other = Dataset.from_tensors(0.5).make_one_shot_iterator()
-        with pytest.raises(InvalidArgumentError, match="another kind"):
+        with pytest.raises(InvalidArgumentError, match="other element types"):
             session.run(element, {handle: session.run(other.string_handle())})
 
 

@@ -76,7 +76,7 @@ def test_names_of_every_kind(tmp_path: Path) -> None:
     assert elements(TFRecordDataset(filenames=[], num_parallel_reads=4)) == []
     with pytest.raises(TypeError, match="filenames"):
         TFRecordDataset(3)
-    with pytest.raises(TypeError, match="are no names"):
+    with pytest.raises(TypeError, match="are not names"):
         TFRecordDataset(tf.data.Dataset.range(3))
     with pytest.raises(tf.errors.InvalidArgumentError, match="Unsupported compression_type: LZMA"):
         TFRecordDataset(name, "LZMA")

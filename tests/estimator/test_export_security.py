@@ -123,7 +123,7 @@ def test_links_are_not_followed(model: Path, tmp_path: Path, name: str) -> None:
 def test_pipes_and_folders_are_no_files(model: Path) -> None:
     (model / "serving" / "graph-0.pb").unlink()
     os.mkfifo(model / "serving" / "graph-0.pb")
-    _refused(model, "no plain file")
+    _refused(model, "not a regular file")
 
 
 # -- signature.json

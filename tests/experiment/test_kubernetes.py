@@ -346,19 +346,22 @@ def test_data_on_the_claim_are_not_copied(project: Path, tmp_path: Path) -> None
 
 
 WRONG = {
-    "name": (["--name", "My_Run"], ["--name My_Run: no name for Kubernetes", "--name my-run"]),
+    "name": (["--name", "My_Run"], ["--name My_Run: not a valid Kubernetes name", "--name my-run"]),
     "digit first": (["--name", "7up"], ["a letter first", "--name run-7up"]),
     "long name": (["--name", "x" * 48], ["47 at most", "(48 characters)"]),
     "namespace": (["--namespace", "Team A"], ["--namespace Team A:", "--namespace team-a"]),
     "claim": (["--claim", "a/b"], ["--claim a/b:", "--claim a-b"]),
     "image": (["--image", "Team/Iris:v1"], ["--image Team/Iris:v1:", "--image team/iris:v1"]),
-    "image with a space": (["--image", "a b"], ["no name of an image", "received: 'a b'"]),
-    "bytes": (["--memory", "4Gb"], ["--memory 4Gb: no size", "--memory 4Gi"]),
+    "image with a space": (["--image", "a b"], ["not a valid image name", "received: 'a b'"]),
+    "bytes": (
+        ["--memory", "4Gb"],
+        ["--memory 4Gb: not a valid Kubernetes quantity", "--memory 4Gi"],
+    ),
     "no unit": (["--memory", "4"], ["powers of 1024", "--memory 4Gi"]),
     "thousandths of a byte": (["--memory", "400m"], ["--memory 400Mi"]),
-    "nothing": (["--storage", "0Gi"], ["--storage 0Gi: no size"]),
-    "cores": (["--cpu", "2cores"], ["--cpu 2cores: no number of cores", "500m"]),
-    "no cores": (["--cpu", "0"], ["--cpu 0: no number"]),
+    "nothing": (["--storage", "0Gi"], ["--storage 0Gi: not a valid Kubernetes quantity"]),
+    "cores": (["--cpu", "2cores"], ["--cpu 2cores: not a valid number of cores", "500m"]),
+    "no cores": (["--cpu", "0"], ["--cpu 0: not a valid number"]),
     "folder": (["--model-dir", "runs/x"], ["not on the claim", "--model-dir /shared/runs/x"]),
     "folder outside": (["--model-dir", "/shared/../etc"], ["a folder below /shared"]),
     "servers alone": (["--ps", "2"], ["--ps 2 without --workers"]),

@@ -183,9 +183,9 @@ def test_several_classes_and_numbers_have_pictures_of_their_own() -> None:
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="there is no such model folder"):
         write_report(tmp_path / "none", None, tmp_path / "report.html")
-    with pytest.raises(ValueError, match="evaluation data need an estimator"):
+    with pytest.raises(ValueError, match="evaluation data requires an estimator"):
         write_report(tmp_path, lambda: None, tmp_path / "report.html")
-    with pytest.raises(ValueError, match="input_fn gives no dataset"):
+    with pytest.raises(ValueError, match="input_fn does not return a dataset"):
         report_html.collect(lambda: 3, 10)
 
 

@@ -110,7 +110,7 @@ class MetricSpec:
             return next(iter(values.values()))
         if key is None or key not in values:
             raise value_error(
-                f"MetricSpec without a {what}_key that is there",
+                f"MetricSpec without a {what}_key that exists",
                 expected=f"one of {', '.join(values)}",
                 received=repr(key),
             )

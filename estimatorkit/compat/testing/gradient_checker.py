@@ -113,7 +113,7 @@ def _start(x: Any, x_shape: Any, value: Any) -> NDArray[Any]:
     found = np.array(value, dtype)
     if found.shape != tuple(x_shape):
         raise value_error(
-            "x_init_value has another shape than x_shape",
+            "x_init_value does not have shape x_shape",
             expected=str(list(x_shape)),
             received=str(list(found.shape)),
         )

@@ -189,9 +189,9 @@ class Downloader:
                     target.write(piece)
                     progress.update(len(piece))
         except (http.client.HTTPException, TimeoutError, ConnectionError, ssl.SSLError) as error:
-            raise _Cut(f"the connection was cut after {there} bytes ({error})") from error
+            raise _Cut(f"the connection closed after {there} bytes ({error})") from error
         if size is not None and there < size:
-            raise _Cut(f"the connection was cut after {there} bytes")
+            raise _Cut(f"the connection closed after {there} bytes")
 
     def _open(self, request: urllib.request.Request) -> Any:
         opener = urllib.request.build_opener(_Redirects(self))
@@ -200,8 +200,8 @@ class Downloader:
         except urllib.error.HTTPError as error:
             error.close()
             if error.code >= 500 or error.code in (408, 429):
-                raise _Cut(f"the server said {error.code} {error.reason}") from error
-            raise _Unusable(f"the server said {error.code} {error.reason}") from error
+                raise _Cut(f"the server answered {error.code} {error.reason}") from error
+            raise _Unusable(f"the server answered {error.code} {error.reason}") from error
         except urllib.error.URLError as error:
             if isinstance(error.reason, (TimeoutError, ConnectionResetError)):
                 raise _Cut(str(error.reason)) from error

@@ -118,10 +118,10 @@ def _checked(path: Path, file: DataFile) -> Path:
             size += len(piece)
     if (size, digest.hexdigest()) != (file.size, file.sha256):
         raise DataLossError.explained(
-            f"{path} is not the file that its name says" if size else f"{path} is empty",
+            f"{path} is not the expected file" if size else f"{path} is empty",
             expected=f"{file.size} bytes, sha256 {file.sha256}",
             received=f"{size} bytes, sha256 {digest.hexdigest()}",
-            hint="remove it, so that it is fetched again, or put the right one there",
+            hint="remove it to download it again, or put the right one there",
         )
     return path
 
@@ -142,7 +142,7 @@ def zip_member(path: Path, member: str, size: int) -> bytes:
             data = content.read(size + 1)
     except (KeyError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
         raise DataLossError.explained(
-            f"{path} holds no sound file {member!r}",
+            f"{path} holds no valid file {member!r}",
             expected=f"a zip archive with {member!r}",
             received=str(error),
         ) from error

@@ -157,7 +157,7 @@ def _check_padded(rows: RaggedColumn, shape: Sequence[int | None], what: str) ->
                 "Attempted to pad to a smaller size than the input element",
                 expected=f"{what} of at most shape {list(shape)}",
                 received=f"an element of shape {list(row)}",
-                hint="give None for dimensions that are padded to the longest",
+                hint="use None for dimensions to pad to the longest",
             )
 
 

@@ -181,9 +181,9 @@ class FileCacheIterator(ReplayIterator):
             found = json.loads(archive.read("cache.json"))
         except (zipfile.BadZipFile, KeyError, ValueError) as error:
             raise DataLossError.explained(
-                f"{self._path} is no cache of a dataset",
+                f"{self._path} is not a dataset cache",
                 received=str(error),
-                hint="remove the file; it is written anew",
+                hint="remove the file; it will be rewritten",
             ) from error
         if found["elements"] != self._description:
             archive.close()
@@ -191,7 +191,7 @@ class FileCacheIterator(ReplayIterator):
                 f"{self._path} is the cache of another dataset",
                 expected=self._description,
                 received=found["elements"],
-                hint="remove the file, or give cache() another name",
+                hint="remove the file, or pass another name to cache()",
             )
         self._blocks = int(found["blocks"])
         return archive

@@ -67,7 +67,7 @@ class GeneratorIterator(BlockIterator):
             leaves = flatten_as(self._structure, element)
         except ValueError as error:
             raise InvalidArgumentError.explained(
-                "a generator yielded an element of another structure than declared",
+                "a generator yielded an element with another structure than declared",
                 expected=self._structure,
                 received=repr(element)[:200],
             ) from error
@@ -120,7 +120,7 @@ def _sparse_row(value: Any, name: str) -> Any:
     if hasattr(value, "dense_shape") and isinstance(value.indices, (np.ndarray, list, tuple)):
         return value
     raise InvalidArgumentError.explained(
-        f"a generator yielded no sparse value for {name}",
+        f"a generator did not yield a sparse value for {name}",
         expected="a SparseTensorValue",
         received=repr(value)[:200],
     )

@@ -49,8 +49,8 @@ def arrow_spec(kind: Any, where: str) -> TensorSpec:
     elif types.is_decimal(kind):
         hint = "write it as float64: table.column(name).cast('float64')"
     raise type_error(
-        f"{where} holds values that no tensor holds",
-        expected="numbers, booleans, strings, or lists of them of one length",
+        f"{where} has a type without tensor equivalent",
+        expected="numbers, booleans, strings, or fixed-size lists of them",
         received=str(kind),
         hint=hint,
     )

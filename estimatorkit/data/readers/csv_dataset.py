@@ -209,7 +209,7 @@ def make_csv_dataset(
             "Cannot have duplicate column names",
             expected="names that differ",
             received=f"{repeated} more than once, of {names} in {files[0]}",
-            hint="give names with column_names=, and header=True to pass over the file's own",
+            hint="give names with column_names=, and header=True to skip the file's own",
         )
     indices = _indices(select_columns, names)
     if column_defaults is None:
@@ -266,15 +266,15 @@ def _files(file_pattern: Any) -> list[str]:
     patterns = file_names(file_pattern, "make_csv_dataset(): file_pattern")
     if isinstance(patterns, (Pending, plans.Plan)):
         raise type_error(
-            "make_csv_dataset() looks at the files when it is called",
+            "make_csv_dataset() reads the files when called",
             expected="names or patterns as Python strings",
             received=file_pattern,
-            hint="use CsvDataset for names that a graph computes",
+            hint="use CsvDataset for tensors of names",
         )
     files = [os.fsdecode(name) for name in matching(patterns)]
     if not files:
         raise value_error(
-            f"No files match `file_pattern` {file_pattern}", hint="* stands within one name"
+            f"No files match `file_pattern` {file_pattern}", hint="* does not match '/'"
         )
     return files
 

@@ -241,12 +241,12 @@ class Parser:
             f"{self._name}:{line}: {problem}",
             expected=f"{need} cells",
             received=f"{len(cells)}: {shown!r}"[:200],
-            hint="is the delimiter right, and is a cell that holds it quoted?",
+            hint="check the delimiter, and quote cells that contain it",
         )
 
     def _malformed(self, line: int, record: Record) -> str:
         return explain(
-            f"{self._name}:{line}: the record that begins here is no CSV",
+            f"{self._name}:{line}: the record that begins here is not valid CSV",
             expected="quotes around a whole cell",
             received=f"{record.problem} (behind {len(record.cells)} cells)",
             hint='a quote within a quoted cell is written twice: ""',

@@ -80,7 +80,7 @@ class FixedLengthFile:
                 f"{body} bytes, which is not an exact multiple of the record length "
                 f"({layout.record_bytes} bytes)",
                 received=f"a file of {length} bytes",
-                hint="is the file whole, and its compression as compression_type says?",
+                hint="check that the file is complete, and compression_type",
             )
 
     def _pass_over(self, size: int) -> None:

@@ -91,7 +91,7 @@ def _dict(columns: Iterable[tuple[Any, Any]], convert: Callable[[Any, str], Any]
     for name, column in columns:
         if name in found:
             raise value_error(
-                f"column {name!r} of the frame is there twice",
+                f"column {name!r} occurs twice in the frame",
                 expected="names that differ",
                 hint="rename one of the two",
             )
@@ -110,7 +110,7 @@ def _missing(where: str, row: int, received: Any, hint: str) -> ValueError:
 
 def _unfit(where: str, received: Any, hint: str) -> TypeError:
     return type_error(
-        f"{where} cannot become a tensor",
+        f"{where} cannot be converted to a tensor",
         expected="numbers, booleans or strings",
         received=str(received),
         hint=hint,
@@ -228,8 +228,8 @@ def _open_bunch(bunch: Any) -> Any:
     data = bunch.get("data")
     if data is None:
         raise type_error(
-            "a Bunch without data cannot be opened",
-            expected="data, and target where there is one",
+            "a Bunch without data cannot be converted",
+            expected="data, and optionally target",
             received=f"the keys {sorted(bunch)}",
         )
     if hasattr(data, "tocsr"):

@@ -50,5 +50,5 @@ def read_idx(path: str | os.PathLike[str]) -> NDArray[Any]:
 
 def _damaged(path: str | os.PathLike[str], expected: str, received: str) -> DataLossError:
     return DataLossError.explained(
-        f"{os.fspath(path)} is no IDX file", expected=expected, received=received
+        f"{os.fspath(path)} is not a valid IDX file", expected=expected, received=received
     )

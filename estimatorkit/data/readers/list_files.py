@@ -45,7 +45,7 @@ class MatchingFiles(Plan):
             raise InvalidArgumentError.explained(
                 f"No files matched pattern: {patterns}",
                 expected="at least one file",
-                hint="* stands within one name: data/*.csv does not look into folders of data",
+                hint="* does not match '/': data/*.csv does not search sub-folders of data",
             )
         return GatherIterator([names], RangeIterator(range(len(names))))
 

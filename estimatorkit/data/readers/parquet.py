@@ -245,7 +245,7 @@ class TableFile:
                 f"group {self._group}",
                 expected=spec.dtype.name,
                 received="null",
-                hint=f"say what stands for it: missing={{{name!r}: ...}}",
+                hint=f"give a replacement: missing={{{name!r}: ...}}",
             )
         import pyarrow as arrow
 
@@ -356,7 +356,7 @@ def _plan(
     names = file_names(filenames, kind.what)
     if isinstance(names, (Pending, Plan)):
         raise type_error(
-            f"{kind.what} looks at the first file when it is called",
+            f"{kind.what} reads the first file when called",
             expected="file names as Python strings",
             received=filenames,
         )

@@ -196,7 +196,7 @@ def file_names(filenames: Any, what: str) -> Any:
         spec = filenames.element_spec
         if not (isinstance(spec, TensorSpec) and spec.is_compatible_with(TensorSpec((), "string"))):
             raise type_error(
-                f"{what}: the elements of the dataset `filenames` are no names",
+                f"{what}: the elements of the dataset `filenames` are not names",
                 expected=TensorSpec((), "string"),
                 received=spec,
             )
@@ -213,7 +213,7 @@ def file_names(filenames: Any, what: str) -> Any:
     def flat(names: Any) -> NDArray[Any]:
         found = np.asarray(names, object).reshape(-1)
         if not all(isinstance(each, bytes) for each in found):
-            raise type_error(f"{what}: filenames are no names", expected="strings", received=names)
+            raise type_error(f"{what}: filenames are not names", expected="strings", received=names)
         return found
 
     return then(parameter(filenames, dtypes.string, f"{what}: filenames"), flat)

@@ -190,7 +190,7 @@ def check_folder(path: Path) -> None:
     except OSError:
         damaged(path, "it is missing")
     if not plain:
-        damaged(path, "it is no plain folder", "a folder, not a link")
+        damaged(path, "it is not a folder", "a folder, not a link")
 
 
 def _read(path: Path, limit: int) -> bytes:
@@ -199,7 +199,7 @@ def _read(path: Path, limit: int) -> bytes:
     except OSError:
         damaged(path, "it is missing")
     if not stat.S_ISREG(status.st_mode):
-        damaged(path, "it is no plain file", "a plain file, not a link")
+        damaged(path, "it is not a regular file", "a regular file, not a link")
     if status.st_size > limit:
         damaged(path, "it is too large", f"{limit} bytes at most", f"{status.st_size} bytes")
     with os_errors("read the exported model", path):
@@ -216,15 +216,15 @@ def parse_json(path: Path, data: bytes) -> dict[str, Any]:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         table = dict(pairs)
         if len(table) != len(pairs):
-            raise ValueError("a name stands twice in one object")
+            raise ValueError("an object has a duplicate name")
         return table
 
     try:
         content = json.loads(data, object_pairs_hook=unique)
     except (ValueError, RecursionError) as error:
-        damaged(path, "it is no valid JSON", received=str(error)[:200])
+        damaged(path, "it is not valid JSON", received=str(error)[:200])
     if not isinstance(content, dict):
-        damaged(path, "it holds no object", "{...}", repr(content)[:80])
+        damaged(path, "it is not a JSON object", "{...}", repr(content)[:80])
     return content
 
 
@@ -234,7 +234,7 @@ def damaged(path: Path, problem: str, expected: Any = None, received: Any = None
         f"the exported model is damaged: {os.fspath(path)!r}: {problem}",
         expected=expected,
         received=received,
-        hint="copy the whole folder again, or export the model anew",
+        hint="copy the folder again, or export the model again",
     )
 
 
@@ -319,12 +319,12 @@ def fill_graph(folder: Path, number: int, contents: Contents, arrays: Mapping[st
     try:
         graph_def = GraphDef.FromString(read_file(folder, name, contents))
     except DecodeError as error:
-        damaged(path, "it is no graph", received=str(error))
+        damaged(path, "it is not a graph", received=str(error))
     check_graph(path, graph_def)
     entry = contents.graphs[number]
     nodes = {node.name: node for node in graph_def.node}
     if len(nodes) != len(graph_def.node):
-        damaged(path, "two operations have one name")
+        damaged(path, "two operations have the same name")
     for node_name, file in entry.modules.items():
         if node_name not in nodes or nodes[node_name].op != OP_TYPE:
             damaged(path, f"there is no module {node_name!r:.200}")

@@ -232,7 +232,7 @@ def _array(name: str, key: str, value: Any, dtype: DType, shape: TensorShape) ->
         if dtype is not string:
             cast = array.astype(dtype.numpy_dtype, copy=False)
             if dtype.is_integer and array.dtype.kind not in "iu" and (cast != array).any():
-                raise ValueError("fractions are no integers")
+                raise ValueError("fractions are not integers")
             array = cast
     except (TypeError, ValueError, OverflowError) as error:
         raise value_error(

@@ -105,8 +105,8 @@ def _check_name(option: str, name: str, most: int) -> None:
     if not re.fullmatch(_NAME, name) or len(name) > most:
         raise ConfigurationError(
             explain(
-                f"{option} {name}: no name for Kubernetes",
-                expected=f"small letters, digits and '-', a letter first, {most} at most",
+                f"{option} {name}: not a valid Kubernetes name",
+                expected=f"lower-case letters, digits and '-', a letter first, {most} at most",
                 received=f"{name!r} ({len(name)} characters)",
                 hint=f"{option} {dns_name(name)}",
             )
@@ -118,7 +118,7 @@ def _check_image(image: str) -> None:
         small = image.lower()
         raise ConfigurationError(
             explain(
-                f"--image {image}: no name of an image",
+                f"--image {image}: not a valid image name",
                 expected="registry.example.com/team/name:tag, the name in small letters",
                 received=repr(image),
                 hint=f"--image {small}" if re.fullmatch(_IMAGE + _DIGEST, small) else None,
@@ -130,7 +130,7 @@ def _check_cpu(cpu: str) -> None:
     if not re.fullmatch(_CPU, cpu) or not re.search("[1-9]", cpu):
         raise ConfigurationError(
             explain(
-                f"--cpu {cpu}: no number of cores",
+                f"--cpu {cpu}: not a valid number of cores",
                 expected="2, 0.5, or thousandths of a core, 500m",
                 received=repr(cpu),
             )
@@ -148,7 +148,7 @@ def _check_size(option: str, size: str) -> None:
         hint = f"{option} {number[0]}{letter}i"
     raise ConfigurationError(
         explain(
-            f"{option} {size}: no size that Kubernetes knows",
+            f"{option} {size}: not a valid Kubernetes quantity",
             expected="a number and Ki, Mi, Gi, Ti (powers of 1024) or k, M, G, T (of 1000)",
             received=repr(size),
             hint=hint,
