@@ -1,8 +1,7 @@
-"""What replicas tell each other inside a step: `all_reduce`, `all_gather`.
+"""Collectives across the replicas of one step: `all_reduce`, `all_gather`.
 
-A step that several replicas run together is one graph, which each of them runs on its own input.
-XLA runs it on all devices of a mesh at once (see `distribute.replicas.replicas`), and these two
-operations are where values of different replicas meet. In a run of one replica they change nothing.
+Replicas run one graph, each on its own input; XLA runs it on all devices of a mesh (see
+`distribute.replicas.replicas`). With one replica both operations are the identity.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _psum: Any = lax.psum
 
 
 def is_replicated() -> bool:
-    """Whether what is traced now runs on several replicas."""
+    """Whether the current trace runs on several replicas."""
     try:
         lax.axis_index(AXIS)
     except NameError:  # how JAX says that there is no such axis
@@ -56,7 +55,7 @@ def _all_reduce(*values: Any, mean: bool) -> list[Any]:
 
 
 def _messages(arrays: Sequence[Any]) -> list[list[int]]:
-    """Which of the arrays travel together, by number: those of a dtype, until a message is full."""
+    """Indices of the arrays sent together: arrays of one dtype, up to the message size limit."""
     messages: list[tuple[Any, list[int]]] = []
     for at, array in enumerate(arrays):
         for dtype, places in messages:
@@ -70,7 +69,7 @@ def _messages(arrays: Sequence[Any]) -> list[list[int]]:
 
 
 def divided(total: Any, count: int) -> Any:
-    """A sum as a mean, in its own dtype; of integers rounded down."""
+    """A sum divided by `count`, in its own dtype; integers are rounded down."""
     return total // count if jnp.issubdtype(total.dtype, jnp.integer) else total / count
 
 
@@ -118,31 +117,21 @@ register(
 
 
 def all_reduce(values: Sequence[Any], mean: bool = False, name: str | None = None) -> list[Tensor]:
-    """Sums over all replicas, or means.
+    """Sums (or averages, if `mean`) tensors over all replicas.
 
-    Args:
-        values: tensors of numbers, of the same shapes on all replicas.
-        mean: whether the sums are divided by the number of replicas.
-        name: the operation's name.
-
-    Returns:
-        For each of `values` a tensor that is the same on all replicas.
+    `values` must have the same shapes on all replicas; the results are identical on all of them.
 
     Raises:
-        UnimplementedError: it is part of a function or a loop.
+        UnimplementedError: called inside a function or a loop.
     """
     return _made("AllReduce", values, {"mean": mean}, name)
 
 
 def all_gather(values: Sequence[Any], name: str | None = None) -> list[Tensor]:
-    """The values of all replicas in sequence, along the first axis.
-
-    Args:
-        values: tensors of at least one dimension.
-        name: the operation's name.
+    """Concatenates the replicas' tensors (of rank 1 or more) along the first axis.
 
     Raises:
-        UnimplementedError: it is part of a function or a loop.
+        UnimplementedError: called inside a function or a loop.
     """
     return _made("AllGather", values, {}, name)
 

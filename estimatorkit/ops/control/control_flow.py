@@ -37,13 +37,12 @@ def cond(
 ) -> Any:
     """Returns `true_fn()` if `pred` is true, else `false_fn()`.
 
-    Only operations created inside the taken branch are conditional; those created outside run
-    either way.
+    Only operations created inside the branches are conditional; those created outside always run.
 
     Args:
         pred: a bool scalar tensor.
-        true_fn, false_fn: functions without arguments. Both must return the same nested structure
-            of tensors, of the same dtypes.
+        true_fn, false_fn: functions without arguments that return the same nested structure of
+            tensors, of the same dtypes.
         strict: keep lists and tuples of one element, which are otherwise unpacked.
         name: the name scope.
         fn1, fn2: older names of `true_fn` and `false_fn`.
@@ -99,7 +98,7 @@ def _as_predicate(pred: Any, what: str) -> Tensor:
 
 
 def _as_tensors(returned: Any, called: str) -> Any:
-    """What a branch returned, with tensors as leaves; operations are left as they are."""
+    """A branch's results with tensors as leaves; operations are left unchanged."""
     if returned is None:
         raise value_error(
             f"'{called}' must have a return value",
@@ -146,7 +145,7 @@ def _check_branches(branches: Sequence[GraphFunction]) -> None:
 
 
 def _shapes_differ(branches: Sequence[GraphFunction]) -> bool:
-    """Whether a result's shape depends on the branch: then XLA cannot hold both."""
+    """Whether a result's shape depends on the branch, which XLA cannot compile."""
     pairs = zip(branches[0].outputs, branches[1].outputs, strict=True)
     return any(not a.shape.is_compatible_with(b.shape) for a, b in pairs)
 
@@ -167,12 +166,12 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """The result of the first function whose predicate is true.
+    """Returns the result of the first function whose predicate is true.
 
     Args:
         pred_fn_pairs: a list of pairs (bool scalar tensor, function), or a dict of them.
-        default: called where none is true; without it the last function is, after an assertion
-            that one of the predicates holds.
+        default: called if no predicate is true; without it, the last function runs after an
+            assertion that some predicate holds.
         exclusive: assert that at most one predicate is true.
         strict: see `cond`.
         name: the name scope.
@@ -248,17 +247,17 @@ def switch_case(
     default: Callable[[], Any] | None = None,
     name: str = "switch_case",
 ) -> Any:
-    """The result of the function with number `branch_index`; of the last (or `default`) otherwise.
+    """Calls the function numbered `branch_index`, or `default` (the last one) if out of range.
 
     Args:
         branch_index: an int32 scalar tensor.
         branch_fns: functions, or pairs (number, function), or a dict of them.
-        default: called where no number fits; the function with the greatest number by default.
+        default: called if no number matches; the function with the greatest number by default.
         name: the name scope.
 
     Raises:
-        TypeError, ValueError: `branch_index` is not a tensor of integers, or the numbers are not 0,
-            1 and so on.
+        TypeError, ValueError: `branch_index` is not an integer tensor, or the numbers are not
+            0, 1, ...
     """
     if not isinstance(branch_index, Tensor) and not hasattr(branch_index, "_as_tensor"):
         raise TypeError(f"'branch_index' must be a Tensor, got {type(branch_index).__name__}")
@@ -304,29 +303,29 @@ def while_loop(
 ) -> Any:
     """Repeats `body` while `cond` is true.
 
-    The loop compiles to XLA's own and can be differentiated, without a bound on its steps. Values
-    may change their shape from step to step where `shape_invariants` says so: such a loop runs
-    from the host, a call a step.
+    Compiles to an XLA loop that is differentiable without a bound on its steps. If
+    `shape_invariants` allow shapes to change between steps, the loop runs from the host, with one
+    call per step.
 
     Args:
-        cond: of the loop variables, giving a bool scalar.
-        body: of the loop variables, giving new ones in the same structure.
+        cond: maps the loop variables to a bool scalar.
+        body: maps the loop variables to new ones of the same structure.
         loop_vars: a list, tuple, dict or nested structure of tensors, tensor arrays, sparse
-            tensors or values to convert.
-        shape_invariants: for each loop variable the shape that it has at every step; its first
+            tensors or convertible values.
+        shape_invariants: for each loop variable, the shape that holds at every step; its initial
             shape by default.
         parallel_iterations, swap_memory: accepted for TensorFlow's signature.
         back_prop: whether gradients flow through.
         name: the name scope.
         maximum_iterations: a bound on the steps, in addition to `cond`.
-        return_same_structure: give a list even of one loop variable.
+        return_same_structure: return a list even for one loop variable.
 
     Returns:
         The loop variables after the last step, in the structure of `loop_vars`.
 
     Raises:
         TypeError: `cond` or `body` is not a function.
-        ValueError: `body` gives another structure, dtype or shape.
+        ValueError: `body` returns another structure, dtype or shape.
     """
     if not callable(cond):
         raise TypeError("'cond' must be callable.")
@@ -396,7 +395,7 @@ def _as_loop_variable(value: Any) -> Any:
 
 
 def _with_shape(tensor: Tensor, shape: Any) -> Tensor:
-    """A tensor that tells dtype and shape; the handle of nothing else."""
+    """A placeholder tensor that carries only dtype and shape."""
     if shape == tensor.shape:
         return tensor
     stand_in = Tensor(tensor.op, tensor.value_index, tensor.dtype, shape)
@@ -434,7 +433,7 @@ def _declared_shapes(converted: Any, tensors: Sequence[Tensor], invariants: Any)
 
 
 def _flatten_shapes(structure: Any, shapes: Any) -> list[Any]:
-    """Shapes in the structure of the loop variables, where a list may also be a shape."""
+    """Flattens shapes in the structure of the loop variables; a list may also be a shape."""
     if not nest.is_nested(structure):
         return [shapes]
     if isinstance(structure, Mapping):
@@ -451,7 +450,7 @@ def _flatten_shapes(structure: Any, shapes: Any) -> list[Any]:
 
 
 def _next_values(returned: Any, before: Any) -> Any:
-    """What a body returned, in the structure of the loop variables."""
+    """A body's results in the structure of the loop variables."""
     sequence = isinstance(before, (list, tuple))
     if sequence and len(before) == 1 and not _is_sequence_of(returned, 1):
         returned = [returned]
@@ -506,9 +505,9 @@ def _check_step(
 
 
 def _keeps_shapes(step: GraphFunction, tensors: Sequence[Tensor]) -> bool:
-    """Whether a step gives its values the shapes that it was given, as far as JAX can tell.
+    """Whether a step preserves the shapes of its values, as far as JAX can infer.
 
-    Unknown dimensions are tried with a size that no other has (see `registry.SIZES`).
+    Unknown dimensions are tried with otherwise unused sizes (see `registry.SIZES`).
     """
     import jax
 
@@ -540,7 +539,7 @@ def _keeps_shapes(step: GraphFunction, tensors: Sequence[Tensor]) -> bool:
 
 
 def _unknown_after_all(declared: Any, after: Any) -> bool:
-    """Whether the shape after a step is merely not known to be the same."""
+    """Whether the shape after a step is merely not known to be equal."""
     return bool(declared.is_compatible_with(after))
 
 
@@ -555,7 +554,7 @@ def _array_positions(converted: Any) -> tuple[int, ...]:
 
 
 def _written_only(step: GraphFunction) -> tuple[bool, ...]:
-    """The loop variables that a step writes to and never reads: tensor arrays that collect."""
+    """The write-only loop variables of a step: tensor arrays that collect results."""
     users: dict[Tensor, list[Operation]] = {}
     for op in step.ops:
         for tensor in op.inputs:
@@ -589,7 +588,7 @@ def _bounded(
     maximum_iterations: Any,
     return_same_structure: bool,
 ) -> Any:
-    """`while_loop` with a counter beside the loop variables."""
+    """`while_loop` with an additional counter as a loop variable."""
     sequence = isinstance(loop_vars, (list, tuple)) and not nest.is_namedtuple(loop_vars)
     inner = list(loop_vars) if sequence else [loop_vars]
     limit = convert_to_tensor(maximum_iterations, int32, "maximum_iterations")
@@ -626,9 +625,7 @@ def _bounded(
 
 
 def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: Any = None) -> Any:
-    """`output_tensor` (also a sparse tensor or `IndexedSlices`) after the operations and tensors in
-    `dependencies`.
-    """
+    """Returns `output_tensor` (tensor, sparse or `IndexedSlices`) with control `dependencies`."""
     graph = get_default_graph()
     with graph.name_scope(name or "control_dependency"):
         value = output_tensor if is_composite(output_tensor) else convert_to_tensor(output_tensor)
@@ -639,7 +636,7 @@ def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: Any
 def smart_cond(
     pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
 ) -> Any:
-    """`cond`, decided when the graph is built where `pred` is a Python value or a constant."""
+    """`cond` that is resolved at graph construction if `pred` is a Python value or a constant."""
     known = constant_bool(pred)
     if known is None:
         return cond(pred, true_fn, false_fn, name=name)
@@ -647,7 +644,7 @@ def smart_cond(
 
 
 def constant_bool(pred: Any) -> bool | None:
-    """The value of a predicate where it is known when the graph is built."""
+    """The predicate's value if known at graph construction."""
     from estimatorkit.core.registry import constant_value
 
     if isinstance(pred, Tensor):

@@ -1,10 +1,10 @@
-"""`CriticalSection`: parts of the graph that concurrent runs enter in sequence.
+"""`CriticalSection`: subgraphs that concurrent runs execute one at a time.
 
-What a function makes inside `execute` is the section's body. It stays in the graph, but the plan of
-a run sees one host operation instead, which runs the body by a plan of its own while it holds the
-section's lock, a `Blocking` in the session. So the body's variables are read after the lock was
-taken and written before it is given back, whatever the run does besides, and an error in the body
-gives it back too.
+Operations created inside `execute` form the section's body. They stay in the graph, but a run's
+plan contains one host operation instead, which runs the body by its own plan while holding the
+section's lock, a `Blocking` in the session. The body's variables are therefore read after the lock
+is acquired and written before it is released, whatever else the run does; an error in the body
+releases it too.
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ _EXECUTIONS = "critical_section_executions"
 
 
 class CriticalSection:
-    """A section that at most one run at a time is in; `execute` puts parts of the graph into it.
+    """A mutual-exclusion section of the graph: `execute` adds operations to it.
 
     Args:
         name: the name of its handle.
-        shared_name: sections of one `shared_name` are one section in a session.
-        critical_section_def, import_scope: refused: sections are made by programs.
+        shared_name: sections with equal `shared_name` are the same section in a session.
+        critical_section_def, import_scope: not supported; refused.
 
     Source: `tf.CriticalSection`.
     """
@@ -110,21 +110,21 @@ class CriticalSection:
         exclusive_resource_access: bool = True,
         name: str | None = None,
     ) -> Any:
-        """What `fn` returns, computed by one run at a time.
+        """Returns the results of `fn`, computed by one run at a time.
 
         Args:
-            fn: a function without arguments. What it makes is computed inside the section; what it
-                takes from outside is computed before.
+            fn: a function without arguments. Operations it creates run inside the section; tensors
+                it captures are computed before.
             exclusive_resource_access: refuse variables that another section uses.
             name: the operation's name.
 
         Returns:
-            The structure that `fn` returned, of tensors; operations in it become the operation that
-            runs the section. Gradients do not flow through.
+            The structure of tensors that `fn` returned; operations in it are replaced by the
+            operation that runs the section. Gradients do not flow through.
 
         Raises:
-            ValueError: `fn` enters the section again; or another section uses its variables, or
-                something in it waits for an operation outside.
+            ValueError: `fn` re-enters the section, another section uses its variables, or the body
+                has a control dependency on an operation outside.
         """
         graph = get_default_graph()
         if self._inside:
@@ -176,7 +176,7 @@ class CriticalSection:
 
 
 def _captured(name: str, body: Sequence[Operation], results: Sequence[Any]) -> list[Tensor]:
-    """The tensors that the body takes from outside.
+    """The tensors that the body captures.
 
     Raises:
         ValueError: an operation of the body has a control input outside.

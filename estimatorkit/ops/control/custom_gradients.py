@@ -1,4 +1,4 @@
-"""Gradients that the user writes: `custom_gradient`; and `hessians`."""
+"""User-defined gradients (`custom_gradient`) and `hessians`."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ register(
 
 
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: a function that gives `(result, grad_fn)` is differentiated by `grad_fn`.
+    """Decorator: differentiates a function that returns `(result, grad_fn)` by `grad_fn`.
 
     As `tf.custom_gradient` in a graph.
 
     Args:
-        f: takes tensors; returns its result (a tensor or a structure of them) and a function of
-            the results' gradients that gives the gradient of each argument. Where `f` uses
-            variables, `grad_fn` must take `variables` and give also a list of their gradients.
+        f: takes tensors; returns its result (a tensor or a structure of them) and a function from
+            the results' gradients to the gradient of each argument. If `f` uses variables,
+            `grad_fn` must take `variables` and also return a list of their gradients.
 
     Raises:
         TypeError: variables are used, and `grad_fn` does not take `variables`.
-        ValueError: `grad_fn` gives another number of gradients.
+        ValueError: `grad_fn` returns the wrong number of gradients.
     """
 
     @functools.wraps(f)
@@ -102,7 +102,7 @@ def _takes_variables(grad_fn: Callable[..., Any]) -> bool:
 
 
 def _handles_between(arguments: Sequence[Tensor], results: Sequence[Tensor]) -> set[Tensor]:
-    """The handles of the variables that results follow from, not by way of the arguments."""
+    """Handles of variables that the results depend on other than through the arguments."""
     around = captured_from(get_default_graph())
     found: set[Tensor] = set()
     seen = set(arguments)
@@ -121,10 +121,10 @@ def _handles_between(arguments: Sequence[Tensor], results: Sequence[Tensor]) -> 
 
 
 def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function with the results of `f` and the gradients of the identity.
+    """Wraps `f` with the identity's gradient (a straight-through estimator).
 
     Args:
-        f: takes tensors and gives as many, of the same shapes.
+        f: maps tensors to as many tensors of the same shapes.
     """
 
     @custom_gradient
@@ -150,13 +150,13 @@ def hessians(
 
     Args:
         ys: a tensor or a list of them.
-        xs: a tensor or a list of them; their static shapes must be known.
+        xs: a tensor or a list of them, with static shapes.
         name: the name scope.
         colocate_gradients_with_ops, gate_gradients, aggregation_method: accepted for TensorFlow's
             signature.
 
     Returns:
-        For each x a tensor of the shape of x twice.
+        For each x a tensor of shape `x.shape + x.shape`.
     """
     from estimatorkit.ops.array.joining import concat
     from estimatorkit.ops.control.higher_order import map_fn

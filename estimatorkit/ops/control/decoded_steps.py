@@ -1,5 +1,5 @@
-"""What a decoder's loop leaves behind: `gather_tree` follows the beams of a beam search back from
-their ends, `first_steps` cuts arrays to the steps that were run.
+"""Decoder outputs: `gather_tree` backtracks the beams of a beam search, `first_steps` truncates
+arrays to the executed steps.
 """
 
 from __future__ import annotations
@@ -85,19 +85,19 @@ def gather_tree(
     end_token: Any,
     name: str | None = None,
 ) -> Tensor:
-    """The sequence of each beam, followed from its last step back through its parents.
+    """The full sequence of each beam, backtracked through its parents from the last step.
 
     Args:
-        step_ids: int32 `(steps, batch, beams)`: the id that each beam chose at each step.
-        parent_ids: int32 `(steps, batch, beams)`: the beam that it went on from.
-        max_sequence_lengths: int32 `(batch,)`: the steps of the longest beam.
-        end_token: int32 scalar; it fills a sequence from its first occurrence on.
+        step_ids: int32 `(steps, batch, beams)`: the id chosen by each beam at each step.
+        parent_ids: int32 `(steps, batch, beams)`: the beam that it extends.
+        max_sequence_lengths: int32 `(batch,)`: the number of steps of the longest beam.
+        end_token: int32 scalar; fills a sequence from its first occurrence on.
         name: the operation's name.
 
     Returns:
         int32 `(steps, batch, beams)`.
 
-    Where a parent is no beam, the steps before it are -1, as TensorFlow gives on a GPU; on a CPU it
+    If a parent is out of range, the steps before it are -1, as in TensorFlow on GPU; on CPU it
     raises `InvalidArgumentError`.
     """
     values = {
@@ -137,7 +137,7 @@ def _first_steps_gradient(op: Operation, gradient: Any) -> list[Any]:
 
 
 def transposed(value: Tensor) -> Tensor:
-    """`(steps, batch, ...)` as `(batch, steps, ...)` and back; less than two dimensions as is."""
+    """Swaps the first two dimensions (steps and batch); lower ranks are returned unchanged."""
     rank = value.shape.rank
     if rank is None or rank < 2:
         return value
@@ -161,12 +161,10 @@ register(
 
 
 def first_steps(values: Any, count: Any, batch_major: bool = False) -> Tensor:
-    """The first `count` rows, cut on the host: of one length or another, XLA compiles nothing anew.
+    """The first `count` (int32 scalar) rows of `values`, `(steps, batch, ...)`.
 
-    Args:
-        values: `(steps, batch, ...)`.
-        count: int32 scalar, at most `steps`.
-        batch_major: whether to give `(batch, count, ...)`.
+    Sliced on the host, so a new length causes no XLA recompilation. Returns
+    `(batch, count, ...)` if `batch_major`.
     """
     inputs = {
         "values": convert_to_tensor(values),

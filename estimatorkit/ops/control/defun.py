@@ -1,4 +1,4 @@
-"""`Defun`: a Python function as one operation, called many times, traced and compiled once."""
+"""`Defun`: a Python function as one operation, traced and compiled once per signature."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from estimatorkit.ops.control.function_ops import make_function_op
 class Defun:
     """Decorator: the function's calls become single operations (`tf.function.Defun`).
 
-    Args:
-        *input_types: the dtypes of its arguments; those of the first call where none are given.
-        func_name: the operations' name; the function's own by default.
-        grad_func: a `Defun` that takes the arguments and the gradients of the results, and gives
-            the gradients of the arguments.
-        python_grad_func: a function of the operation and the gradients of its outputs, giving the
-            gradients of its inputs.
-        out_names, shape_func, noinline: accepted for TensorFlow's signature (shapes are inferred).
-
-    The function is traced once for each combination of its arguments' dtypes and static shapes, and
+    The function is traced once per combination of its arguments' dtypes and static shapes, and
     differentiated as a whole unless a gradient is given.
+
+    Args:
+        *input_types: the arguments' dtypes; those of the first call by default.
+        func_name: the operations' name; the function's own by default.
+        grad_func: a `Defun` from the arguments and the results' gradients to the arguments'
+            gradients.
+        python_grad_func: a function from the operation and its outputs' gradients to its inputs'
+            gradients.
+        out_names, shape_func, noinline: accepted for TensorFlow's signature (shapes are inferred).
     """
 
     def __init__(self, *input_types: Any, **keywords: Any) -> None:
@@ -50,11 +50,11 @@ class Defun:
         self._keywords = keywords
 
     def __call__(self, function: Callable[..., Any]) -> DefinedFunction:
-        """The function as one that makes an operation of each call.
+        """Wraps the function so that each call creates one operation.
 
         Raises:
-            ValueError: it is not callable, takes keyword arguments or has defaults, or takes
-                a different number of arguments than there are input types.
+            ValueError: it is not callable, takes keyword arguments or has defaults, or its number
+                of arguments differs from that of the input types.
         """
         if not callable(function):
             raise ValueError(f"Function {function} must be a callable.")
@@ -102,12 +102,12 @@ class DefinedFunction:
 
     @property
     def captured_inputs(self) -> list[Tensor]:
-        """The tensors around it that it takes, once it has been called."""
+        """The captured tensors, known after the first call."""
         return [each for function in self._traced.values() for each in function.captured]
 
     @property
     def functions(self) -> list[GraphFunction]:
-        """What was traced, one for each combination of dtypes and shapes."""
+        """The traced functions, one per combination of dtypes and shapes."""
         return list(self._traced.values())
 
     def __call__(self, *arguments: Any, name: str | None = None) -> Any:
@@ -167,7 +167,7 @@ def _results(returned: Any) -> Any:
 
 
 def _acts(op: Operation) -> bool:
-    """Whether an operation does something besides giving values."""
+    """Whether an operation has side effects."""
     return not registry.lookup(op.type).pure and not (never_runs(op) or role_of(op) is Role.READ)
 
 
@@ -191,12 +191,12 @@ def _gradient_of(keywords: dict[str, Any]) -> Callable[..., Any] | None:
 
 
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function with the results and gradients of `f`, for whose gradients the values within `f`
-    are computed again instead of being kept (`tf.recompute_grad`).
+    """Gradient checkpointing: recomputes the values within `f` for its gradients instead of keeping
+    them (`tf.recompute_grad`).
 
     Args:
-        f: takes tensors (and other values, by keyword or in place) and gives tensors; it may make
-            and use variables.
+        f: takes tensors (and other values, by keyword or in place) and returns tensors; it may
+            create and use variables.
     """
 
     @functools.wraps(f)

@@ -1,10 +1,9 @@
 """Operations that hold functions: `If`, `While`, `Scan`, `Call`.
 
-Each keeps its functions as attributes and takes what they capture as inputs. On the device the
-bodies are interpreted inside XLA's own control flow, and JAX differentiates the whole. Where a body
-has something that only the host can do (strings, Python, shapes that change), the same operation
-runs on the host and its bodies as plans of their own. The public functions are in `control_flow`,
-`higher_order` and `defun`.
+Each keeps its functions as attributes and takes their captures as inputs. On the device the bodies
+are interpreted inside XLA's control flow, and JAX differentiates the whole. If a body needs the
+host (strings, Python, changing shapes), the same operation runs on the host, with a plan per body.
+The public functions are in `control_flow`, `higher_order` and `defun`.
 """
 
 from __future__ import annotations
@@ -51,10 +50,9 @@ def make_function_op(
 
     Args:
         op_type: its type.
-        leading: its first inputs; what the functions capture is put after them.
+        leading: its first inputs; the functions' captures are appended.
         functions: traced in the default graph.
-        arguments: for each function the position in `leading` of each of its arguments, or
-            `ELEMENT`.
+        arguments: for each function, the position in `leading` of each argument, or `ELEMENT`.
         attrs: attributes besides `functions`, `positions` and `keyed`.
         name: its name.
     """
@@ -89,7 +87,9 @@ def make_function_op(
 
 
 def value_of_handle(tensor: Tensor) -> Tensor:
-    """The value of a variable whose handle this is, read before the operation; else the tensor."""
+    """If the tensor is a variable's handle, the variable's value read before the operation; else
+    the tensor.
+    """
     if tensor.dtype is not resource:
         return tensor
     graph, name = get_default_graph(), f"{tensor.op.name}/read"
@@ -100,7 +100,7 @@ def value_of_handle(tensor: Tensor) -> Tensor:
 
 
 def _known_inputs(attrs: Mapping[str, Any]) -> tuple[int, ...]:
-    """The inputs of the operation whose values its functions need to be compiled."""
+    """The operation's inputs whose values must be known to compile its functions."""
     found = {
         positions[at]
         for function, positions in zip(attrs["functions"], attrs["positions"], strict=True)
@@ -110,7 +110,7 @@ def _known_inputs(attrs: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def _changed(attrs: Mapping[str, Any]) -> tuple[int, ...]:
-    """The inputs of the operation that are handles of variables which its functions change."""
+    """The operation's inputs that are handles of variables assigned by its functions."""
     found = {
         positions[at]
         for function, positions in zip(attrs["functions"], attrs["positions"], strict=True)
@@ -291,7 +291,7 @@ def _while(
 def _with_arrays_allocated(
     body: Callable[..., Any], constants: Sequence[Any], start: list[Any], arrays: Sequence[int]
 ) -> list[Any]:
-    """Tensor arrays whose elements' shape was not known get it from the first write."""
+    """Allocates tensor arrays of unknown element shape by the shape of their first write."""
     if not any(_is_unset(start[1 + at]) for at in arrays):
         return start
     after = jax.eval_shape(body, tuple(constants), tuple(start))
@@ -410,7 +410,7 @@ def _scan(
 def _products_with_inputs(
     function: GraphFunction, positions: Sequence[int]
 ) -> list[tuple[Operation, int]]:
-    """The products of two matrices whose second one is an input, and its place among the inputs of
+    """The matrix products whose second operand is an input, with its position among the inputs of
     the operation that holds the function.
     """
     place = dict(zip(function.inputs, positions, strict=True))

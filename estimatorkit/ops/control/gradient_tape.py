@@ -1,8 +1,8 @@
-"""`GradientTape` in graphs: `gradients` of what was made while the tape was recording.
+"""`GradientTape` in graphs: `gradients` restricted to the recorded operations.
 
-The tape notes nothing: operations have an order, so it keeps between which of them it recorded, and
-since when each tensor is watched. A gradient flows through operations that were recorded after
-something they depend on was watched, as TensorFlow's tape sees them, and stops at all others.
+The tape keeps no log of operations: since they are ordered, it stores the intervals in which it
+recorded and when each tensor was first watched. As in TensorFlow, gradients flow only through
+operations recorded after something they depend on was watched.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _logger = logging.getLogger("estimatorkit")
 
 
 class UnconnectedGradients(Enum):
-    """What stands for the gradient of a source that the target does not depend on."""
+    """The gradient returned for a source that the target does not depend on."""
 
     NONE = "none"
     ZERO = "zero"
 
 
 class GradientTape:
-    """Differentiates what was made inside a `with` block, as `tf.GradientTape`.
+    """Differentiates operations created inside a `with` block, as `tf.GradientTape`.
 
     Args:
         persistent: whether `gradient` and `jacobian` may be called more than once.
-        watch_accessed_variables: whether trainable variables are watched by being used.
+        watch_accessed_variables: watch trainable variables when they are used.
     """
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
@@ -54,7 +54,7 @@ class GradientTape:
         self.reset()
 
     def reset(self) -> None:
-        """Forgets what was recorded and watched."""
+        """Clears the recording and the watched tensors."""
         self._spans: list[tuple[int, int]] = []  # of operations; a recording one has no end yet
         self._watched: dict[Tensor, int] = {}  # since which operation
         if self._recording:
@@ -89,7 +89,7 @@ class GradientTape:
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
-        """What is made inside is not recorded.
+        """Context manager that suspends recording.
 
         Raises:
             ValueError: the tape is not recording.
@@ -103,12 +103,12 @@ class GradientTape:
             self._begin()
 
     def watch(self, tensor: Any) -> None:
-        """Watches tensors and variables (one, or a structure of them) from here on.
+        """Watches a tensor, a variable or a structure of them from now on.
 
-        Those without a derivative are left out, with a warning in the log.
+        Tensors without a derivative are skipped with a logged warning.
 
         Raises:
-            ValueError: nothing is being recorded.
+            ValueError: the tape is not recording.
         """
         if not self._recording:
             raise value_error(
@@ -127,7 +127,7 @@ class GradientTape:
                 self._watched.setdefault(watched, self._current().version)
 
     def watched_variables(self) -> tuple[Variable, ...]:
-        """The variables that are watched, those used while recording included, in their order."""
+        """The watched variables in order, including those used while recording."""
         tracked = self._tracked()[0]
         found = self._current().outermost.get_collection_ref(GraphKeys.GLOBAL_VARIABLES)
         listed = self._current().outermost.get_collection_ref(GraphKeys.TRAINABLE_VARIABLES)
@@ -136,7 +136,7 @@ class GradientTape:
     # -- what depends on what
 
     def _tracked(self) -> tuple[set[Tensor], set[Tensor]]:
-        """The tensors that depend on something watched, and those at which nothing flows on."""
+        """The tensors that depend on something watched, and those that stop gradients."""
         graph = self._current()
         since = {_inside(graph, each): at for each, at in self._watched.items()}
         trainable: set[Tensor] = set()
@@ -188,11 +188,11 @@ class GradientTape:
         Args:
             target: a tensor or a structure of them.
             sources: a tensor, a variable, or a structure of these.
-            output_gradients: what flows into each target; ones by default.
-            unconnected_gradients: what stands for sources that no target depends on.
+            output_gradients: the incoming gradient of each target; ones by default.
+            unconnected_gradients: the result for sources that no target depends on.
 
         Returns:
-            In the structure of `sources` tensors, `IndexedSlices` and None.
+            Tensors, `IndexedSlices` and None in the structure of `sources`.
 
         Raises:
             RuntimeError: the tape is used a second time and is not persistent.
@@ -214,7 +214,7 @@ class GradientTape:
         unconnected: UnconnectedGradients = UnconnectedGradients.NONE,
         inner: Sequence[Tensor] | None = None,
     ) -> list[Any]:
-        """`gradients` of `inner` (of the targets, by default), from tracked targets only."""
+        """`gradients` of `inner` (default: the targets), through tracked targets only."""
         tracked, stopped = self._tracked()
         graph = self._current()
         known = [_read_from(each) in tracked for each in targets]
@@ -260,7 +260,7 @@ class GradientTape:
             parallel_iterations, experimental_use_pfor: accepted for TensorFlow's signature.
 
         Returns:
-            In the structure of `sources` tensors of the target's shape and then the source's.
+            Tensors of shape `target.shape + source.shape`, in the structure of `sources`.
 
         Raises:
             RuntimeError: see `gradient`.
@@ -288,16 +288,16 @@ class GradientTape:
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """The jacobian of each example of a batch.
+        """The Jacobian of each example of a batch.
 
         Args:
-            target: `(batch, ...)`, whose examples depend on those of `source` one by one.
+            target: `(batch, ...)`; each example depends only on the same example of `source`.
             source: `(batch, ...)`.
-            unconnected_gradients: see `gradient`; where nothing is connected, zeros are given.
+            unconnected_gradients: see `gradient`; zeros if nothing is connected.
             parallel_iterations, experimental_use_pfor: accepted for TensorFlow's signature.
 
         Returns:
-            `(batch, *target's, *source's)`.
+            `(batch, *target.shape[1:], *source.shape[1:])`.
 
         Raises:
             RuntimeError: see `gradient`.
@@ -331,13 +331,10 @@ class GradientTape:
         unconnected: UnconnectedGradients,
         target: Tensor | None = None,
     ) -> Any:
-        """The gradients of `tensor` with each of `rows` flowing in, below one another.
+        """Stacked gradients of `tensor` by `source`, one per incoming gradient in `rows`.
 
-        Args:
-            tensor: made of `target`, which is recorded; the two are one by default.
-            source: what is differentiated by.
-            rows: `(rows, ...)`, each broadcast to the shape of `tensor`.
-            unconnected: see `gradient`.
+        `rows` is `(rows, ...)`, each broadcast to the shape of `tensor`, which is computed from
+        `target`, the recorded one (default: `tensor` itself).
         """
         from estimatorkit.ops.array.filling import zeros_like
         from estimatorkit.ops.array.rearrange import broadcast_to
@@ -379,7 +376,7 @@ def _joined(*parts: Any) -> Tensor:
 
 
 def _handle(value: Any) -> Tensor | None:
-    """A variable's handle; None of what is not a variable."""
+    """A variable's handle; None for other values."""
     handle = getattr(value, "handle", None)
     return handle if isinstance(handle, Tensor) else None
 
@@ -390,13 +387,13 @@ def _source(value: Any) -> Tensor:
 
 
 def _inside(graph: Graph, tensor: Tensor) -> Tensor:
-    """What stands for a tensor in the body of a function that captured it."""
+    """The argument that represents a captured tensor in a function's body."""
     captures: dict[Tensor, Tensor] = getattr(graph, "captures", {})
     return captures.get(tensor, tensor)
 
 
 def _read_from(tensor: Tensor) -> Tensor:
-    """The handle whose value a tensor is, wherever it was read: reads are not recorded alone."""
+    """The handle whose value a tensor is, wherever it was read; reads alone are not recorded."""
     op: Operation = tensor.op
     return op.inputs[0] if role_of(op) is Role.READ else tensor
 

@@ -1,4 +1,4 @@
-"""`map_fn`, `scan`, `foldl`, `foldr`: functions applied to elements of tensors, in one XLA loop."""
+"""`map_fn`, `scan`, `foldl`, `foldr`: functions over tensors' rows in one XLA loop."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def scan_op(
     length: int | None = None,
     reverse: bool = False,
 ) -> tuple[Any, Any]:
-    """A loop over elements that carries values: what recurrent networks and `scan` are made of.
+    """A loop over elements with carried values: the basis of recurrent networks and `scan`.
 
     Args:
-        function: `function(carry, element)`, giving the next carry and a result.
-        carry: the nested structure of tensors before the first element.
-        elements: the nested structure of tensors whose rows are the elements; an empty tuple for
+        function: `function(carry, element)` returns the next carry and a result.
+        carry: the initial carry, a nested structure of tensors.
+        elements: a nested structure of tensors whose rows are the elements; an empty tuple for
             none.
-        length: the number of steps where there are no elements.
-        reverse: begin with the last element; results stand at their elements' places.
+        length: the number of steps if there are no elements.
+        reverse: start with the last element; results keep their elements' positions.
 
     Returns:
         The last carry, and the results stacked along a new first dimension.
@@ -86,7 +86,7 @@ def _tensor(value: Any) -> Any:
 
 
 def _row_of(column: Tensor) -> Tensor:
-    """A tensor that tells dtype and shape of an element."""
+    """A placeholder tensor with the dtype and shape of an element."""
     if column.shape.rank == 0:
         raise value_error(
             "Elements in elems must be 1+ dimensional Tensors, not scalars",
@@ -118,24 +118,23 @@ def map_fn(
     name: str | None = None,
     fn_output_signature: Any = None,
 ) -> Any:
-    """`fn` of each element of `elems`, stacked.
+    """Applies `fn` to each element of `elems` and stacks the results.
 
     Args:
-        fn: takes an element (in the structure of `elems`) and gives a nested structure of tensors.
-        elems: a tensor or a nested structure of tensors, dense or sparse, whose first dimensions
-            are equal. A sparse one's elements are sparse tensors of one dimension less.
-        dtype: the dtypes of the results, where they are not those of `elems`; results of another
-            dtype are refused.
+        fn: maps an element (in the structure of `elems`) to a nested structure of tensors.
+        elems: a tensor or a nested structure of tensors, dense or sparse, with equal first
+            dimensions. Elements of a sparse tensor are sparse, with one dimension less.
+        dtype: the results' dtypes if they differ from those of `elems`; others are refused.
         parallel_iterations, swap_memory, infer_shape: accepted for TensorFlow's signature.
         back_prop: whether gradients flow through.
         name: the name scope.
         fn_output_signature: as `dtype`.
 
     Returns:
-        The results in the structure that `fn` gives, `(elements, ...)`.
+        The results in the structure that `fn` returns, `(elements, ...)`.
 
     Raises:
-        TypeError: `fn` is not a function, gives a dtype other than `dtype`, or sparse tensors.
+        TypeError: `fn` is not a function, or returns a dtype other than `dtype` or sparse tensors.
     """
     _check_callable(fn)
     dtype = fn_output_signature if dtype is None else dtype
@@ -148,7 +147,7 @@ def map_fn(
 
 
 def _giving(fn: Callable[[Any], Any], expected: Any) -> Callable[[Any], Any]:
-    """`fn`, whose numbers and arrays become tensors of the dtypes expected where they can."""
+    """Wraps `fn` to convert its numbers and arrays to the expected dtypes if possible."""
     dtypes = [getattr(each, "dtype", each) for each in nest.flatten(expected)]
 
     def converted(element: Any) -> Any:
@@ -170,17 +169,17 @@ def vectorized_map(
     warn: bool = True,
     name: str | None = None,
 ) -> Any:
-    """`fn` of each element of `elems`, stacked, whatever dtypes it gives.
+    """Applies `fn` to each element of `elems` and stacks the results, of any dtype.
 
     Args:
-        fn: takes an element (in the structure of `elems`) and gives a nested structure of tensors.
-        elems: a tensor or a nested structure of tensors whose first dimensions are equal, or 1:
-            that row is then an element of each call.
+        fn: maps an element (in the structure of `elems`) to a nested structure of tensors.
+        elems: a tensor or a nested structure of tensors with equal first dimensions; a dimension
+            of 1 is broadcast.
         fallback_to_while_loop, warn: accepted for TensorFlow's signature: the loop is compiled.
         name: the name scope.
 
     Returns:
-        The results in the structure that `fn` gives, `(elements, ...)`.
+        The results in the structure that `fn` returns, `(elements, ...)`.
 
     Raises:
         TypeError: `fn` is not a function.
@@ -212,7 +211,7 @@ def vectorized_map(
 
 
 def _mapped(fn: Callable[[Any], Any], elems: Any) -> Any:
-    """The stacked results of `fn`; the rows of sparse tensors are cut out by their numbers."""
+    """The stacked results of `fn`; rows of sparse tensors are selected by index."""
     from estimatorkit.ops.array.filling import range_
 
     def column(leaf: Any) -> Any:
@@ -297,13 +296,13 @@ def scan(
     """The results of `fn(accumulated, element)` after each element.
 
     Args:
-        fn: takes the accumulated value and an element, gives the next accumulated value.
+        fn: maps the accumulated value and an element to the next accumulated value.
         elems: a tensor or a nested structure of tensors whose rows are the elements.
-        initializer: the value before the first element; by default the first element itself, and
-            the rest is gone through.
+        initializer: the initial value; by default the first element, and `fn` starts with the
+            second.
         parallel_iterations, swap_memory, infer_shape: accepted for TensorFlow's signature.
         back_prop: whether gradients flow through.
-        reverse: begin with the last element.
+        reverse: start with the last element.
         name: the name scope.
 
     Returns:
@@ -370,9 +369,9 @@ def foldl(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """`fn(accumulated, element)` over all elements from the first; the last result.
+    """Folds `fn(accumulated, element)` over the elements from first to last.
 
-    See `scan` for the arguments.
+    Returns the last result; see `scan` for the arguments.
     """
     return _fold(fn, elems, initializer, back_prop, name or "foldl", reverse=False)
 
@@ -386,8 +385,8 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """`fn(accumulated, element)` over all elements from the last; the last result.
+    """Folds `fn(accumulated, element)` over the elements from last to first.
 
-    See `scan` for the arguments.
+    Returns the last result; see `scan` for the arguments.
     """
     return _fold(fn, elems, initializer, back_prop, name or "foldr", reverse=True)

@@ -1,4 +1,4 @@
-"""Functions run from the host: a body as a plan of its own, with its own device segments."""
+"""Functions run on the host: each body has its own plan and device segments."""
 
 from __future__ import annotations
 
@@ -18,11 +18,8 @@ ELEMENT = -1
 
 
 class HostFunction:
-    """A function's body, ready to run in a session.
-
-    Args:
-        function: the function.
-        state: the session's state, whose tables, queues and iterators the body shares.
+    """A function's body as a runnable plan; it shares the session state's tables, queues and
+    iterators.
     """
 
     def __init__(self, function: GraphFunction, state: State) -> None:
@@ -43,11 +40,8 @@ class HostFunction:
     def __call__(self, inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Runs the body.
 
-        Args:
-            inputs: the values of the function's inputs, those of variables for handles.
-
-        Returns:
-            The new values of the variables that it changes, and its outputs.
+        `inputs` holds variables' values in place of their handles. Returns the new values of the
+        assigned variables, and the outputs.
         """
         function = self._function
         feeds = []
@@ -67,9 +61,9 @@ class HostFunction:
 def host_function(
     context: Any,
 ) -> Callable[[GraphFunction, Sequence[Any], Any], tuple[list[Any], list[Any]]]:
-    """What runs functions in a session: `run(function, inputs, key)`, made once for each function.
+    """Returns the session's function runner `run(function, inputs, key)`, built once per function.
 
-    Random numbers come from the body's own counters; `key` is for the device only.
+    The body's own counters supply random numbers; `key` is for the device only.
     """
 
     def run(function: GraphFunction, inputs: Sequence[Any], key: Any) -> Any:

@@ -1,8 +1,7 @@
-"""Gradients of operations that hold functions and run on the host: loops that hold Python, growing
-arrays, branches of different shapes.
+"""Gradients of operations that hold functions and run on the host: loops with Python code, growing
+arrays, or branches of different shapes.
 
-What JAX does for the device is done here step by step: a function's own gradient graph runs on the
-values that the forward run had.
+Each function's gradient graph runs step by step on the values of the forward run.
 """
 
 from __future__ import annotations
@@ -22,9 +21,8 @@ from estimatorkit.ops.control.host_functions import ELEMENT, host_function
 def gradient_function(function: GraphFunction) -> tuple[GraphFunction, list[int]]:
     """The gradient of a function, traced once into its own graph.
 
-    Returns:
-        A function of `function`'s arguments, the gradients of its floating outputs, and what it
-        captures, giving the gradients of inputs; and the positions of these inputs.
+    It maps `function`'s arguments, the gradients of its floating outputs, and its captures to
+    gradients of inputs; the second result is these inputs' positions.
     """
     found: tuple[GraphFunction, list[int]] | None = function.gradient
     if found is None:
@@ -47,7 +45,7 @@ def gradient_function(function: GraphFunction) -> tuple[GraphFunction, list[int]
 
 
 class _Backward:
-    """Runs the gradients of an operation's functions, and adds up what reaches its inputs."""
+    """Runs the gradients of an operation's functions and accumulates its inputs' gradients."""
 
     def __init__(self, attrs: Mapping[str, Any], inputs: Sequence[Any], context: Any) -> None:
         self._functions: Sequence[GraphFunction] = attrs["functions"]
@@ -74,7 +72,7 @@ class _Backward:
         incoming: Sequence[Any],
         elements: Sequence[Any] = (),
     ) -> list[Any]:
-        """The gradients of the function's inputs, None if nothing flows."""
+        """The gradients of the function's inputs; None if unconnected."""
         function = self._functions[number]
         backward, kept = gradient_function(function)
         given = dict(zip(function.inputs, self.values(number, inputs, elements), strict=True))
@@ -92,7 +90,7 @@ class _Backward:
         return found
 
     def add(self, number: int, found: Sequence[Any], skip: int) -> None:
-        """Adds gradients to the operation's inputs, but for the function's first `skip`."""
+        """Adds gradients to the operation's inputs, except the function's first `skip`."""
         for at, gradient in list(zip(self._positions[number], found, strict=True))[skip:]:
             if gradient is not None and at != ELEMENT:
                 self.sums[at] = self.sums[at] + gradient if at in self.sums else gradient
@@ -133,7 +131,7 @@ def steps(
     wanted: Sequence[int],
     context: Any,
 ) -> list[Any]:
-    """The gradients of a `While`: forward once more, keeping every value, then back."""
+    """The gradients of a `While`: reruns it forward keeping every value, then goes backward."""
     backward = _Backward(attrs, inputs, context)
     leading = attrs["leading"]
     every = list(inputs)

@@ -1,7 +1,7 @@
-"""A JAX function as an operation: `jax_function(fn, *tensors)`.
+"""`jax_function(fn, *tensors)`: a JAX function as an operation.
 
-With it Flax, Equinox, optax or Keras-on-JAX code sits inside a graph, is differentiated by JAX and
-compiled with what is around it.
+Embeds Flax, Equinox, optax or Keras-on-JAX code in a graph; JAX differentiates it and XLA
+compiles it with the operations around it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from estimatorkit.core.x64 import x64
 
 
 class _Function:
-    """A function of flat arrays that gives a flat list, and keeps the structure it returned."""
+    """Adapts a function to flat arrays and keeps the structure that it returned."""
 
     def __init__(self, function: Callable[..., Any], arguments: Any) -> None:
         self._function = function
@@ -76,12 +76,12 @@ registry.register(
 
 
 def jax_function(fn: Callable[..., Any], *args: Any, name: str | None = None) -> Any:
-    """The result of a JAX function on tensors, as tensors.
+    """Calls a JAX function on tensors.
 
     Args:
-        fn: pure; takes arrays (in the structure of `args`) and returns a pytree of arrays. It is
-            called when shapes are inferred and when XLA compiles, not at each run.
-        *args: tensors, variables, values, or nested structures of these. Their ranks must be known.
+        fn: pure; maps arrays (in the structure of `args`) to a pytree of arrays. It is called
+            during shape inference and XLA compilation, not in each run.
+        *args: tensors, variables, values, or nested structures of these, of known rank.
         name: the operation's name; that of the function by default.
 
     Returns:

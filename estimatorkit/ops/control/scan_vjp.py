@@ -1,10 +1,9 @@
-"""`scan` on JAX values: `lax.scan`, with the gradients of weights by one product after the loop.
+"""`lax.scan` whose weight gradients are computed by one product after the loop.
 
-A recurrent step multiplies by the same weights each time. `lax.scan` sums their gradient inside the
-backward loop: each step a product over one batch only, and a sum as large as the weights. Here the
-backward loop gives the gradients of the products' results, and one product over all steps makes
-the weights' gradient of them (Appleyard et al. 2016, "Optimizing Performance of Recurrent Neural
-Networks on GPUs").
+`lax.scan` accumulates the gradient of a recurrent step's weights inside the backward loop: one
+small product per step, and a sum as large as the weights. Here the backward loop returns the
+gradients of the products' results, and one product over all steps computes the weights' gradient
+(Appleyard et al. 2016, "Optimizing Performance of Recurrent Neural Networks on GPUs").
 """
 
 from __future__ import annotations
@@ -41,19 +40,20 @@ def scan(
     length: int | None = None,
     reverse: bool = False,
 ) -> tuple[Values, Values]:
-    """Runs a step for each element, carrying values.
+    """Runs a step for each element with carried values.
 
     Args:
         step: the step; see `Step`. It calls `multiply` once for each product.
-        constants: arrays that all steps see. The step uses no other traced values.
-        start: what is carried before the first step.
+        constants: arrays visible to all steps; the step uses no other traced values.
+        start: the initial carry.
         elements: arrays whose rows are the elements.
-        weights: for each product of the step which constant, a matrix, it multiplies by.
-        length: the number of steps where there are no elements.
-        reverse: begin with the last element.
+        weights: for each product of the step, the index of the constant (a matrix) it multiplies
+            by.
+        length: the number of steps if there are no elements.
+        reverse: start with the last element.
 
     Returns:
-        What is carried after the last step, and the results stacked.
+        The last carry, and the stacked results.
     """
     constants, start, elements = tuple(constants), tuple(start), tuple(elements)
 
@@ -81,7 +81,7 @@ def scan(
     def with_probes(
         weights_of: Values, constants: Values, start: Values, elements: Values, probes: Values
     ) -> Any:
-        """`run` with something added to each product, and the products' operands besides."""
+        """`run` with a probe added to each product; also returns the products' operands."""
 
         def one(carried: Values, element: tuple[Values, Values]) -> Any:
             row, added = element
@@ -129,7 +129,7 @@ def _probes(
     weights: Sequence[int],
     count: int,
 ) -> list[tuple[tuple[int, ...], Any]]:
-    """Shape and dtype of each product's results in all steps."""
+    """Shape and dtype of each product's results over all steps."""
     found: dict[int, Any] = {}
 
     def first(constants: Values, carried: Values, elements: Values) -> Any:

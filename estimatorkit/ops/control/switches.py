@@ -1,5 +1,5 @@
-"""`switch` and `merge` of `control_flow_ops`, which preprocessing programs use by hand: both sides
-are computed, and `merge` takes the one whose predicates hold. `cond` runs one side only.
+"""`switch` and `merge` of `control_flow_ops`, as preprocessing programs use them: both sides are
+computed, and `merge` selects the one whose predicates hold. `cond` runs one side only.
 """
 
 from __future__ import annotations
@@ -62,21 +62,21 @@ CHOSEN_SIDE = register(
 
 
 class Merged(NamedTuple):
-    """What `merge` gives: the value, and which input it is."""
+    """The result of `merge`: the value, and the index of the selected input."""
 
     output: Tensor
     value_index: Tensor
 
 
 def switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None) -> tuple[Any, Any]:
-    """`data` twice: for what runs where `pred` is false, and where it is true.
+    """Returns `data` twice: for consumers that need `pred` false, and for those that need it true.
 
-    Difference by intent: what follows from either is computed; `merge` chooses.
+    Intended difference from TensorFlow: both sides are computed, and `merge` selects.
 
     Args:
         data: a tensor.
         pred: a bool scalar.
-        dtype: that of `data`, where it is not a tensor yet.
+        dtype: the dtype to convert `data` to if it is not a tensor.
         name: the operation's name.
     """
     inputs = {
@@ -88,7 +88,7 @@ def switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None) -> 
 
 
 def merge(inputs: Sequence[Any], name: str | None = None) -> Merged:
-    """The first input all of whose `switch`es chose its side.
+    """Selects the first input whose `switch`es all took its side.
 
     Args:
         inputs: tensors of one dtype and shape.
@@ -106,7 +106,7 @@ def merge(inputs: Sequence[Any], name: str | None = None) -> Merged:
 
 
 def _alive(tensor: Tensor) -> Tensor:
-    """Whether the switches that a tensor depends on chose its side."""
+    """Whether all switches that a tensor depends on took its side."""
     conditions: dict[tuple[Tensor, int], None] = {}
     seen: set[Operation] = set()
     pending = [tensor]

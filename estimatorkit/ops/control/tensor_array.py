@@ -1,10 +1,10 @@
-"""`TensorArray`: a list of tensors, written and read by index, inside loops too.
+"""`TensorArray`: a list of tensors, written and read by index, also inside loops.
 
-It is a tensor with one leading dimension more; writing gives a new array, as in TensorFlow. Where
-the elements' shape is not known before the first write, the array is made as `(size, 0)` and gets
-its elements' shape from the value first written (`function_ops` does so for a loop's variables).
-Arrays with `dynamic_size=True` grow, and so live on the host; so do arrays whose elements may have
-shapes of their own (`infer_shape=False`, or pieces of several lengths): see `ragged_arrays`.
+It is a tensor with one additional leading dimension; writes return a new array, as in TensorFlow.
+If the elements' shape is unknown before the first write, the array is created as `(size, 0)` and
+takes its shape from the first value written (`function_ops` does so for a loop's variables).
+Arrays with `dynamic_size=True`, and those whose elements may differ in shape (`infer_shape=False`,
+or pieces of several lengths), live on the host: see `ragged_arrays`.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _scatter_on_host(array: Any, indices: Any, values: Any, dynamic: bool) -> An
 def _write_vjp(
     attrs: Any, inputs: Sequence[Any], incoming: Sequence[Any], wanted: Sequence[int], context: Any
 ) -> list[Any]:
-    """Of writing (one or several) elements on the host, where the array may have grown."""
+    """VJP of writing elements on the host, where the array may have grown."""
     array, at, _ = inputs
     rest = np.array(incoming[0])
     written = rest[at]
@@ -194,20 +194,20 @@ class TensorArray:
 
     Args:
         dtype: the elements' dtype.
-        size: how many; an int or an int32 scalar tensor.
-        dynamic_size: whether writing beyond the end makes it longer. Such an array lives on the
-            host, and so does a loop that writes to it.
+        size: the number of elements, an int or an int32 scalar tensor.
+        dynamic_size: whether writes beyond the end extend it. Such an array, and a loop that writes
+            to it, run on the host.
         clear_after_read: accepted for TensorFlow's signature.
-        tensor_array_name: older than `name`.
-        handle, flow: those of another array, whose state this one is to have.
-        infer_shape: whether all elements have one shape. Without it, and without a whole
-            `element_shape`, the array lives on the host, and so do loops that use it.
+        tensor_array_name: older name of `name`.
+        handle, flow: those of another array whose state this one takes.
+        infer_shape: whether all elements have one shape. Without it and a complete
+            `element_shape`, the array and loops that use it run on the host.
         element_shape: the elements' shape; that of the first value written by default.
         colocate_with_first_write_call: accepted for TensorFlow's signature.
         name: the name scope.
 
-    An element that was never written is 0, and an index beyond the end is the last inside compiled
-    code, where XLA cannot raise; TensorFlow raises for both. Elements can be read any number of
+    Unwritten elements are 0, and in compiled code, where XLA cannot raise, an index beyond the end
+    is clamped to the last element; TensorFlow raises for both. Elements can be read any number of
     times, whatever `clear_after_read` says.
     """
 
@@ -286,31 +286,31 @@ class TensorArray:
 
     @property
     def handle(self) -> Tensor:
-        """What tells an array of this state, together with `flow`."""
+        """Identifies an array of this state, together with `flow`."""
         return self.flow if self._layout is None else self._layout
 
     @property
     def op(self) -> Operation:
-        """The operation that made this state of the array."""
+        """The operation that created this state of the array."""
         return self.flow.op
 
     @property
     def dynamic_size(self) -> bool:
-        """Whether it grows."""
+        """Whether the array can grow."""
         return self._dynamic
 
     def identity(self) -> TensorArray:
-        """The array as it is after the control dependencies in force."""
+        """The array after the current control dependencies."""
         from estimatorkit.core.builtin_ops import identity
 
         return self._after(*map(identity, self._components()))
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        """The array with `value` at `index`.
+        """Returns the array with `value` at `index`.
 
         Raises:
             InvalidArgumentError: `value` has another dtype.
-            ValueError: it has not the elements' shape.
+            ValueError: `value` does not have the elements' shape.
         """
         tensor = self._converted(value)
         shape = self._merged(tensor.shape)
@@ -334,11 +334,7 @@ class TensorArray:
         return tensor
 
     def _merged(self, shape: TensorShape) -> TensorShape:
-        """The shape of the elements, with what is known from one.
-
-        Raises:
-            ValueError: it has another.
-        """
+        """The elements' shape merged with that of one element; ValueError if incompatible."""
         if not self.element_shape.is_compatible_with(shape):
             raise ValueError(
                 f"Inconsistent shapes: saw {shape} but expected {self.element_shape}"
@@ -416,19 +412,19 @@ class TensorArray:
         return self._after(written, element_shape=shape)
 
     def _fits(self, tensor: Tensor, lengths: Any) -> bool:
-        """Whether pieces of these lengths are equal, and are sure to be as many as elements."""
+        """Whether pieces of these lengths are equal, and known to be as many as the elements."""
         equal = np.ndim(lengths) == 1 and len(set(lengths.tolist())) == 1
         size = len(lengths) if self._dynamic else _size_of(self.flow)
         whole = tensor.shape[0] if tensor.shape.rank else None
         return equal and size == len(lengths) and whole == int(lengths.sum())
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """The array whose elements are pieces of `value` along its first dimension.
+        """Returns the array whose elements are pieces of `value` along its first dimension.
 
         Args:
             value: the tensor.
-            lengths: a vector of integers: the pieces' lengths. Where they differ, or are not known
-                when the graph is built, the array lives on the host.
+            lengths: a vector of integers: the pieces' lengths. If they differ or are unknown at
+                graph construction, the array lives on the host.
             name: the name of the operation.
         """
         from estimatorkit.ops.array.array import reshape
@@ -450,7 +446,7 @@ class TensorArray:
         return identity(shape_of(self.handle)[0], name or "TensorArraySizeV3")
 
     def close(self, name: str | None = None) -> Operation:
-        """An operation that does nothing (memory is given back by itself)."""
+        """Returns a no-op; memory is freed automatically."""
         return registry.apply("NoOp", name=name or "TensorArrayCloseV3")
 
     def __repr__(self) -> str:
@@ -462,7 +458,7 @@ def _row_shape(tensor: Tensor) -> TensorShape:
 
 
 def _row_numbers(tensor: Tensor) -> Tensor:
-    """0, 1, ... for the rows of a tensor."""
+    """The row indices 0, 1, ... of a tensor."""
     from estimatorkit.ops.array.filling import range_
 
     return range_(shape_of(tensor)[0])

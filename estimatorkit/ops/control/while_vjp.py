@@ -1,11 +1,11 @@
-"""`while_loop` on JAX values, differentiable in reverse to any order, with no bound on its steps.
+"""`while_loop` on JAX values, reverse-differentiable to any order, with unbounded steps.
 
-Reverse mode needs the values at each step, and XLA needs to know how many to keep. So a fixed
-number of checkpoints is kept, at equal distances: when they are full, every second one is dropped
-and the distance doubles. Going back, the steps between two checkpoints are run again, with
+Reverse mode needs the values of each step, but XLA needs a static bound on how many are kept. So a
+fixed number of equally spaced checkpoints is kept: when they are full, every second one is dropped
+and the distance doubles. The backward pass reruns the steps between two checkpoints, with
 checkpoints of their own. A loop of up to `slots` steps keeps every value; up to `slots` squared it
-runs forward once more; longer ones run more often. (Checkpointing as in Griewank 1992, for a number
-of steps that is not known beforehand; two levels do for hundreds of thousands.)
+runs forward once more; longer ones run more often. (Checkpointing as in Griewank 1992, for an
+unknown number of steps; two levels suffice for hundreds of thousands.)
 """
 
 from __future__ import annotations
@@ -36,20 +36,18 @@ def while_loop(
     recomputed: Sequence[bool] | None = None,
     first: int = 0,
 ) -> Values:
-    """Applies `body` while `condition` holds.
+    """Applies `body` while `condition` holds; returns the values after the last step.
 
     Args:
-        condition: of the constants and the current values, giving a bool.
-        body: of the constants and the current values, giving the next ones: same shapes and dtypes.
-        constants: arrays that all steps see.
-        start: the values before the first step.
-        recomputed: for each value whether a derivative of `body` never looks at it (an array that
-            is written to and not read): no checkpoint of it is kept.
-        first: after how many iterations it asks for the first time whether to go on (see
-            `cancellation`), as the call whose number is the first constant; 0: never.
-
-    Returns:
-        The values after the last step.
+        condition: maps the constants and the current values to a bool.
+        body: maps the constants and the current values to the next ones, of equal shapes and
+            dtypes.
+        constants: arrays visible to all steps.
+        start: the initial values.
+        recomputed: for each value, whether the derivative of `body` does not depend on it (a
+            write-only array): it is not checkpointed.
+        first: the iteration of the first cancellation check (see `cancellation`) of the call whose
+            number is the first constant; 0: never.
     """
     start = tuple(map(jnp.asarray, start))
     kept = [value for value, skip in zip(start, recomputed or (), strict=False) if not skip]
@@ -112,7 +110,7 @@ def _with_checkpoints(
     constants: Values,
     start: Values,
 ) -> tuple[Values, Any, Any, Values]:
-    """The loop, its number of steps, and the values before steps 0, stride, 2 stride, ..."""
+    """The loop's result, its step count, and the values before steps 0, stride, 2 stride, ..."""
     kept = [position for position, skip in enumerate(skipped) if not skip]
     empty = tuple(jnp.zeros((slots, *start[at].shape), start[at].dtype) for at in kept)
     split = len(empty)
@@ -181,14 +179,14 @@ def _backward(
     checkpointed = len(kept)
 
     def values_at(arrays: Values, index: Any) -> Values:
-        """The values of a checkpoint; zeros for those that are not kept."""
+        """The values of a checkpoint; zeros for values that are not checkpointed."""
         found = [jnp.zeros(*each) for each in shapes]
         for array, at in zip(arrays, kept, strict=True):
             found[at] = lax.dynamic_index_in_dim(array, index, 0, keepdims=False)
         return tuple(found)
 
     def pull(given: Values, values: Values, gradients: Values) -> tuple[Values, Values]:
-        """The gradients of one step: of its values and of the constants."""
+        """The gradients of one step with respect to its values and the constants."""
 
         def floats(chosen: Values, constants_chosen: Values) -> Values:
             result = body(_with(given, fixed, constants_chosen), _with(values, moving, chosen))
@@ -202,7 +200,7 @@ def _backward(
     # differentiated. The first `size` constants are always the loop's own.
 
     def save_and_step(given: Values, state: Values) -> Values:
-        """One step forward within a stretch, saving the values before it where due."""
+        """One forward step within a stretch, saving the values before it if due."""
         steps, saved, values = state[0], state[1 : 1 + checkpointed], state[1 + checkpointed :]
         distance = given[size + 1]
         saved = tuple(
@@ -230,7 +228,7 @@ def _backward(
         return (position - 1, *found, *(a + b for a, b in zip(sums, of_constants, strict=True)))
 
     def stretch_back(given: Values, state: Values) -> Values:
-        """The gradients of the steps after the last checkpoint that is left."""
+        """The gradients of the steps after the last remaining checkpoint."""
         number, arrays = state[0], given[size + 2 :]
         total, between = given[size : size + 2]
         length = jnp.minimum(between, total - number * between)
@@ -293,7 +291,7 @@ def _with(values: Values, positions: Sequence[int], new: Values) -> Values:
 
 
 def _spread(like: Values, positions: Sequence[int], found: Values) -> Values:
-    """Gradients at their positions, and what JAX takes for integers elsewhere."""
+    """Gradients at their positions, and JAX's float0 zeros for integers elsewhere."""
     result: list[Any] = [np.zeros(value.shape, jax.dtypes.float0) for value in like]
     for at, value in zip(positions, found, strict=True):
         result[at] = value
