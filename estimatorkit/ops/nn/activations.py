@@ -17,7 +17,7 @@ from estimatorkit.ops.nn import nn
 
 
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
-    """ReLU of x and of -x, joined along an axis (Shang et al. 2016)."""
+    """Concatenated ReLU of x and -x along an axis (Shang et al. 2016)."""
     with get_default_graph().name_scope(name or "CRelu") as scope:
         x = convert_to_tensor(features, name="features")
         return nn.relu(joining.concat([x, -x], axis), name=scope)
@@ -57,7 +57,7 @@ def weighted_cross_entropy_with_logits(
     name: str | None = None,
     targets: Any = None,
 ) -> Tensor:
-    """Sigmoid cross-entropy in which positive labels count `pos_weight` times.
+    """Sigmoid cross-entropy with positive labels weighted by `pos_weight`.
 
     Args:
         labels: of the dtype and shape of the logits; `targets` is an older name.
@@ -86,7 +86,7 @@ def weighted_cross_entropy_with_logits(
 def log_poisson_loss(
     targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
 ) -> Tensor:
-    """exp(log_input) - log_input targets: the Poisson loss of a log rate.
+    """Poisson loss of a log rate: exp(log_input) - log_input * targets.
 
     Args:
         targets: counts, of the shape of `log_input`.
@@ -123,16 +123,16 @@ def log_poisson_loss(
 def compute_average_loss(
     per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None
 ) -> Tensor:
-    """The sum of the losses of a batch by the number of its examples.
+    """The sum of per-example losses divided by the batch size.
 
     Args:
         per_example_loss: `(batch, ...)`.
-        sample_weight: `(batch,)` or a shape that broadcasts: each loss counts so often.
-        global_batch_size: the number of examples on all devices; those of `per_example_loss` by
-            default.
+        sample_weight: weights of the losses, `(batch,)` or a shape that broadcasts.
+        global_batch_size: the number of examples on all devices; the batch size of
+            `per_example_loss` by default.
 
     Raises:
-        ValueError: the losses have no dimension, or the batch size is not a scalar.
+        ValueError: the losses are scalar, or the batch size is not.
         TypeError: the batch size is not an integer.
         InvalidArgumentError: the batch size is known to be negative.
     """
@@ -165,5 +165,5 @@ def compute_average_loss(
 
 
 def scale_regularization_loss(regularization_loss: Any) -> Tensor:
-    """The sum of regularization losses, by the number of replicas that are trained: here one."""
+    """The sum of regularization losses divided by the number of training replicas, here one."""
     return reduce.reduce_sum(convert_to_tensor(regularization_loss))

@@ -1,8 +1,7 @@
-"""Sampled classes for training with many of them: candidate samplers, NCE and sampled softmax.
+"""Candidate sampling for training with many classes: samplers, NCE loss and sampled softmax.
 
-A sampler draws class ids (the same for a whole batch) and says how often each would be expected
-among them; losses correct for it. The formulas are those of TensorFlow's "Candidate Sampling
-Algorithms Reference".
+A sampler draws class ids, shared by a batch, and returns their expected counts, by which the losses
+are corrected. The formulas are those of TensorFlow's "Candidate Sampling Algorithms Reference".
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ from estimatorkit.ops.nn.embedding import embedding_lookup
 
 
 class Candidates(NamedTuple):
-    """What a sampler gives.
+    """The result of a candidate sampler.
 
     Attributes:
         sampled_candidates: int64 `(num_sampled,)`, class ids.
-        true_expected_count: float32, the shape of the true classes: how often each of them is
-            expected among the sampled ones.
+        true_expected_count: float32, the shape of the true classes: their expected counts among
+            the sampled ones.
         sampled_expected_count: float32 `(num_sampled,)`.
     """
 
@@ -46,7 +45,7 @@ class Candidates(NamedTuple):
 
 
 def _numbers(key: Any, probabilities: NDArray[Any], count: int) -> Any:
-    """Class ids, drawn with replacement."""
+    """Class ids sampled with replacement."""
     # The inverse of the cumulated probabilities, in whole numbers: a float32 draw knows no
     # probability below 2^-23, and the last classes of 10 million by `log_uniform` have 6e-9.
     ends = np.cumsum(probabilities, dtype=np.float64)
@@ -57,7 +56,7 @@ def _numbers(key: Any, probabilities: NDArray[Any], count: int) -> Any:
 
 
 def _different(key: Any, probabilities: NDArray[Any], count: int, tries: float) -> Any:
-    """Class ids, drawn without replacement: the order in which classes first come."""
+    """Class ids sampled without replacement, in order of first occurrence."""
     if len(probabilities) > _CLASSES_PER_DRAW * count and tries < 2 * count:
         return _first_different(key, probabilities, count)
     logs = jnp.log(probabilities)
@@ -71,9 +70,9 @@ _CLASSES_PER_DRAW = 128
 
 
 def _first_different(key: Any, probabilities: NDArray[Any], count: int) -> Any:
-    """The first different ones of ids drawn with replacement: twice as many, until that is enough.
+    """The first distinct ids of draws with replacement, doubling the draws until they suffice.
 
-    The places that are left are -1.
+    Unfilled positions are -1.
     """
 
     def lacks(state: tuple[Any, Any, Any]) -> Any:
@@ -96,11 +95,9 @@ def _first_different(key: Any, probabilities: NDArray[Any], count: int) -> Any:
 
 
 def _tries(misses: NDArray[Any], count: int) -> float:
-    """How many draws with replacement give `count` different classes (TensorFlow counts them).
+    """The expected number of draws with replacement that yield `count` distinct classes.
 
-    Args:
-        misses: for each class the logarithm of the probability that a draw does not give it.
-        count: where the expected number of different classes is this, found by halving.
+    `misses` is, for each class, the log probability that one draw misses it. Found by bisection.
     """
     low, high = np.log(count), np.log(count * 1e6)
     for _ in range(32):
@@ -127,7 +124,7 @@ def _sample(
 
 
 def infer_candidates(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
-    """Of samplers: the classes, and how often true and drawn ones were expected."""
+    """Shape inference of samplers: classes, and expected counts of true and sampled ones."""
     shape = TensorShape([attrs["num_sampled"]])
     return [Spec(int64, shape), Spec(float32, inputs[0].shape), Spec(float32, shape)]
 
@@ -149,7 +146,7 @@ register(
 
 
 def check_range(num_sampled: int, unique: bool, range_max: int, sampler: str) -> None:
-    """Raises InvalidArgumentError if more unique classes are asked for than there are."""
+    """Raises InvalidArgumentError if more unique classes are requested than exist."""
     if unique and num_sampled > range_max:
         raise InvalidArgumentError.explained(
             f"Sampler's range is too small: {sampler} is asked for more unique classes than "
@@ -160,11 +157,7 @@ def check_range(num_sampled: int, unique: bool, range_max: int, sampler: str) ->
 
 
 def as_true_classes(true_classes: Any, num_true: int) -> Tensor:
-    """int64 `(batch, num_true)`.
-
-    Raises:
-        InvalidArgumentError: an example is known to have another number of classes.
-    """
+    """True classes as int64 `(batch, num_true)`; InvalidArgumentError if known not to fit."""
     classes = elementwise.cast(convert_to_tensor(true_classes, name="true_classes"), int64)
     dims = classes.shape.dims
     if dims is not None and (len(dims) != 2 or dims[1] not in (None, num_true)):
@@ -203,15 +196,15 @@ def uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Candidates:
-    """Classes drawn with equal probability.
+    """Samples classes uniformly.
 
     Args:
         true_classes: int64 `(batch, num_true)`.
-        num_true: how many true classes an example has.
-        num_sampled: how many classes are drawn.
-        unique: whether each is drawn at most once.
+        num_true: the number of true classes per example.
+        num_sampled: the number of classes to sample.
+        unique: sample without replacement.
         range_max: the number of classes.
-        seed: of the draws.
+        seed: the op seed.
         name: the operation's name.
     """
     table = np.full(range_max, 1.0 / range_max)
@@ -221,7 +214,7 @@ def uniform_candidate_sampler(
 
 
 def log_uniform_probabilities(range_max: int) -> Any:
-    """log((k + 2) / (k + 1)) / log(range_max + 1) for class k: for classes by falling frequency."""
+    """log((k + 2) / (k + 1)) / log(range_max + 1) for class k, by falling frequency."""
     numbers = np.arange(range_max, dtype=np.float64)
     return np.log((numbers + 2) / (numbers + 1)) / np.log(range_max + 1)
 
@@ -235,7 +228,7 @@ def log_uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Candidates:
-    """Classes drawn by a log-uniform (Zipfian) law; see `uniform_candidate_sampler`."""
+    """Samples classes from a log-uniform (Zipfian) law; see `uniform_candidate_sampler`."""
     table = log_uniform_probabilities(range_max)
     return _sampler(
         true_classes,
@@ -263,7 +256,7 @@ def fixed_unigram_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Candidates:
-    """Classes drawn in proportion to given counts to the power `distortion`.
+    """Samples classes in proportion to given counts raised to the power `distortion`.
 
     Args:
         true_classes, num_true, num_sampled, unique, range_max, seed, name: see
@@ -315,7 +308,7 @@ def all_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Candidates:
-    """All classes: for comparisons with the full softmax."""
+    """Returns all classes, for comparison with the full softmax."""
     classes = as_true_classes(true_classes, num_true)
     with get_default_graph().name_scope(name or "AllCandidateSampler"):
         every = elementwise.cast(filling.range_(num_sampled), int64)
@@ -331,18 +324,18 @@ def compute_accidental_hits(
     seed: int | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Where sampled classes are true classes of an example.
+    """Finds the sampled classes that are true classes of an example.
 
     Args:
         true_classes: int `(batch, num_true)`.
         sampled_candidates: int64 `(num_sampled,)`.
-        num_true: how many true classes an example has.
+        num_true: the number of true classes per example.
         seed: accepted for TensorFlow's signature.
         name: the name scope.
 
     Returns:
-        `(indices, ids, weights)`: the example, the place among the sampled classes, and the least
-        float32, to be added to the logit there.
+        `(indices, ids, weights)`: the example, the position among the sampled classes, and the
+        most negative float32, to be added to the logit there.
     """
     with get_default_graph().name_scope(name or "ComputeAccidentalHits"):
         places = indexing.where(_same(true_classes, sampled_candidates, num_true))
@@ -355,12 +348,12 @@ def compute_accidental_hits(
 
 
 def _hits(true_classes: Any, sampled: Any, num_true: int) -> Tensor:
-    """`(batch, num_sampled)`: whether a sampled class is a true one of the example."""
+    """Whether a sampled class is a true one of the example, `(batch, num_sampled)`."""
     return reduce.reduce_any(_same(true_classes, sampled, num_true), 1)
 
 
 def _same(true_classes: Any, sampled: Any, num_true: int) -> Tensor:
-    """`(batch, num_true, num_sampled)`: whether a sampled class is a true one."""
+    """Whether a sampled class equals a true one, `(batch, num_true, num_sampled)`."""
     classes = array.reshape(
         elementwise.cast(convert_to_tensor(true_classes), int64), [-1, num_true]
     )
@@ -425,7 +418,7 @@ def _sampled_logits(
 
 
 def _in_order(labels: Any, inputs: Any) -> tuple[Any, Any]:
-    """(labels, inputs), which programs from before TensorFlow 1.0 give the other way round."""
+    """(labels, inputs), swapped if in the order used before TensorFlow 1.0."""
     one, other = convert_to_tensor(labels), convert_to_tensor(inputs)
     if one.dtype.is_floating and other.dtype.is_integer:
         return other, one
@@ -445,19 +438,19 @@ def nce_loss(
     partition_strategy: str = "mod",
     name: str = "nce_loss",
 ) -> Tensor:
-    """The noise-contrastive estimation loss (Gutmann & Hyvarinen 2010), one for each example.
+    """Noise-contrastive estimation loss per example (Gutmann & Hyvarinen 2010).
 
     Args:
-        weights: `(num_classes, dim)`, or a list of parts.
+        weights: `(num_classes, dim)`, or a list of partitions.
         biases: `(num_classes,)`.
         labels: int `(batch, num_true)`.
-        inputs: `(batch, dim)`. Before TensorFlow 1.0 the inputs came before the labels: floats in
-            the labels' place and integers in the inputs' are taken so.
-        num_sampled: how many classes are drawn for the batch.
-        num_classes: how many there are.
-        num_true: how many true classes an example has.
-        sampled_values: what a sampler gave; the log-uniform sampler's by default.
-        remove_accidental_hits: leave out sampled classes that are true.
+        inputs: `(batch, dim)`. Float labels with integer inputs are swapped: the order before
+            TensorFlow 1.0.
+        num_sampled: the number of classes sampled per batch.
+        num_classes: the number of classes.
+        num_true: the number of true classes per example.
+        sampled_values: a sampler's result; the log-uniform sampler's by default.
+        remove_accidental_hits: exclude sampled classes that are true.
         partition_strategy: see `embedding_lookup`.
         name: the name scope.
     """
@@ -495,7 +488,7 @@ def sampled_softmax_loss(
     name: str = "sampled_softmax_loss",
     seed: int | None = None,
 ) -> Tensor:
-    """The softmax cross-entropy over the true and some sampled classes (Jean et al. 2014).
+    """Softmax cross-entropy over the true and sampled classes (Jean et al. 2014).
 
     For training only. See `nce_loss` for the arguments.
     """

@@ -1,8 +1,8 @@
-"""The rows of convolutions of 1, 2 and 3 dimensions, dilated or not, in groups of channels or not.
+"""Operations for 1- to 3-dimensional convolutions, optionally dilated or grouped.
 
-One row is the convolution, two are its gradients by themselves; `convolution_functions` and
-`transposed_convolution` hold the functions that make them. Padding is TensorFlow's: 'SAME' puts
-the odd pixel after, 'VALID' none, or it is given for each side.
+One registered operation is the convolution, two are its gradients; their public functions are in
+`convolution_functions` and `transposed_convolution`. Padding is TensorFlow's: 'SAME' puts the odd
+pixel at the end, 'VALID' adds none, or it is given for each side.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ def _convolve(
 
 
 def _last(x: Any, channels_first: bool) -> Any:
-    """An array with its channels last."""
+    """Transposes channels to the last dimension."""
     return jnp.moveaxis(x, 1, -1) if channels_first else x
 
 
 def _first(x: Any, channels_first: bool) -> Any:
-    """An array with its channels where they were."""
+    """Transposes channels back to their original dimension."""
     return jnp.moveaxis(x, -1, 1) if channels_first else x
 
 
@@ -86,7 +86,7 @@ def _by_platform(
     plain: Callable[..., Any],
     *arrays: Any,
 ) -> Any:
-    """`plain` of the arrays, on a CPU `on_cpu` of them and the window if there is one."""
+    """Calls `on_cpu` with the window on CPU if there is one, else `plain`."""
     if window is None:
         return plain(*arrays)
     return lax.platform_dependent(
@@ -189,7 +189,7 @@ def _reference(
     channels_first: bool,
     groups: int,
 ) -> Any:
-    """The same by loops over the window, in NumPy."""
+    """NumPy reference by loops over the window."""
     if channels_first:
         x = np.moveaxis(x, 1, -1)
     window, rank = filters.shape[:-2], len(strides)
@@ -253,7 +253,7 @@ register(
 
 
 def _groups(channels: int, filters: Sequence[int]) -> int:
-    """How many groups an input's channels make."""
+    """The number of channel groups of an input."""
     taken = filters[-2]
     if not taken or channels % taken:
         problem = f"input depth must be evenly divisible by filter depth: {channels} vs {taken}"
@@ -271,7 +271,7 @@ def _check_backward(
     dilations: Sequence[int],
     first: bool,
 ) -> None:
-    """Refuses a gradient `dy` that a convolution of these shapes does not have."""
+    """Rejects a gradient `dy` whose shape does not match the convolution's output."""
     place = 2 if first else 1
     problem = None
     if x[0] != dy[0]:
@@ -330,7 +330,7 @@ def _transposed(
 
 
 def _of_given_shape(position: int, batch_of: int | None = None) -> Any:
-    """The inference of a gradient whose shape is an input, the batch that of another one."""
+    """Shape inference of a gradient whose shape is an input and whose batch is another input's."""
 
     def infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
         given = inputs[position]
@@ -358,7 +358,7 @@ def _backward_attrs() -> dict[str, Any]:
 
 
 def _transposed_of(forward: Any, shape: Any, dy: Any) -> Any:
-    """The transposed matrix of a linear function times `dy`, element by element."""
+    """Reference: the transposed matrix of a linear function times `dy`, built column by column."""
     result = np.zeros(shape, np.float32)
     for index in np.ndindex(*shape):
         unit = np.zeros(shape, np.float32)
@@ -368,7 +368,7 @@ def _transposed_of(forward: Any, shape: Any, dy: Any) -> Any:
 
 
 def _backward_reference(x: Any, filters: Any) -> Any:
-    """What the cases transpose."""
+    """The forward convolution that the test cases transpose."""
     groups = _groups(x.shape[-1], filters.shape)
     return _reference(x, filters, (2, 2), "SAME", (1, 1), False, groups)
 

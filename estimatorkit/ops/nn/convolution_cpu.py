@@ -30,7 +30,7 @@ _LAYOUTS = {1: ("NWC", "WIO", "NWC"), 2: ("NHWC", "HWIO", "NHWC"), 3: ("NDHWC", 
 
 
 class Window(NamedTuple):
-    """How a filter moves over 1 to 3 dimensions of space; `pads` are before and after each."""
+    """A filter's movement over 1 to 3 spatial dimensions; `pads` are before and after each."""
 
     strides: tuple[int, ...]
     pads: tuple[tuple[int, int], ...]
@@ -54,7 +54,7 @@ def as_window(
     dilations: Sequence[int],
     groups: int = 1,
 ) -> Window:
-    """The window with its padding in numbers; `x` has its channels last."""
+    """The window with numeric padding; `x` has its channels last."""
     pads = window_pads(x.shape[1:-1], filters.shape[:-2], strides, padding, dilations)
     return Window(tuple(strides), tuple(pads), tuple(dilations), groups)
 

@@ -1,7 +1,4 @@
-"""The functions that convolve over 1, 2 and 3 dimensions: plain, dilated, depthwise, separable.
-
-All put their arguments into the one row of `convolution`.
-"""
+"""Public convolutions over 1 to 3 dimensions: plain, dilated, depthwise, separable."""
 
 from __future__ import annotations
 
@@ -45,7 +42,7 @@ def _conv(
 
 
 def _groups(x: Tensor, filters: Tensor, rank: int, first: bool) -> int:
-    """How many groups of channels the filter takes; 0 if the run's shapes tell it."""
+    """The number of channel groups implied by the filter; 0 if known only at run time."""
     if x.shape.rank != rank + 2 or filters.shape.rank != rank + 2:
         return 0
     channels, taken, outputs = x.shape[1 if first else -1], filters.shape[-2], filters.shape[-1]

@@ -1,7 +1,7 @@
 """Connectionist temporal classification (Graves et al. 2006): the loss.
 
-A scan over time sums over all paths that mean the labels, in logarithms; `ctc_decoders` goes the
-other way, from logits to labels.
+A scan over time sums, in log space, over all paths that yield the labels. `ctc_decoders` maps
+logits to labels.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from estimatorkit.ops.math import elementwise
 
 
 def _loss(logits: Any, labels: Any, lengths: Any, blank: int) -> Any:
-    """One loss for each example.
+    """One loss per example.
 
-    logits `(time, batch, classes)`, labels `(batch, n)` with -1 after the end, lengths `(batch,)`.
+    logits `(time, batch, classes)`, labels `(batch, n)` padded with -1, lengths `(batch,)`.
     """
     logs = jax.nn.log_softmax(jnp.asarray(logits))
     time, batch, _ = logs.shape
@@ -76,7 +76,7 @@ def _infer_loss(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec
 
 
 def loss_by_enumeration(logits: Any, labels: Any, lengths: Any, blank: int) -> Any:
-    """The same, by summing over every path."""
+    """Reference that sums over every path."""
     losses = []
     for example in range(logits.shape[1]):
         time, wanted = int(lengths[example]), [int(k) for k in labels[example] if k >= 0]
@@ -156,7 +156,7 @@ def ctc_loss(
 
 
 def _dense(labels: SparseTensor) -> Tensor:
-    """Labels as a matrix, with -1 after the end of each row."""
+    """Labels as a matrix padded with -1."""
     from estimatorkit.ops.sparse.sparse import sparse_tensor_to_dense
 
     dense = sparse_tensor_to_dense(labels, default_value=-1)
@@ -164,7 +164,7 @@ def _dense(labels: SparseTensor) -> Tensor:
 
 
 def _pad_labels(labels: Any, fill: int) -> Any:
-    """A few widths, each at most 1.5 times another: a new one is a compilation (0.7 s)."""
+    """Pads labels to bucketed widths (ratio at most 1.5): a new width recompiles (0.7 s)."""
     count = max(8, labels.shape[1])
     power = 1 << (count - 1).bit_length()
     width = power * 3 // 4 if count <= power * 3 // 4 else power
@@ -193,11 +193,7 @@ register(
 
 
 def number_of_classes(scores: Tensor) -> int:
-    """The last dimension of logits `(time, batch, classes)`.
-
-    Raises:
-        ValueError: it is not known, or the rank is another one.
-    """
+    """The classes of logits `(time, batch, classes)`; ValueError if unknown or of other rank."""
     classes = scores.shape[2] if scores.shape.rank == 3 else None
     if classes is None:
         raise value_error(
@@ -318,7 +314,7 @@ register(
 
 
 def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """The different labels of each row, in the order in which they first come.
+    """The distinct labels of each row, in order of first occurrence.
 
     Args:
         labels: integers `(batch, length)`, padded with 0.

@@ -1,6 +1,4 @@
-"""Decoders of connectionist temporal classification, on the host: the likeliest path, and a beam
-search for the likeliest labels.
-"""
+"""CTC decoders on the host: greedy (most likely path) and beam search (most likely labels)."""
 
 from __future__ import annotations
 
@@ -102,7 +100,7 @@ register(
 def ctc_greedy_decoder(
     inputs: Any, sequence_length: Any, merge_repeated: bool = True, blank_index: int | None = None
 ) -> tuple[list[SparseTensor], Tensor]:
-    """The labels of the likeliest path.
+    """The labels of the most likely path.
 
     Args:
         inputs: logits `(time, batch, classes)`.
@@ -154,7 +152,7 @@ def _beams(logits: Any, lengths: Any, beam_width: int, top_paths: int, merge_rep
 
 
 def _beam_search(scores: Any, width: int, paths: int) -> list[tuple[tuple[int, ...], float]]:
-    """The likeliest labellings of one example, with their log probabilities."""
+    """The most likely labelings of one example, with their log probabilities."""
     logs = scores - np.logaddexp.reduce(scores, axis=-1, keepdims=True)
     blank = scores.shape[1] - 1
     never = -np.inf
@@ -183,7 +181,7 @@ def _beam_search(scores: Any, width: int, paths: int) -> list[tuple[tuple[int, .
 
 
 def _decoded_score() -> float:
-    """The log probability of the labels 1, 0 in the example, by summing over every path."""
+    """Reference log probability of the labels 1, 0 in the example, summed over every path."""
     logits, lengths = _decoder_inputs()
     return -float(loss_by_enumeration(logits, np.array([[1, 0]]), lengths, 2)[0])
 
@@ -216,13 +214,13 @@ def ctc_beam_search_decoder(
     top_paths: int = 1,
     merge_repeated: bool = True,
 ) -> tuple[list[SparseTensor], Tensor]:
-    """The likeliest labellings, found by a beam search; the blank is the last class.
+    """The most likely labelings, found by beam search; the blank is the last class.
 
     Args:
         inputs: logits `(time, batch, classes)`.
         sequence_length: int32 `(batch,)`.
-        beam_width: how many prefixes are kept.
-        top_paths: how many labellings are given.
+        beam_width: the number of prefixes kept.
+        top_paths: the number of labelings returned.
         merge_repeated: merge repeated labels of the result (True by default, as TensorFlow 1).
 
     Returns:
@@ -230,7 +228,7 @@ def ctc_beam_search_decoder(
         `(batch, top_paths)`.
 
     Raises:
-        InvalidArgumentError: more paths than prefixes are asked for.
+        InvalidArgumentError: `top_paths` exceeds `beam_width`.
     """
     if top_paths > beam_width:
         raise InvalidArgumentError.explained(
@@ -257,5 +255,5 @@ def ctc_beam_search_decoder(
 def ctc_beam_search_decoder_v2(
     inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Tensor]:
-    """`ctc_beam_search_decoder` that does not merge repeated labels of the result."""
+    """`ctc_beam_search_decoder` without merging repeated labels of the result."""
     return ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths, False)

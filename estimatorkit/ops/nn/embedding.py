@@ -1,6 +1,6 @@
-"""Embeddings: rows of a table by id, and of several tables; combined rows of sparse ids.
+"""Embedding lookups, dense and sparse, in partitioned or unpartitioned tables.
 
-A gradient with respect to a table is an `IndexedSlices`: only the rows that were taken.
+The gradient with respect to a table is an `IndexedSlices` of the rows looked up.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _parts(params: Any) -> list[Any]:
 
 
 def _from_parts(parts: Sequence[Any], ids: Tensor, strategy: str) -> Tensor:
-    """Each part gives the rows of its ids, and anything for the others; the right one is chosen."""
+    """Looks all ids up in each partition (clamped), then selects the right partition's row."""
     count = len(parts)
     if strategy == "mod":
         part, inside = elementwise.floormod(ids, count), elementwise.floordiv(ids, count)
@@ -103,7 +103,7 @@ def _from_parts(parts: Sequence[Any], ids: Tensor, strategy: str) -> Tensor:
 
 
 def _starts(parts: Sequence[Tensor], dtype: DType) -> list[Any]:
-    """The number of the first row of each part: numbers where the lengths are known."""
+    """The first row index of each partition; ints where the lengths are static."""
     lengths: list[Any] = [each.shape[0] if each.shape.rank else None for each in parts]
     if None in lengths:
         lengths = [elementwise.cast(array.shape(each)[0], dtype) for each in parts]
@@ -114,7 +114,7 @@ def _starts(parts: Sequence[Tensor], dtype: DType) -> list[Any]:
 
 
 def _for_rows(mask: Tensor, rows: Tensor) -> Tensor:
-    """A mask of ids with a dimension of 1 for each of a row."""
+    """Expands a mask of ids with dimensions of 1 to broadcast over rows."""
     ranks = (mask.shape.rank, rows.shape.rank)
     shape = array.shape(mask)
     if ranks[0] is not None and ranks[1] is not None:
@@ -144,7 +144,7 @@ def embedding_lookup_sparse(
     combiner: str | None = None,
     max_norm: float | None = None,
 ) -> Tensor:
-    """For each row of sparse ids their embeddings, combined.
+    """Looks up and combines the embeddings of each row of sparse ids.
 
     Args:
         params, partition_strategy, max_norm: see `embedding_lookup`.
@@ -198,7 +198,7 @@ def safe_embedding_lookup_sparse(
     partition_strategy: str = "div",
     max_norm: float | None = None,
 ) -> Tensor:
-    """`embedding_lookup_sparse` for rows without ids too: zeros, or the embedding of `default_id`.
+    """`embedding_lookup_sparse` for possibly empty rows: zeros, or the embedding of `default_id`.
 
     Ids below 0 are left out, and those with a weight of 0 or less unless the combiner is 'sum'.
 

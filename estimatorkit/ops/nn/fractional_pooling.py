@@ -1,9 +1,9 @@
-"""Fractional pooling (Graham 2015, arXiv:1412.6071): windows of random sizes shrink an image by a
-ratio that need not be whole.
+"""Fractional pooling (Graham 2015, arXiv:1412.6071): random windows shrink an image by a
+non-integer ratio.
 
-One operation draws the bounds of the windows, another reduces between them; so the bounds of a run
-are there to look at, and the gradient is that of the second. With length / outputs between k and
-k + 1, each window has k or k + 1 rows; overlapping windows take the first row of the next, too.
+One operation draws the windows' bounds, another reduces between them and has the gradient. With
+length / outputs between k and k + 1, each window has k or k + 1 rows; overlapping windows include
+the first row of the next one.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _IMAGE = np.sin(np.arange(2 * 5 * 4 * 2, dtype=np.float32) * 2).reshape(2, 5, 4,
 
 
 class FractionalPool(NamedTuple):
-    """What a fractional pooling gives.
+    """The result of a fractional pooling.
 
     Attributes:
         output: `(batch, rows, columns, channels)`.
-        row_pooling_sequence: int64 `(rows + 1,)`, from 0 to the height: where windows begin and
-            the last one ends.
-        col_pooling_sequence: the same of the columns.
+        row_pooling_sequence: int64 `(rows + 1,)` from 0 to the height: the windows' starts and the
+            last one's end.
+        col_pooling_sequence: the same for the columns.
     """
 
     output: Tensor
@@ -49,7 +49,7 @@ class FractionalPool(NamedTuple):
 
 
 def _count(length: int, ratio: float, axis: int) -> int:
-    """How many windows there are along an axis."""
+    """The number of windows along an axis."""
     count = int(length / ratio)
     if not count:
         raise InvalidArgumentError.explained(
@@ -62,14 +62,14 @@ def _count(length: int, ratio: float, axis: int) -> int:
 
 
 def _shuffled(key: Any, length: int, count: int) -> Any:
-    """Bounds between sizes in random order: as many large ones as it takes."""
+    """Bounds of windows whose two sizes are in random order."""
     sizes = np.full(count, length // count, np.int64)
     sizes[: length % count] += 1
     return jnp.concatenate([np.zeros(1, np.int64), jnp.cumsum(jax.random.permutation(key, sizes))])
 
 
 def _pseudo_random(key: Any, length: int, count: int) -> Any:
-    """The bounds ceil(ratio (i + u)) - 1 with one random number u, which keeps them evenly spread.
+    """Bounds ceil(ratio (i + u)) - 1 for one random number u, which spaces them evenly.
 
     u goes from 0 to the largest number with which the first window has at most k + 1 rows and the
     last one at least k.
@@ -90,7 +90,7 @@ def _sequences(
     *,
     key: Any,
 ) -> Any:
-    """`fixed` are the two words that take the place of the run's key."""
+    """The windows' bounds; the two words `fixed` replace the run's key."""
     if fixed is not None:
         key = jax.random.wrap_key_data(jnp.array(fixed, np.uint32), impl="threefry2x32")
     draw = _pseudo_random if pseudo_random else _shuffled
@@ -135,7 +135,7 @@ register(
 
 
 def _parts(x: Any, bounds: Any, axis: int, overlapping: bool) -> list[tuple[Any, Any]]:
-    """For each place of a window the rows there, and which of them are within their window."""
+    """For each offset in a window, its rows and a mask of those inside their window."""
     length, count = x.shape[axis], len(bounds) - 1
     starts = jnp.asarray(bounds)[:-1]
     ends = jnp.minimum(jnp.asarray(bounds)[1:] + int(overlapping), length)
@@ -185,7 +185,7 @@ _BOUNDS = np.array([0, 2, 3, 5], np.int64), np.array([0, 1, 3, 4], np.int64)
 
 
 def _reference(reduce: Any, overlapping: bool) -> Any:
-    """The same, one window after the other."""
+    """Reference that reduces window by window."""
     rows, columns = _BOUNDS
     more = int(overlapping)
     return np.stack(
@@ -289,7 +289,7 @@ def fractional_max_pool(
     seed2: int | None = 0,
     name: str | None = None,
 ) -> FractionalPool:
-    """The greatest values of windows of random sizes.
+    """Max pooling over windows of random sizes.
 
     Args:
         value: `(batch, height, width, channels)`, floats or ints.
@@ -332,7 +332,7 @@ def fractional_avg_pool(
     seed2: int | None = 0,
     name: str | None = None,
 ) -> FractionalPool:
-    """The means of windows of random sizes; see `fractional_max_pool`."""
+    """Average pooling over windows of random sizes; see `fractional_max_pool`."""
     return _pool(
         "Avg",
         value,

@@ -1,7 +1,7 @@
-"""The candidate sampler that learns how often classes are true.
+"""Candidate sampler that learns the class frequencies.
 
-What a sampler has seen lives in the session (`Unigrams`), under its handle's name, and starts anew
-with each session, as in TensorFlow.
+Its counts live in the session (`Unigrams`) under its handle's name, and restart with each session,
+as in TensorFlow.
 """
 
 from __future__ import annotations
@@ -25,11 +25,9 @@ from estimatorkit.ops.nn.candidates import (
 
 
 class Unigrams:
-    """How often each class has been true, one more than it has, and draws in proportion to that.
+    """Class counts (plus one), and draws in proportion to them.
 
-    Args:
-        range_max: the number of classes.
-        seed: two words; None for other draws in each session.
+    `seed` is two words; None draws differently in each session.
     """
 
     def __init__(self, range_max: int, seed: tuple[int, int] | None) -> None:
@@ -38,16 +36,12 @@ class Unigrams:
         self._lock = threading.Lock()
 
     def sample(self, true_classes: NDArray[Any], num_sampled: int, unique: bool) -> list[Any]:
-        """Draws, says what was to be expected, and then counts the true classes.
-
-        Args:
-            true_classes: int64, of any shape.
-            num_sampled: how many classes are drawn.
-            unique: whether each is drawn at most once.
+        """Draws classes and computes expected counts, then counts the true classes (int64, any
+        shape).
 
         Returns:
-            The classes, int64 `(num_sampled,)`; how often each true class and each of them was
-            expected, float32.
+            The classes, int64 `(num_sampled,)`, and the expected counts of the true classes and of
+            the sampled ones, float32.
         """
         classes = len(self._counts)
         outside = true_classes[(true_classes < 0) | (true_classes >= classes)]
@@ -65,7 +59,7 @@ class Unigrams:
         return [ids, table[true_classes], table[ids]]
 
     def _draw(self, count: int, unique: bool) -> tuple[NDArray[Any], int]:
-        """Classes, and how many draws it took."""
+        """Sampled classes, and the number of draws needed."""
         ends = np.cumsum(self._counts)
         if not unique:
             return self._numbers(ends, count), count
@@ -119,20 +113,20 @@ def learned_unigram_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Candidates:
-    """Classes drawn in proportion to how often they have been true in this session, plus one.
+    """Samples classes in proportion to their counts as true classes in this session, plus one.
 
     Args:
-        true_classes: int64 `(batch, num_true)`; each run draws first and counts them afterwards.
-        num_true: how many true classes an example has.
-        num_sampled: how many classes are drawn.
-        unique: whether each is drawn at most once.
+        true_classes: int64 `(batch, num_true)`; counted after each run's draw.
+        num_true: the number of true classes per example.
+        num_sampled: the number of classes to sample.
+        unique: sample without replacement.
         range_max: the number of classes.
-        seed: of the draws.
+        seed: the op seed.
         name: the operation's name.
 
     Raises:
-        InvalidArgumentError: more unique classes are asked for than there are; or a true class is
-            none (when the graph runs).
+        InvalidArgumentError: more unique classes are requested than exist, or (at run time) a true
+            class is out of range.
     """
     check_range(num_sampled, unique, range_max, "learned_unigram_candidate_sampler")
     default = name or "LearnedUnigramCandidateSampler"

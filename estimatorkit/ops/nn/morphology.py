@@ -1,7 +1,7 @@
-"""Grey-scale morphology: the dilation and erosion of images by structuring elements.
+"""Grayscale morphology: dilation and erosion of images by structuring elements.
 
-Places outside the image count for nothing; where several are the greatest, the first gets the
-gradient, as in TensorFlow.
+Positions outside the image are ignored; at ties the first maximum gets the gradient, as in
+TensorFlow.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _attrs(**changed: Any) -> dict[str, Any]:
 
 
 def _reference(x: Any, filters: Any, strides: Any, rates: Any, padding: str) -> Any:
-    """The same, one output after the other."""
+    """Reference that computes one output at a time."""
     (_, *lengths, _), sizes = x.shape, filters.shape[:2]
     pads = window_pads(lengths, sizes, strides, padding, rates)
     counts = [
@@ -142,7 +142,7 @@ def dilation2d(
     dilations: Any = None,
     data_format: str = "NHWC",
 ) -> Tensor:
-    """The greatest sum of image and structuring element within each window.
+    """The maximum of image plus structuring element over each window.
 
     output[b, y, x, c] = max over dy, dx of
         input[b, strides * y + rates * dy, strides * x + rates * dx, c] + filter[dy, dx, c]
@@ -183,7 +183,7 @@ def erosion2d(
     dilations: Any = None,
     data_format: str = "NHWC",
 ) -> Tensor:
-    """The least difference of image and structuring element within each window.
+    """The minimum of image minus structuring element over each window.
 
     It is the dual of `dilation2d`: -dilation2d(-value, kernel turned by 180 degrees).
 

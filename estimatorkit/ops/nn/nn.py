@@ -101,7 +101,7 @@ register(
 
 
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
-    """x, and alpha x below 0; of integers as float32."""
+    """x, or alpha * x below 0; integers are cast to float32."""
     with get_default_graph().name_scope(name or "LeakyRelu") as scope:
         x = convert_to_tensor(features, name="features")
         if x.dtype.is_integer:
@@ -288,9 +288,9 @@ def softmax_cross_entropy_with_logits_v2(
     name: str | None = None,
     dim: int | None = None,
 ) -> Tensor:
-    """As `softmax_cross_entropy_with_logits`, but gradients flow to the labels too.
+    """As `softmax_cross_entropy_with_logits`, but gradients also flow to the labels.
 
-    `dim` is the old name of `axis`. Dimensions of 1 of the labels are repeated as the logits need.
+    `dim` is the old name of `axis`. Label dimensions of 1 are broadcast to the logits' shape.
     """
     axis = dim if axis is None else axis
     scores = convert_to_tensor(logits, name="logits")
@@ -311,7 +311,7 @@ def softmax_cross_entropy_with_logits_v2(
 
 
 def _repeated(labels: Tensor, logits: Tensor) -> Tensor:
-    """Labels with their dimensions of 1 repeated as the logits' shape says, where it is known."""
+    """Broadcasts label dimensions of 1 to the logits' shape if both are static."""
     given, wanted = labels.shape, logits.shape
     known = given.is_fully_defined() and wanted.is_fully_defined()
     if not known or given == wanted or given.rank != wanted.rank:
@@ -370,12 +370,9 @@ def sparse_softmax_cross_entropy_with_logits(
 def sigmoid_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
-    """The cross-entropy between 0/1 labels and a sigmoid of logits, element by element.
+    """Element-wise cross-entropy between labels in [0, 1] and the sigmoid of logits.
 
-    Args:
-        labels: floats in [0, 1], of the shape of logits.
-        logits: floats.
-        name: the operation's name.
+    Both are floats of the same shape.
     """
     _keywords_only("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
     with get_default_graph().name_scope(name or "logistic_loss") as scope:
@@ -492,7 +489,7 @@ def moments(
     keep_dims: bool | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The mean and the variance (of the population) of x along axes.
+    """The mean and population variance of x along axes.
 
     Args:
         x: a floating tensor.
@@ -610,7 +607,7 @@ def dropout(
 
 
 def _draw_shape(tensor: Tensor, noise_shape: Any) -> Any:
-    """The shape of `dropout`'s draws, in which None stands for the tensor's dimension."""
+    """The shape of `dropout`'s mask; None stands for the tensor's dimension."""
     if noise_shape is None:
         return array.shape(tensor)
     if isinstance(noise_shape, TensorShape):

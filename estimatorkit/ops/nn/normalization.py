@@ -1,4 +1,4 @@
-"""Normalization: local response, batch (fused), moments with weights."""
+"""Normalization: local response, fused batch normalization, weighted moments."""
 
 from __future__ import annotations
 
@@ -246,11 +246,11 @@ def sufficient_statistics(
     name: str | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Any]:
-    """What moments are computed from.
+    """Sufficient statistics of the moments: count, sum, sum of squares.
 
     Args:
         x: a tensor.
-        axes: the axes summed over.
+        axes: the axes to reduce.
         shift: subtracted first, for precision.
         keep_dims, keepdims: keep the axes with length 1.
         name: the name scope.
@@ -275,7 +275,7 @@ def sufficient_statistics(
 def normalize_moments(
     counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance of what `sufficient_statistics` gave."""
+    """Mean and variance from the results of `sufficient_statistics`."""
     with get_default_graph().name_scope(name or "normalize"):
         divisor = elementwise.reciprocal(convert_to_tensor(counts))
         shifted = elementwise.multiply(mean_ss, divisor)
@@ -292,7 +292,7 @@ def weighted_moments(
     keep_dims: bool | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance of x where each element counts as often as its weight says.
+    """Weighted mean and variance of x.
 
     Args:
         x: a tensor.
@@ -318,7 +318,7 @@ def weighted_moments(
 
 
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
-    """The part of the elements that are 0, float32."""
+    """The fraction of elements that are 0, float32."""
     with get_default_graph().name_scope(name or "zero_fraction") as scope:
         tensor = convert_to_tensor(value, name="value")
         zero = elementwise.equal(tensor, elementwise.cast(convert_to_tensor(0), tensor.dtype))

@@ -1,7 +1,7 @@
-"""Pooling over windows: the greatest value or the mean, in 1, 2 and 3 dimensions.
+"""Max and average pooling over 1 to 3 dimensions.
 
-Where several elements of a window are the greatest, the first gets the gradient, as in TensorFlow.
-The mean of a window at the edge is that of the elements inside.
+At ties the first maximum of a window gets the gradient, as in TensorFlow. Averages at the edges
+exclude padding.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _channels_back(x: Any, first: bool) -> Any:
 
 
 def _windows(x: Any, window: Any, strides: Any, padding: Any, fill: Any) -> list[Any]:
-    """For each place of the window the elements that it sees, each `(batch, ..., channels)`."""
+    """For each window offset, the elements there, `(batch, ..., channels)`."""
     lengths = x.shape[1:-1]
     check_window(lengths, window, strides, padding, (1,) * len(lengths))
     pads = window_pads(lengths, window, strides, padding)
@@ -78,14 +78,14 @@ def _windows(x: Any, window: Any, strides: Any, padding: Any, fill: Any) -> list
 
 
 def least(dtype: Any) -> Any:
-    """What is never greater than another value."""
+    """The dtype's lower bound: the identity of max."""
     if jnp.issubdtype(dtype, jnp.floating):
         return np.array(-np.inf, dtype)
     return np.iinfo(dtype).min
 
 
 def first_greatest(one: Any, other: Any) -> Any:
-    """The greater value; the gradient goes to the first of equal ones, and NaN stays."""
+    """The maximum; at ties the gradient goes to the first operand, and NaN propagates."""
     return jnp.where((one >= other) | (one != one), one, other)
 
 
@@ -282,7 +282,7 @@ def max_pool(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
-    """Max pooling: the greatest value in each window.
+    """Max pooling: the maximum of each window.
 
     Args:
         value: `(batch, height, width, channels)`, or with 'NCHW' the channels second; `input` is
@@ -303,11 +303,11 @@ def max_pool(
 
 
 def _max_pool_of_channels(value: Any, ksize: Any, strides: Any, name: str | None) -> Tensor:
-    """The greatest of each group of neighbouring channels.
+    """The maximum of each group of adjacent channels.
 
     Raises:
-        UnimplementedError: there are other windows, too, or the groups overlap or do not come out
-            even.
+        UnimplementedError: space is pooled too, or the groups overlap or do not divide the
+            channels.
     """
     from estimatorkit.ops.math.reduce import reduce_max
 
@@ -345,7 +345,7 @@ def avg_pool(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
-    """The mean of each window; see `max_pool`."""
+    """Average pooling: the mean of each window; see `max_pool`."""
     x = input if value is None else value
     return _pool("AvgPool", x, 2, ksize, strides, padding, data_format, name)
 
@@ -358,7 +358,7 @@ def max_pool_v2(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The greatest value of each window of one to three dimensions (version 2's `max_pool`).
+    """Max pooling over one to three dimensions (TensorFlow 2's `max_pool`).
 
     Args:
         input: `(batch, ..., channels)` of rank 3 to 5, or with a `data_format` that begins with
@@ -380,7 +380,7 @@ def avg_pool_v2(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window of one to three dimensions; see `max_pool_v2`."""
+    """Average pooling over one to three dimensions; see `max_pool_v2`."""
     return _pool_of_any_rank("AvgPool", input, ksize, strides, padding, data_format, name)
 
 
@@ -477,7 +477,7 @@ def pool(
 
 
 def _rates(given: Any, rank: int, padding: Any, steps: Sequence[int]) -> tuple[int, ...]:
-    """The dilation for each dimension."""
+    """The dilation per dimension."""
     rates = (int(given),) * rank if np.ndim(given) == 0 else tuple(int(each) for each in given)
     problem = None
     if len(rates) != rank:
@@ -498,7 +498,7 @@ def _rates(given: Any, rank: int, padding: Any, steps: Sequence[int]) -> tuple[i
 
 
 def _lacking(x: Tensor, rates: Sequence[int]) -> list[Any]:
-    """How much each length of space lacks to a multiple of its rate."""
+    """The padding that makes each spatial length a multiple of its rate."""
     lengths = x.shape.as_list()[1:-1] if x.shape.rank else [None] * len(rates)
     sizes = array.shape(x)
     return [
@@ -518,7 +518,7 @@ def max_pool_with_argmax(
     output_dtype: Any = None,
     include_batch_in_index: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The greatest value of each window and its number in the flattened example.
+    """The maximum of each window and its index in the flattened example.
 
     Args:
         input, ksize, strides, padding: see `max_pool` ('NHWC' only).

@@ -1,9 +1,7 @@
-"""`RecurrentLoop`: an LSTM or GRU over all steps as one operation, with its own backward loop.
+"""`RecurrentLoop`: an LSTM or GRU over all steps as one operation with its own backward loop.
 
-The common cells (tanh and sigmoid) spend their time here. Differentiated by JAX, a step keeps eight
-arrays and XLA computes each gate in a loop of its own; here all gates are one tanh over one array,
-a step keeps its gates and little else, and the gradients of the weights are one product after the
-loop. LSTM of 128 units, 64 x 100 steps, forward and back on one core: 94 ms so, 55 ms here.
+For the common cells (tanh and sigmoid). All gates are one tanh over one array, a step keeps little
+but its gates for the backward pass, and the weights' gradients are one product after the loop.
 """
 
 from __future__ import annotations
@@ -124,7 +122,7 @@ def _run(
     weights: tuple[Any, Any],
     states: Arrays,
 ) -> tuple[Arrays, Arrays, Arrays]:
-    """The outputs of all steps, the last states, and what the steps kept."""
+    """The outputs of all steps, the last states, and the residuals of the steps."""
     kernel, bias = weights
 
     def one(states: Arrays, column: tuple[Any, Any]) -> tuple[Arrays, Any]:
@@ -241,7 +239,7 @@ def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
 def _reference(
     projected: Any, kernel: Any, *rest: Any, kind: str, biased: bool, masked: bool, reverse: bool
 ) -> Arrays:
-    """The same in NumPy, from the papers' formulas."""
+    """NumPy reference from the papers' formulas."""
     given = list(rest)
     bias = given.pop(0) if biased else 0
     mask = given.pop(0) if masked else np.ones(projected.shape[:2], bool)

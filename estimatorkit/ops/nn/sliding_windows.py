@@ -1,8 +1,8 @@
-"""Windows that slide over space, as those of convolutions and poolings do.
+"""Sliding windows of convolutions and pooling.
 
-Their arguments as TensorFlow takes them (`as_window_attrs` and its parts), the length and padding
-that come of them, and the refusal of those that are too large. Padding here is 'SAME' (the odd
-place after), 'VALID' (none), or a pair of numbers for each dimension of space.
+Parses TensorFlow's window arguments (`as_window_attrs` and its parts), computes padding and output
+lengths, and rejects windows that are too large. Padding is 'SAME' (the odd position at the end),
+'VALID' (none), or a pair of numbers per spatial dimension.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from estimatorkit.core.tensor import Tensor
 
 
 def window_reach(size: int, dilation: int) -> int:
-    """From the first place of a window to the last."""
+    """The extent of a dilated window from its first to its last position."""
     return (size - 1) * dilation + 1
 
 
@@ -30,7 +30,7 @@ def window_pads(
     padding: Any,
     dilations: Sequence[int] | None = None,
 ) -> list[tuple[int, int]]:
-    """The numbers of places before and after each dimension of space that padding stands for."""
+    """Resolves padding to the numbers before and after each spatial dimension."""
     if padding == "VALID":
         return [(0, 0)] * len(lengths)
     if padding != "SAME":
@@ -46,12 +46,9 @@ def window_pads(
 def output_length(
     length: int | None, window: int | None, stride: int, padding: Any, dilation: int = 1
 ) -> int | None:
-    """The length of a convolution's or a pooling's output along one dimension.
+    """The output length of a convolution or pooling along one dimension.
 
-    Args:
-        length, window: of the input and the window; None if they are not known.
-        stride, dilation: the window's.
-        padding: 'SAME', 'VALID', or a pair of numbers.
+    `length` and `window` are None if unknown; `padding` is 'SAME', 'VALID', or a pair of numbers.
     """
     if length is None:
         return None
@@ -64,7 +61,7 @@ def output_length(
 
 
 def too_large(length: int, window: int, stride: int, padding: Any, dilation: int) -> str | None:
-    """The message, in the words of TensorFlow's kernels, where a window is much too large.
+    """TensorFlow's kernel error message if a window is much too large.
 
     Where less than two strides are missing the output is empty (but see `check_known_window`).
     """
@@ -83,7 +80,7 @@ def too_large(length: int, window: int, stride: int, padding: Any, dilation: int
 def check_window(
     lengths: Sequence[int], window: Sequence[int], strides: Any, padding: Any, dilations: Any
 ) -> None:
-    """Refuses windows without elements or much larger than an input known only in the run."""
+    """Rejects windows that are empty or much larger than an input of run-time shape."""
     if 0 in window[: len(lengths)]:
         words = "filter must not have zero elements (i.e. all dimensions must be non-zero)"
         raise InvalidArgumentError.explained(words, received=tuple(window))
@@ -95,7 +92,7 @@ def check_window(
 
 
 def check_known_window(tensor: Tensor, length: int | None, reach: int | None, padding: Any) -> None:
-    """Refuses a window that reaches over more than its input's length along one dimension."""
+    """Rejects a window whose extent exceeds its static input length along one dimension."""
     if padding == "SAME" or length is None or reach is None:
         return
     given = length if padding == "VALID" else length + sum(padding)
@@ -115,7 +112,7 @@ def check_known_window(tensor: Tensor, length: int | None, reach: int | None, pa
 def as_window_attrs(
     strides: Any, padding: Any, dilations: Any, rank: int, first: bool
 ) -> dict[str, Any]:
-    """The attributes that say how a convolution's filter moves."""
+    """The attributes that describe a convolution's window."""
     return {
         "strides": as_spatial(strides, rank, first, "strides"),
         "padding": as_padding(padding, rank, first),
@@ -124,14 +121,14 @@ def as_window_attrs(
 
 
 def as_spatial(values: Any, rank: int, first: bool, what: str) -> tuple[int, ...]:
-    """The part about space of strides, dilations, or the size of a window.
+    """The spatial part of strides, dilations, or window sizes.
 
     Args:
-        values: a number for all dimensions (or a list of it), one for each dimension of space, or
-            one for each of the input with 1 for batch and channels; 1 by default.
-        rank: how many dimensions of space there are.
-        first: whether the channels are the second dimension of the input, not the last.
-        what: the argument's name, for the errors.
+        values: one number for all dimensions (or a list of it), one per spatial dimension, or one
+            per input dimension with 1 for batch and channels; 1 by default.
+        rank: the number of spatial dimensions.
+        first: whether channels come second, not last.
+        what: the argument's name, for errors.
 
     Raises:
         ValueError: it is none of these, or a number below 1.
@@ -157,15 +154,10 @@ def as_spatial(values: Any, rank: int, first: bool, what: str) -> tuple[int, ...
 
 
 def as_padding(padding: Any, rank: int, first: bool) -> Any:
-    """'SAME', 'VALID', or the pairs about space.
+    """'SAME', 'VALID', or the spatial pairs.
 
-    Args:
-        padding: one of the two, or a pair for each dimension of space, or for each of the input
-            with zeros for batch and channels.
-        rank, first: see `as_spatial`.
-
-    Raises:
-        ValueError: it is none of these.
+    `padding` has one pair per spatial dimension, or per input dimension with zeros for batch and
+    channels; otherwise ValueError. See `as_spatial` for the rest.
     """
     if isinstance(padding, str):
         if padding.upper() in ("SAME", "VALID"):
@@ -191,7 +183,7 @@ def as_padding(padding: Any, rank: int, first: bool) -> Any:
 
 
 def is_channels_first(data_format: str | None) -> bool:
-    """Whether the channels are the second dimension: 'NCHW' and the like; not by default."""
+    """Whether channels come second ('NCHW' and the like); false by default."""
     given = data_format or "NHWC"
     if not (given.startswith("NC") or (given.startswith("N") and given.endswith("C"))):
         raise value_error(
@@ -203,7 +195,7 @@ def is_channels_first(data_format: str | None) -> bool:
 
 
 def check_channels_last(data_format: str | None) -> None:
-    """Refuses the formats that some functions do not take, as in TensorFlow."""
+    """Rejects channels-first formats where TensorFlow does not support them."""
     if is_channels_first(data_format):
         raise value_error(
             "Data formats other than 'NHWC' are not yet supported",

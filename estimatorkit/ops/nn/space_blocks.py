@@ -1,4 +1,4 @@
-"""Blocks of space moved into the batch or the channels, and back."""
+"""Space-to-batch and space-to-depth rearrangements, and their inverses."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ register(
 def space_to_batch_nd(
     input: Any, block_shape: Any, paddings: Any, name: str | None = None
 ) -> Tensor:
-    """Blocks of space moved into the batch dimension.
+    """Moves spatial blocks into the batch dimension.
 
     Args:
         input: `(batch, space..., rest)`.
@@ -106,7 +106,7 @@ def space_to_batch_nd(
 
 
 def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
-    """The inverse of `space_to_batch_nd`; `crops` cuts what `paddings` had added."""
+    """The inverse of `space_to_batch_nd`; `crops` removes what `paddings` added."""
     inputs = {"input": input, "block_shape": block_shape, "crops": crops}
     return make("BatchToSpaceND", inputs, name=name, dtypes={"crops": int32})
 
@@ -114,7 +114,7 @@ def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None
 def required_space_to_batch_paddings(
     input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The paddings with which blocks divide a space, and the crops that take them away again.
+    """The paddings that make blocks divide the space, and the crops that remove them.
 
     Args:
         input_shape: int32 `(n,)`: the sizes of the dimensions of space.
@@ -209,7 +209,7 @@ def _check(block_size: int, data_format: str, what: str) -> None:
 def space_to_depth(
     input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
-    """Square blocks of an image moved into its channels."""
+    """Moves square blocks of an image into its channels."""
     _check(block_size, data_format, "space_to_depth")
     return make("SpaceToDepth", {"input": input}, {"size": int(block_size)}, name)
 
@@ -217,6 +217,6 @@ def space_to_depth(
 def depth_to_space(
     input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
-    """Channels of an image moved into square blocks: the inverse of `space_to_depth`."""
+    """Moves channels of an image into square blocks: the inverse of `space_to_depth`."""
     _check(block_size, data_format, "depth_to_space")
     return make("DepthToSpace", {"input": input}, {"size": int(block_size)}, name)

@@ -1,6 +1,6 @@
-"""Convolutions backwards: transposed ones as layers, and the gradients of `conv2d` by themselves.
+"""Transposed convolutions as layers, and the gradients of `conv2d` as functions.
 
-A transposed convolution ("deconvolution") is the gradient of a convolution for its input.
+A transposed convolution ("deconvolution") is a convolution's gradient with respect to its input.
 """
 
 from __future__ import annotations
