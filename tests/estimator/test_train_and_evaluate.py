@@ -408,7 +408,7 @@ def test_a_damaged_record_is_passed_over(
     (tmp_path / FILE).write_bytes(content)
     with caplog.at_level(logging.WARNING, "estimatorkit"):
         assert read_completion(str(tmp_path)) is None
-    assert "is damaged or of another version; passed over" in caplog.text
+    assert "is damaged or of another version; ignored" in caplog.text
     (tmp_path / FILE).write_bytes(_record())
     assert read_completion(str(tmp_path)) is not None
 

@@ -89,7 +89,7 @@ def read_completion(model_dir: str) -> Completion | None:
         fields = _checked(content)
         if fields is not None:
             return Completion(**fields)
-    logger.warning("%s is damaged or of another version; passed over", path)
+    logger.warning("%s is damaged or of another version; ignored", path)
     return None
 
 

@@ -104,7 +104,7 @@ class EarlyStopping(EvaluationHook):
     ) -> None:
         if patience < 1 or min_delta < 0:
             raise value_error(
-                "EarlyStopping cannot wait so",
+                "EarlyStopping: invalid patience or min_delta",
                 expected="patience >= 1 (evaluations) and min_delta >= 0",
                 received=f"patience={patience}, min_delta={min_delta}",
             )
@@ -127,7 +127,7 @@ class EarlyStopping(EvaluationHook):
         self._label = labels[0] if self._evaluation is None else self._evaluation
         if self._label not in labels:
             raise value_error(
-                "EarlyStopping watches an evaluation that is not there",
+                "EarlyStopping: unknown evaluation",
                 expected=f"one of {', '.join(labels)}",
                 received=repr(self._label),
                 hint=did_you_mean(self._label, labels),
@@ -275,7 +275,7 @@ class BestCheckpoint:
         except FileNotFoundError:
             return None
         except (ValueError, LookupError, TypeError, RecursionError, OpError) as error:
-            logger.warning("%s is damaged, and passed over: %s", path, error)
+            logger.warning("%s is damaged and ignored: %s", path, error)
             return None
         if watched != (self._monitor.metric, self._monitor.mode, self._label):
             logger.warning(

@@ -51,7 +51,7 @@ def events(files: list[Path]) -> Iterator[tuple[int, dict[str, float]]]:
                 if metrics:
                     yield event.step, metrics
         except FileNotFoundError:
-            logger.warning("%s has vanished while it was to be read", file)
+            logger.warning("%s disappeared before it was read", file)
 
 
 def lines(file: Path) -> Iterator[tuple[int, dict[str, float]]]:
@@ -63,7 +63,7 @@ def lines(file: Path) -> Iterator[tuple[int, dict[str, float]]]:
     for number, line in enumerate(text.splitlines(), start=1):
         record = _parsed(line)
         if record is None:
-            logger.warning("%s:%d is damaged or cut off; passed over", file, number)
+            logger.warning("%s:%d is damaged or truncated; ignored", file, number)
             continue
         yield (
             record["step"],
