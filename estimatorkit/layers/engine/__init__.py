@@ -1,1 +1,1 @@
-"""`Layer` and what it is made of."""
+"""The `Layer` base class and its mixins."""

@@ -1,9 +1,9 @@
-"""`Layer`: what all layers share.
+"""`Layer`, the base class of all layers.
 
-A layer makes its variables when it is first called (`build`), and computes in `call`. Calls nest,
-are recorded in the graph (`call_record`), carry masks along, and are told whether they train. A
-layer owns its variables: two layers never share by name. `scoped` makes the same layers as
-`tf.layers`, whose variables are looked up by `get_variable`.
+Variables are created on the first call (`build`); `call` computes the outputs. Calls nest, are
+recorded in the graph (`call_record`), propagate masks, and receive the training mode. A layer owns
+its variables: two layers never share by name. `scoped` derives the classes of `tf.layers`, which
+look their variables up by `get_variable`.
 """
 
 from __future__ import annotations
@@ -115,11 +115,7 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
     takes_columns = False  # whether inputs may be vectors in place of columns, shape [batch, 1]
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variables; called once, before the first call.
-
-        Args:
-            input_shape: the `TensorShape` of the inputs, in their structure.
-        """
+        """Creates the variables for `input_shape`; runs once, before the first call."""
         self._build_input_shape = input_shape
         self.built = True
 
@@ -128,11 +124,11 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
         return inputs
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The mask of the outputs; the inputs' where the layer supports masking, or None."""
+        """Returns the outputs' mask: the inputs' if the layer supports masking, else None."""
         return mask if self.supports_masking else None
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shape of the outputs for a shape of inputs: that of a call in a graph of its own."""
+        """Infers the outputs' shape from `input_shape` by calling the layer in a scratch graph."""
         scratch = Graph()
         with scratch.as_default(), unbuilt(self):
             shapes = as_shapes(input_shape)
@@ -143,11 +139,10 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
         return map_structure(lambda tensor: tensor.shape, outputs)
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments, as plain values.
+        """Returns the constructor's arguments as plain values.
 
         Raises:
-            NotImplementedError: the constructor has arguments of its own, and this is not
-                overridden.
+            NotImplementedError: the constructor has its own arguments, and this is not overridden.
         """
         config: dict[str, Any] = {"name": self.name, "trainable": self._trainable}
         if self._batch_input_shape is not None:
@@ -172,20 +167,20 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Layer:
-        """The layer that `get_config` described."""
+        """Creates a layer from the result of `get_config`."""
         return cls(**config)
 
     # -- calling
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the layer on inputs: tensors, arrays, or structures of them.
+        """Calls the layer on tensors, arrays, or nested structures of them.
 
         Args:
-            args, kwargs: those of `call`. `training` and `mask` go on to `call` where it takes
-                them; where they are not given they are found.
+            args, kwargs: the arguments of `call`. `training` and `mask` are passed on if `call`
+                accepts them, and are inferred if they are not given.
 
         Raises:
-            ValueError: the inputs do not fit the layer.
+            ValueError: the inputs are incompatible with the layer.
         """
         arguments = self._arguments
         args, kwargs = self._converted(args, kwargs)
@@ -220,7 +215,7 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
         return outputs
 
     def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """Calls the layer, as TensorFlow 1 spells it."""
+        """Calls the layer; TensorFlow 1's alias of `__call__`."""
         return self(inputs, *args, **kwargs)
 
     @property
@@ -234,7 +229,7 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
     def _converted(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The inputs as tensors of the dtype that the layer computes in."""
+        """Converts inputs to tensors of the compute dtype."""
         arguments = self._arguments
         if args:
             return (self._cast(args[0]), *args[1:]), dict(kwargs)
@@ -273,7 +268,7 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
         self._run_build(self.build, map_structure(_shape_of, inputs))
 
     def _run_build(self, build: Callable[[Any], None], shapes: Any) -> None:
-        """Builds, and notes what that changes (see `unbuilt`)."""
+        """Runs `build` and records the attributes it changes (see `unbuilt`)."""
         before = {key: _copy(value) for key, value in vars(self).items()}
         self._building = True
         try:
@@ -291,7 +286,7 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
             self.set_weights(self._initial_weights)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Lets a `build` that is called by hand run under the layer's name."""
+        """Wraps `build`, so that calling it directly also enters the layer's name scope."""
         super().__init_subclass__(**kwargs)
         if "build" in vars(cls):
             build = vars(cls)["build"]
@@ -309,12 +304,12 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
 
     @contextmanager
     def _entered(self) -> Iterator[None]:
-        """Inside, variables and operations are made under the layer's name."""
+        """Context manager: creates variables and operations under the layer's name."""
         with get_default_graph().name_scope(self.name):
             yield
 
     def _mask_for(self, inputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The inputs' mask; `call` gets it where it takes one and none was given."""
+        """The inputs' mask, if `call` accepts one and none was given."""
         arguments = self._arguments
         if kwargs.get("mask") is not None:
             return kwargs["mask"]
@@ -339,7 +334,7 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
                 masks[tensor] = each
 
     def _distinct(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The outputs, of which none is one of the inputs: each tensor is made by one call."""
+        """Copies outputs that are also inputs: each tensor is produced by exactly one call."""
         taken = {each for each in flatten([args, kwargs], True) if isinstance(each, Tensor)}
 
         def distinct(value: Any) -> Any:
@@ -371,7 +366,7 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
 
     @property
     def name(self) -> str:
-        """The name."""
+        """The layer's name."""
         return self._name
 
     @property
@@ -386,12 +381,12 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
 
     @property
     def compute_dtype(self) -> str:
-        """The name of the dtype that it computes in."""
+        """The name of the compute dtype."""
         return self._policy.compute_dtype
 
     @property
     def dtype_policy(self) -> Policy:
-        """The policy."""
+        """The layer's dtype policy."""
         return self._policy
 
     @property
@@ -404,7 +399,7 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
 
 
 class _Arguments:
-    """What a `call` method takes."""
+    """The arguments that a `call` method accepts."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         parameters = inspect.signature(function).parameters
@@ -424,7 +419,7 @@ class _Arguments:
 
 
 def mask_of(inputs: Any) -> Any:
-    """The masks of tensors in their structure, or None if there is none."""
+    """The masks of tensors, in the tensors' structure; None if no tensor has one."""
     masks = record_of().masks
     if isinstance(inputs, Tensor):
         return masks.get(inputs)
@@ -436,10 +431,10 @@ def mask_of(inputs: Any) -> Any:
 
 @contextmanager
 def unbuilt(layer: Layer) -> Iterator[None]:
-    """Inside, a layer and its parts are as before they were built, so that they build anew.
+    """Context manager that makes a layer and its sublayers build anew.
 
-    For calling a layer in another graph than that of its variables, where they get the same names.
-    Afterwards all is as it was.
+    For calling a layer in a graph other than that of its variables; the new variables get the same
+    names. The previous state is restored on exit.
     """
     kept = [(each, dict(each.__dict__)) for each in layer.submodules_and_self()]
     for each, state in kept:
@@ -470,7 +465,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def snake_case(name: str) -> str:
-    """`MaxPooling2D` as `max_pooling2d`, as Keras names layers."""
+    """Converts a class name to Keras's layer name: `MaxPooling2D` to `max_pooling2d`."""
     parted = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
     parted = re.sub("([a-z])([A-Z])", r"\1_\2", parted).lower()
     return f"private{parted}" if parted.startswith("_") else parted

@@ -1,9 +1,9 @@
-"""What a graph knows of layers: which call made a tensor, masks, names in use, the learning phase.
+"""Per-graph record of layer calls, masks, layer names and the learning phase.
 
-Each graph has one `LayerRecord`. `LayerCall` is the step from inputs to outputs by which a model is
-traced back from its outputs and applied again (`keras.engine.network`). While layers call each
-other, the innermost `CallScope` says whether this is training, and collects the losses and updates
-of the calls, so that whoever calls a model gets those of that call alone.
+Each graph has one `LayerRecord`. A `LayerCall` is an edge from inputs to outputs, by which a model
+is traced back from its outputs and applied again (`keras.engine.network`). While layers call each
+other, the innermost `CallScope` holds the training mode and collects the losses and updates of the
+calls, so that a model's caller gets those of that call alone.
 """
 
 from __future__ import annotations
@@ -28,9 +28,7 @@ class LayerCall:
     """One call of a layer.
 
     Attributes:
-        layer: the layer.
-        args, kwargs: what it was called with, but for `training` and masks that it found itself.
-        outputs: what came out.
+        args, kwargs: the call's arguments, without an inferred `training` or `mask`.
     """
 
     layer: Layer
@@ -53,14 +51,14 @@ class LayerCall:
 
 @dataclass(eq=False)
 class LayerRecord:
-    """What a graph knows of layers.
+    """The layer calls, masks, names and learning phase of a graph.
 
     Attributes:
-        calls: the outermost call that made each tensor.
-        masks: for each tensor of steps which of them count, bool `(batch, steps)`.
-        learning_phase: whether layers that are not told are called for training: a bool, a tensor,
-            or None for a placeholder that is made when it is needed.
-        session: the session in which layers keep their weights where no other is the default.
+        calls: the outermost call that produced each tensor.
+        masks: by tensor, its mask of valid steps, bool `(batch, steps)`.
+        learning_phase: the training mode of calls without an explicit one: a bool, a tensor, or
+            None for a placeholder that is created on demand.
+        session: the session that holds the layers' weights, unless another is the default.
         metrics: the variables and updates of each metric (`keras.metric_classes.metric`).
     """
 
@@ -72,9 +70,9 @@ class LayerRecord:
     _names: dict[str, int] = field(default_factory=dict)
 
     def unique_name(self, base: str, zero_based: bool = True) -> str:
-        """`base`, `base_1`, `base_2`, ...: the name of the next layer called so.
+        """Returns the next layer name: `base`, `base_1`, `base_2`, ...
 
-        Not `zero_based`, the first is `base_1`, as layers of `tf.layers` are called.
+        Starts at `base_1` unless `zero_based`, as in `tf.layers`.
         """
         count = self._names.get(base, 0)
         self._names[base] = count + 1
@@ -83,7 +81,7 @@ class LayerRecord:
 
 
 def record_of(graph: Graph | None = None) -> LayerRecord:
-    """The record of a graph (the default graph)."""
+    """The record of `graph`, by default the default graph."""
     graph = graph or get_default_graph()
     if graph.layer_record is None:
         graph.layer_record = LayerRecord()
@@ -92,10 +90,9 @@ def record_of(graph: Graph | None = None) -> LayerRecord:
 
 
 def learning_phase() -> Any:
-    """Whether layers of the default graph are called for training: a bool, or a scalar tensor.
+    """The training mode of the default graph's layers, a bool or a scalar tensor.
 
-    Where nothing was set it is a placeholder that is False unless it is fed, as
-    `tf.keras.backend.learning_phase`.
+    By default a placeholder with default value False, as in `tf.keras.backend.learning_phase`.
     """
     graph = get_default_graph().outermost
     record = record_of(graph)
@@ -108,14 +105,13 @@ def learning_phase() -> Any:
 
 
 def set_learning_phase(value: Any, graph: Graph | None = None) -> None:
-    """Sets what `learning_phase` gives for a graph (the default graph).
+    """Sets the value of `learning_phase` for a graph (by default the default graph).
 
     Args:
         value: True or 1 for training, False or 0 for inference; None for the placeholder.
-        graph: the graph.
 
     Raises:
-        ValueError: the value is none of these.
+        ValueError: `value` is none of these.
     """
     if value not in (0, 1, None) or isinstance(value, Tensor):
         raise ValueError(f"Expected learning phase to be 0 or 1, got {value!r}.")
@@ -126,12 +122,12 @@ def set_learning_phase(value: Any, graph: Graph | None = None) -> None:
 
 @dataclass(eq=False)
 class CallScope:
-    """A call under way: whether it trains, and what it and the calls inside it have made.
+    """An active call: its training mode, and what it and its nested calls have added.
 
     Attributes:
-        training: True, False, a scalar tensor, or None if nobody has said.
-        losses: scalars made by the calls: activity regularizers, `add_loss`.
-        updates: operations that a training step must run: moving averages.
+        training: True, False, a scalar tensor, or None if unspecified.
+        losses: scalars from activity regularizers and `add_loss`.
+        updates: operations for each training step, such as moving averages.
         metrics: (name, tensor) pairs of `add_metric`.
     """
 
@@ -150,16 +146,15 @@ _stack = _Stack()
 
 
 def current_call() -> CallScope | None:
-    """The innermost call under way in this thread, or None."""
+    """This thread's innermost active call, or None."""
     return _stack.scopes[-1] if _stack.scopes else None
 
 
 @contextmanager
 def call_scope(training: Any) -> Iterator[CallScope]:
-    """Inside, layers are called as parts of one call, whose losses and updates it collects.
+    """Context manager that collects nested calls' losses and updates.
 
-    Args:
-        training: see `CallScope`; None takes that of the call around.
+    `training=None` inherits the enclosing call's mode.
     """
     outer = current_call()
     if training is None and outer is not None:

@@ -1,8 +1,8 @@
-"""`ConfiguredLayer`: a layer that describes itself by its constructor's arguments.
+"""`ConfiguredLayer`: a layer whose config is derived from its constructor's arguments.
 
-A constructor keeps each argument as an attribute of the same name; `get_config` reads them back. So
-a layer says once what it takes. Initializers, regularizers, constraints and activations are known
-by how their arguments end. Here too is what layers of images share: windows and data formats.
+A constructor keeps each argument as an attribute of the same name, and `get_config` reads them
+back. Initializers, regularizers, constraints and activations are recognized by the argument's
+suffix. This module also holds helpers of image layers: windows and data formats.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _image_data_format = "channels_last"
 
 
 class ConfiguredLayer(Layer):
-    """A `Layer` whose `get_config` is made of its constructor's arguments."""
+    """A `Layer` whose `get_config` is derived from its constructor's arguments."""
 
     activation: Any
     use_bias: bool
 
     def keep(self, **arguments: Any) -> None:
-        """Keeps arguments as attributes; names of initializers and so on become objects."""
+        """Stores arguments as attributes, resolving names of initializers and so on to objects."""
         for name, value in arguments.items():
             kind = _KINDS.get(name.rsplit("_", 1)[-1])
             setattr(self, name, value if kind is None else kind[0](value))
@@ -47,11 +47,11 @@ class ConfiguredLayer(Layer):
     def add_configured_weight(
         self, name: str, shape: Sequence[int], stem: str | None = None, **kwargs: Any
     ) -> Any:
-        """A variable with the initializer, regularizer and constraint that were kept for it.
+        """Adds a variable with the stored initializer, regularizer and constraint.
 
         Args:
             name, shape, kwargs: as for `add_weight`.
-            stem: what the names of those arguments start with; `name` by default.
+            stem: the prefix of those arguments' names; `name` by default.
         """
         parts = ("initializer", "regularizer", "constraint")
         given: dict[str, Any] = {
@@ -71,7 +71,7 @@ class ConfiguredLayer(Layer):
 
 
 def _argument_names(kind: type) -> list[str]:
-    """The constructor's arguments: its own, and those that `**kwargs` hands on to its bases."""
+    """The constructor's argument names, including those passed to its bases by `**kwargs`."""
     found: dict[str, None] = {}
     for base in kind.__mro__:
         if "__init__" not in vars(base):
@@ -85,7 +85,7 @@ def _argument_names(kind: type) -> list[str]:
 
 
 def plain(value: Any) -> Any:
-    """A value as it is written to a file: numbers, texts, lists, tuples, dicts."""
+    """Converts a config value to its serializable form: numbers, strings, lists, tuples, dicts."""
     if isinstance(value, TensorShape):
         return None if value.dims is None else tuple(value.dims)
     if isinstance(value, (np.generic, np.ndarray)):
@@ -99,8 +99,9 @@ def plain(value: Any) -> Any:
 
 
 def image_data_format() -> str:
-    """'channels_last' or 'channels_first': that of layers that are told nothing
-    (`tf.keras.backend.image_data_format`).
+    """The default data format, 'channels_last' or 'channels_first'.
+
+    Source: `tf.keras.backend.image_data_format`.
     """
     return _image_data_format
 
@@ -116,7 +117,7 @@ def set_image_data_format(data_format: str) -> None:
 
 
 def as_data_format(data_format: Any) -> str:
-    """A layer's argument `data_format`; None is `image_data_format()`.
+    """Validates a `data_format` argument; None means `image_data_format()`.
 
     Raises:
         ValueError: it is neither 'channels_last' nor 'channels_first'.
@@ -131,16 +132,15 @@ def as_data_format(data_format: Any) -> str:
 
 
 def as_window(value: Any, rank: int, name: str, least: int = 1) -> tuple[int, ...]:
-    """A window, strides or dilations: a number for each dimension.
+    """Normalizes a window, strides or dilations to one integer per dimension.
 
     Args:
         value: a number, or `rank` of them.
-        rank: the number of dimensions.
-        name: the argument's, for errors.
+        name: the argument's name in errors.
         least: the smallest number allowed.
 
     Raises:
-        ValueError: there are more or fewer numbers, or they are too small.
+        ValueError: the count of numbers is wrong, or one is too small.
     """
     if isinstance(value, (int, np.integer)):
         numbers: tuple[Any, ...] = (value,) * rank
@@ -156,23 +156,20 @@ def as_window(value: Any, rank: int, name: str, least: int = 1) -> tuple[int, ..
 
 
 def channels_axis(data_format: str, rank: int) -> int:
-    """The axis of the channels in a tensor of `rank` spatial dimensions."""
+    """The channel axis of a tensor with `rank` spatial dimensions."""
     return 1 if data_format == "channels_first" else rank + 1
 
 
 def layout(data_format: str) -> str:
-    """What the operations call a data format."""
+    """The operations' name of a data format."""
     return "NCHW" if data_format == "channels_first" else "NHWC"
 
 
 def over_images(function: Callable[[Tensor], Tensor], inputs: Tensor, rank: int) -> Tensor:
-    """Calls a function of `rank` spatial dimensions on a tensor that may have several batch
-    dimensions: they become one for the call.
+    """Applies a function with `rank` spatial dimensions to a tensor with extra batch dimensions.
 
-    Args:
-        function: of a tensor of rank + 2 dimensions.
-        inputs: a tensor of at least as many.
-        rank: the number of spatial dimensions.
+    `function` gets a tensor of `rank + 2` dimensions; the batch dimensions are flattened for the
+    call.
     """
     given = inputs.shape.dims
     if given is None or len(given) <= rank + 2:
@@ -189,12 +186,10 @@ def over_images(function: Callable[[Tensor], Tensor], inputs: Tensor, rank: int)
 
 
 def known_dimension(shape: Any, axis: int, layer: Layer, problem: str | None = None) -> int:
-    """The length of an axis of the inputs, which a variable's shape needs.
-
-    `problem` is the first line of the error, in the words that TensorFlow has for the layer.
+    """The static length of an axis of the inputs, needed for a variable's shape.
 
     Raises:
-        ValueError: it is unknown.
+        ValueError: the length is unknown; `problem` (TensorFlow's wording) is the first line.
     """
     dims = TensorShape(shape).dims
     length = None if dims is None or not -len(dims) <= axis < len(dims) else dims[axis]
@@ -208,11 +203,7 @@ def known_dimension(shape: Any, axis: int, layer: Layer, problem: str | None = N
 
 
 def check_floating(layer: Layer) -> None:
-    """Refuses a layer of integers.
-
-    Raises:
-        TypeError: the layer's dtype is not floating.
-    """
+    """Raises TypeError unless the layer's dtype is floating."""
     if not as_dtype(layer.compute_dtype).is_floating:
         raise type_error(
             f"Unable to build `{type(layer).__name__}` layer with non-floating point dtype",

@@ -1,4 +1,4 @@
-"""`InputSpec`: what a layer takes, checked before it is called (`tf.keras.layers.InputSpec`)."""
+"""`InputSpec`: constraints on a layer's inputs, checked before each call."""
 
 from __future__ import annotations
 
@@ -57,15 +57,10 @@ class InputSpec:
 
 
 def check_inputs(specs: Any, inputs: Any, layer: str) -> None:
-    """Compares inputs with what a layer takes.
-
-    Args:
-        specs: an `InputSpec`, a structure of them, or None.
-        inputs: tensors.
-        layer: the layer's name.
+    """Checks inputs against an `InputSpec`, a structure of them, or None.
 
     Raises:
-        ValueError: they do not fit.
+        ValueError: the inputs are incompatible; the message names `layer`.
     """
     if specs is None:
         return
@@ -118,7 +113,7 @@ def _text(tensor: Tensor) -> str:
 
 
 def as_shapes(shape: Any) -> Any:
-    """A shape or a structure of shapes, given as tuples, lists or `TensorShape`s."""
+    """Converts a shape or nested shapes (tuples, lists, `TensorShape`s) to `TensorShape`s."""
     if isinstance(shape, TensorShape):
         return shape
     if isinstance(shape, Mapping):

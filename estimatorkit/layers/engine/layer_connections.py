@@ -1,4 +1,4 @@
-"""`LayerConnections`: what a layer was called on, and what came out."""
+"""`LayerConnections`: inputs and outputs of a layer's calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from estimatorkit.layers.engine.call_record import LayerCall
 
 
 class LayerConnections:
-    """What `Layer` knows of its calls."""
+    """Mixin of `Layer`: the inputs and outputs of its calls."""
 
     _name: str
     _calls: list[LayerCall]
@@ -20,13 +20,13 @@ class LayerConnections:
         """The inputs of the only call.
 
         Raises:
-            AttributeError: the layer was never called, or several times.
+            AttributeError: the layer was never called, or more than once.
         """
         return self._only_call("input").inputs
 
     @property
     def output(self) -> Any:
-        """The outputs of the only call; errors as for `input`."""
+        """The outputs of the only call; raises like `input`."""
         return self._only_call("output").outputs
 
     @property
@@ -53,11 +53,11 @@ class LayerConnections:
         return self._calls[0]
 
     def get_input_at(self, node_index: int) -> Any:
-        """The inputs of a call, by its number."""
+        """The inputs of the call with index `node_index`."""
         return self._calls[node_index].inputs
 
     def get_output_at(self, node_index: int) -> Any:
-        """The outputs of a call, by its number."""
+        """The outputs of the call with index `node_index`."""
         return self._calls[node_index].outputs
 
 

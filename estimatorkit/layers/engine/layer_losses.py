@@ -1,4 +1,4 @@
-"""`LayerLosses`: what calls of a layer add to a training: losses, updates, metrics."""
+"""`LayerLosses`: losses, updates and metrics added by calls of a layer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from estimatorkit.layers.engine.tracking import Tracker
 
 
 class LayerLosses(Tracker):
-    """What `Layer` knows of losses and updates."""
+    """Mixin of `Layer`: losses, updates and metrics."""
 
     _trainable: bool
     stateful: bool
@@ -27,8 +27,9 @@ class LayerLosses(Tracker):
 
     @property
     def losses(self) -> list[Tensor]:
-        """The losses of the layer and its parts in the default graph: one for each regularized
-        variable, and those that calls have added.
+        """Losses of the layer and its sublayers in the default graph.
+
+        One per regularized variable, and those added by calls.
         """
         graph = get_default_graph().outermost
         own: list[Tensor] = []
@@ -43,8 +44,10 @@ class LayerLosses(Tracker):
 
     @property
     def updates(self) -> list[Any]:
-        """Operations that a training step must run: those of moving averages; none of a layer that
-        is not trained, unless it is `stateful`."""
+        """Operations that each training step must run, such as moving averages.
+
+        Empty if the layer is not trainable, unless it is `stateful`.
+        """
         if not self._is_updated:
             return []
         graph = get_default_graph().outermost

@@ -1,4 +1,4 @@
-"""`LayerWeights`: the variables of a layer and its parts, and their values."""
+"""`LayerWeights`: the variables of a layer and its sublayers, and their values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from estimatorkit.ops.variables.initializers import GlorotUniform, Zeros
 
 
 class LayerWeights(Tracker):
-    """What `Layer` knows of variables."""
+    """Mixin of `Layer`: its variables."""
 
     _name: str
     built: bool
@@ -120,7 +120,7 @@ class LayerWeights(Tracker):
         collections: Sequence[str] | None,
         partitioner: Any,
     ) -> Any:
-        """A new variable under the layer's name; `scoped` layers look theirs up."""
+        """Creates a variable under the layer's name; overridden by `scoped` to look it up."""
         if initializer is None:
             initializer = GlorotUniform() if dtype.is_floating else Zeros()
         kind = AutoCastVariable if mixed else Variable
@@ -143,19 +143,19 @@ class LayerWeights(Tracker):
         return variable
 
     def _own_weights(self) -> list[Any]:
-        """The variables that were made by `add_weight` or are attributes."""
+        """Variables made by `add_weight` or assigned as attributes, without sublayers'."""
         return _unique([*self._weights, *self._attribute_variables()])
 
     @property
     def weights(self) -> list[Any]:
-        """The variables, those that can be trained first."""
+        """The variables, trainable ones first."""
         return self.trainable_weights + self.non_trainable_weights
 
     variables = weights
 
     @property
     def trainable_weights(self) -> list[Any]:
-        """The variables that optimizers change."""
+        """The variables that optimizers update."""
         if not self._trainable:
             return []
         frozen = set(self._frozen)
@@ -164,7 +164,7 @@ class LayerWeights(Tracker):
 
     @property
     def non_trainable_weights(self) -> list[Any]:
-        """The variables that optimizers leave alone."""
+        """The variables that optimizers do not update."""
         frozen = set(self._frozen)
         own = [
             each
@@ -187,7 +187,7 @@ class LayerWeights(Tracker):
 
     @property
     def trainable(self) -> bool:
-        """Whether optimizers change its variables; setting it sets that of all its layers."""
+        """Whether optimizers update the variables; setting it also sets it for all sublayers."""
         return self._trainable
 
     @trainable.setter
@@ -209,7 +209,7 @@ class LayerWeights(Tracker):
             weights: arrays in the order and shapes of `weights`.
 
         Raises:
-            ValueError: there are more or fewer of them, or a shape is another.
+            ValueError: the number of arrays or a shape does not match.
         """
         from estimatorkit.layers.engine.sessions import set_values
 

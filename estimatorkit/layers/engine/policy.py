@@ -1,9 +1,8 @@
-"""Dtype policies: in which dtype a layer computes, and in which it keeps its variables.
+"""Dtype policies: the dtypes of a layer's computations and variables.
 
-`Policy` is a pair of dtypes with a name. A layer that is given none takes the global one. Where the
-two differ (mixed precision), the layer keeps `AutoCastVariable`s and computes inside `autocast`:
-reads of its variables are cast there, and only there, so optimizers, savers and regularizers see
-the variables as they are. `estimatorkit.keras.mixed_precision` is the public place.
+A layer without a policy uses the global one. If the two dtypes differ (mixed precision), the layer
+holds `AutoCastVariable`s and computes inside `autocast`, where reads are cast; optimizers, savers
+and regularizers see the uncast variables. The public API is `estimatorkit.keras.mixed_precision`.
 """
 
 from __future__ import annotations
@@ -54,12 +53,12 @@ class Policy:
 
     @property
     def name(self) -> str:
-        """The name."""
+        """The policy's name."""
         return self._name
 
     @property
     def compute_dtype(self) -> str:
-        """The name of the dtype of inputs, computations and outputs of a layer."""
+        """The name of the dtype of a layer's inputs, computations and outputs."""
         return self._compute_dtype
 
     @property
@@ -69,7 +68,7 @@ class Policy:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether the two dtypes differ, so that variables are cast where they are used."""
+        """Whether the dtypes differ, so that variables are cast when read."""
         return self._compute_dtype != self._variable_dtype
 
     def __repr__(self) -> str:
@@ -82,14 +81,14 @@ class Policy:
         return hash(self._name)
 
     def get_config(self) -> dict[str, Any]:
-        """What `from_config` takes."""
+        """The config for `from_config`."""
         return {"name": self._name}
 
     @classmethod
     def from_config(
         cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None
     ) -> Policy:
-        """The policy that `get_config` described; a 'loss_scale' of older versions is left out."""
+        """Creates a policy from its config; ignores 'loss_scale' of older versions."""
         return cls(config["name"])
 
 
@@ -97,7 +96,7 @@ _global: Policy | None = None
 
 
 def global_policy() -> Policy:
-    """The policy of layers that are given none; float32 where none was set.
+    """The policy of layers without an explicit one; float32 by default.
 
     Source: `tf.keras.mixed_precision.global_policy`.
     """
@@ -105,7 +104,7 @@ def global_policy() -> Policy:
 
 
 def set_global_policy(policy: Policy | str | DType | None) -> None:
-    """Sets the policy of layers that are made from now on and are given none.
+    """Sets the policy of layers that are later created without an explicit one.
 
     Source: `tf.keras.mixed_precision.set_global_policy`.
 
@@ -113,7 +112,7 @@ def set_global_policy(policy: Policy | str | DType | None) -> None:
         policy: a policy or its name; None for float32.
 
     Raises:
-        ValueError: the name is unknown, or the policy does not compute in floating point.
+        ValueError: the name is unknown, or the compute dtype is not floating.
     """
     global _global
     chosen = policy if policy is None or isinstance(policy, Policy) else Policy(policy)
@@ -128,14 +127,14 @@ def set_global_policy(policy: Policy | str | DType | None) -> None:
 
 
 def as_policy(identifier: Any) -> Policy:
-    """The policy that a layer's argument `dtype` means.
+    """Converts a layer's `dtype` argument to a policy.
 
     Args:
-        identifier: a policy, its config (as `get_config` gives it, or with 'class_name' and
-            'config'), its name, a dtype, or None for the global policy.
+        identifier: a policy, its config (as of `get_config`, or with 'class_name' and 'config'),
+            its name, a dtype, or None for the global policy.
 
     Raises:
-        ValueError: it means none of these.
+        ValueError: `identifier` is none of these.
     """
     if identifier is None:
         return global_policy()
@@ -155,7 +154,7 @@ _cast_to: contextvars.ContextVar[DType | None] = contextvars.ContextVar(
 
 @contextlib.contextmanager
 def autocast(dtype: str | DType | None) -> Iterator[None]:
-    """While it is open, floating `AutoCastVariable`s are read in `dtype`; None: as they are."""
+    """Context manager: floating `AutoCastVariable`s are read as `dtype`; None disables the cast."""
     token = _cast_to.set(None if dtype is None else as_dtype(dtype))
     try:
         yield
@@ -164,15 +163,15 @@ def autocast(dtype: str | DType | None) -> Iterator[None]:
 
 
 class AutoCastVariable(Variable):
-    """A `Variable` whose value is cast where it is read inside `autocast`.
+    """A `Variable` that is cast on reads inside `autocast`.
 
-    Its `dtype` is that of the variable itself. Assignments are not cast, nor are the reads of
-    optimizers and savers. Source: `AutoCastVariable` of Keras, whose name is private there.
+    `dtype` is the uncast one. Assignments, and reads by optimizers and savers, are not cast.
+    Source: Keras's private `AutoCastVariable`.
     """
 
     @property
     def read_dtype(self) -> DType:
-        """The dtype in which it is read here, which numbers beside it take."""
+        """The dtype of reads in the current context, also used for constant operands."""
         dtype = _cast_to.get()
         return self.dtype if dtype is None or not self.dtype.is_floating else dtype
 
@@ -180,11 +179,11 @@ class AutoCastVariable(Variable):
         return self._cast(super()._as_tensor())
 
     def read_value(self) -> Tensor:
-        """A new read, after the control dependencies in force; cast inside `autocast`."""
+        """Reads anew, after the active control dependencies; cast inside `autocast`."""
         return self._cast(super().read_value())
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
-        """Its rows at `indices`; cast inside `autocast`, the rows rather than the whole."""
+        """Gathers rows at `indices`; inside `autocast` only those rows are cast."""
         with autocast(None):
             rows = super().sparse_read(indices, name)
         return self._cast(rows)

@@ -1,8 +1,8 @@
-"""`scoped`: a layer as `tf.layers` has it, whose variables are looked up by name.
+"""`scoped`: derives the `tf.layers` class of a layer, which looks up variables by name.
 
-`tf.layers.Dense` and `tf.keras.layers.Dense` compute the same. Those of `tf.layers` open a variable
-scope and get their variables there, so `reuse` shares them, and the scope's defaults hold; losses
-of regularizers go to the collection REGULARIZATION_LOSSES.
+`tf.layers.Dense` and `tf.keras.layers.Dense` compute the same. Layers of `tf.layers` open a
+variable scope and call `get_variable`, so `reuse` and the scope's defaults apply; regularization
+losses go to the collection REGULARIZATION_LOSSES.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _same(loss: Any) -> Any:
 
 
 def scoped(kind: type[Layer]) -> type[ScopedLayer]:
-    """The class of `tf.layers` for a class of layers."""
+    """Derives the `tf.layers` class of a layer class."""
     return type(
         kind.__name__,
         (kind, ScopedLayer) if kind is not Layer else (ScopedLayer,),

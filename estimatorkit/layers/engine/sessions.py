@@ -1,7 +1,6 @@
-"""The session that holds the weights of layers: the default one, or one for each graph.
+"""The session that holds layers' weights: the default session, or one per graph.
 
-As `tf.keras.backend.get_session`: variables without a value get their first one when the session is
-asked for.
+Like `tf.keras.backend.get_session`, getting it initializes uninitialized variables.
 """
 
 from __future__ import annotations
@@ -21,11 +20,10 @@ from estimatorkit.runtime.session import Session
 
 
 def session_of(graph: Graph | None = None, initialize: bool = True) -> Session:
-    """The session of a graph (the default graph): the default session where it is of that graph.
+    """The session of a graph (by default the default graph).
 
-    Args:
-        graph: the graph.
-        initialize: whether its variables that have no value get their first one.
+    The default session, if it runs that graph. `initialize` also initializes the graph's
+    uninitialized variables.
     """
     graph = (graph or get_default_graph()).outermost
     session: Session | None = get_default_session()
@@ -40,17 +38,12 @@ def session_of(graph: Graph | None = None, initialize: bool = True) -> Session:
 
 
 def set_session(session: Session) -> None:
-    """Makes a session the one of its graph."""
+    """Registers a session as that of its graph."""
     record_of(session.graph).session = session
 
 
 def initialize_new(session: Session, variables: Sequence[Variable] | None = None) -> None:
-    """Gives variables that have no value their first one.
-
-    Args:
-        session: the session.
-        variables: which; all of the graph, local ones too, by default.
-    """
+    """Initializes uninitialized variables, by default all of the graph, local ones included."""
     graph = session.graph
     if variables is None:
         variables = [
@@ -70,7 +63,7 @@ def initialize_new(session: Session, variables: Sequence[Variable] | None = None
 
 
 def values_of(variables: Sequence[Any]) -> list[Any]:
-    """The values of variables of one graph, as arrays."""
+    """Reads variables of one graph as arrays."""
     if not variables:
         return []
     session = session_of(variables[0].graph)
@@ -78,11 +71,7 @@ def values_of(variables: Sequence[Any]) -> list[Any]:
 
 
 def set_values(pairs: Sequence[tuple[Any, Any]]) -> None:
-    """Gives variables of one graph values.
-
-    Args:
-        pairs: variables and arrays.
-    """
+    """Assigns arrays to variables of one graph, given as (variable, array) pairs."""
     if pairs:
         session = session_of(pairs[0][0].graph, initialize=False)
         for variable, value in pairs:

@@ -1,4 +1,4 @@
-"""`Tracker`: a layer's parts are the layers among its attributes, in lists and dicts too."""
+"""`Tracker`: finds sublayers among a layer's attributes, lists and dicts."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class Tracker:
     )
 
     def _parts(self) -> list[Any]:
-        """The layers that are attributes, each once."""
+        """The sublayers, without duplicates."""
         found = (each for each in self._leaves() if isinstance(each, Tracker) and each is not self)
         return list({id(each): each for each in found}.values())
 
     def _attribute_variables(self) -> list[Variable]:
-        """The variables that are attributes, each once."""
+        """The variables that are attributes, without duplicates."""
         found = (each for each in self._leaves() if isinstance(each, Variable))
         return list({id(each): each for each in found}.values())
 
@@ -31,7 +31,7 @@ class Tracker:
                 yield from _leaves_of(value)
 
     def submodules_and_self(self) -> list[Any]:
-        """This object and all that is part of it, each once."""
+        """This object and all nested submodules, without duplicates."""
         found: dict[int, Any] = {}
         waiting: list[Any] = [self]
         while waiting:
@@ -43,12 +43,12 @@ class Tracker:
 
     @property
     def submodules(self) -> tuple[Any, ...]:
-        """All that is part of this object."""
+        """All nested submodules."""
         return tuple(self.submodules_and_self()[1:])
 
 
 _PLAIN = frozenset({bool, int, float, str, type(None)})
-"""Most attributes: they are told apart before the costlier questions."""
+"""Types of most attributes, checked before the costlier tests."""
 
 
 def _leaves_of(value: Any) -> Iterator[Any]:

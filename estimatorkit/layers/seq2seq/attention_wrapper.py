@@ -1,4 +1,4 @@
-"""`AttentionWrapper`: a cell that reads a memory at each step."""
+"""`AttentionWrapper`: a cell with attention over memories."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class AttentionWrapperState(NamedTuple):
 
 
 def _with_same_shape(old: Tensor, new: Tensor) -> Tensor:
-    """`new`, checked to have the shape of `old`: now where both are known, else when it runs."""
+    """Checks that `new` has the shape of `old`, statically if possible, else at run time."""
     if not old.shape.is_compatible_with(new.shape):
         raise value_error(
             "The shape of the AttentionWrapperState is expected to be same as the one to "
@@ -205,7 +205,7 @@ class AttentionWrapper(RNNCell):
         self._attention_layer_size = sum(widths)
 
     def _checked(self, structure: Any, batch: Any, message: str) -> Any:
-        """A structure, checked to be of the memories' batch: at once where the sizes are known."""
+        """Checks that a structure has the memories' batch size, statically if possible."""
         checks = []
         for mechanism in self._attention_mechanisms:
             known = [known_size(batch), known_size(mechanism.batch_size)]
@@ -223,12 +223,12 @@ class AttentionWrapper(RNNCell):
 
     @property
     def output_size(self) -> Any:
-        """The size of what is read, or of the cell's output."""
+        """The size of the attention or of the cell's output."""
         return self._attention_layer_size if self._output_attention else self._cell.output_size
 
     @property
     def state_size(self) -> AttentionWrapperState:
-        """The sizes of the state's parts."""
+        """The sizes of the state's components."""
         mechanisms = self._attention_mechanisms
         sizes = [each.alignments_size for each in mechanisms]
         kept = sizes if self._alignment_history else [() for _ in mechanisms]
@@ -282,7 +282,7 @@ class AttentionWrapper(RNNCell):
             )
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, AttentionWrapperState]:
-        """One step: the cell, then what its output reads.
+        """Runs the cell, then attends with its output.
 
         Raises:
             TypeError: `state` is not an `AttentionWrapperState`.

@@ -1,4 +1,4 @@
-"""`BeamSearchDecoder`: the most likely sequences, of which a fixed number is followed at a time."""
+"""`BeamSearchDecoder`: beam search as a decoder for `dynamic_decode`."""
 
 from __future__ import annotations
 
@@ -176,12 +176,12 @@ class BeamSearchDecoder(Decoder):
 
     @property
     def tracks_own_finished(self) -> bool:
-        """True: sequences change their places."""
+        """True: beams are reordered at each step."""
         return True
 
     @property
     def output_size(self) -> BeamSearchDecoderOutput:
-        """`(beams,)` each."""
+        """`(beams,)` for each output."""
         shape = TensorShape([self._beam_width])
         return BeamSearchDecoderOutput(shape, shape, shape)
 
@@ -242,7 +242,7 @@ class BeamSearchDecoder(Decoder):
             return found, following, self._embedding_fn(found.predicted_ids), following.finished
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> tuple[Any, Any]:
-        """The sequences of the final beams, and the state with its arrays in their order."""
+        """Backtracks the final beams; reorders the state's arrays accordingly."""
         longest = _as_int(reduce.reduce_max(final_state.lengths, axis=1))
         ids = gather_tree(outputs.predicted_ids, outputs.parent_ids, longest, self._end_token)
         if self._reorder_tensor_arrays:

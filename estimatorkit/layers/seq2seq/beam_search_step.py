@@ -1,4 +1,4 @@
-"""One step of a beam search: which beams go on, with which ids."""
+"""One step of a beam search: selection of beams and ids."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def beam_search_step(
 
 
 def of_parents(values: Any, parents: Any) -> Tensor:
-    """What belongs to the beams `parents`, of values `(batch, beams, ...)`."""
+    """Gathers the parents' entries from values `(batch, beams, ...)`."""
     found = indexing.gather(values, parents, axis=1, batch_dims=1)
     found.set_shape(values.shape)
     return found
@@ -140,12 +140,9 @@ def _moved(leaf: Any, parents: Any) -> Any:
 
 
 def mask_finished(log_probs: Any, end_token: Any, finished: Any) -> Tensor:
-    """The log probabilities of continuations; finished beams have only the end token.
+    """Restricts finished beams to the end token with log probability 0.
 
-    Args:
-        log_probs: `(batch, beams, symbols)`.
-        end_token: int32 scalar.
-        finished: bool `(batch, beams)`.
+    `log_probs` are `(batch, beams, symbols)`, `finished` is bool `(batch, beams)`.
     """
     dtype = log_probs.dtype
     row = indexing.one_hot(
@@ -163,10 +160,10 @@ def mask_finished(log_probs: Any, end_token: Any, finished: Any) -> Tensor:
 
 
 def attention_probabilities(cell_state: Any, coverage_penalty_weight: Any) -> Any:
-    """The alignments of a state, the mean of several; None if coverage is not penalized.
+    """The mean alignments of a state; None if coverage is not penalized.
 
     Raises:
-        ValueError: coverage is penalized, and no cell has attention.
+        ValueError: coverage is penalized, but no cell has attention.
     """
     if isinstance(coverage_penalty_weight, (int, float)) and coverage_penalty_weight == 0.0:
         return None
@@ -197,17 +194,14 @@ def scores_of(
     finished: Any,
     accumulated_attention_probs: Any,
 ) -> Tensor:
-    """Log probabilities with penalties.
+    """Log probabilities with length and coverage penalties.
 
-    Args:
-        log_probs, sequence_lengths: `(batch, beams, symbols)`.
-        length_penalty_weight, coverage_penalty_weight: see `BeamSearchDecoder`.
-        finished: bool `(batch, beams)`.
-        accumulated_attention_probs: `(batch, beams, places)`, or None.
+    `log_probs` and `sequence_lengths` are `(batch, beams, symbols)`, `finished` is bool
+    `(batch, beams)`, `accumulated_attention_probs` is `(batch, beams, places)` or None.
 
     Raises:
-        ValueError: `coverage_penalty_weight` is not a scalar, or there are no attention
-            probabilities for it.
+        ValueError: `coverage_penalty_weight` is not a scalar, or attention probabilities are
+            missing.
     """
     penalty = length_penalty(sequence_lengths, length_penalty_weight)
     scores: Tensor = log_probs / elementwise.cast(convert_to_tensor(penalty), log_probs.dtype)

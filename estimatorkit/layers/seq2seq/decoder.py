@@ -1,4 +1,4 @@
-"""`Decoder`, `BasicDecoder`, and `dynamic_decode`, which runs a decoder until all is finished."""
+"""`Decoder`, `BasicDecoder`, and `dynamic_decode`, which runs a decoder to completion."""
 
 from __future__ import annotations
 
@@ -27,64 +27,64 @@ from estimatorkit.ops.math import elementwise, reduce
 from estimatorkit.ops.variables.variable_scope import variable_scope
 
 _BLOCK = 64
-"""Steps in one call where no bound is known: outputs grow by as many at a time."""
+"""Steps per compiled loop if there is no bound: output arrays grow by this many."""
 
 
 class Decoder:
-    """What `dynamic_decode` runs; subclass it.
+    """Interface of decoders run by `dynamic_decode`.
 
-    A subclass has the properties `batch_size`, `output_size` (a size or shape, or a structure of
-    them, without the batch dimension) and `output_dtype`, and the methods `initialize` and `step`.
+    Subclasses define the properties `batch_size`, `output_size` (a size or shape without the batch
+    dimension, or a structure of them) and `output_dtype`, and the methods `initialize` and `step`.
     """
 
     _finalizes_unused_steps = False
-    """Whether `finalize` may be given steps after the last one that was run."""
+    """Whether `finalize` tolerates steps beyond the last one executed."""
 
     @property
     def batch_size(self) -> Any:
-        """The size of a batch, an int or an int32 scalar."""
+        """The batch size, an int or an int32 scalar."""
         raise NotImplementedError
 
     @property
     def output_size(self) -> Any:
-        """The sizes of outputs."""
+        """The output sizes, without the batch dimension."""
         raise NotImplementedError
 
     @property
     def output_dtype(self) -> Any:
-        """The dtypes of outputs, in the structure of `output_size`."""
+        """The output dtypes, in the structure of `output_size`."""
         raise NotImplementedError
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
-        """Which sequences are finished (bool `(batch,)`), the first inputs, the first state."""
+        """Returns the initial finished flags (bool `(batch,)`), inputs and state."""
         raise NotImplementedError
 
     def step(
         self, time: Any, inputs: Any, state: Any, name: str | None = None
     ) -> tuple[Any, Any, Any, Any]:
-        """One step.
+        """Runs one step.
 
         Args:
-            time: the number of the step, int32 scalar.
-            inputs, state: as `initialize` and the step before gave them.
+            time: the step number, int32 scalar.
+            inputs, state: as returned by `initialize` or the previous step.
             name: the name scope.
 
         Returns:
-            The outputs, the next state, the next inputs, and which sequences are finished.
+            The outputs, next state, next inputs, and finished flags.
         """
         raise NotImplementedError
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> tuple[Any, Any]:
-        """The final outputs and state, of outputs `(steps, batch, ...)`; as they are by default."""
+        """Postprocesses outputs `(steps, batch, ...)` and the state; optional."""
         raise NotImplementedError
 
     @property
     def tracks_own_finished(self) -> bool:
-        """Whether `step` says itself what stays finished, as where it moves sequences about."""
+        """Whether `step` returns cumulative finished flags, e.g. because it reorders sequences."""
         return False
 
     def _steps(self) -> Any:
-        """The number of steps where it is known before the loop, else None."""
+        """The number of steps if it is known before the loop, else None."""
         return None
 
 
@@ -92,8 +92,8 @@ class BasicDecoderOutput(NamedTuple):
     """The outputs of a `BasicDecoder`.
 
     Attributes:
-        rnn_output: what the cell, or the output layer, gives.
-        sample_id: what the helper chose.
+        rnn_output: the output of the cell, or of the output layer.
+        sample_id: the helper's sample.
     """
 
     rnn_output: Any
@@ -101,16 +101,16 @@ class BasicDecoderOutput(NamedTuple):
 
 
 class BasicDecoder(Decoder):
-    """Runs a cell on the inputs that a helper chooses.
+    """A decoder that runs a cell on inputs chosen by a helper.
 
     Args:
-        cell: the cell.
+        cell: the RNN cell.
         helper: a `Helper`.
-        initial_state: the cell's state before the first step.
-        output_layer: a layer on the cell's outputs, before the helper sees them; none by default.
+        initial_state: the cell's initial state.
+        output_layer: a layer applied to the cell's outputs before sampling; none by default.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class BasicDecoder(Decoder):
 
     @property
     def batch_size(self) -> Any:
-        """That of the helper."""
+        """The helper's batch size."""
         return self._helper.batch_size
 
     @property
@@ -138,7 +138,7 @@ class BasicDecoder(Decoder):
 
     @property
     def output_dtype(self) -> BasicDecoderOutput:
-        """The state's dtype for the outputs, and the helper's for ids."""
+        """The state's dtype for outputs, and the helper's for ids."""
         dtype = convert_to_tensor(nest.flatten(self._initial_state)[0]).dtype
         sizes = self.output_size.rnn_output
         outputs = nest.map_structure(lambda _: dtype, sizes)
@@ -172,13 +172,13 @@ class BasicDecoder(Decoder):
 
 
 def check_output_layer(layer: Any) -> None:
-    """Raises TypeError if an output layer is not a layer."""
+    """Raises TypeError unless `layer` is a `Layer` or None."""
     if layer is not None and not isinstance(layer, Layer):
         raise TypeError(f"output_layer must be a Layer, received: {type(layer)}")
 
 
 def layered_size(size: Any, layer: Any) -> Any:
-    """The size of a cell's outputs behind a layer."""
+    """The size of a cell's outputs after an optional layer."""
     if layer is None:
         return size
     shapes = nest.map_structure(lambda each: TensorShape([None]).concatenate(_shape(each)), size)
@@ -245,7 +245,7 @@ def dynamic_decode(
 
 
 class _Carried(NamedTuple):
-    """What a step hands to the next."""
+    """The loop variables of decoding."""
 
     time: Any
     state: Any
@@ -255,7 +255,7 @@ class _Carried(NamedTuple):
 
 
 class _Loop:
-    """A decoder's loop, in one of two forms: of known length, or until all is finished."""
+    """A decoding loop, of known length or until all sequences are finished."""
 
     def __init__(self, decoder: Decoder, impute: bool, limit: Tensor | None) -> None:
         self._decoder = decoder
@@ -277,7 +277,7 @@ class _Loop:
     # -- the two forms
 
     def of_known_length(self, steps: Any, time_major: bool) -> tuple[Any, Any, Tensor]:
-        """The results of a loop of so many steps, in which outputs are stacked."""
+        """Runs `steps` steps as a scan, which stacks the outputs."""
         start = self._with_fixed_arrays(steps)
         last, outputs = scan_op(
             lambda carried, _: self._step(_Carried(*carried)), tuple(start), filling.range_(steps)
@@ -290,7 +290,7 @@ class _Loop:
         return self._finished(outputs, end, None, time_major)
 
     def until_finished(self, time_major: bool) -> tuple[Any, Any, Tensor]:
-        """The results of a loop whose length follows from what it computes."""
+        """Runs until all sequences are finished, or the limit is reached."""
         nothing_to_do = type(self._decoder).finalize is Decoder.finalize
         late = nothing_to_do or self._decoder._finalizes_unused_steps
         if self._limit is None:
@@ -309,7 +309,7 @@ class _Loop:
         return self._finished(outputs, end, None, time_major)
 
     def _in_blocks(self) -> tuple[_Carried, Any]:
-        """Blocks of steps until all is finished; outputs are collected in growing arrays."""
+        """Runs blocks of steps until all are finished, collecting outputs in growing arrays."""
         arrays = self._arrays(0, grow=True)
 
         def going_on(_: Any, *carried: Any) -> Tensor:
@@ -326,7 +326,7 @@ class _Loop:
         return _Carried(*last), nest.map_structure(lambda each: each.flow, arrays)
 
     def _block(self, start: _Carried, size: Any) -> tuple[_Carried, Any]:
-        """At most `size` steps; the outputs are `(size, batch, ...)`."""
+        """Runs at most `size` steps; the outputs are `(size, batch, ...)`."""
         arrays = self._arrays(size, grow=False)
         end = start.time + size
 
@@ -347,7 +347,7 @@ class _Loop:
     # -- a step
 
     def _step(self, now: _Carried) -> tuple[_Carried, Any]:
-        """What a step hands on, and its outputs."""
+        """Runs one step; returns the next loop variables and the outputs."""
         decoder = self._decoder
         outputs, state, inputs, finished = decoder.step(now.time, now.inputs, now.state)
         nest.assert_same_structure(now.state, state)
@@ -390,7 +390,7 @@ class _Loop:
         return nest.map_structure(made, self._sizes, self._dtypes)
 
     def _with_fixed_arrays(self, size: Any) -> _Carried:
-        """The start; arrays of the state that would grow are allocated, so that XLA can run it."""
+        """The initial loop variables, with growing arrays preallocated for XLA."""
 
         def fixed(leaf: Any) -> Any:
             if not _is_growing(leaf):
@@ -400,7 +400,7 @@ class _Loop:
         return self._start._replace(state=nest.map_structure(fixed, self._start.state))
 
     def _of_growing(self, state: Any, function: Callable[[Any], Any]) -> Any:
-        """The state, with a function of its leaves that were given as growing arrays."""
+        """The state, with a function applied to leaves that began as growing arrays."""
         return nest.map_structure(
             lambda given, leaf: function(leaf) if _is_growing(given) else leaf,
             self._start.state,
@@ -412,9 +412,9 @@ class _Loop:
     def _finished(
         self, outputs: Any, end: _Carried, count: Any, time_major: bool
     ) -> tuple[Any, Any, Tensor]:
-        """The results; those of unused steps are cut off behind `finalize` where `count` is given.
+        """Finalizes the results and, if `count` is given, drops unused steps.
 
-        Behind it, as XLA then compiles it once for all numbers of steps.
+        They are dropped after `finalize`, so that XLA compiles it once for all lengths.
         """
         state = end.state
         with contextlib.suppress(NotImplementedError):
@@ -438,7 +438,7 @@ def _as_tensor(value: Any) -> Any:
 
 
 def _is_growing(leaf: Any) -> bool:
-    """Whether a leaf is a tensor array that grows from nothing."""
+    """Whether a leaf is a dynamically sized tensor array."""
     return (
         isinstance(leaf, TensorArray)
         and leaf.dynamic_size
@@ -452,7 +452,7 @@ def _as_growing(leaf: TensorArray) -> TensorArray:
 
 
 def _cut(leaf: Any, count: Any) -> Any:
-    """An array, or what `finalize` made of it, without the steps that were not run."""
+    """Drops the steps that did not run from an array, or from `finalize`'s result for it."""
     if isinstance(leaf, TensorArray):
         return _with_flow(leaf, first_steps(leaf.flow, count))
     return first_steps(leaf, count)
@@ -464,7 +464,7 @@ def _with_flow(array_: TensorArray, flow: Tensor) -> TensorArray:
 
 
 def _like(new: Any, old: Any) -> Any:
-    """`new`, which has the shape of `old`."""
+    """Returns `new` with the static shape of `old`."""
     if isinstance(new, TensorArray):
         return new
     tensor = convert_to_tensor(new)
@@ -473,7 +473,7 @@ def _like(new: Any, old: Any) -> Any:
 
 
 def _kept(finished: Tensor, new: Any, old: Any) -> Any:
-    """`old` for finished sequences; arrays and scalars are passed on."""
+    """Selects `old` for finished sequences; passes arrays and scalars through."""
     if isinstance(old, TensorArray) or old.shape.rank == 0:
         return new
     return indexing.where(finished, old, _like(new, old))

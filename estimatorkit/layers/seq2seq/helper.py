@@ -1,7 +1,7 @@
-"""Helpers: what a `BasicDecoder` samples, and what its cell is given next.
+"""Helpers: sampling and next inputs of a `BasicDecoder`.
 
-Training helpers read their inputs; with scheduled sampling (Bengio et al. 2015) they read a part of
-them from the outputs. Inference helpers are in `inference_helper`.
+Training helpers read given inputs; with scheduled sampling (Bengio et al. 2015) they replace some
+of them by outputs. Inference helpers are in `inference_helper`.
 """
 
 from __future__ import annotations
@@ -24,55 +24,55 @@ from estimatorkit.ops.nn.embedding import embedding_lookup
 
 
 class Helper:
-    """What a `BasicDecoder` asks; subclass it.
+    """Interface of a `BasicDecoder`'s sampling; subclass it.
 
-    A subclass has the properties `batch_size`, `sample_ids_shape` and `sample_ids_dtype`, and the
-    methods below.
+    Subclasses define the properties `batch_size`, `sample_ids_shape` and `sample_ids_dtype`, and
+    the methods below.
     """
 
     @property
     def batch_size(self) -> Any:
-        """The size of a batch, int32 scalar."""
+        """The batch size, int32 scalar."""
         raise NotImplementedError("batch_size has not been implemented")
 
     @property
     def sample_ids_shape(self) -> Any:
-        """The shape of what `sample` returns, without the batch dimension."""
+        """The shape of a sample, without the batch dimension."""
         raise NotImplementedError("sample_ids_shape has not been implemented")
 
     @property
     def sample_ids_dtype(self) -> Any:
-        """The dtype of what `sample` returns."""
+        """The dtype of samples."""
         raise NotImplementedError("sample_ids_dtype has not been implemented")
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
-        """Which sequences are finished (bool `(batch,)`), and the first inputs."""
+        """Returns the finished flags (bool `(batch,)`) and the first inputs."""
         raise NotImplementedError(f"{type(self).__name__} must define initialize")
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """The ids sampled from outputs."""
+        """Samples ids from the outputs."""
         raise NotImplementedError(f"{type(self).__name__} must define sample")
 
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
     ) -> tuple[Any, Any, Any]:
-        """Which sequences are finished, the next inputs, and the next state."""
+        """Returns the finished flags, the next inputs, and the next state."""
         raise NotImplementedError(f"{type(self).__name__} must define next_inputs")
 
     def _steps(self) -> Any:
-        """The number of steps where it is known before the loop, else None."""
+        """The number of steps if it is known before the loop, else None."""
         return None
 
 
 class CustomHelper(Helper):
-    """A helper made of functions.
+    """A helper built from functions.
 
     Args:
-        initialize_fn: gives which sequences are finished, and the first inputs.
-        sample_fn: of `time`, `outputs` and `state`, gives ids.
-        next_inputs_fn: of `time`, `outputs`, `state` and `sample_ids`, gives which sequences are
-            finished, the next inputs and the next state.
-        sample_ids_shape: of the ids, without the batch dimension; scalars by default.
+        initialize_fn: returns the finished flags and the first inputs.
+        sample_fn: `sample_fn(time, outputs, state)` returns ids.
+        next_inputs_fn: `next_inputs_fn(time, outputs, state, sample_ids)` returns the finished
+            flags, next inputs and next state.
+        sample_ids_shape: without the batch dimension; scalars by default.
         sample_ids_dtype: int32 by default.
     """
 
@@ -93,7 +93,7 @@ class CustomHelper(Helper):
 
     @property
     def batch_size(self) -> Any:
-        """The size of what `initialize_fn` gave.
+        """The batch size of `initialize_fn`'s result.
 
         Raises:
             ValueError: `initialize` has not been called.
@@ -137,7 +137,7 @@ class CustomHelper(Helper):
 
 
 class TrainingHelper(Helper):
-    """Reads inputs; ids are the argmax of the outputs.
+    """A helper that reads given inputs; sampled ids are the argmax of the outputs.
 
     Args:
         inputs: `(batch, time, ...)`.
@@ -169,17 +169,17 @@ class TrainingHelper(Helper):
 
     @property
     def inputs(self) -> Tensor:
-        """The inputs, as they were given."""
+        """The inputs as given."""
         return self._inputs
 
     @property
     def sequence_length(self) -> Tensor:
-        """The lengths."""
+        """The sequence lengths."""
         return self._sequence_length
 
     @property
     def batch_size(self) -> Tensor:
-        """The number of lengths."""
+        """The length of `sequence_length`."""
         return self._batch_size
 
     @property
@@ -222,7 +222,7 @@ class TrainingHelper(Helper):
             return finished, self._read(self._input_tas, following), state
 
     def _read(self, steps: TensorArray, time: Any) -> Any:
-        """The inputs of a step; of one that nothing runs any more, those of the last."""
+        """The inputs of a step, clamped to the last one."""
         row = steps.read(elementwise.minimum(time, self._last))
         row.set_shape(self._zero_inputs.shape)
         return row
@@ -233,7 +233,7 @@ class TrainingHelper(Helper):
 
 
 class _Scheduled(TrainingHelper):
-    """A training helper that reads a part of the inputs from the outputs."""
+    """A training helper with scheduled sampling."""
 
     def _set_probability(self, probability: Any) -> None:
         self._sampling_probability = convert_to_tensor(probability, name="sampling_probability")
@@ -245,7 +245,7 @@ class _Scheduled(TrainingHelper):
             )
 
     def _drawn(self, seed: int | None) -> Tensor:
-        """Which sequences are sampled, bool `(batch,)`."""
+        """Draws which sequences are sampled, bool `(batch,)`."""
         probability = self._sampling_probability
         shape = array.reshape(self._batch_size, [1])
         drawn = random.random_uniform(shape, dtype=probability.dtype, seed=seed)
@@ -386,7 +386,7 @@ _ENDS_WITH_LENGTHS = (
 
 
 def embedding_function(embedding: Any) -> Callable[[Any], Any]:
-    """A function of ids: `embedding` itself, or the lookup in a table."""
+    """Returns `embedding` if it is callable, else a lookup in that table."""
     if callable(embedding):
         function: Callable[[Any], Any] = embedding
         return function
@@ -394,7 +394,7 @@ def embedding_function(embedding: Any) -> Callable[[Any], Any]:
 
 
 def sampled_classes(logits: Any, seed: int | None) -> Tensor:
-    """Classes drawn with the probabilities softmax(logits), int32 in the shape of the rest."""
+    """Samples int32 classes from softmax(logits) over the last axis."""
     values = convert_to_tensor(logits, name="logits")
     flat = (
         array.reshape(values, [-1, array.shape(values)[-1]]) if values.shape.rank != 2 else values
@@ -404,7 +404,7 @@ def sampled_classes(logits: Any, seed: int | None) -> Tensor:
 
 
 def _as_array(columns: Tensor) -> TensorArray:
-    """The steps of `(time, batch, ...)`."""
+    """Unstacks `(time, batch, ...)` into a `TensorArray`."""
     steps = TensorArray(columns.dtype, array.shape(columns)[0], element_shape=columns.shape[1:])
     return steps.unstack(columns)
 

@@ -1,7 +1,7 @@
 """RNN decoders over lists of inputs (`contrib.legacy_seq2seq`), without attention.
 
-Steps that are known to be the same operations run in one loop (see `run_decoder`), so that the time
-to compile does not grow with the number of steps.
+Identical steps run in one loop (see `run_decoder`), so compile time does not grow with their
+number.
 """
 
 from __future__ import annotations
@@ -91,19 +91,11 @@ def run_decoder(
     loop_function: LoopFunction | None,
     cell: RNNCell,
 ) -> tuple[list[Any], Any]:
-    """Runs a step over inputs, in one loop where all steps are the same operations.
+    """Runs a step over inputs, as one loop if all steps are identical.
 
-    They are where `cell` is one of this package, the inputs have one shape, and `loop_function` is
-    None or a `GreedyFeedback`. Otherwise the steps are unrolled.
-
-    Args:
-        step: `step(input, state)` gives an output and the next state.
-        inputs, loop_function: see `rnn_decoder`.
-        state: a structure of tensors.
-        cell: the cell that `step` calls.
-
-    Returns:
-        The list of outputs, and the last state.
+    They are if `cell` belongs to this package, the inputs share a shape, and `loop_function` is
+    None or a `GreedyFeedback`; otherwise the steps are unrolled. `step(input, state)`, which calls
+    `cell`, returns an output and the next state. Returns the list of outputs, and the last state.
     """
     values = [nest.map_structure(convert_to_tensor, each) for each in inputs]
     known = loop_function is None or isinstance(loop_function, GreedyFeedback)
@@ -413,9 +405,9 @@ def one2many_rnn_seq2seq(
 def encode_symbols(
     cell: RNNCell, inputs: Sequence[Any], symbols: int, size: int, dtype: Any
 ) -> tuple[list[Any], Any]:
-    """`static_rnn` of an `EmbeddingWrapper`, whose lookups are done at once for all steps.
+    """`static_rnn` of an `EmbeddingWrapper`, with one lookup for all steps.
 
-    Inside the loop each step would add a gradient as large as the table.
+    A lookup inside the loop would add a gradient of the table's size at every step.
     """
     with variable_scope("rnn"), variable_scope("embedding_wrapper") as inner:
         table = EmbeddingWrapper(cell, symbols, size).table(dtype)
@@ -423,7 +415,7 @@ def encode_symbols(
 
 
 def embedded(table: Any, ids: Sequence[Any]) -> list[Tensor]:
-    """The rows of a table for each step's ids, looked up at once where the ids have one shape."""
+    """Looks up each step's ids, in one lookup if they share a shape."""
     steps = [convert_to_tensor(each) for each in ids]
     if not are_alike(steps) or steps[0].shape.rank != 1:
         return [embedding_lookup(table, each) for each in steps]
@@ -431,7 +423,7 @@ def embedded(table: Any, ids: Sequence[Any]) -> list[Tensor]:
 
 
 def check_projection(projection: Any, symbols: int, dtype: Any) -> None:
-    """Raises ValueError if an output projection has shapes that do not fit."""
+    """Raises ValueError if an output projection has incompatible shapes."""
     if projection is None:
         return
     weights, biases = (convert_to_tensor(each, dtype) for each in projection)
@@ -442,11 +434,9 @@ def check_projection(projection: Any, symbols: int, dtype: Any) -> None:
 def either(
     feed_previous: Any, decode: Callable[[bool, bool], tuple[list[Any], Any]]
 ) -> tuple[list[Any], Any]:
-    """The decoder that feeds back or not; both, and a choice at run time, for a tensor.
+    """Decodes with or without feedback; for a tensor, builds both and chooses at run time.
 
-    Args:
-        feed_previous: a bool, or a bool scalar tensor.
-        decode: of whether to feed back, and whether to update embeddings of what is fed back.
+    `decode` takes whether to feed back, and whether to update the embedding of fed-back symbols.
     """
     if isinstance(feed_previous, bool):
         return decode(feed_previous, True)
