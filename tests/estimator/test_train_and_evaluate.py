@@ -154,7 +154,7 @@ def test_a_second_call_returns_the_stored_results(
     first = call(scripted.batches, 20, three_batches)
     with caplog.at_level(logging.INFO, "estimatorkit"):
         metrics, exports = call(never, 20, never)
-    assert "This training is done (step 20 is reached)" in caplog.text
+    assert "Training is already complete (step 20 is reached)" in caplog.text
     assert (metrics, [os.fsdecode(each) for each in exports]) == first
     assert {name: value.dtype for name, value in metrics.items()} == {
         name: value.dtype for name, value in first[0].items()

@@ -81,8 +81,8 @@ class EvaluatedRun:
 
     def _stored(self, done: Completion, records: Mapping[str, Any]) -> Results:
         logger.info(
-            "This training is done (%s): here are its results. To go on, raise max_steps; to "
-            "evaluate anew, remove %s.",
+            "Training is already complete (%s); returning its results. To continue, raise "
+            "max_steps; to evaluate again, remove %s.",
             *(done.reason, os.path.join(self._model_dir, FILE)),
         )
         return {
@@ -141,7 +141,7 @@ class EvaluatedRun:
                 done.write(self._model_dir)
         if done.restored is not None:
             best = best or self._best() or os.path.join(self._model_dir, done.restored)
-            logger.info("Going back to the best checkpoint, %s.", done.restored)
+            logger.info("Restoring the best checkpoint, %s.", done.restored)
             self._evaluate(go_back_to(self._model_dir, best))
         self._export(is_final=True)
         results: Results = {}

@@ -82,7 +82,7 @@ def read_module(data: bytes) -> jax.export.Exported:
     for call in _CALL.finditer(text):
         if _SAFE_CALLS.fullmatch(call["target"] or "") is None:
             raise DataLossError.explained(
-                "a program of the exported model calls what no export calls",
+                "a program of the exported model calls a function that exports never call",
                 received=call["target"] or text[call.start() : call.start() + 60],
                 hint="do not load this model: it was not written by this package",
             )

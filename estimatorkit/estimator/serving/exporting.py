@@ -437,8 +437,8 @@ class ServedGraph:
             if given:
                 raise
             logger.warning(
-                "The export is not tested, as the model refuses the example that was made up for "
-                "it; give export_saved_model example_inputs={...}. %s",
+                "The export is not verified, because the model rejects the generated example; pass "
+                "example_inputs={...} to export_saved_model. %s",
                 error,
             )
         self.graph: ServingGraph = make_serving_graph(session, inputs, outputs, samples)
@@ -454,7 +454,7 @@ def _check_examples(
         example_inputs.keys() == set(names) for names in signatures.values()
     ):
         raise value_error(
-            "example_inputs are not those of any signature",
+            "example_inputs do not match any signature",
             expected=" or ".join(f"{sorted(names)} ({name})" for name, names in signatures.items()),
             received=sorted(example_inputs),
         )
@@ -506,7 +506,7 @@ def _self_test(folder: Path, served: Mapping[str, ServedGraph]) -> None:
             for key, expected in each.outputs.items():
                 if not _same(expected, found[key]):
                     raise InternalError.explained(
-                        f"the exported model answers otherwise than the model: signature "
+                        f"the exported model's output differs from the model's: signature "
                         f"{name!r}, output {key!r}",
                         expected=f"{expected!r:.300}",
                         received=f"{found[key]!r:.300}",

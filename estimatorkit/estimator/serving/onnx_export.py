@@ -219,7 +219,7 @@ def _test(
         for (key, wanted), got in zip(expected.items(), found, strict=True):
             if got.shape != wanted.shape or not np.allclose(got, wanted, rtol=1e-3, atol=1e-4):
                 raise InternalError.explained(
-                    f"the ONNX file answers otherwise than the model: output {key!r}",
+                    f"the ONNX file's output differs from the model's: output {key!r}",
                     expected=f"{wanted!r:.300}",
                     received=f"{got!r:.300}",
                     hint="nothing was written; please report it with the model",
