@@ -1,4 +1,4 @@
-"""Boxes in images: drawn, and chosen by chance.
+"""Bounding boxes: drawing and random sampling.
 
 A box is y1, x1, y2, x2 (or y_min, x_min, y_max, x_max), as fractions of height and width unless a
 function says otherwise. What is chosen has a place that depends on values: a host op.
@@ -108,7 +108,7 @@ register(
 def draw_bounding_boxes(
     images: Any, boxes: Any, name: str | None = None, colors: Any = None
 ) -> Tensor:
-    """Images with the outlines of boxes, one pixel wide.
+    """Draws outlines of boxes, one pixel wide, on images.
 
     Args:
         images: floating `(batch, height, width, channels)`.
@@ -135,7 +135,9 @@ def _random_box(
     aspect: float,
     areas: tuple[float, float],
 ) -> tuple[int, int, int, int] | None:
-    """A box of this form and an area within bounds: y, x, height, width; None if none fits."""
+    """A random box of this aspect ratio and an area within bounds: y, x, height, width; None if
+    none fits.
+    """
     least, most = (share * height * width for share in areas)
     low = round((least / aspect) ** 0.5)
     high = round((most / aspect) ** 0.5)
@@ -165,7 +167,7 @@ def _random_box(
 
 
 def _covers(box: tuple[int, int, int, int], objects: Array, least: float) -> bool:
-    """Whether some object lies within the box to at least this share of its area."""
+    """Whether the box contains at least this fraction of some object's area."""
     y, x, tall, wide = box
     down = np.minimum(objects[:, 2], y + tall) - np.maximum(objects[:, 0], y)
     along = np.minimum(objects[:, 3], x + wide) - np.maximum(objects[:, 1], x)
@@ -254,7 +256,7 @@ def sample_distorted_bounding_box(
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """A box by chance that holds enough of one of the objects in an image.
+    """Samples a random box that covers enough of one of an image's objects.
 
     Args:
         image_size: int32 or int64 `(3,)`: height, width and channels.

@@ -1,4 +1,4 @@
-"""Colours of images: dtypes, colour spaces, brightness, contrast, hue, saturation, gamma.
+"""Image color ops: dtypes, color spaces, brightness, contrast, hue, saturation, gamma.
 
 Integers are colours from 0 to the dtype's maximum, floats from 0 to 1 (`convert_image_dtype`).
 """
@@ -32,7 +32,7 @@ _COLORS = np.array(
 
 
 def saturated(image: Tensor, dtype: DType, name: str | None = None) -> Tensor:
-    """`cast` with values beyond what the dtype holds cut to it."""
+    """`cast` that clips values to the dtype's range."""
     low, high = float(dtype.min), float(dtype.max)
     if image.dtype.is_integer:
         least, most = int(image.dtype.min), int(image.dtype.max)
@@ -51,7 +51,7 @@ def saturated(image: Tensor, dtype: DType, name: str | None = None) -> Tensor:
 def convert_image_dtype(
     image: Any, dtype: Any, saturate: bool = False, name: str | None = None
 ) -> Tensor:
-    """An image in another dtype, its values scaled.
+    """Converts an image to another dtype and rescales its values.
 
     Args:
         image: of any shape; integers from 0 to their maximum, floats from 0 to 1.
@@ -88,7 +88,7 @@ def convert_image_dtype(
 def _in_floats(
     image: Any, change: Callable[[Tensor], Tensor], name: str, scope: str | None = None
 ) -> Tensor:
-    """A change of colours from 0 to 1, of an image of any dtype."""
+    """Applies a change of colors in [0, 1] to an image of any dtype."""
     with get_default_graph().name_scope(scope or name):
         given = convert_to_tensor(image, name="image")
         if given.dtype in (float16, float32):
@@ -245,19 +245,19 @@ yuv_to_rgb = _space("yuv_to_rgb")
 
 
 def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
-    """RGB colours as hue, saturation and value, all from 0 to 1; floating `(..., 3)`."""
+    """Converts RGB to hue, saturation and value, all in [0, 1]; floating `(..., 3)`."""
     image = _checked_channels(convert_to_tensor(images, name="images"), 3, "rgb_to_hsv")
     return output("RGBToHSV", [image], name=name)
 
 
 def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
-    """Hue, saturation and value, all from 0 to 1, as RGB colours; floating `(..., 3)`."""
+    """Converts hue, saturation and value, all in [0, 1], to RGB; floating `(..., 3)`."""
     image = _checked_channels(convert_to_tensor(images, name="images"), 3, "hsv_to_rgb")
     return output("HSVToRGB", [image], name=name)
 
 
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
-    """RGB images as gray ones: 0.2989 red + 0.587 green + 0.114 blue.
+    """Converts RGB images to grayscale: 0.2989 red + 0.587 green + 0.114 blue.
 
     Args:
         images: `(..., 3)` of any dtype.
@@ -275,7 +275,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
 
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
-    """Gray images `(..., 1)` as RGB ones `(..., 3)` of the same dtype."""
+    """Converts grayscale images `(..., 1)` to RGB `(..., 3)` of the same dtype."""
     given = _checked_channels(convert_to_tensor(images, name="images"), 1, "grayscale_to_rgb")
     return output("GrayscaleToRGB", [given], name=name or "grayscale_to_rgb")
 
@@ -336,7 +336,7 @@ def _adjusted(op_type: str, image: Any, amount: Any, name: str) -> Tensor:
 
 
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
-    """Colours with `delta` (in -1 to 1) added; integers are cut at their bounds."""
+    """Adds `delta` (in [-1, 1]) to the colors; integers are clipped to their range."""
     return _in_floats(
         image,
         lambda colors: colors + cast(convert_to_tensor(delta, name="delta"), colors.dtype),
@@ -345,7 +345,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
 
 
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
-    """Images whose distance from the mean of each channel is multiplied by a factor.
+    """Scales the distance of each channel from its mean by a factor.
 
     Args:
         images: `(..., height, width, channels)`.
@@ -355,7 +355,7 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
 
 
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
-    """RGB images with `delta` (in -1 to 1) added to the hue.
+    """Adds `delta` (in [-1, 1]) to the hue of RGB images.
 
     Raises:
         InvalidArgumentError: the delta is known and outside of [-1, 1].
@@ -372,14 +372,14 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
 
 
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
-    """RGB images with the saturation multiplied by a factor, and cut at 1."""
+    """Multiplies the saturation of RGB images by a factor, clipped at 1."""
     given = convert_to_tensor(image, name="image")
     _checked_channels(checked_image(given, range(3, 99)), 3, "adjust_saturation")
     return _adjusted("AdjustSaturation", given, saturation_factor, name or "adjust_saturation")
 
 
 def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
-    """Colours to the power `gamma`, times `gain`.
+    """Gamma correction: `gain` times the colors to the power `gamma`.
 
     Args:
         image: of any shape and dtype.
@@ -424,7 +424,7 @@ register(
 
 
 def per_image_standardization(image: Any) -> Tensor:
-    """Each image with mean 0 and variance 1; float32.
+    """Normalizes each image to mean 0 and variance 1; float32.
 
     The deviation counts as at least 1 / sqrt(number of elements).
 

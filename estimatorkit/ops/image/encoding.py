@@ -1,4 +1,4 @@
-"""Images to files: JPEG and PNG, by Pillow, on the host."""
+"""JPEG and PNG encoding by Pillow, on the host."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _GRAY = np.full([2, 3, 3], 200, np.uint8)
 
 
 def gray_file(format_: str, **options: Any) -> Array:
-    """A file that holds 2 x 3 pixels of one gray, in RGB."""
+    """An encoded 2 x 3 image of a single gray, in RGB."""
     return np.array(_encode(_GRAY, format_, tuple(options.items())), object)
 
 
@@ -75,7 +75,7 @@ register(
 
 
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
-    """An image as a PNG file.
+    """Encodes an image as PNG.
 
     Args:
         image: uint8 `(..., height, width, channels)` with 1 to 4 channels, or uint16 with 1.
@@ -103,7 +103,7 @@ def encode_jpeg(
     xmp_metadata: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """An image as a JPEG file.
+    """Encodes an image as JPEG.
 
     Args:
         image: uint8 `(height, width, channels)` with 1 or 3 channels.

@@ -1,7 +1,7 @@
-"""Images from files: JPEG, PNG, GIF and BMP, by Pillow, on the host.
+"""JPEG, PNG, GIF and BMP decoding by Pillow, on the host.
 
-What is read is not trusted: only these formats are tried, the number of pixels is checked before
-any is decoded, and whatever is wrong with a file is an InvalidArgumentError.
+Input is untrusted: only these formats are tried, the pixel count is checked before decoding, and
+every defect of a file raises InvalidArgumentError.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _refused(problem: str, data: bytes, hint: str | None = None) -> InvalidArgum
 
 
 def _damages() -> tuple[type[Exception], ...]:
-    """What Pillow raises for files that are damaged."""
+    """The exceptions that Pillow raises for corrupt files."""
     from PIL import Image
 
     return (
@@ -53,13 +53,13 @@ def _damages() -> tuple[type[Exception], ...]:
 
 
 def _bytes(contents: Any) -> bytes:
-    """The file that a scalar string tensor holds."""
+    """The bytes of a scalar string tensor."""
     data: bytes = np.asarray(contents, object).item()
     return data
 
 
 def _opened(data: bytes) -> Any:
-    """A Pillow image whose pixels are not decoded yet."""
+    """A Pillow image with its pixels not yet decoded."""
     from PIL import Image
 
     if not data:
@@ -87,7 +87,7 @@ _BY_CHANNELS = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 
 
 def _mode(image: Any, channels: int) -> str:
-    """The Pillow mode that has so many channels; 0 for as many as the file has."""
+    """The Pillow mode with this many channels; 0 keeps the file's."""
     if channels:
         return _BY_CHANNELS[channels]
     if image.mode in ("L", "LA", "RGB", "RGBA"):
@@ -145,7 +145,7 @@ def _decode(
 
 
 def _reduced(image: Any, ratio: int) -> Any:
-    """A JPEG in half, a quarter or an eighth of its size, as its decoder can make it."""
+    """Downscales a JPEG by 2, 4 or 8 in its decoder."""
     width, height = image.size
     image.draft(None, (max(width // ratio, 1), max(height // ratio, 1)))
     wanted = (-(-width // ratio), -(-height // ratio))
@@ -297,7 +297,7 @@ def decode_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """A JPEG file as an image: uint8 `(height, width, channels)`.
+    """Decodes a JPEG file: uint8 `(height, width, channels)`.
 
     Args:
         contents: a scalar string, the file.
@@ -334,7 +334,7 @@ def decode_and_crop_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """A window of a JPEG file; see `decode_jpeg`.
+    """Decodes a window of a JPEG file; see `decode_jpeg`.
 
     Args:
         contents: a scalar string, the file.
@@ -353,7 +353,7 @@ def decode_and_crop_jpeg(
 def decode_png(
     contents: Any, channels: int = 0, dtype: Any = uint8, name: str | None = None
 ) -> Tensor:
-    """A PNG file as an image `(height, width, channels)`.
+    """Decodes a PNG file: `(height, width, channels)`.
 
     Args:
         contents: a scalar string, the file.
@@ -378,7 +378,7 @@ def decode_png(
 
 
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
-    """A BMP file as an image: uint8 `(height, width, channels)`; channels 0, 1, 3 or 4."""
+    """Decodes a BMP file: uint8 `(height, width, channels)`; channels 0, 1, 3 or 4."""
     attrs = {
         "channels": _checked_channels(channels, (0, 1, 3, 4)),
         "dtype": uint8,
@@ -388,7 +388,7 @@ def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Ten
 
 
 def decode_gif(contents: Any, name: str | None = None) -> Tensor:
-    """A GIF file as its frames: uint8 `(frames, height, width, 3)`."""
+    """Decodes all frames of a GIF file: uint8 `(frames, height, width, 3)`."""
     attrs = {"channels": 3, "dtype": uint8, "frames": "all"}
     return output("DecodeImage", [_contents(contents)], attrs, name or "DecodeGif")
 
@@ -400,7 +400,7 @@ def decode_image(
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Tensor:
-    """A JPEG, PNG, GIF or BMP file as an image.
+    """Decodes a JPEG, PNG, GIF or BMP file.
 
     Args:
         contents: a scalar string, the file.
@@ -432,12 +432,12 @@ def extract_jpeg_shape(contents: Any, output_type: Any = int32, name: str | None
 
 
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
-    """Whether a file begins as a JPEG file does."""
+    """Whether a file starts with the JPEG signature."""
     return output("IsJpeg", [_contents(contents)], name=name or "is_jpeg")
 
 
 def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) -> Tensor:
-    """An image as it looks after it was a JPEG file of this quality (0 to 100).
+    """Re-encodes an image as JPEG of this quality (0 to 100) and decodes it.
 
     Args:
         image: `(height, width, channels)` with 1 or 3 channels, of any dtype.

@@ -1,4 +1,4 @@
-"""Measures of images: PSNR, SSIM, total variation, gradients and edges; pure JAX."""
+"""Image measures: PSNR, SSIM, total variation, gradients and edges; pure JAX."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _psnr(a: Any, b: Any, max_val: float) -> Any:
 
 
 def _without_image(inputs: Any, attrs: Any) -> list[Spec]:
-    """One number for each image of the two batches, broadcast."""
+    """Shape inference: one number per image of two broadcast batches."""
     one, two = (each.shape.dims for each in inputs[:2])
     if one is None or two is None:
         return [Spec(inputs[0].dtype, TensorShape(None))]
@@ -57,7 +57,7 @@ register(
 
 
 def _as_two(a: Any, b: Any, max_val: Any, what: str) -> tuple[Tensor, Tensor, float]:
-    """Two images of compatible shapes as floats from 0 to 1, and the range of values then."""
+    """Two images of compatible shapes as floats in [0, 1], and the resulting value range."""
     one, two = convert_to_tensor(a, name="a"), convert_to_tensor(b, name="b")
     for image in (one, two):
         if image.shape.rank is not None and image.shape.rank < 3:
@@ -77,7 +77,7 @@ def _as_two(a: Any, b: Any, max_val: Any, what: str) -> tuple[Tensor, Tensor, fl
 
 
 def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
-    """The peak signal-to-noise ratio of images, in decibel.
+    """The peak signal-to-noise ratio of images, in decibels.
 
     Args:
         a, b: `(..., height, width, channels)`.
@@ -102,7 +102,7 @@ def _gauss(size: int, sigma: float) -> Any:
 
 
 def _blur(x: Any, weights: Any) -> Any:
-    """A weighted mean of each window, without edges; `(batch, height, width, channels)`."""
+    """Weighted window mean without padding; `(batch, height, width, channels)`."""
     window = jnp.asarray(weights, x.dtype)
     count = len(weights)
     for axis in (1, 2):
@@ -115,7 +115,7 @@ def _blur(x: Any, weights: Any) -> Any:
 def _similarity(
     a: Any, b: Any, max_val: float, size: int, sigma: float, k1: float, k2: float
 ) -> tuple[Any, Any]:
-    """SSIM and its contrast-structure part at each place: `(..., height, width, channels)`."""
+    """SSIM and its contrast-structure term per position: `(..., height, width, channels)`."""
     if min(a.shape[-3:-1]) < size:
         raise ValueError(f"images of {a.shape[-3:-1]} are smaller than the filter, {size}")
     batch = jnp.broadcast_shapes(a.shape, b.shape)
@@ -197,7 +197,7 @@ def ssim(
 
 
 def _halved(x: Any) -> Any:
-    """Means of 2 x 2 pixels; an odd last row or column counts twice."""
+    """2 x 2 average pooling; an odd last row or column is duplicated."""
     pads = [(0, 0)] * (x.ndim - 3) + [(0, x.shape[-3] % 2), (0, x.shape[-2] % 2), (0, 0)]
     x = jnp.pad(x, pads, mode="symmetric")
     shape = (*x.shape[:-3], x.shape[-3] // 2, 2, x.shape[-2] // 2, 2, x.shape[-1])
@@ -237,7 +237,7 @@ def ssim_multiscale(
     k1: float = 0.01,
     k2: float = 0.03,
 ) -> Tensor:
-    """The structural similarity over scales (Wang et al. 2003), at most 1.
+    """Multi-scale structural similarity (Wang et al. 2003), at most 1.
 
     Args:
         img1, img2: `(..., height, width, channels)`, large enough for the filter at each scale.
@@ -294,7 +294,7 @@ register(
 
 
 def total_variation(images: Any, name: str | None = None) -> Tensor:
-    """The sum of the absolute differences of neighbouring pixels, of each image.
+    """The sum of absolute differences between neighboring pixels, per image.
 
     Args:
         images: floating `(batch, height, width, channels)` or `(height, width, channels)`.
@@ -332,7 +332,7 @@ register(
 
 
 def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
-    """The differences to the next row and to the next column; the last ones are 0.
+    """Differences to the next row and to the next column; the last ones are 0.
 
     Args:
         image: `(batch, height, width, channels)`.
@@ -353,7 +353,7 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
 
 
 def _sobel(image: Any) -> Any:
-    """Sobel's two filters, with the picture reflected at its edges."""
+    """The two Sobel filters, with reflect padding."""
     padded = jnp.pad(image, [(0, 0), (1, 1), (1, 1), (0, 0)], mode="reflect")
 
     def smoothed(x: Any, axis: int) -> Any:
@@ -392,7 +392,7 @@ register(
 
 
 def sobel_edges(image: Any) -> Tensor:
-    """The slopes of an image down and along, by Sobel's filters.
+    """Vertical and horizontal image derivatives by Sobel filters.
 
     Args:
         image: floating `(batch, height, width, channels)`.

@@ -1,4 +1,4 @@
-"""Parts of images: patches, boxes resized to one size, glimpses."""
+"""Patches, resized crops, and glimpses of images."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def extract_image_patches(
     name: str | None = None,
     sizes: Any = None,
 ) -> Tensor:
-    """The patches of images, one after another in the last dimension.
+    """Extracts patches of images, flattened into the last dimension.
 
     Args:
         images: `(batch, height, width, channels)`.
@@ -139,7 +139,7 @@ def extract_image_patches(
 def extract_patches(
     images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None
 ) -> Tensor:
-    """The patches of images; see `extract_image_patches`."""
+    """Extracts patches of images; see `extract_image_patches`."""
     return extract_image_patches(images, sizes, strides, rates, padding, name)
 
 
@@ -172,7 +172,7 @@ def _check_numbers(numbers: Any, batch: int) -> None:
 
 
 def _sample_positions(start: Any, end: Any, length: int, count: int) -> Any:
-    """Where in the image the rows of each box are: `(boxes, count)`."""
+    """Sampling coordinates of each box along one axis: `(boxes, count)`."""
     if count == 1:
         return (0.5 * (start + end) * (length - 1))[:, None]
     step = (end - start) * (length - 1) / (count - 1)
@@ -247,7 +247,7 @@ def crop_and_resize(
     name: str | None = None,
     box_indices: Any = None,
 ) -> Tensor:
-    """Boxes of images, resized to one size; the centers of their corners stay in the corners.
+    """Crops boxes from images and resizes them to one size, aligning corner centers.
 
     Args:
         image: `(batch, height, width, channels)`.
@@ -289,7 +289,7 @@ def crop_and_resize(
 def _glimpses(
     image: Any, noise: Any, offsets: Any, size: Any, centered: bool, normalized: bool
 ) -> Any:
-    """Windows of the images; where they are outside, what the noise has at that place."""
+    """Windows of images; positions outside are filled with noise."""
     image, noise, offsets = map(jnp.asarray, (image, noise, offsets))
     lengths = np.array(image.shape[1:3], offsets.dtype)
     window = np.array([int(side) for side in size], offsets.dtype)
@@ -350,7 +350,7 @@ def extract_glimpse(
     name: str | None = None,
     noise: str | None = None,
 ) -> Tensor:
-    """A window of each image; what is outside the image is noise.
+    """Extracts a window of each image; positions outside the image are filled with noise.
 
     Args:
         input: float32 `(batch, height, width, channels)`.

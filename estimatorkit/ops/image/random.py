@@ -1,6 +1,6 @@
-"""Random flips and colours of images, for training on more than there is.
+"""Random flips and color changes of images, for data augmentation.
 
-Built on `random_uniform`: numbers follow from the seeds, and differ from TensorFlow's.
+Built on `random_uniform`: draws are determined by the seeds, and differ from TensorFlow's.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _Draw = Callable[..., Tensor]
 
 
 def _counted(seed: int | None) -> _Draw:
-    """Draws that follow from how often they ran, too."""
+    """Draws that also depend on how often they have run."""
     return functools.partial(random_uniform, seed=seed)
 
 
 def _stateless(seed: Any) -> _Draw:
-    """Draws that follow from a seed of two ints alone."""
+    """Draws determined only by a seed of two ints."""
     return functools.partial(_draw_of_seed, seed)
 
 
@@ -50,7 +50,7 @@ def _random_flip(image: Any, axis: int, draw: _Draw, name: str) -> Tensor:
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
-    """An image (each of a batch) mirrored, or not, by chance.
+    """Randomly mirrors an image, or each image of a batch, horizontally.
 
     Args:
         image: `(batch, height, width, channels)` or `(height, width, channels)`.
@@ -60,12 +60,12 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
 
 
 def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
-    """An image (each of a batch) upside down, or not, by chance; see `random_flip_left_right`."""
+    """Randomly flips an image or each of a batch vertically; see `random_flip_left_right`."""
     return _random_flip(image, -3, _counted(seed), "random_flip_up_down")
 
 
 def random_brightness(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
-    """Colours with a number from [-max_delta, max_delta) added.
+    """Adds a random number from [-max_delta, max_delta) to the colors.
 
     Raises:
         ValueError: max_delta is negative.
@@ -80,7 +80,7 @@ def _brightness(image: Any, max_delta: Any, draw: _Draw) -> Tensor:
 
 
 def random_hue(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
-    """RGB images with a number from [-max_delta, max_delta) added to the hue.
+    """Adds a random number from [-max_delta, max_delta) to the hue of RGB images.
 
     Raises:
         ValueError: max_delta is not in [0, 0.5].
@@ -108,7 +108,7 @@ def _between(
 
 
 def random_contrast(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
-    """`adjust_contrast` by a factor from [lower, upper).
+    """`adjust_contrast` by a random factor from [lower, upper).
 
     Raises:
         ValueError: the bounds are negative or in the wrong order.
@@ -117,7 +117,7 @@ def random_contrast(image: Any, lower: Any, upper: Any, seed: int | None = None)
 
 
 def random_saturation(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
-    """`adjust_saturation` by a factor from [lower, upper).
+    """`adjust_saturation` by a random factor from [lower, upper).
 
     Raises:
         ValueError: the bounds are negative or in the wrong order.
@@ -128,7 +128,7 @@ def random_saturation(image: Any, lower: Any, upper: Any, seed: int | None = Non
 def random_jpeg_quality(
     image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
 ) -> Tensor:
-    """`adjust_jpeg_quality` by a quality from [min_jpeg_quality, max_jpeg_quality).
+    """`adjust_jpeg_quality` with a random quality from [min_jpeg_quality, max_jpeg_quality).
 
     Raises:
         ValueError: the bounds are not within 0 to 100, or in the wrong order.

@@ -1,4 +1,4 @@
-"""Images in another size: nearest neighbour, bilinear, bicubic, area, and antialiased kernels.
+"""Image resizing: nearest neighbor, bilinear, bicubic, area, and antialiased kernels.
 
 Every method is, for each axis, a list of taps: `indices` and `weights` `(out, taps)`, computed in
 NumPy from the two lengths alone; an output is the weighted sum of input rows, then of columns. The
@@ -30,7 +30,7 @@ Array = NDArray[Any]
 
 
 class ResizeMethod:
-    """How to resize: the numbers of TensorFlow 1; the strings of TensorFlow 2 are taken as well."""
+    """Resize methods: TensorFlow 1's numbers; TensorFlow 2's strings are accepted too."""
 
     BILINEAR = 0
     NEAREST_NEIGHBOR = 1
@@ -39,7 +39,7 @@ class ResizeMethod:
 
 
 class Taps(NamedTuple):
-    """What an output element is made of: `indices` int32 and `weights` float32, `(out, taps)`."""
+    """Source `indices` (int32) and `weights` (float32) per output element, `(out, taps)`."""
 
     indices: Array
     weights: Array
@@ -70,7 +70,7 @@ def nearest_taps(source: int, target: int, align_corners: bool, half_pixel_cente
 
 
 def bilinear_taps(source: int, target: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
-    """The two neighbours, by nearness."""
+    """The two neighbors with linear weights."""
     at = _positions(source, target, align_corners, half_pixel_centers)
     below = np.floor(at)
     indices = np.stack([np.maximum(below, 0), np.minimum(np.ceil(at), source - 1)], 1)
@@ -104,7 +104,7 @@ def bicubic_taps(source: int, target: int, align_corners: bool, half_pixel_cente
 
 
 def area_taps(source: int, target: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
-    """All elements that the output element covers, by how much of each."""
+    """All elements that the output element covers, weighted by overlap."""
     scale = _scale(source, target, align_corners)
     start = np.arange(target, dtype=np.float32) * scale
     end = np.arange(1, target + 1, dtype=np.float32) * scale
@@ -125,7 +125,7 @@ def _lanczos(radius: float) -> Callable[[Array], Array]:
 
 
 def _cubic(x: Array, b: float, c: float) -> Array:
-    """The family of Mitchell and Netravali (1988)."""
+    """The cubic kernels of Mitchell and Netravali (1988)."""
     x = np.abs(x)
     near = (12 - 9 * b - 6 * c) * x**3 + (-18 + 12 * b + 6 * c) * x**2 + (6 - 2 * b)
     far = (-b - 6 * c) * x**3 + (6 * b + 30 * c) * x**2 + (-12 * b - 48 * c) * x + (8 * b + 24 * c)
@@ -143,7 +143,7 @@ _KERNELS: dict[str, tuple[float, Callable[[Array], Array]]] = {
 
 
 def kernel_taps(source: int, target: int, method: str, antialias: bool) -> Taps:
-    """The elements under a kernel, widened by the step where `antialias`."""
+    """The elements under a kernel, which `antialias` widens by the scale."""
     radius, kernel = _KERNELS[method]
     step = source / target
     width = max(step, 1.0) if antialias else 1.0
@@ -167,7 +167,7 @@ _MOST_TAPS = 8
 
 
 def _resized(image: Any, axis: int, taps: Taps, module: Any) -> Any:
-    """One axis in another length."""
+    """Resizes one axis."""
     count, each = taps.weights.shape
     if each > _MOST_TAPS:
         matrix = np.zeros([count, image.shape[axis]], np.float32)
@@ -186,7 +186,7 @@ def _resized(image: Any, axis: int, taps: Taps, module: Any) -> Any:
 
 
 def _target(size: Any, height: int, width: int, preserve_aspect_ratio: bool) -> tuple[int, int]:
-    """The height and width to make."""
+    """The output height and width."""
     wanted = int(size[0]), int(size[1])
     if min(wanted) <= 0:
         raise ValueError(f"output dimensions must be positive, got {wanted}")
@@ -331,7 +331,7 @@ def resize_images(
     half_pixel_centers: bool = False,
     antialias: bool = False,
 ) -> Tensor:
-    """Images in another size.
+    """Resizes images.
 
     Args:
         images: `(batch, height, width, channels)` or `(height, width, channels)`.
@@ -425,7 +425,7 @@ resize_bicubic = _resize_one("ResizeBicubic", "bicubic interpolation; float32")
 def resize_area(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None
 ) -> Tensor:
-    """Images in another size, each pixel the mean of the area it covers; float32.
+    """Resizes images by area averaging; float32.
 
     Args:
         images: `(batch, height, width, channels)`.
@@ -446,7 +446,7 @@ def resize_image_with_pad(
     antialias: bool = False,
     half_pixel_centers: bool = False,
 ) -> Tensor:
-    """An image (or a batch) as large as fits into the target, in its own form, padded with zeros.
+    """Resizes an image (or a batch) to fit the target at its aspect ratio, padded with zeros.
 
     Args:
         image: `(batch, height, width, channels)` or `(height, width, channels)`.
@@ -477,7 +477,7 @@ def resize_image_with_pad(
 
 
 def _fitting(dims: Array, target: Array) -> tuple[Array, Array]:
-    """The greatest size of the form of an image that fits into the target, and where it stands."""
+    """The largest size of the image's aspect ratio that fits the target, and its offset."""
     sides = dims[-3:-1].astype(np.float32)
     whole = target.astype(np.float32)
     scaled = sides / (sides / whole).max()

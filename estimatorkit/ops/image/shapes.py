@@ -1,4 +1,4 @@
-"""Images cropped, padded, flipped and turned.
+"""Cropping, padding, flipping and rotation of images.
 
 Each op takes one image `(height, width, channels)` or a batch of them, finds height and width when
 it is compiled, and is pure JAX. Offsets may be computed values; sizes are known when XLA compiles.
@@ -26,7 +26,7 @@ _IMAGE = np.arange(24, dtype=np.float32).reshape(4, 3, 2)
 
 
 def checked_image(image: Tensor, ranks: Sequence[int]) -> Tensor:
-    """The image, where it can have one of the ranks and no dimension is 0.
+    """Checks that the image's rank is allowed and no dimension is 0.
 
     Raises:
         ValueError: it has another rank, or height, width or channels are 0.
@@ -48,7 +48,7 @@ def checked_image(image: Tensor, ranks: Sequence[int]) -> Tensor:
 def with_size(
     shape: TensorShape, height: int | None, width: int | None, channels: Any = "same"
 ) -> TensorShape:
-    """An image's shape with another height and width."""
+    """An image's shape with height and width replaced."""
     if shape.dims is None:
         return shape
     last = shape.dims[-1] if channels == "same" else channels
@@ -60,7 +60,7 @@ def _size(image: Any) -> tuple[int, int]:
 
 
 def _both(value: Any) -> tuple[int | None, int | None]:
-    """The two numbers of a constant vector, as far as known."""
+    """The two numbers of a constant vector, as far as statically known."""
     given = constant_value(value)
     return (None, None) if given is None else (int(given[0]), int(given[1]))
 
@@ -76,7 +76,7 @@ def pair(first: Any, second: Any, name: str) -> Tensor:
 
 
 def check_box(image: tuple[int, int], offset: Any, target: Any) -> None:
-    """Raises ValueError if a box of known place does not lie within the image."""
+    """Raises ValueError if a box at a static position exceeds the image."""
     for length, at, wanted, what in zip(image, offset, target, ("height", "width"), strict=True):
         if at < 0:
             raise ValueError(f"offset_{what} must be >= 0.")
@@ -111,7 +111,7 @@ def _pad(image: Any, offset: Any, target: Any, module: Any = jnp) -> Any:
 
 
 def _centered(image: Any, target: Any, module: Any = jnp) -> Any:
-    """Cropped or padded evenly on both sides, the odd pixel at the end."""
+    """Crops or pads evenly on both sides, with the odd pixel at the end."""
     sizes, wanted = _size(image), (int(target[0]), int(target[1]))
     if min(wanted) <= 0:
         raise ValueError(f"target_height and target_width must be > 0, got {wanted}")
@@ -178,7 +178,7 @@ def crop_to_bounding_box(
     target_width: Any,
     name: str | None = None,
 ) -> Tensor:
-    """The box of an image (or a batch) with its upper left corner at the offset.
+    """Crops an image (or a batch) to the box whose upper left corner is the offset.
 
     Args:
         image: `(batch, height, width, channels)` or `(height, width, channels)`.
@@ -208,7 +208,7 @@ def pad_to_bounding_box(
     target_width: Any,
     name: str | None = None,
 ) -> Tensor:
-    """An image (or a batch) at an offset in a larger one of zeros; see `crop_to_bounding_box`."""
+    """Zero-pads an image (or a batch), placed at an offset; see `crop_to_bounding_box`."""
     return _boxed(
         "PadToBoundingBox",
         image,
@@ -241,7 +241,7 @@ def _check_statically(op_type: str, inputs: Sequence[Tensor]) -> None:
 
 
 def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
-    """An image (or a batch) cropped or padded with zeros, evenly on both sides.
+    """Crops an image (or a batch) or pads it with zeros, evenly on both sides.
 
     Args:
         image: `(batch, height, width, channels)` or `(height, width, channels)`.
@@ -288,7 +288,7 @@ register(
 
 
 def central_crop(image: Any, central_fraction: Any) -> Tensor:
-    """The middle of an image (or a batch): this fraction of its height and width.
+    """Crops an image (or a batch) to the central fraction of its height and width.
 
     Args:
         image: `(batch, height, width, channels)` or `(height, width, channels)`.
@@ -324,7 +324,7 @@ def _flip(image: Any, axis: int) -> Any:
 
 
 def _flip_some(image: Any, chosen: Any, axis: int) -> Any:
-    """Flipped where `chosen`, a bool for each image, is true."""
+    """Flips the images selected by `chosen`, a bool per image."""
     chosen = jnp.asarray(chosen)
     return jnp.where(chosen[..., None, None, None], jnp.flip(image, axis), image)
 
@@ -408,7 +408,7 @@ register(
 
 
 def flipped(image: Any, axis: int, name: str, chosen: Tensor | None = None) -> Tensor:
-    """An image flipped along an axis, or those images of a batch that are chosen."""
+    """Flips an image along an axis, or the chosen images of a batch."""
     checked = checked_image(convert_to_tensor(image, name="image"), (3, 4))
     if chosen is None:
         return output("FlipImage", [checked], {"axis": axis}, name)
@@ -416,17 +416,17 @@ def flipped(image: Any, axis: int, name: str, chosen: Tensor | None = None) -> T
 
 
 def flip_left_right(image: Any) -> Tensor:
-    """An image (or a batch) mirrored: the first column is the last."""
+    """Mirrors an image (or a batch) horizontally."""
     return flipped(image, -2, "flip_left_right")
 
 
 def flip_up_down(image: Any) -> Tensor:
-    """An image (or a batch) upside down: the first row is the last."""
+    """Flips an image (or a batch) vertically."""
     return flipped(image, -3, "flip_up_down")
 
 
 def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
-    """An image (or a batch) turned `k` quarters counter-clockwise.
+    """Rotates an image (or a batch) counterclockwise by `k` times 90 degrees.
 
     Args:
         image: `(batch, height, width, channels)` or `(height, width, channels)`.
@@ -441,6 +441,6 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
 
 
 def transpose_image(image: Any, name: str | None = None) -> Tensor:
-    """An image (or a batch) with height and width exchanged."""
+    """Exchanges height and width of an image (or a batch)."""
     checked = checked_image(convert_to_tensor(image, name="image"), (3, 4))
     return output("TransposeImage", [checked], name=name or "transpose")

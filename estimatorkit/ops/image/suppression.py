@@ -1,7 +1,7 @@
-"""Non-maximum suppression: the best of boxes that overlap.
+"""Non-maximum suppression: selects the best-scoring boxes among overlapping ones.
 
-A box is y1, x1, y2, x2, two opposite corners in any unit. How many are chosen depends on values:
-host ops.
+A box is y1, x1, y2, x2, two opposite corners in any unit. These are host ops, as the number of
+selected boxes depends on values.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Array = NDArray[Any]
 
 
 def _overlap(box: Array, others: Array) -> Array:
-    """The share of intersection in union of a box with each of others (corners in any order)."""
+    """Intersection over union of a box with each of the others (corners in any order)."""
     low = np.minimum(others[:, :2], others[:, 2:])
     high = np.maximum(others[:, :2], others[:, 2:])
     own_low, own_high = np.minimum(box[:2], box[2:]), np.maximum(box[:2], box[2:])
@@ -43,7 +43,7 @@ def _choose(
     least: float,
     sigma: float = 0.0,
 ) -> tuple[list[int], list[float]]:
-    """The chosen boxes and their scores, best first.
+    """The selected boxes and their scores, best first.
 
     Args:
         similarity: that of a box with each of those chosen.
@@ -191,7 +191,7 @@ def non_max_suppression_padded(
     canonicalized_coordinates: bool = False,
     tile_size: int = 512,
 ) -> tuple[Tensor, Tensor]:
-    """The numbers of the best boxes that do not overlap, and how many there are.
+    """The indices of the best non-overlapping boxes, and their number.
 
     Args:
         boxes: floating `(..., boxes, 4)`.
@@ -229,7 +229,7 @@ def non_max_suppression(
     score_threshold: Any = float("-inf"),
     name: str | None = None,
 ) -> Tensor:
-    """The numbers of the best boxes that do not overlap; see `non_max_suppression_padded`."""
+    """The indices of the best non-overlapping boxes; see `non_max_suppression_padded`."""
     return non_max_suppression_padded(
         boxes, scores, max_output_size, iou_threshold, score_threshold, name=name
     )[0]
@@ -244,7 +244,7 @@ def non_max_suppression_with_scores(
     soft_nms_sigma: Any = 0.0,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The numbers of the best boxes and their scores, which may fall with what they overlap.
+    """The indices of the best boxes and their scores, optionally decayed by overlap (soft NMS).
 
     Args:
         boxes: floating `(boxes, 4)`.
@@ -308,7 +308,7 @@ def non_max_suppression_overlaps(
     score_threshold: Any = float("-inf"),
     name: str | None = None,
 ) -> Tensor:
-    """The numbers of the best of things whose similarities are given.
+    """Non-maximum suppression by given pairwise similarities.
 
     Args:
         overlaps: float32 `(n, n)`.
@@ -434,7 +434,7 @@ def combined_non_max_suppression(
     clip_boxes: bool = True,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The best boxes of a batch of images, where boxes of one class must not overlap.
+    """The best boxes of a batch of images, with suppression within each class.
 
     Args:
         boxes: float32 `(batch, boxes, classes, 4)`, or with 1 for the classes.

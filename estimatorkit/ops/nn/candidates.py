@@ -70,7 +70,7 @@ _CLASSES_PER_DRAW = 128
 
 
 def _first_different(key: Any, probabilities: NDArray[Any], count: int) -> Any:
-    """The first distinct ids of draws with replacement, doubling the draws until they suffice.
+    """The first distinct ids of draws with replacement, `2 * count` at a time until they suffice.
 
     Unfilled positions are -1.
     """
@@ -95,7 +95,7 @@ def _first_different(key: Any, probabilities: NDArray[Any], count: int) -> Any:
 
 
 def _tries(misses: NDArray[Any], count: int) -> float:
-    """The expected number of draws with replacement that yield `count` distinct classes.
+    """The number of draws with replacement whose expected number of distinct classes is `count`.
 
     `misses` is, for each class, the log probability that one draw misses it. Found by bisection.
     """

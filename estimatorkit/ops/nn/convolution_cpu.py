@@ -74,12 +74,12 @@ class Problem(NamedTuple):
 
     @property
     def rank(self) -> int:
-        """The number of dimensions of space."""
+        """The number of spatial dimensions."""
         return len(self.window.strides)
 
     @property
     def outputs(self) -> Shape:
-        """The space of the output."""
+        """The spatial shape of the output."""
         geometry = zip(self.x[1:-1], self.filters[:-2], *self.window[:3], strict=True)
         return tuple(
             output_length(length, size, stride, pads, dilation) or 0
@@ -88,24 +88,24 @@ class Problem(NamedTuple):
 
     @property
     def operations(self) -> int:
-        """Of the product, a multiplication and an addition as two."""
+        """Floating-point operations of the product; a multiply-add counts as two."""
         return 2 * self.x[0] * math.prod(self.outputs) * math.prod(self.filters)
 
     @property
     def is_regular(self) -> bool:
-        """Whether no pad is negative and nothing is empty."""
+        """Whether no padding is negative and no dimension is empty."""
         pads = itertools.chain(*self.window.pads)
         return min(pads, default=0) >= 0 and min(*self.x, *self.filters, *self.outputs) > 0
 
 
 class Rule(NamedTuple):
-    """A lowering; a part that is None is left to the next rule.
+    """A lowering; a part that is None falls through to the next rule.
 
     Attributes:
-        applies: to a problem.
-        forward: `(x, filters, window)` to the output.
-        input_gradient: `(dy, filters, problem)` to the gradient of `x`.
-        filter_gradient: `(x, dy, problem)` to the gradient of the filter.
+        applies: predicate of a problem.
+        forward: maps `(x, filters, window)` to the output.
+        input_gradient: maps `(dy, filters, problem)` to the gradient of `x`.
+        filter_gradient: maps `(x, dy, problem)` to the gradient of the filter.
     """
 
     applies: Callable[[Problem], bool]
@@ -135,7 +135,7 @@ def _filter_gradient_of(forward: Callable[..., Any]) -> Callable[[Any, Any, Prob
 
 
 def _rewritten(applies: Callable[[Problem], bool], forward: Callable[..., Any]) -> Rule:
-    """A rule for all parts, by the forward one."""
+    """A rule whose gradients are derived from the forward part."""
     return Rule(applies, forward, _input_gradient_of(forward), _filter_gradient_of(forward))
 
 
@@ -162,7 +162,7 @@ def _padded(x: Any, window: Window) -> Any:
 
 
 def _taps(x: Any, problem: Problem) -> Iterator[tuple[Shape, Any]]:
-    """For each place in the filter what it meets of `x`: `(batch, *outputs, channels)`."""
+    """For each filter offset, the elements of `x` it multiplies: `(batch, *outputs, channels)`."""
     padded, window = _padded(x, problem.window), problem.window
     for place in np.ndindex(*problem.filters[:-2]):
         cut = [slice(None)]
@@ -194,7 +194,7 @@ def _product(x: Any, filters: Any, window: Window) -> Any:
 
 
 def _full(problem: Problem) -> list[int]:
-    """The dimensions of space that have one output without padding."""
+    """The spatial dimensions with a single output and no padding."""
     geometry = zip(problem.x[1:-1], problem.filters[:-2], problem.window.pads, strict=True)
     return [
         at
@@ -436,8 +436,8 @@ def _is_large_and_strided(problem: Problem) -> bool:
 
 
 def _by_phases(dy: Any, filters: Any, problem: Problem) -> Any:
-    """The gradient of the input: for each place modulo the strides a convolution without strides
-    of `dy` and the places of the filter that meet it; then they are interleaved.
+    """The gradient of the input by one unstrided convolution per phase (position modulo the
+    strides), interleaved afterwards.
 
     Strides or dilations are 1, and there is one group or one for each channel and output.
     """
@@ -514,7 +514,7 @@ and 0.05e9 it was slower in pieces."""
 
 
 def _has_pieces(problem: Problem) -> bool:
-    """Enough to do, with a window that is no point."""
+    """Whether there is enough work, with a window larger than one element."""
     if problem.rank > 2 or problem.window.groups > 1 or math.prod(problem.filters[:-2]) == 1:
         return False
     one_channel = problem.filters[-2] == 1
@@ -523,13 +523,13 @@ def _has_pieces(problem: Problem) -> bool:
 
 
 def _zero_at_run_time(arrays: Sequence[Any]) -> Any:
-    """An int32 0 that XLA computes from the arrays and cannot know before: a sign bit, shifted."""
+    """An int32 0 computed from the arrays (a shifted sign bit), which XLA cannot fold."""
     signs = [lax.bitcast_convert_type(x[(0,) * x.ndim], jnp.uint32) >> 31 for x in arrays]
     return (functools.reduce(jnp.bitwise_or, signs) + 1 >> 2).astype(jnp.int32)
 
 
 def _needs(value: Any, arrays: Sequence[Any]) -> Any:
-    """The value, by a program that reads the arrays too, as far as XLA knows."""
+    """The value, with an artificial dependency on the arrays that XLA cannot remove."""
     return lax.cond(
         _zero_at_run_time([value]) != 0,
         lambda value, arrays: value + sum(x[(0,) * x.ndim] for x in arrays),
@@ -540,7 +540,7 @@ def _needs(value: Any, arrays: Sequence[Any]) -> Any:
 
 
 def _cut(x: Any) -> Any:
-    """`(pieces, batch of a piece, ...)`, with zeros after the last of the batch."""
+    """Splits the batch: `(pieces, batch of a piece, ...)`, padded with zeros."""
     size = -(-len(x) // PIECES)
     count = -(-len(x) // size)
     lacking = [(0, count * size - len(x))] + [(0, 0)] * (x.ndim - 1)
@@ -548,7 +548,7 @@ def _cut(x: Any) -> Any:
 
 
 def _in_pieces(compute: Callable[..., Any], *arrays: Any) -> list[Any]:
-    """The results of a function for each of the pieces that are along the arrays' first axis.
+    """Applies a function to each of the pieces along the arrays' first axis.
 
     XLA gives a thread that has more than 8 kernels ready to run half of them away, if another is
     free. So that this happens, and to kernels that are a piece's from its copy to its product:
@@ -595,9 +595,9 @@ def _input_gradient_in_pieces(dy: Any, filters: Any, problem: Problem) -> Any:
 
 
 def _filter_gradient_in_pieces(x: Any, dy: Any, problem: Problem) -> Any:
-    """The sum of the gradients of the pieces of the batch.
+    """The filter's gradient, summed over pieces of the batch.
 
-    Each is a convolution itself: its batch are the channels, its channels the batch.
+    Each is a convolution with batch and channels exchanged.
     """
     window, rank = problem.window, problem.rank
     geometry = zip(x.shape[1:-1], problem.filters, problem.outputs, *window[:3], strict=False)
@@ -649,7 +649,7 @@ _PLAIN = _rewritten(Problem.is_regular.fget, _plain)  # type: ignore[attr-define
 
 
 def _chosen(part: str, problem: Problem, dtype: Any) -> Callable[..., Any]:
-    """The part of the first rule that has it and applies; XLA's where none does."""
+    """The part of the first applicable rule that has it; XLA's by default."""
     for rule in RULES.get(np.dtype(dtype), ()) if problem.is_regular else ():
         found: Callable[..., Any] | None = getattr(rule, part)
         if found is not None and rule.applies(problem):
@@ -659,7 +659,7 @@ def _chosen(part: str, problem: Problem, dtype: Any) -> Callable[..., Any]:
 
 
 def has_rule(x: Any, filters: Any, window: Window) -> bool:
-    """Whether any part of a convolution is not XLA's."""
+    """Whether any part of a convolution has a rule other than XLA's."""
     problem = _problem(x, filters, window)
     return problem.is_regular and any(
         rule.applies(problem) for rule in RULES.get(np.dtype(x.dtype), ())
@@ -683,13 +683,13 @@ def convolve(x: Any, filters: Any, window: Window) -> Any:
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
 def input_gradient(dy: Any, filters: Any, problem: Problem) -> Any:
-    """The gradient of `convolve` for its input."""
+    """The gradient of `convolve` with respect to its input."""
     return _chosen("input_gradient", problem, dy.dtype)(dy, filters, problem)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
 def filter_gradient(x: Any, dy: Any, problem: Problem) -> Any:
-    """The gradient of `convolve` for its filter."""
+    """The gradient of `convolve` with respect to its filter."""
     return _chosen("filter_gradient", problem, x.dtype)(x, dy, problem)
 
 

@@ -78,7 +78,7 @@ def _parts(params: Any) -> list[Any]:
 
 
 def _from_parts(parts: Sequence[Any], ids: Tensor, strategy: str) -> Tensor:
-    """Looks all ids up in each partition (clamped), then selects the right partition's row."""
+    """Looks ids up in each partition (row 0 for ids of others), masks the rows and adds them up."""
     count = len(parts)
     if strategy == "mod":
         part, inside = elementwise.floormod(ids, count), elementwise.floordiv(ids, count)

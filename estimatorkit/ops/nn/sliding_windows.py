@@ -61,9 +61,10 @@ def output_length(
 
 
 def too_large(length: int, window: int, stride: int, padding: Any, dilation: int) -> str | None:
-    """TensorFlow's kernel error message if a window is much too large.
+    """TensorFlow's kernel error message if a window is much too large, else None.
 
-    Where less than two strides are missing the output is empty (but see `check_known_window`).
+    If the window is less than two strides too large, the output is empty (but see
+    `check_known_window`).
     """
     reach = window_reach(window, dilation)
     extra = 0 if isinstance(padding, str) else sum(padding)
