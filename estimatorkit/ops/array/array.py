@@ -1,9 +1,8 @@
-"""Array ops that keep the elements: placeholders, passing on, shapes as values, reshaping.
+"""Shape and reshaping ops: placeholders, identity, shapes as values, reshape, transpose.
 
-Arguments that decide a shape (`reshape`'s shape, `fill`'s dims, ...) may be tensors, as in
-TensorFlow; XLA needs their values when it compiles, so they are `static` inputs, known from
-constants, from other tensors' shapes, or from feeds. Joining and splitting are in `joining`,
-indices and choices in `indexing`, new and repeated values in `filling`.
+Arguments that determine a shape (`reshape`'s shape, `fill`'s dims, ...) may be tensors, as in
+TensorFlow; XLA needs their values at compile time, so they are `static` inputs, known from
+constants, from other tensors' shapes, or from feeds.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ for _type, _function, _jax_value in (
 
 
 def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
-    """The shape of `input` as a vector of integers, known when the graph runs."""
+    """The run-time shape of `input` as a vector of integers."""
     if isinstance(input, SparseTensor):
         return make("Cast", {"x": input.dense_shape}, {"dtype": as_dtype(out_type)}, name)
     return make("Shape", {"input": input}, {"dtype": as_dtype(out_type)}, name)
@@ -147,7 +146,7 @@ register(
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Reshapes a tensor; the order of its elements stays the same.
+    """Reshapes a tensor, keeping the order of its elements.
 
     Args:
         tensor: a tensor.
@@ -219,7 +218,7 @@ register(
 def squeeze(
     input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None
 ) -> Tensor:
-    """`input` without its dimensions of length 1, or without those named by `axis`."""
+    """Removes dimensions of length 1, all of them or those named by `axis`."""
     chosen = squeeze_dims if axis is None else axis
     axes = () if chosen is None else tuple(np.atleast_1d(ints_of(chosen, "squeeze")).tolist())
     return make("Squeeze", {"input": input}, {"axis": axes or None}, name)

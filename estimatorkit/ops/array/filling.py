@@ -1,7 +1,7 @@
-"""Ops that make values or repeat them: fill, zeros, ones, their `_like`, range, tile and pad.
+"""Ops that create or repeat values: fill, zeros, ones, their `_like`, range, tile and pad.
 
-The shape of a result is a `static` input (`fill`'s dims, `tile`'s multiples, `range`'s bounds) or
-an attribute (constant paddings of `pad`): XLA needs it when it compiles.
+Values that determine a result's shape (`fill`'s dims, `tile`'s multiples, `range`'s bounds) are
+`static` inputs or attributes (constant paddings of `pad`): XLA needs them at compile time.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ register(
 
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
-    """A tensor of shape `dims` that holds `value` everywhere."""
+    """A tensor of shape `dims` filled with `value`."""
     inputs = {"dims": as_index_tensor(dims, "dims"), "value": value}
     return make("Fill", inputs, name=name)
 
@@ -175,7 +175,7 @@ _WIDTH = [int32, int64, float32, float64]
 
 
 def _widest(values: Sequence[Any]) -> DType | None:
-    """The dtype that holds all values; None if they are none of `_WIDTH`."""
+    """The widest dtype of the values; None if none is in `_WIDTH`."""
     dtypes = [
         as_dtype(each.dtype if hasattr(each, "dtype") else as_array(each).dtype) for each in values
     ]
@@ -183,7 +183,7 @@ def _widest(values: Sequence[Any]) -> DType | None:
 
 
 def _of_dtype(value: Any, dtype: DType | None) -> Any:
-    """A tensor cast to the dtype; other values as they are."""
+    """Casts tensors to the dtype; other values are returned unchanged."""
     if dtype is None or not (isinstance(value, Tensor) or hasattr(value, "_as_tensor")):
         return value
     tensor = convert_to_tensor(value)
@@ -252,7 +252,7 @@ register(
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
-    """`input` repeated `multiples[i]` times along each dimension i."""
+    """Repeats `input` `multiples[i]` times along each dimension i."""
     inputs = {"input": input, "multiples": as_index_tensor(multiples, "multiples")}
     return make("Tile", inputs, name=name)
 
@@ -324,7 +324,7 @@ def pad(
     name: str | None = None,
     constant_values: Any = 0,
 ) -> Tensor:
-    """`tensor` with values put before and after it along each dimension.
+    """Pads `tensor` before and after along each dimension.
 
     Args:
         tensor: a tensor.

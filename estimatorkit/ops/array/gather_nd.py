@@ -1,4 +1,4 @@
-"""Reading and writing by indices into several dimensions."""
+"""Gather and scatter by n-dimensional indices."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _numpy_scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
 
 
 def _check_updates(indices: Tensor, updates: Tensor, whole: TensorShape) -> None:
-    """Raises ValueError unless updates are `indices[:-1] + whole[indices[-1]:]` in shape."""
+    """Raises ValueError unless updates have shape `indices[:-1] + whole[indices[-1]:]`."""
     if not indices.shape.dims or updates.shape.dims is None or whole.dims is None:
         return
     outer, depth = len(indices.shape) - 1, indices.shape.dims[-1]
@@ -170,7 +170,7 @@ register(
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
-    """A tensor of zeros to which values are added at n-dimensional indices.
+    """Scatter-adds values into zeros at n-dimensional indices.
 
     Args:
         indices: int `(..., n)`.
@@ -190,7 +190,7 @@ _UFUNCS = {"add": np.add, "subtract": np.subtract, "max": np.maximum, "min": np.
 
 
 def _tensor_scatter(op_type: str, method: str, doc: str) -> Callable[..., Tensor]:
-    """Registers a change of a tensor at n-dimensional indices, and gives its function.
+    """Registers a tensor update at n-dimensional indices and returns its function.
 
     Args:
         op_type: the row's type.
@@ -257,7 +257,7 @@ tensor_scatter_nd_min = _tensor_scatter(
 
 
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
-    """`gather` where all but the last dimension of the indices are shared with `params`."""
+    """`gather` whose indices share all but their last dimension with `params`."""
     places = convert_to_tensor(indices, name="indices")
     rank = places.shape.rank
     if not rank:
@@ -296,7 +296,7 @@ register(
 
 
 def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
-    """Indices into a flat tensor as indices into each of its dimensions.
+    """Converts flat indices to one index per dimension.
 
     Args:
         indices: int32 or int64, a scalar or `(n,)`.

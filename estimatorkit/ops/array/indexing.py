@@ -1,4 +1,4 @@
-"""Ops that pick elements by index or by condition: `x[...]`, slice, gather, one_hot and where.
+"""Indexing and selection: `x[...]`, slice, gather, one_hot and where.
 
 `getitem` makes one `StridedSlice`, whose `index` attribute says what is known when the graph is
 built and where a computed scalar goes in (`windows` makes it `tensor[key]`). What would have a
@@ -40,7 +40,7 @@ _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
 
 
 def index_of(parts: Sequence[Any], dynamic: Sequence[Any]) -> tuple[Any, ...]:
-    """The Python index that an `index` attribute stands for (see `getitem`)."""
+    """The Python index encoded by an `index` attribute (see `getitem`)."""
     rest = iter(dynamic)
     index: list[Any] = []
     for part in parts:
@@ -57,7 +57,7 @@ def index_of(parts: Sequence[Any], dynamic: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def bounds_of_slices(attrs: Any, first: int = 1) -> tuple[int, ...]:
-    """The inputs, from the `first` on, that are bounds of slices: they decide the shape."""
+    """Positions of the inputs (from `first`) that are slice bounds, which determine the shape."""
     found, position = [], first
     for part in attrs["index"]:
         if isinstance(part, tuple):
@@ -152,7 +152,7 @@ def getitem(tensor: Tensor, key: Any, name: str = "strided_slice") -> Tensor:
 
 
 def parts_of(tensor: Tensor, key: Any) -> tuple[tuple[Any, ...], dict[str, Tensor]]:
-    """A key as an `index` attribute, and the inputs that its computed parts are.
+    """A key as an `index` attribute, and its computed parts as inputs.
 
     Raises:
         TypeError: something in `key` is no index.
@@ -197,7 +197,7 @@ def _no_index(tensor: Tensor, part: Any) -> TypeError:
 
 
 def _bound(tensor: Tensor, bound: Any, dynamic: list[Tensor]) -> Any:
-    """A slice's bound: an int, None, or 'input' where it is computed (and put into `dynamic`)."""
+    """A slice's bound: an int, None, or 'input' if computed (and appended to `dynamic`)."""
     if bound is None:
         return None
     if not isinstance(bound, Tensor) and not hasattr(bound, "_as_tensor"):
@@ -253,7 +253,7 @@ def _infer_slice(inputs: Any, attrs: Any) -> list[Spec]:
 
 
 def _check_end(tensor: Tensor, starts: Any, position: int, length: int) -> None:
-    """Raises InvalidArgumentError if a slice is known to end behind a dimension."""
+    """Raises InvalidArgumentError if a slice is statically known to exceed a dimension."""
     size = None if tensor.shape.rank is None else tensor.shape.as_list()[position]
     if size is None or starts is None:
         return
@@ -299,7 +299,7 @@ register(
 
 
 def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
-    """The part of `input_` that begins at `begin` and has shape `size` (-1: to the end).
+    """Slices `input_` from `begin` with shape `size` (-1: to the end).
 
     Args:
         input_: a tensor.
@@ -327,7 +327,7 @@ def _may_count_to_end(size: Tensor) -> bool:
 
 
 def follows_from_shapes(tensor: Tensor) -> bool:
-    """Whether a value is the same in all runs with inputs of the same shapes."""
+    """Whether a value depends only on the shapes of the run's inputs."""
     op = tensor.op
     row = registry.lookup(op.type)
     if row.role is Role.CONSTANT or row.known_from_shape:

@@ -1,7 +1,7 @@
-"""Ops that make one tensor of several, or several of one: concat, stack, unstack and split.
+"""Joining and splitting: concat, stack, unstack and split.
 
-How many parts there are, and along which axis, is known when the graph is built: they are
-attributes. Lengths that are not known then are left open in the static shapes.
+The number of parts and the axis are attributes, known at graph construction; unknown lengths are
+left open in the static shapes.
 """
 
 from __future__ import annotations
@@ -283,7 +283,7 @@ register(
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
 ) -> list[Tensor]:
-    """`value` cut along an axis.
+    """Splits `value` along an axis.
 
     Args:
         value: a tensor.

@@ -97,7 +97,7 @@ def random_gamma(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Draws from gamma distributions, with a derivative with respect to their parameters.
+    """Draws from gamma distributions, differentiable with respect to their parameters.
 
     Args:
         shape: the shape of the draws for each alpha.
@@ -146,12 +146,12 @@ def categorical(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`multinomial` by its newer name."""
+    """`multinomial` under its newer name."""
     return random.multinomial(logits, num_samples, seed, name, output_dtype=dtype or int64)
 
 
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """A part of a tensor of a given size, at a random place.
+    """Crops a tensor to a given size at a random offset.
 
     Args:
         value: a tensor.

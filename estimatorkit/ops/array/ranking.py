@@ -1,4 +1,4 @@
-"""The greatest values and where they stand: `top_k`, `in_top_k`, `nth_element`."""
+"""The largest values and their indices: `top_k`, `in_top_k`, `nth_element`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TopK(NamedTuple):
 
 
 def _checked_count(k: Any, last: int | None) -> int:
-    """`k` as an int, which must be one of 0, ..., last."""
+    """`k` as an int, checked to be in [0, last]."""
     count = int(k)
     if count < 0:
         raise ValueError(f"Need k >= 0, got {count}: k must be non-negative")
@@ -89,7 +89,7 @@ register(
 
 
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopK:
-    """The k greatest values in the last dimension, and where they stand.
+    """The k largest values along the last dimension, and their indices.
 
     Args:
         input: `(..., n)`.
@@ -152,7 +152,7 @@ register(
 
 
 def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) -> Tensor:
-    """Whether each target class is among the k greatest predictions; ties count.
+    """Whether each target class is among the k highest predictions; ties count.
 
     Args:
         predictions: float32 `(batch, classes)`.
@@ -166,7 +166,7 @@ def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) ->
 
 
 def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Tensor:
-    """The value at place n (from 0) of the sorted last dimension.
+    """The n-th value (from 0) of the sorted last dimension.
 
     Args:
         input: `(..., m)`.

@@ -1,4 +1,4 @@
-"""Moving elements: reversing, rolling, repeating, grids, sequences; casts of bits and shapes."""
+"""Reversing, rolling, repeating, broadcasting, sequences and grids; bit and shape casts."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _once(axes: Sequence[int], rank: int) -> tuple[int, ...]:
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
-    """The tensor with the order along some axes reversed.
+    """Reverses a tensor along axes.
 
     Args:
         tensor: a tensor.
@@ -130,7 +130,7 @@ def reverse_sequence(
     seq_dim: int | None = None,
     batch_dim: int | None = None,
 ) -> Tensor:
-    """The first `seq_lengths[i]` elements of each example i reversed.
+    """Reverses the first `seq_lengths[i]` elements of each example i.
 
     Args:
         input: a tensor.
@@ -169,7 +169,7 @@ register(
 
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
-    """The tensor with elements moved along axes; what leaves at the end comes in at the start.
+    """Rolls elements along axes, wrapping around at the ends.
 
     Args:
         input: a tensor.
@@ -215,13 +215,13 @@ register(
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The tensor repeated to a shape, by the rules of broadcasting."""
+    """Broadcasts a tensor to a shape."""
     inputs = {"input": input, "shape": as_index_tensor(shape, "shape")}
     return make("BroadcastTo", inputs, name=name)
 
 
 def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """Each element (or slice along an axis) several times, in sequence.
+    """Repeats each element (or slice along an axis) consecutively.
 
     Args:
         input: a tensor.
@@ -275,7 +275,7 @@ register(
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
-    """`num` numbers from start to stop, both included, at equal distances.
+    """`num` evenly spaced numbers from start to stop, both included.
 
     Args:
         start, stop: tensors of one dtype whose shapes broadcast; integers give floats.
@@ -325,7 +325,7 @@ register(
 
 
 def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
-    """Coordinates of a grid, as NumPy's `meshgrid`.
+    """Coordinate grids, as NumPy's `meshgrid`.
 
     Args:
         *args: vectors.
@@ -351,7 +351,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
-    """y with y[x[i]] = i, of an int32 or int64 vector x."""
+    """The inverse permutation y with y[x[i]] = i, of an int32 or int64 vector x."""
     with get_default_graph().name_scope(name or "InvertPermutation"):
         order = convert_to_tensor(x, name="x")
         check_allowed(order, "x", "invert_permutation", "x")
@@ -366,7 +366,7 @@ def invert_permutation(x: Any, name: str | None = None) -> Tensor:
 
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
-    """x, known to have a shape.
+    """Asserts the shape of x.
 
     Raises:
         ValueError: it is known to have another one. What is only known when the graph runs is
@@ -399,7 +399,7 @@ register(
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
-    """The same bytes as another dtype; a last dimension is added or used up as sizes differ."""
+    """Reinterprets bytes as another dtype; a last dimension is added or removed as sizes differ."""
     return make("Bitcast", {"input": input}, {"dtype": as_dtype(type)}, name)
 
 
@@ -434,7 +434,7 @@ register(
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """`cast` with values beyond the dtype's range set to its ends."""
+    """`cast` that clips values to the dtype's range."""
     wanted = as_dtype(dtype)
     with get_default_graph().name_scope(name or "saturate_cast") as scope:
         x = convert_to_tensor(value, name="value")
@@ -473,7 +473,7 @@ def guarantee_const(input: Any, name: str | None = None) -> Tensor:
 def sequence_mask(
     lengths: Any, maxlen: Any = None, dtype: Any = bool, name: str | None = None
 ) -> Tensor:
-    """Rows that are true in their first `lengths[i]` places.
+    """Mask rows that are true at their first `lengths[i]` positions.
 
     Args:
         lengths: int, of any shape.

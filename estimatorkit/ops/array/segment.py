@@ -1,7 +1,7 @@
-"""Sums, means and extremes of the rows that belong together, by segment ids.
+"""Segment reductions: sums, means and extremes of rows by segment id.
 
-`unsorted_segment_*` get the number of segments and run on the device. In `segment_*` the last id
-tells it, so the result's shape depends on values: they run on the host where the ids are not
+`unsorted_segment_*` take the number of segments and run on the device. For `segment_*` the last id
+determines it, so the result's shape depends on values: they run on the host unless the ids are
 constant.
 """
 
@@ -42,7 +42,7 @@ def _highest(dtype: Any) -> Any:
 
 
 def _flat(data: Any, ids: Any) -> tuple[Any, Any]:
-    """Rows and ids without the ids' further dimensions; negative ids are out of range."""
+    """Rows and ids with the ids' dimensions flattened; negative ids count as out of range."""
     data, ids = jnp.asarray(data), jnp.asarray(ids)
     rows = data.reshape(ids.size, *data.shape[ids.ndim :])
     return rows, ids.reshape(-1)
@@ -168,7 +168,7 @@ def _counts(data: Tensor, ids: Tensor, count: Any) -> Tensor:
 def unsorted_segment_mean(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
-    """The mean of the rows of each segment; 0 if none is."""
+    """The mean of the rows of each segment; 0 if it is empty."""
     with get_default_graph().name_scope(name or "UnsortedSegmentMean"):
         x, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
         return unsorted_segment_sum(x, ids, num_segments) / _counts(x, ids, num_segments)
@@ -177,7 +177,7 @@ def unsorted_segment_mean(
 def unsorted_segment_sqrt_n(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
-    """The sum of the rows of each segment, divided by the root of their number."""
+    """The sum of the rows of each segment divided by the square root of their number."""
     with get_default_graph().name_scope(name or "UnsortedSegmentSqrtN"):
         x, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
         number = elementwise.sqrt(_counts(x, ids, num_segments))
@@ -209,7 +209,7 @@ register(
 
 
 def _check_ids(data: Tensor, ids: Tensor) -> None:
-    """Raises ValueError if sorted ids cannot be those of the data's rows."""
+    """Raises ValueError if sorted ids do not match the data's rows."""
     if ids.shape.rank not in (1, None) or data.shape.rank == 0:
         raise value_error(
             f"Shape must be rank 1 but is rank {ids.shape.rank}: segment ids are a vector"

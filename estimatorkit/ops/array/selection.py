@@ -1,7 +1,7 @@
-"""Choosing elements by their values: masks, different values, sorting, counting.
+"""Value-dependent selection: masks, unique values, sorting, partitioning, counting.
 
-Where the values decide how long the result is, an op runs on the host; gradients flow through the
-`gather` that takes the chosen elements.
+Ops whose result size depends on values run on the host; gradients flow through the `gather` of the
+selected elements.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SAMPLE = np.array([[3.0, 1.0, 2.0], [-1.0, 5.0, 0.5]], np.float32)
 def boolean_mask(
     tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None
 ) -> Tensor:
-    """The elements (or slices) where a mask is true.
+    """Selects the elements (or slices) where a mask is true.
 
     Args:
         tensor: a tensor.
@@ -85,7 +85,7 @@ class Unique(NamedTuple):
 
 
 class UniqueWithCounts(NamedTuple):
-    """The result of `unique_with_counts`: see `Unique`; `count` says how often each comes."""
+    """The result of `unique_with_counts`: `Unique` with the `count` of each value."""
 
     y: Tensor
     idx: Tensor
@@ -132,7 +132,7 @@ register(
 
 
 def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
-    """The different values of a vector, in the order in which they first come.
+    """The distinct values of a vector, in order of first occurrence.
 
     Args:
         x: a vector.
@@ -144,7 +144,7 @@ def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
 
 
 def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) -> UniqueWithCounts:
-    """`unique`, and how often each value comes."""
+    """`unique` with the number of occurrences of each value."""
     attrs = {"dtype": as_dtype(out_idx)}
     op = registry.apply(
         "Unique", [_vector(x, "unique_with_counts")], attrs, name or "UniqueWithCounts"
@@ -189,14 +189,14 @@ register(
 
 
 class ListDiff(NamedTuple):
-    """The result of `setdiff1d`: the values that are left, and their places."""
+    """The result of `setdiff1d`: the remaining values and their indices."""
 
     out: Tensor
     idx: Tensor
 
 
 def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None) -> ListDiff:
-    """The values of x that are not in y, and their places in x."""
+    """The values of x that are not in y, and their indices in x."""
     one = _vector(x, "setdiff1d")
     other = _vector(convert_to_tensor(y, one.dtype, name="y"), "setdiff1d")
     op = registry.apply("ListDiff", [one, other], {"dtype": as_dtype(index_dtype)}, name)
@@ -248,7 +248,7 @@ def _order(direction: str) -> bool:
 def sort(
     values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None
 ) -> Tensor:
-    """The values in order along an axis."""
+    """Sorts along an axis."""
     attrs = {"axis": int(axis), "descending": _order(direction)}
     return make("Sort", {"values": values}, attrs, name or "sort")
 
@@ -260,7 +260,7 @@ def argsort(
     stable: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Where the values stand that come first, second, ... in order, int32; equal ones in order."""
+    """The int32 indices that sort values along an axis; the sort is stable."""
     attrs = {"axis": int(axis), "descending": _order(direction)}
     return make("ArgSort", {"values": values}, attrs, name or "argsort")
 
@@ -317,7 +317,7 @@ def searchsorted(
     out_type: Any = int32,
     name: str | None = None,
 ) -> Tensor:
-    """Where values would have to be put in so that a sequence stays in order.
+    """Insertion indices that keep a sequence sorted.
 
     Args:
         sorted_sequence: `(..., n)`, in rising order.
@@ -339,7 +339,7 @@ def searchsorted(
 def dynamic_partition(
     data: Any, partitions: Any, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
-    """The rows divided into several tensors.
+    """Partitions the rows into several tensors.
 
     Args:
         data: a tensor.
@@ -360,7 +360,7 @@ def dynamic_partition(
 
 
 def _rows_of(data: Tensor, numbers: Tensor, what: str) -> Tensor:
-    """The data with one row for each of the numbers, whose shape theirs begins with."""
+    """Reshapes the data to one row per index; its shape must begin with the indices' shape."""
     rank = numbers.shape.rank
     start = None if rank is None or data.shape.dims is None else data.shape[:rank]
     if start is not None and not start.is_compatible_with(numbers.shape):
@@ -401,7 +401,7 @@ register(
 
 
 def _stitch_places(*indices: Any) -> Any:
-    """For each row of the result the place of the row that comes last for it; -1 for none."""
+    """For each result row, the position of the last input row written to it; -1 if none."""
     flat = np.concatenate([np.asarray(each).reshape(-1) for each in indices])
     result = np.full(int(flat.max()) + 1 if flat.size else 0, -1, np.int32)
     result[flat] = np.arange(len(flat), dtype=np.int32)
@@ -431,7 +431,7 @@ register(
 
 
 def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None = None) -> Tensor:
-    """Rows of several tensors put where indices say; for an index that comes twice, the last.
+    """Merges rows of several tensors by index; for a duplicate index the last row wins.
 
     Args:
         indices: int tensors.
@@ -469,7 +469,7 @@ def count_nonzero(
     keep_dims: bool | None = None,
     input: Any = None,
 ) -> Tensor:
-    """How many elements are not 0 (not empty, of strings), along axes or in all."""
+    """The number of nonzero elements (nonempty, for strings), along axes or in total."""
     with get_default_graph().name_scope(name or "count_nonzero"):
         x = convert_to_tensor(input if input_tensor is None else input_tensor)
         zero = filling.zeros([], x.dtype)
@@ -486,7 +486,7 @@ def bincount(
     dtype: Any = int32,
     name: str | None = None,
 ) -> Tensor:
-    """How often each integer from 0 on comes (or the sum of its weights).
+    """Counts the occurrences of each integer from 0 (or sums their weights).
 
     Args:
         arr: int, not negative.
@@ -518,7 +518,7 @@ def bincount(
 def histogram_fixed_width(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
 ) -> Tensor:
-    """How many values fall into each of `nbins` equal parts of a range; ends count all beyond.
+    """Histogram of `nbins` equal bins over a range; the outer bins include all values beyond.
 
     Args:
         values: numbers.
@@ -540,7 +540,7 @@ def histogram_fixed_width(
 def histogram_fixed_width_bins(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
 ) -> Tensor:
-    """For each value the number of the part of the range into which it falls."""
+    """The histogram bin index of each value."""
     with get_default_graph().name_scope(name or "histogram_fixed_width_bins"):
         x = convert_to_tensor(values, name="values")
         registry.check_allowed(x, "dx", "histogram_fixed_width_bins", "values")

@@ -1,4 +1,4 @@
-"""Random draws that follow from a seed of two ints alone: `tf.random.stateless_*`.
+"""Random draws determined only by a seed of two ints: `tf.random.stateless_*`.
 
 Equal seeds give equal numbers in every run, on every device; they are not TensorFlow's numbers.
 """
@@ -28,7 +28,7 @@ _SHAPE, _SEED = np.array([2, 3], np.int32), np.array([1, 2], np.int32)
 
 
 def _key(seed: Any) -> Any:
-    """The key of a seed; int32 and int64 seeds of the same value have the same."""
+    """The JAX key of a seed; int32 and int64 seeds of equal value have the same key."""
     words = jnp.asarray(seed)
     low = words.astype(jnp.uint32)
     if words.dtype.itemsize > 4:
@@ -43,7 +43,7 @@ def _full_range(key: Any, shape: Any, dtype: Any) -> Any:
 
 
 def _quantile_of_normal(log_chance: Any) -> Any:
-    """The x whose standard normal log-probability below is given; of use down to -1e4."""
+    """The standard normal quantile of a log-probability; accurate down to -1e4."""
     middle = jax.scipy.special.ndtri(jnp.exp(jnp.maximum(log_chance, -10.0)))
     tail = -jnp.sqrt(-2.0 * jnp.minimum(log_chance, -5.0))
     for _ in range(5):  # Newton's method on a concave function
@@ -56,7 +56,7 @@ def _quantile_of_normal(log_chance: Any) -> Any:
 def _truncated(
     key: Any, shape: Any, dtype: Any, means: Any, deviations: Any, least: Any, most: Any
 ) -> Any:
-    """Inverse transform sampling by log-probabilities, on the side of the mean that is further."""
+    """Truncated normal draws by inverse transform of log-probabilities, in the farther tail."""
     wide = jnp.promote_types(dtype, np.float32)
     means, deviations, least, most = (
         jnp.asarray(each, wide) for each in (means, deviations, least, most)
@@ -170,7 +170,7 @@ def stateless_uniform(
     name: str | None = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """Uniform draws that follow from the seed alone.
+    """Uniform draws determined only by the seed.
 
     Args:
         shape: the shape.
@@ -234,7 +234,7 @@ def stateless_normal(
     name: str | None = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """Normal draws that follow from the seed alone; see `stateless_uniform`."""
+    """Normal draws determined only by the seed; see `stateless_uniform`."""
     given = name or "stateless_random_normal"
     return _scaled("StatelessRandomNormal", shape, seed, mean, stddev, dtype, given)
 
@@ -256,7 +256,7 @@ def stateless_truncated_normal(
 def stateless_binomial(
     shape: Any, seed: Any, counts: Any, probs: Any, output_dtype: Any = int32, name: Any = None
 ) -> Tensor:
-    """Binomial draws that follow from the seed alone.
+    """Binomial draws determined only by the seed.
 
     Args:
         shape: the shape, to whose last dimensions `counts` and `probs` broadcast.
@@ -280,7 +280,7 @@ def stateless_gamma(
     dtype: Any = float32,
     name: str | None = None,
 ) -> Tensor:
-    """Gamma draws that follow from the seed alone.
+    """Gamma draws determined only by the seed.
 
     Args:
         shape: the shape of the result, to whose last dimensions `alpha` and `beta` broadcast.
@@ -300,7 +300,7 @@ def stateless_gamma(
 def stateless_poisson(
     shape: Any, seed: Any, lam: Any, dtype: Any = int32, name: str | None = None
 ) -> Tensor:
-    """Poisson draws of the rates `lam`, from the seed alone; see `stateless_binomial`."""
+    """Poisson draws of rates `lam`, determined only by the seed; see `stateless_binomial`."""
     with get_default_graph().name_scope(name or "stateless_random_poisson") as scope:
         rates = (convert_to_tensor(lam, name="lam"),)
         return _of_seed("StatelessRandomPoisson", shape, seed, rates, dtype, scope)
@@ -315,7 +315,7 @@ def stateless_parameterized_truncated_normal(
     maxvals: Any = 2.0,
     name: str | None = None,
 ) -> Tensor:
-    """Draws from normal distributions within bounds, from the seed alone.
+    """Truncated normal draws with given parameters and bounds, determined only by the seed.
 
     Args:
         shape: the shape, to whose last dimensions the others broadcast.
@@ -342,7 +342,7 @@ def parameterized_truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Draws from normal distributions within bounds, a distribution for each row of the result.
+    """Truncated normal draws, with one distribution per row of the result.
 
     Args:
         shape: the shape, the number of distributions first.
@@ -388,7 +388,7 @@ def stateless_multinomial(
 def stateless_categorical(
     logits: Any, num_samples: int, seed: Any, dtype: Any = int64, name: str | None = None
 ) -> Tensor:
-    """`stateless_multinomial` by its newer name."""
+    """`stateless_multinomial` under its newer name."""
     scope = name or "stateless_categorical"
     return stateless_multinomial(logits, num_samples, seed, dtype, scope)
 
@@ -399,7 +399,7 @@ def stateless_categorical(
 def stateless_split(
     seed: Any, num: Any = 2, alg: Any = "auto_select", name: str | None = None
 ) -> Tensor:
-    """`num` new seeds `(num, 2)` of the seed's dtype that follow from a seed."""
+    """Derives `num` new seeds, `(num, 2)` of the seed's dtype, from a seed."""
     words = convert_to_tensor(seed, name="seed")
     return _of_seed("StatelessRandomUniformFullInt", [num, 2], words, (), words.dtype, name)
 
@@ -421,7 +421,7 @@ register(
 
 
 def stateless_fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
-    """A new seed, of the dtype of `data`, that follows from a seed and a number."""
+    """Derives a new seed, of the dtype of `data`, from a seed and a number."""
     number = convert_to_tensor(data, name="data")
     return registry.output("StatelessFoldIn", [convert_to_tensor(seed, name="seed"), number])
 
@@ -438,6 +438,6 @@ register(
 def stateless_shuffle(
     value: Any, seed: Any, alg: Any = "auto_select", name: str | None = None
 ) -> Tensor:
-    """`value` with its first dimension in an order that follows from the seed alone."""
+    """Shuffles the first dimension of `value`, determined only by the seed."""
     inputs = [convert_to_tensor(value, name="value"), convert_to_tensor(seed, name="seed")]
     return registry.output("StatelessShuffle", inputs, None, name)

@@ -1,8 +1,8 @@
-"""`x[begin:end]` with bounds that are computed while the graph runs, and `strided_slice`.
+"""`x[begin:end]` with bounds computed at run time, and `strided_slice`.
 
-XLA compiles for shapes. Compiled for each pair of bounds, `x[i * n:(i + 1) * n]` would be compiled
-in every step. So such bounds become a start, which flows along an edge, and a length, for which
-alone the segment is compiled; bounds that follow from shapes stay as they are.
+XLA compiles per shape, so `x[i * n:(i + 1) * n]` would recompile in every step if compiled for its
+bounds. Such bounds are rewritten to a start, a run-time input, and a length, for which alone the
+segment is compiled; bounds that follow from shapes are unchanged.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ register(
 
 
 def _is_computed(bound: Any) -> bool:
-    """Whether a slice's bound is known only when the graph runs."""
+    """Whether a slice's bound is known only at run time."""
     if not isinstance(bound, Tensor) and not hasattr(bound, "_as_tensor"):
         return False
     return not indexing.follows_from_shapes(convert_to_tensor(bound))
 
 
 def _axis(parts: Sequence[Any], position: int, rank: int | None) -> int | None:
-    """The axis that a part of an index is about; None if the unknown rank decides it."""
+    """The axis of an index part; None if it depends on the unknown rank."""
 
     def takes(some: Sequence[Any]) -> int:
         return sum(part is not None and part is not Ellipsis for part in some)
@@ -71,7 +71,7 @@ def _is_mask(key: Any) -> bool:
 
 
 def _getitem(tensor: Tensor, key: Any) -> Tensor:
-    """`tensor[key]`; slices with two computed bounds are cut out first. The key may be a mask."""
+    """`tensor[key]`; slices with two computed bounds are extracted first. The key may be a mask."""
     if _is_mask(key):
         return boolean_mask(tensor, key)
     parts = list(key) if isinstance(key, tuple) else [key]
@@ -168,7 +168,7 @@ def strided_slice(
 
 
 def _numbers(vector: Any, what: str) -> list[Any]:
-    """The elements of a vector: ints where they are known, else tensors."""
+    """The elements of a vector: ints if known, else tensors."""
     tensor = convert_to_tensor(vector, name=what)
     known = constant_value(tensor)
     if known is not None:

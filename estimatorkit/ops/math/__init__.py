@@ -1,1 +1,1 @@
-"""Ops on numbers: element by element, reductions, products, random draws."""
+"""Math ops: element-wise functions, reductions, products, random draws."""

@@ -1,8 +1,8 @@
 """Element-wise ops with NumPy broadcasting: arithmetic, comparisons, logic, functions.
 
-One row of the tables below is one op: its type (which is its default name), its JAX function and
-its NumPy twin. Inputs of a binary op must have one dtype; Python numbers take the dtype of the
-tensor beside them.
+One row of the tables below is one op: its type (also its default name), its JAX function and its
+NumPy reference. Inputs of a binary op must have one dtype; Python numbers take the dtype of the
+other operand.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _binary(
 def function_of_two(
     op_type: str, doc: str, parameters: tuple[str, str] = ("x", "y")
 ) -> Callable[..., Tensor]:
-    """The public function of an operation with two operands.
+    """The public function of a binary operation.
 
     Args:
         op_type: the operation's type.
@@ -157,7 +157,7 @@ def _minimum(x: Any, y: Any) -> Any:
 
 
 def _guarded(function: Callable[..., Any], slope: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, whose derivative (of its value) may be infinite but passes a gradient of 0 as 0.
+    """`function` with a derivative (of its value) that maps a zero gradient to 0 even if infinite.
 
     As in TensorFlow: so `where(x > 0, sqrt(x), 0)` has no NaN in its gradient at 0.
     """
@@ -449,13 +449,13 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y as in Python 3: integers are divided as floats (as float64 from 32 bits on)."""
+    """x / y as in Python 3: integers are converted to floats (to float64 from 32 bits on)."""
     with get_default_graph().name_scope(name or "truediv") as scope:
         return realdiv(*_inexact(*_as_pair(x, y)), name=scope)
 
 
 def _inexact(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """The operands of a division; integers as floats.
+    """The operands of a division, with integers converted to floats.
 
     Raises:
         TypeError: the dtypes differ.
@@ -487,7 +487,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y as in Python 2: integers are divided rounding down, other numbers exactly."""
+    """x / y as in Python 2: floor division for integers, exact division for floats."""
     with get_default_graph().name_scope(name or "div") as scope:
         x, y = _as_pair(x, y)
         exact = x.dtype.is_floating or x.dtype.is_complex
@@ -561,7 +561,7 @@ def to_int64(x: Any, name: str = "ToInt64") -> Tensor:
 def clip_by_value(
     t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
 ) -> Tensor:
-    """t with values below the minimum raised to it and values above the maximum lowered to it.
+    """Clips values to [clip_value_min, clip_value_max].
 
     The rows of an `IndexedSlices` are clipped, and stay one: an optimizer leaves the others alone.
     """
@@ -589,7 +589,7 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
 
 
 def identity_of(x: Tensor, name: str | None) -> Tensor:
-    """x itself, or under a name."""
+    """x itself, or its identity with a name."""
     return x if name is None else make("Identity", {"input": x}, name=name)
 
 
@@ -621,7 +621,7 @@ register(
 
 
 def _or_bits(logical: Callable[..., Tensor], bits: str) -> Callable[..., Tensor]:
-    """The operation on bools, or that on the bits of integers."""
+    """The logical operation for bools, the bitwise one for integers."""
 
     def function(*operands: Any, name: str | None = None) -> Tensor:
         tensor = next(each for each in operands if isinstance(each, Tensor))

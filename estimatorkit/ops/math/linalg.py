@@ -1,4 +1,4 @@
-"""Matrix ops: products."""
+"""Matrix products."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""Random ops, counter-based: numbers follow from (graph seed, op seed, how often the op has run).
+"""Counter-based random ops, determined by (graph seed, op seed, number of previous runs).
 
-The three words are the op's state in a session: seeds are fixed when the op is made, or drawn by
-the session from the operating system where neither the graph nor the op has one; the counter is
-saved with every checkpoint. So equal seeds give equal numbers on any number of devices, and a
-resumed run goes on as an uninterrupted one would. (TensorFlow's generators give other numbers for
-the same seeds.)
+The three words are the op's state in a session. Seeds are fixed when the op is created, or drawn by
+the session from the operating system if neither the graph nor the op has one; the counter is saved
+in every checkpoint. So equal seeds give equal numbers on any number of devices, and a resumed run
+continues the same sequence. (TensorFlow's generators give other numbers for the same seeds.)
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ DEFAULT_GRAPH_SEED = 87654321
 
 
 def get_seed(op_seed: int | None) -> tuple[int, int] | None:
-    """The (graph seed, op seed) an op made now gets; None if neither is set.
+    """The (graph seed, op seed) of an op created now; None if neither is set.
 
     As `tf.compat.v1.get_seed`: with a graph seed alone, the op seed is the op's place in the graph.
     """
@@ -231,7 +230,7 @@ def truncated_normal(
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """`value` with its first dimension in random order."""
+    """Shuffles the first dimension of `value`."""
     return _random("RandomShuffle", {"value": value}, {}, seed, name)
 
 
@@ -271,7 +270,7 @@ register(
 
 
 def random_words(seed: tuple[int, int] | None = None, name: str | None = None) -> Tensor:
-    """Two random uint32 words a run, from which the draws inside a function follow.
+    """Two random uint32 words per run, which seed the draws inside a function.
 
     Args:
         seed: the graph's and the op's seed; by default those of an op without one of its own.

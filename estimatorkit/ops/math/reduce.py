@@ -145,7 +145,7 @@ def _prod(x: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def _extreme(name: str, module: Any = jnp) -> Callable[..., Any]:
-    """The greatest or least; of no elements, as in TensorFlow, the other end of the dtype."""
+    """Maximum or minimum; if empty, the opposite end of the dtype, as in TensorFlow."""
 
     def extreme(x: Any, axis: Any, keepdims: bool) -> Any:
         dtype = as_dtype(x.dtype)
@@ -242,7 +242,7 @@ def argmax(
     dimension: Any = None,
     output_type: Any = int64,
 ) -> Tensor:
-    """The index of the greatest element along an axis (the first of equals).
+    """The index of the largest element along an axis (the first at ties).
 
     Args:
         input: a numeric tensor.
@@ -261,7 +261,7 @@ def argmin(
     dimension: Any = None,
     output_type: Any = int64,
 ) -> Tensor:
-    """The index of the least element along an axis; arguments as for `argmax`."""
+    """The index of the smallest element along an axis; arguments as for `argmax`."""
     return _arg("ArgMin", input, axis, dimension, output_type, name)
 
 
@@ -295,7 +295,7 @@ def _cumsum(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
 
 
 def infer_along_axis(inputs: Any, attrs: Any) -> list[Spec]:
-    """One output like the input, which has the axis that the attributes name.
+    """Shape inference of one output like the input, checking the `axis` attribute.
 
     Raises:
         InvalidArgumentError: it has no such axis (TensorFlow says so when the graph runs).

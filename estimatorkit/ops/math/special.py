@@ -1,4 +1,4 @@
-"""Functions beyond the common ones: inverse hyperbolic, gamma, beta, complex numbers, bits."""
+"""Special functions: inverse hyperbolic, gamma, beta, complex numbers, bits."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _unary(
 
 
 def _wide(function: Callable[..., Any]) -> Callable[..., Any]:
-    """JAX has no 16-bit forms of these: computed in float32."""
+    """Computes 16-bit inputs in float32, as JAX lacks 16-bit forms of these functions."""
 
     def call(*inputs: Any) -> Any:
         arrays = [jnp.asarray(each) for each in inputs]
@@ -327,7 +327,7 @@ angle = _part("Angle", jnp.angle, np.angle, "The angle of complex numbers (radia
 
 
 def real(input: Any, name: str | None = None) -> Tensor:
-    """The real part of complex numbers; real ones as they are.
+    """The real part of complex numbers; real tensors are returned unchanged.
 
     Raises:
         TypeError: the input holds no numbers.
@@ -387,13 +387,13 @@ register(
 
 
 def conj(x: Any, name: str | None = None) -> Tensor:
-    """The complex conjugate; real tensors as they are."""
+    """The complex conjugate; real tensors are returned unchanged."""
     tensor = _numbers(x, "x")
     return make("Conj", {"x": tensor}, name=name) if tensor.dtype.is_complex else tensor
 
 
 def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
-    """Complex numbers of their real and imaginary parts, both float32 or both float64."""
+    """Builds complex numbers from real and imaginary parts, both float32 or both float64."""
     tensor = convert_to_tensor(real, name="real")
     if tensor.dtype not in (float32, float64):
         raise type_error(
@@ -408,7 +408,7 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
 
 
 def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
-    """The value of a polynomial, computed by Horner's method.
+    """Evaluates a polynomial by Horner's method.
 
     Args:
         coeffs: a list of tensors, that of the highest power first; an empty one gives 0.
@@ -458,7 +458,7 @@ register(
 
 
 def invert(x: Any, name: str | None = None) -> Tensor:
-    """All bits of x flipped."""
+    """Flips all bits of x."""
     return make("Invert", {"x": x}, name=name)
 
 
@@ -503,7 +503,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
 def reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The variance (of the population) along axes, or of all elements; of complex numbers real.
+    """The population variance along axes, or of all elements; real for complex numbers.
 
     Raises:
         TypeError: the input holds integers.
@@ -525,7 +525,7 @@ def reduce_variance(
 def reduce_std(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The standard deviation (of the population) along axes, or of all elements."""
+    """The population standard deviation along axes, or of all elements."""
     with get_default_graph().name_scope(name or "reduce_std"):
         return elementwise.sqrt(reduce_variance(input_tensor, axis, keepdims))
 
@@ -533,7 +533,7 @@ def reduce_std(
 def reduce_euclidean_norm(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The root of the sum of squared magnitudes along axes, or of all elements.
+    """The Euclidean norm along axes, or of all elements.
 
     Of the input's dtype: of integers it is rounded towards zero.
     """
@@ -615,7 +615,7 @@ def cumulative_logsumexp(
 def cumprod(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """The product of all elements up to each along an axis.
+    """The cumulative product along an axis.
 
     Args:
         x: a tensor.
