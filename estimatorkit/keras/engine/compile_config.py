@@ -1,4 +1,4 @@
-"""What `compile` was given, as plain values, and what a file of a model holds."""
+"""The config of `compile`, and the contents of a model file."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _log = logging.getLogger("estimatorkit")
 
 @dataclass(frozen=True)
 class Contents:
-    """What a file holds.
+    """The contents of a model file.
 
     Attributes:
         layers: the layers that have weights, in order.
         optimizer: the optimizer's variables, in order.
-        model: the model as {'class_name', 'config'}, where it is there.
-        compiled: what `compile` was given, as plain values.
-        epoch: the last epoch that was trained, where it is there.
+        model: the model as {'class_name', 'config'}, or None.
+        compiled: the config of `compile`.
+        epoch: the last trained epoch, or None.
     """
 
     layers: Sequence[StoredLayer]
@@ -42,7 +42,7 @@ class Contents:
         return found
 
     def state(self) -> dict[str, Any]:
-        """All but the arrays, as JSON has it."""
+        """Everything but the arrays, as a JSON-serializable value."""
         return {
             "kind": "keras",
             "layers": [[each.name, [key for key, _ in each.weights]] for each in self.layers],
@@ -54,8 +54,9 @@ class Contents:
 
 
 def compile_config(model: Any) -> Any:
-    """What `compile` was given, as plain values; None if it was not called, or, with a warning,
-    where a part has no name.
+    """The arguments of `compile` as plain values.
+
+    Returns None if it was not called or, with a warning, if an argument cannot be named.
     """
     from estimatorkit.keras import losses, metrics, optimizers
 
@@ -91,7 +92,7 @@ def compile_config(model: Any) -> Any:
 def compile_from_config(
     model: Any, config: Any, custom_objects: Mapping[str, Any] | None = None
 ) -> None:
-    """Compiles a model as `compile_config` described.
+    """Compiles a model from the result of `compile_config`.
 
     Raises:
         ValueError: a name is unknown.
@@ -113,7 +114,7 @@ def compile_from_config(
 
 
 def _metric(value: Any, custom_objects: Mapping[str, Any] | None) -> Any:
-    """A metric; names stay names, by which logs are called."""
+    """Restores a metric; names stay strings, because logs use them."""
     from estimatorkit.keras import metrics
 
     named = isinstance(value, str) and get_registered_object(value, custom_objects) is None
@@ -124,7 +125,7 @@ def _metric(value: Any, custom_objects: Mapping[str, Any] | None) -> Any:
 
 
 def _each(function: Callable[[Any], Any], value: Any) -> Any:
-    """A function on each leaf; names and {'class_name', ...} are leaves."""
+    """Maps a function over leaves; names and {'class_name', ...} dicts are leaves."""
     if value is None:
         return None
     if isinstance(value, (list, tuple)):
@@ -135,5 +136,5 @@ def _each(function: Callable[[Any], Any], value: Any) -> Any:
 
 
 def _named(serialize: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """What describes an object; a name describes itself."""
+    """The serialized form of an object; a name is its own."""
     return lambda value: value if isinstance(value, str) else serialize(value)

@@ -1,4 +1,4 @@
-"""What `compile` is given, put on a model's outputs: losses, metrics, weights of classes."""
+"""The losses, metrics and class weights of `compile`, matched to a model's outputs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from estimatorkit.ops.math import elementwise, reduce
 
 
 def by_output(value: Any, names: Sequence[str], what: str) -> list[Any]:
-    """One entry an output, of what may be one for all, a list, or a dict by the outputs' names.
+    """Expands one entry, a list, or a dict by output name to one entry per output.
 
     Raises:
-        ValueError: a name is unknown, or the number of entries is another.
+        ValueError: a name is unknown, or the number of entries is wrong.
     """
     if isinstance(value, Mapping):
         unknown = [name for name in value if name not in names]
@@ -43,7 +43,7 @@ def by_output(value: Any, names: Sequence[str], what: str) -> list[Any]:
 
 
 def as_list_of(value: Any, names: Sequence[str], what: str) -> list[Any]:
-    """Tensors by output: of a tensor, a list, or a dict by name."""
+    """Converts a tensor, a list, or a dict by name to a list of tensors by output."""
     if value is None:
         return [None] * len(names)
     if isinstance(value, Mapping):
@@ -59,8 +59,9 @@ def as_list_of(value: Any, names: Sequence[str], what: str) -> list[Any]:
 
 
 def matched(y_true: Any, y_pred: Tensor, weight: Any) -> tuple[Tensor, Any]:
-    """Labels in the rank and dtype of predictions, and weights in their rank, as Keras gives them
-    to losses and metrics: users' own may reckon with it.
+    """Casts labels to the predictions' rank and dtype, and weights to their rank.
+
+    Keras does so before it calls losses and metrics, and user-defined ones may rely on it.
     """
     truth = convert_to_tensor(y_true)
     rank, other = truth.shape.rank, y_pred.shape.rank
@@ -78,17 +79,16 @@ def matched(y_true: Any, y_pred: Tensor, weight: Any) -> tuple[Tensor, Any]:
 
 
 def weights_of_classes(y_true: Any, class_weight: Mapping[int, float]) -> Tensor:
-    """The weight of each example's class.
+    """The weight of each example's class; 1 for classes that are not in the dict.
 
-    Classes that are not in the dict weigh 1. (TensorFlow 2.15 refuses a dict that leaves out a
-    class below its largest, and fails in the step where a label is beyond; Keras 3 gives 1.)
+    TensorFlow 2.15 refuses a dict that lacks a class below its largest, and fails in the step for a
+    label beyond it; Keras 3 uses 1.
 
     Args:
         y_true: class numbers `(batch,)` or `(batch, 1)`, or one-hot `(batch, classes)`.
-        class_weight: weights by class number.
 
     Raises:
-        ValueError: a key is not a class number, or beyond the width of one-hot labels.
+        ValueError: a key is not a class number, or exceeds the width of one-hot labels.
     """
     labels = convert_to_tensor(y_true)
     width = labels.shape[-1] if labels.shape.rank == 2 else 1
@@ -127,12 +127,12 @@ class CompiledLoss:
     """The loss of each output.
 
     Args:
-        loss: a name, a function, a `Loss`, a list or a dict of these.
+        loss: a name, a function, a `Loss`, or a list or dict of these.
         loss_weights: factors, a list or a dict.
-        names: of the outputs.
+        names: the outputs' names.
 
     Raises:
-        ValueError: an entry does not fit.
+        ValueError: an entry is invalid.
     """
 
     def __init__(self, loss: Any, loss_weights: Any, names: Sequence[str]) -> None:
@@ -149,7 +149,7 @@ class CompiledLoss:
     def __call__(
         self, y: Sequence[Any], outputs: Sequence[Tensor], weights: Sequence[Any]
     ) -> tuple[Tensor | None, list[tuple[str, Tensor]]]:
-        """The weighted sum, and each output's own loss by name."""
+        """Returns the weighted sum, and each output's loss, before its factor, by name."""
         total: Tensor | None = None
         named = []
         for name, loss, factor, truth, output, weight in zip(
@@ -183,9 +183,9 @@ class CompiledMetrics:
     """The metrics of each output.
 
     Args:
-        metrics: names, functions or `Metric`s: a list, a list a output, or a dict; not weighted.
-        weighted_metrics: those that sample weights count for.
-        names: of the outputs.
+        metrics: unweighted names, functions or `Metric`s: a list, a list per output, or a dict.
+        weighted_metrics: the same for metrics that use sample weights.
+        names: the outputs' names.
     """
 
     def __init__(self, metrics: Any, weighted_metrics: Any, names: Sequence[str]) -> None:
@@ -210,13 +210,13 @@ class CompiledMetrics:
 
     @property
     def metrics(self) -> list[Any]:
-        """The `Metric`s, once they were used."""
+        """The `Metric`s; empty before the first use."""
         return list(self._made.values())
 
     def __call__(
         self, y: Sequence[Any], outputs: Sequence[Tensor], weights: Sequence[Any]
     ) -> list[tuple[str, Any, Any]]:
-        """The name, the update and the `Metric` of each."""
+        """Returns the name, update and `Metric` of each."""
         rows: list[tuple[str, Any, Any]] = []
         for number, name in enumerate(self._names):
             plain, weighted_ones = self._plain[number], self._weighted[number]
@@ -236,7 +236,7 @@ class CompiledMetrics:
         return rows
 
     def _title(self, output: str, metric: Any, weighted: bool, rows: Sequence[Any]) -> str:
-        """What a metric is called in logs, unlike those before it."""
+        """A unique log name for a metric."""
         name = metric.name if len(self._names) == 1 else f"{output}_{metric.name}"
         taken = {row[0] for row in rows}
         if weighted and name in taken:
@@ -251,7 +251,7 @@ class CompiledMetrics:
 
 
 def _like(metric: Any) -> Any:
-    """What counts the same of another output."""
+    """Copies a metric for another output."""
     if isinstance(metric, keras_metrics.Metric):
         return type(metric).from_config(metric.get_config())
     return metric

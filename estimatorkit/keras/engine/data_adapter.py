@@ -1,4 +1,4 @@
-"""What `fit`, `evaluate` and `predict` take, as a dataset of batches (x, y, sample weights)."""
+"""Converts the data of `fit`, `evaluate` and `predict` to datasets of (x, y, sample weights)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from estimatorkit.data.spec import TensorSpec
 
 @dataclass(frozen=True)
 class Batches:
-    """Batches of one `fit`, `evaluate` or `predict`.
+    """The batches of one `fit`, `evaluate` or `predict`.
 
     Attributes:
-        dataset: of `(x,)`, `(x, y)` or `(x, y, weights)`.
-        steps: how many batches an epoch has; None if only the end tells.
-        once: whether the batches are gone through once, an epoch taking the next `steps` of them.
+        dataset: elements `(x,)`, `(x, y)` or `(x, y, weights)`.
+        steps: batches per epoch; None if only the end of the data tells.
+        once: whether the data is iterated once, each epoch consuming the next `steps` batches.
         on_epoch_end: called after each epoch.
     """
 
@@ -45,20 +45,19 @@ def batches_of(
     shuffle: Any = False,
     what: str = "fit",
 ) -> Batches:
-    """The batches of what a user gives.
+    """Converts a user's data to `Batches`.
 
     Args:
         x: arrays, lists or DataFrames (nested in lists and dicts), a `Dataset` or an iterator of
             batches, a generator, or a `keras.utils.Sequence`.
-        y: labels, where `x` are arrays.
-        sample_weight: weights of examples, where `x` are arrays.
+        y, sample_weight: labels and weights of examples, only if `x` are arrays.
         batch_size: for arrays; 32 by default.
-        steps: batches of an epoch.
-        shuffle: whether arrays are shuffled in every epoch; 'batch' shuffles whole batches.
-        what: the method, for errors.
+        steps: batches per epoch.
+        shuffle: whether to shuffle arrays in every epoch; 'batch' shuffles whole batches.
+        what: the method's name in errors.
 
     Raises:
-        ValueError: arrays of different lengths, no examples, or arguments that do not go together.
+        ValueError: lengths differ, there are no examples, or arguments are incompatible.
         TypeError: `x` is none of these.
     """
     if isinstance(x, (Dataset, GraphIterator)) or _is_sequence(x) or hasattr(x, "__next__"):
@@ -86,9 +85,9 @@ def batches_of(
 
 
 def as_arrays(value: Any) -> Any:
-    """A nest of arrays of one user's value; lists of arrays become tuples, float64 float32.
+    """Converts a user's value to nested arrays; lists become tuples, float64 float32.
 
-    A frame of numbers is a matrix, as Keras takes it; one with words the dict of its columns.
+    As in Keras, a numeric DataFrame becomes a matrix; with strings it becomes a dict of columns.
     """
     if type(value) not in (dict, tuple):  # whose parts are opened below, each by itself
         opened = open_frames(value)
@@ -117,7 +116,7 @@ def as_arrays(value: Any) -> Any:
 def split_off(
     x: Any, y: Any, sample_weight: Any, part: float
 ) -> tuple[tuple[Any, Any, Any], tuple[Any, Any, Any]]:
-    """Arrays in two: the first examples to train with, and the last `part` of them to validate.
+    """Splits arrays into training examples and the last `part` for validation.
 
     Raises:
         ValueError: one of the two would be empty.
@@ -180,7 +179,7 @@ def _of_arrays(
 
 
 def _as_tuples(dataset: Dataset) -> Dataset:
-    """Elements as tuples of one to three parts."""
+    """Converts elements to tuples of one to three components."""
     spec = dataset.element_spec
     if isinstance(spec, tuple) and len(spec) <= 3 and not hasattr(spec, "_fields"):
         return dataset
@@ -188,7 +187,7 @@ def _as_tuples(dataset: Dataset) -> Dataset:
 
 
 def _is_sequence(value: Any) -> bool:
-    """Whether it is a `keras.utils.Sequence`, or looks like one."""
+    """Whether `x` is a `keras.utils.Sequence`, or duck-types as one."""
     return hasattr(value, "__getitem__") and hasattr(value, "on_epoch_end")
 
 
@@ -226,10 +225,10 @@ def _tuple_of(element: Any) -> tuple[Any, ...]:
 
 
 def _given(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Those of `(x, y, sample_weight)` that are there, as arrays.
+    """The components of `(x, y, sample_weight)` that are given, as arrays.
 
     Raises:
-        ValueError: one before them is None: weights without labels, say.
+        ValueError: one is missing before a given one, e.g. weights without labels.
     """
     found = tuple(as_arrays(each) for each in parts if each is not None)
     if any(each is None for each in parts[: len(found)]):

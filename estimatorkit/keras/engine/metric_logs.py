@@ -1,4 +1,4 @@
-"""The logs of a training, which answer to both spellings of a metric's name."""
+"""Training logs that accept both spellings of a metric's name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ModelStructure`: what a model is made of: its network or attributes, layers, names, graph."""
+"""`ModelStructure`: a model's network or sublayers, names, and graph."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from estimatorkit.layers.engine.input_spec import as_shapes
 
 
 class ModelStructure(Layer):
-    """What `Model` knows of its layers."""
+    """Mixin of `Model`: its layers."""
 
     _untracked = Layer._untracked | {"_network"}
 
@@ -41,7 +41,7 @@ class ModelStructure(Layer):
 
     @property
     def graph(self) -> Graph:
-        """The graph that holds its variables; the default graph where it is not built."""
+        """The graph of the variables; the default graph if the model is not built."""
         if self._own_graph is not None:
             return self._own_graph
         weights = self.weights
@@ -52,7 +52,7 @@ class ModelStructure(Layer):
         """The layers between inputs and outputs.
 
         Raises:
-            ValueError: the model is a subclass, whose `call` is Python.
+            ValueError: the model is a subclass that defines `call` in Python.
         """
         if self._network is None:
             raise value_error(
@@ -64,7 +64,7 @@ class ModelStructure(Layer):
 
     @property
     def layers(self) -> list[Layer]:
-        """The layers: those between inputs and outputs, or those that are attributes."""
+        """The layers of the network or, for a subclass, of its attributes."""
         return list(self._parts())
 
     def _parts(self) -> list[Any]:
@@ -79,10 +79,10 @@ class ModelStructure(Layer):
     variables = weights
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
-        """The layer of a name, or at a place in `layers`.
+        """Returns the layer of a name, or at an index of `layers`.
 
         Raises:
-            ValueError: there is none.
+            ValueError: there is no such layer.
         """
         layers = self.layers
         if index is not None:
@@ -131,12 +131,13 @@ class ModelStructure(Layer):
 
     @property
     def output_names(self) -> list[str]:
-        """The names of the outputs: of the layers that make them."""
+        """The outputs' names: those of the layers that produce them."""
         return self.network.output_names
 
     def output_names_of(self, outputs: Any) -> list[str]:
-        """Names for the outputs of a call: the keys of a dict, or those that the model has, or
-        'output_1', ...
+        """Names the outputs of a call.
+
+        Uses a dict's keys, else the model's output names, else 'output_1', ...
         """
         count = len(flatten(outputs))
         if isinstance(outputs, Mapping) and len(outputs) == count:
@@ -146,10 +147,10 @@ class ModelStructure(Layer):
         return [f"output_{number + 1}" for number in range(count)]
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
-        """The outputs for inputs; subclasses override it.
+        """Computes the outputs; subclasses override it.
 
         Raises:
-            NotImplementedError: a subclass does not say.
+            NotImplementedError: a subclass does not define it.
         """
         if self._network is None:
             raise NotImplementedError(
@@ -158,11 +159,11 @@ class ModelStructure(Layer):
         return self._network.apply(inputs, mask)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """None: the layers inside carry masks along."""
+        """Returns None: sublayers propagate masks."""
         return None
 
     def build(self, input_shape: Any = None) -> None:
-        """Makes the variables of a subclass by a call on placeholders."""
+        """Creates a subclass's variables by a call on placeholders."""
         if not self.built and input_shape is not None:
             inputs = map_structure(
                 lambda shape: builtin_ops.placeholder(self.compute_dtype, shape),
@@ -190,7 +191,7 @@ class ModelStructure(Layer):
         return [loss for loss in self.losses if id(loss) not in made]
 
     def reset_states(self) -> None:
-        """Sets the states of stateful layers to zero."""
+        """Resets the states of stateful layers to zero."""
         for layer in self.submodules_and_self():
             if layer is not self and getattr(layer, "stateful", False):
                 layer.reset_states()

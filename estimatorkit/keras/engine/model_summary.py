@@ -1,4 +1,4 @@
-"""Models as text: `summary`'s table, and graphs in DOT (`plot_model`)."""
+"""Text descriptions of models: `summary`'s table, and DOT graphs (`plot_model`)."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class _Table:
         self._steps = set() if network is None else {id(step) for step in network.steps}
 
     def lines(self, expand_nested: bool, layer_range: Sequence[str] | None) -> Iterator[str]:
-        """The table, then the sums."""
+        """The table, followed by the totals."""
         model, rule = self._model, "_" * self._length
         yield f'Model: "{model.name}"'
         yield rule
@@ -120,7 +120,7 @@ class _Table:
         yield "|" * level + character * (self._length - 2 * level) + "|" * level
 
     def _row(self, fields: Sequence[str], level: int = 0) -> Iterator[str]:
-        """Fields in their columns, in as many lines as they need."""
+        """Lays fields out in their columns, on as many lines as needed."""
         left = list(fields)
         while any(left):
             line = "|" * level + " "
@@ -154,12 +154,12 @@ class _Table:
 
 
 def _kind(layer: Any) -> str:
-    """The name of a layer's class; that of a functional model is Keras's."""
+    """A layer's class name; Keras's name for functional models."""
     return "Functional" if type(layer) is Model else type(layer).__name__
 
 
 def _place(tensor: Any) -> str:
-    """A tensor as layer[call][output]."""
+    """Formats a tensor as layer[call][output]."""
     call = record_of(tensor.graph).calls.get(tensor)
     if call is None:
         return f"{tensor.op.name}[0][{tensor.value_index}]"
@@ -170,7 +170,7 @@ def _place(tensor: Any) -> str:
 
 
 def _piece(text: str, width: int) -> str:
-    """What of a text goes into a line: up to the end of an item, or as much as fits."""
+    """The part of a text that fits a line, broken after an item if possible."""
     fitting = text[:width]
     ends = [fitting.find(each) + len(each) for each in _BREAKS if each in fitting]
     return fitting[: min(ends)] if ends else fitting
@@ -201,7 +201,7 @@ def _within(layers: list[Any], layer_range: Sequence[str] | None) -> list[Any]:
 
 
 def _is_chain(model: Any) -> bool:
-    """Whether each layer takes what the one before gives, and nothing else."""
+    """Whether each layer's only input is the previous layer's output."""
     network = model._network
     if network is None or isinstance(model, Sequential):
         return True
@@ -295,7 +295,7 @@ def _draw(
     path: str,
     layer_range: Sequence[str] | None = None,
 ) -> None:
-    """Adds the lines of a model that is itself at a path of names."""
+    """Appends the DOT lines of a model nested at a path of names."""
     indent = "  " * (path.count("/") + 1)
 
     def node(layer: Any) -> str:

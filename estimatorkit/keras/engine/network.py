@@ -1,9 +1,8 @@
-"""`Network`: the layers between a functional model's inputs and outputs, applied anew to others.
+"""`Network`: the layers between a functional model's inputs and outputs.
 
-A model's graph is traced back from its outputs by the calls that made them
-(`layers.engine.call_record`); an operation that no layer made is a step of its own. To apply the
-network is to call the layers again, in order, on other tensors: for training, for evaluation, in
-another graph.
+The graph is traced back from the outputs by layer calls (`layers.engine.call_record`); an operation
+outside of layers is a step of its own. Applying a network calls its layers again in order, for
+training, for evaluation, or in another graph.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ class Network:
         outputs: a tensor or a structure of tensors that depend on them.
 
     Attributes:
-        inputs, outputs: the structures; what is alone in a list stands for itself.
-        steps: layer calls and operations, each after those it needs.
-        layers: the layers, each once, as Keras orders them.
+        inputs, outputs: the structures; lists of one element are unpacked.
+        steps: layer calls and operations, in topological order.
+        layers: the layers without duplicates, in Keras's order.
 
     Raises:
-        ValueError: an output does not depend on the inputs, or on something else that must be fed.
+        ValueError: an output does not depend on the inputs, or depends on another fed tensor.
     """
 
     def __init__(self, inputs: Any, outputs: Any) -> None:
@@ -84,7 +83,7 @@ class Network:
     def _visit(
         self, start: Tensor, depends: dict[int, bool], order: list[Step], placed: set[int]
     ) -> None:
-        """Places the steps before a tensor, without recursion: models may be deep."""
+        """Appends the steps that a tensor depends on; iterative, because models may be deep."""
         stack = [start]
         while stack:
             tensor = stack[-1]
@@ -113,8 +112,9 @@ class Network:
                 order.append(step)
 
     def _ordered_layers(self) -> list[Layer]:
-        """The layers as Keras orders them: the further from the outputs the earlier; those as far
-        as each other in the order in which one comes upon them from the outputs.
+        """The layers in Keras's order: by decreasing depth from the outputs.
+
+        Layers of equal depth keep the order of a traversal from the outputs.
         """
         depths: dict[int, int] = {}  # of steps
         layers: dict[int, Layer] = {}
@@ -136,7 +136,7 @@ class Network:
         return [self._calls[each] for each in self.input_tensors if each in self._calls]
 
     def _preorder(self) -> dict[int, int]:
-        """The layers' places in the order in which they are met from the outputs."""
+        """The layers' positions in a traversal from the outputs."""
         order: dict[int, int] = {}
         seen: set[int] = set()
         inner = {id(step) for step in (*self._input_steps(), *self.steps)}
@@ -157,9 +157,9 @@ class Network:
         """Calls the layers on other inputs.
 
         Args:
-            inputs: tensors, as many as the network's; a dict is taken by the names of the inputs,
-                or by the keys of the dict that the network was made with.
-            mask: masks of the inputs.
+            inputs: one tensor per input; a dict is matched by the inputs' names, or by the keys of
+                the dict that the network was made with.
+            mask: the inputs' masks.
         """
         given = self.matched(inputs)
         columns = {id(old): new for old, new in zip(self.input_tensors, given, strict=True)}
@@ -193,10 +193,10 @@ class Network:
         return pack_sequence_as(self.outputs, [value(each) for each in self.output_tensors])
 
     def matched(self, inputs: Any) -> list[Any]:
-        """The values for the input tensors, in their order.
+        """The values for the input tensors, in order.
 
         Raises:
-            ValueError: there are more or fewer, or a name is missing.
+            ValueError: the number is wrong, or a name is missing.
         """
         own = self.inputs if isinstance(self.inputs, dict) else None
         if isinstance(inputs, dict) and (own is None or len(own) == len(self.input_tensors)):
@@ -219,7 +219,7 @@ class Network:
         return given
 
     def _outside(self, tensor: Tensor, values: dict[int, Any]) -> Tensor:
-        """A tensor that does not depend on the inputs; in another graph a copy of it."""
+        """Returns a tensor independent of the inputs, copied if the default graph is another."""
         if get_default_graph().reaches(tensor.graph):
             return tensor
         op = tensor.op
@@ -259,9 +259,7 @@ class Network:
 
 
 def _with_rank_of(own: Tensor, given: Any) -> Any:
-    """A value with the rank of an input tensor, where they differ by a last dimension of 1: a
-    column of numbers has it or not.
-    """
+    """Adds or drops a last dimension of 1 to match an input tensor's rank."""
     if not isinstance(given, Tensor):
         return given
     wanted, rank = own.shape.ndims, given.shape.ndims
@@ -275,7 +273,7 @@ def _with_rank_of(own: Tensor, given: Any) -> Any:
 
 
 def _only(structure: Any) -> Any:
-    """What is alone in a list, or the structure."""
+    """Unpacks a list of one element."""
     alone = isinstance(structure, list) and len(flatten(structure)) == 1
     return structure[0] if alone else structure
 

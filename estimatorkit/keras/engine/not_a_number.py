@@ -1,4 +1,4 @@
-"""Telling users of `fit` that their data, and not their model, made the loss NaN."""
+"""Warns users of `fit` that NaN in the data, not the model, made the loss NaN."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from estimatorkit.train.checks import offer_step_check
 
 
 class DataNaNWarning:
-    """A step check that warns once per pass where the loss is NaN and the batch has NaN in it.
+    """A step check that warns once per pass if both the loss and the batch contain NaN.
 
-    NaN in the data alone is legal: a model may mask or replace it. So is a NaN loss: callbacks such
-    as `TerminateOnNaN` handle it. What TensorFlow gives is not changed.
+    NaN in the data alone is legal, since a model may mask or replace it. So is a NaN loss, which
+    callbacks such as `TerminateOnNaN` handle. Results are the same as TensorFlow's.
 
     Args:
         loss: the step's loss.
-        data: tensors by what the warning calls them, for example 'x' and 'y', in any structure.
+        data: nested tensors by their name in the warning, such as 'x' and 'y'.
     """
 
     def __init__(self, loss: Tensor, data: dict[str, Any]) -> None:
@@ -36,7 +36,7 @@ class DataNaNWarning:
             offer_step_check(found, self._look)
 
     def begin(self) -> None:
-        """Counts batches from here on, and warns again."""
+        """Restarts the count of batches, and rearms the warning."""
         self._batches = 0
         self._warned = False
 

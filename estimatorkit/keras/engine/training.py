@@ -1,9 +1,8 @@
-"""How a model is trained, evaluated and asked: graphs of steps, and the loops that run them.
+"""Training, evaluation and prediction of models: step graphs, and the loops that run them.
 
-For each kind of step and each structure of batches there is one `_Step`: operations in the model's
-graph that take the next batch from an iterator. `fit` gives the iterator a dataset and runs an
-epoch's steps in as few XLA calls as the callbacks let it (`train.training.CheckedLoop`). Names of
-logs and what is weighted how are those of TensorFlow 2.15's Keras.
+Each kind of step and structure of batches has one `Step`: operations in the model's graph that read
+the next batch from an iterator. `fit` runs an epoch's steps in as few XLA calls as the callbacks
+allow (`train.training.CheckedLoop`). Log names and weighting follow TensorFlow 2.15's Keras.
 """
 
 from __future__ import annotations
@@ -49,13 +48,7 @@ _MOST_STEPS = 1 << 30
 
 
 class Compiled:
-    """What `compile` was given, and the steps made of it.
-
-    Args:
-        model: the model.
-        optimizer: a `train.Optimizer`.
-        loss, metrics, loss_weights, weighted_metrics: as for `Model.compile`.
-    """
+    """The arguments of `Model.compile`, and the steps built from them."""
 
     def __init__(
         self,
@@ -77,7 +70,7 @@ class Compiled:
         self._metrics: CompiledMetrics | None = None
 
     def losses_and_metrics(self, names: Sequence[str]) -> tuple[CompiledLoss, CompiledMetrics]:
-        """Those for outputs of these names."""
+        """The losses and metrics for outputs of these names."""
         if self._losses is None or self._metrics is None:
             self._losses = CompiledLoss(self.loss, self.given_loss_weights, names)
             self._metrics = CompiledMetrics(self.given_metrics, self.given_weighted_metrics, names)
@@ -85,10 +78,9 @@ class Compiled:
 
 
 class Step:
-    """Operations that take the next batch and do one step with it.
+    """Operations that read the next batch and run one step on it.
 
     Args:
-        model: the model.
         spec: the structure of batches: `(x,)`, `(x, y)` or `(x, y, weights)`.
         kind: 'train', 'test' or 'predict'.
         class_weight: weights by class, for training.
@@ -182,9 +174,10 @@ class Step:
         self._targets += _operations(scope.updates)
 
     def _make_end_of_epoch(self) -> None:
-        """Sets the metrics back after the last step of an epoch, so that one call may do many.
+        """Adds operations that reset the metrics after an epoch's last step.
 
-        Made last, this happens after the values are read, which `run` gives for every step.
+        So one call may run several epochs. They are added last, because `run` returns the values of
+        every step and must read them before the reset.
         """
         self._length = Variable(0, trainable=False, collections=[], name="epoch_length")
         self._position = Variable(0, trainable=False, collections=[], name="epoch_position")
@@ -215,7 +208,7 @@ class Step:
     # -- running
 
     def ready(self) -> CheckedLoop:
-        """The loop, with a value for every variable."""
+        """The loop, after initializing all variables."""
         session = session_of(self._graph)
         if self._loop is None or self._session is not session:
             self._session = session
@@ -226,17 +219,15 @@ class Step:
         return self._loop
 
     def start(self, dataset: Dataset, epoch: int = 0) -> None:
-        """Puts the iterator at the first batch of a dataset."""
+        """Initializes the iterator with a dataset."""
         if self._data_nan is not None:
             self._data_nan.begin()
         self.iterator.start(self._state, dataset, epoch)
 
     def reset(self, length: int = 0) -> None:
-        """Sets the metrics to where they begin.
+        """Resets the metrics.
 
-        Args:
-            length: the steps of an epoch, after which training sets them back by itself; 0 if it
-                is not known.
+        Training also resets them after every `length` steps; 0 means an unknown length.
         """
         values = self._state.values
         if self._first is None:
@@ -246,7 +237,7 @@ class Step:
         self.begin_epoch(length)
 
     def _first_values(self) -> dict[str, Any]:
-        """What the metrics' variables begin with: 0 but in some metrics of users."""
+        """The metric variables' initial values: 0, except in some user-defined metrics."""
         found = {each: constant_value(each.initial_value) for each in self._variables}
         unknown = {each: each.initial_value for each, value in found.items() if value is None}
         if unknown:
@@ -255,7 +246,7 @@ class Step:
         return {each.op.name: value for each, value in found.items()}
 
     def begin_epoch(self, length: int = 0) -> None:
-        """Says how many steps an epoch has, see `reset`; the metrics go on."""
+        """Sets the epoch's length (see `reset`) without resetting the metrics."""
         if self._resets:
             values = self._state.values
             values[self._length.op.name] = np.int32(length)
@@ -263,28 +254,27 @@ class Step:
 
     @property
     def _state(self) -> Any:
-        """What the session holds; `ready` has given every variable a value."""
+        """The session's variables; `ready` has initialized them."""
         return session_of(self._graph, initialize=False).state
 
     def logs(self, values: Sequence[Any]) -> dict[str, float]:
-        """Values by name."""
+        """Converts values to logs by name."""
         return MetricLogs(
             (name, float(value) if np.ndim(value) == 0 else value)
             for name, value in zip(self.names, values, strict=True)
         )
 
     def close(self) -> None:
-        """Gives back what the iterator holds."""
+        """Releases the iterator's resources."""
         held = self._state.resources.pop(self.iterator.resource_name, None)
         if held is not None:
             held.close()
 
 
 def updates_of(optimizer: Any, loss: Tensor, variables: Sequence[Any]) -> list[Any]:
-    """The operations of an optimizer's step: those of `get_updates`, where a program overrides it.
+    """The update operations of an optimizer; those of `get_updates` if a subclass overrides it.
 
-    Steps of an optimizer of `tf.train` are counted in an attribute `iterations` of its own, as
-    Keras's have it.
+    Steps of a `tf.train` optimizer are counted in an added attribute `iterations`, as in Keras.
     """
     kind: Any = type(optimizer)
     if not hasattr(kind, "get_updates"):
@@ -303,13 +293,11 @@ def _operations(made: Sequence[Any]) -> list[Operation]:
 
 
 class _Fit:
-    """A training under way: where it is in which epoch, and who is told what.
+    """The state of a running `fit`: its position, callbacks and validation.
 
     Args:
-        model, batches, callbacks, validate: see `fit`.
-        step: what a step does.
-        epochs: the number of the last epoch.
-        epoch: the number of the first.
+        epochs: the end of the range of epochs.
+        epoch: the first epoch.
     """
 
     def __init__(
@@ -363,7 +351,7 @@ class _Fit:
                 self._end_of_data()
 
     def _wanted(self) -> int:
-        """How many steps may be done in one call."""
+        """The number of steps that one call may run."""
         if self._singly:
             return 1
         if self._batches.steps is None:
@@ -374,7 +362,7 @@ class _Fit:
         return rest
 
     def _take(self, result: Steps) -> None:
-        """Tells of steps that are done; they may be of several epochs."""
+        """Reports completed steps, possibly of several epochs, to the callbacks."""
         self._callbacks.after_steps(result.count)
         taken = 0
         while taken < result.count:
@@ -411,7 +399,7 @@ class _Fit:
             self._begin()
 
     def _end_of_data(self) -> None:
-        """The batches have ended: an epoch where their number was not known, or too early."""
+        """Handles the end of the data: an epoch of unknown length, or premature."""
         if not self._done and self._epoch == self._first:
             raise value_error(
                 "Expect x to be a non-empty array or dataset",
@@ -458,13 +446,11 @@ def fit(
 def _one_pass(
     step: Step, batches: Batches, singly: bool, begin: Callable[[int], Any]
 ) -> Iterator[tuple[int, Steps]]:
-    """Runs a step over the batches once; gives the number of the last batch and what it did.
+    """Runs a step over the batches once; returns the last batch's index and the results.
 
     Args:
-        step: what is done with a batch.
-        batches: from their beginning.
-        singly: whether each batch is a call of its own.
-        begin: called with the number of the next batch.
+        singly: whether each batch is a separate call.
+        begin: called with the index of the next batch.
     """
     step.start(batches.dataset)
     loop = step.ready()
@@ -486,7 +472,7 @@ def _one_pass(
 
 
 def evaluate(model: Model, batches: Batches, callbacks: Any) -> dict[str, float]:
-    """The logs of one pass: see `Model.evaluate`."""
+    """Returns the logs of one pass; see `Model.evaluate`."""
     step = model.step("test", batches.dataset.element_spec)
     callbacks.on_test_begin()
     step.reset()
@@ -502,7 +488,7 @@ def evaluate(model: Model, batches: Batches, callbacks: Any) -> dict[str, float]
 
 
 def predict(model: Model, batches: Batches, callbacks: Any) -> Any:
-    """The outputs of one pass: see `Model.predict`."""
+    """Returns the outputs of one pass; see `Model.predict`."""
     step = model.step("predict", batches.dataset.element_spec)
     callbacks.on_predict_begin()
     parts: list[list[Any]] = []
@@ -518,7 +504,7 @@ def predict(model: Model, batches: Batches, callbacks: Any) -> Any:
 
 
 def _joined(batches: Any) -> Any:
-    """`(steps, batch, ...)` as `(steps * batch, ...)`."""
+    """Reshapes `(steps, batch, ...)` to `(steps * batch, ...)`."""
     return batches.reshape(-1, *batches.shape[2:])
 
 

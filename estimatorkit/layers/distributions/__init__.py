@@ -1,7 +1,7 @@
-"""Probability distributions, as `tf.distributions`: draws, densities, statistics, divergences.
+"""Probability distributions (`tf.distributions`): samples, densities, statistics, divergences.
 
-`distribution` has the base class, `parameters` what distributions with tensors as parameters share;
-`continuous` and `discrete` hold them by kind, `divergence` the Kullback-Leibler divergences.
+`distribution` holds the base class, `parameters` the base of distributions with tensor parameters,
+`continuous` and `discrete` the distributions, `divergence` the Kullback-Leibler divergences.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Distributions of real numbers: normal, Laplace, Student's t, uniform, gamma, beta and others."""
+"""Continuous distributions: normal, Laplace, Student's t, uniform, gamma, beta and others."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from estimatorkit.ops.nn.nn import softplus
 
 
 def next_seed(seed: int | None) -> int | None:
-    """A seed for a second draw."""
+    """Derives the seed of a second draw."""
     return None if seed is None else seed + 1
 
 
 class _LocationScale(ParametricDistribution):
-    """A standard distribution, times `scale`, plus `loc`."""
+    """A location-scale family: a standard distribution, times `scale`, plus `loc`."""
 
     loc: Tensor
     scale: Tensor

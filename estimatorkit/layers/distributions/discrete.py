@@ -1,4 +1,4 @@
-"""Distributions of events, classes and counts: Bernoulli, categorical, multinomial, Dirichlet."""
+"""Discrete distributions (Bernoulli, categorical, multinomial), and Dirichlet distributions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from estimatorkit.ops.nn.nn import (
 
 
 class _Choices(Distribution):
-    """Draws by `logits`, whose last dimension has the classes where there are `_classes`."""
+    """A distribution with `logits`; if `_classes`, their last dimension is the classes."""
 
     _classes = True
 
@@ -96,7 +96,7 @@ class _Choices(Distribution):
 
 
 class Bernoulli(_Choices):
-    """Events that happen (1) or not (0).
+    """The Bernoulli distribution of 0 and 1.
 
     Args:
         logits: log(p / (1 - p)), floats; or None.
@@ -105,7 +105,7 @@ class Bernoulli(_Choices):
         validate_args, allow_nan_stats, name: see `Distribution`.
 
     Raises:
-        ValueError: both of `logits` and `probs` are given, or none.
+        ValueError: not exactly one of `logits` and `probs` is given.
     """
 
     _classes = False
@@ -159,7 +159,7 @@ class Bernoulli(_Choices):
 
 
 class Categorical(_Choices):
-    """One of several classes.
+    """The categorical distribution of class numbers.
 
     Args:
         logits: log-probabilities up to a constant, `batch shape + (classes,)`; or None.
@@ -168,7 +168,7 @@ class Categorical(_Choices):
         validate_args, allow_nan_stats, name: see `Distribution`.
 
     Raises:
-        ValueError: both of `logits` and `probs` are given, or none.
+        ValueError: not exactly one of `logits` and `probs` is given.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class Categorical(_Choices):
         return cast(array.reshape(array.transpose(drawn), shape), self.dtype)
 
     def _class(self, k: Tensor, like: Tensor) -> Tensor:
-        """Classes as int32, broadcast with the batch that `like` has before its last dimension."""
+        """Classes as int32, broadcast with `like`'s batch (all but its last dimension)."""
         if not (k.dtype.is_integer or k.dtype.is_floating):
             raise TypeError(f"`value` should have integer `dtype` or `self.dtype` ({self.dtype})")
         if self.validate_args:
@@ -220,10 +220,10 @@ class Categorical(_Choices):
 
 
 def _counts(logits: Tensor, total_count: Tensor, seed: int | None) -> Tensor:
-    """How often each class was drawn, of the shape and dtype of `logits`.
+    """Counts the draws of each class, in the shape and dtype of `logits`.
 
-    As many classes are drawn for each row as the largest total, and those above a row's own total
-    are not counted: XLA needs one number of draws.
+    XLA needs a static number of draws: each row draws the largest total, and draws beyond the row's
+    own total are not counted.
     """
     counts = cast(total_count, int32)
     most = reduce_max(counts)
@@ -236,7 +236,7 @@ def _counts(logits: Tensor, total_count: Tensor, seed: int | None) -> Tensor:
 
 
 def _log_combinations(n: Tensor, counts: Tensor) -> Tensor:
-    """The logarithm of the number of orders in which `n` draws give `counts`."""
+    """The log multinomial coefficient of `counts` in `n` draws."""
     return lgamma(n + 1.0) - reduce_sum(lgamma(counts + 1.0), -1)
 
 
@@ -251,7 +251,7 @@ def _covariance(column: Tensor, row: Tensor, variance: Tensor) -> Tensor:
 
 
 class Multinomial(_Choices):
-    """How often each class is drawn in a number of draws.
+    """The multinomial distribution of class counts.
 
     Args:
         total_count: the number of draws, floats >= 0 of the batch's shape.
@@ -260,7 +260,7 @@ class Multinomial(_Choices):
         validate_args, allow_nan_stats, name: see `Distribution`.
 
     Raises:
-        ValueError: both of `logits` and `probs` are given, or none.
+        ValueError: not exactly one of `logits` and `probs` is given.
     """
 
     def __init__(
@@ -315,7 +315,7 @@ class Multinomial(_Choices):
 
 
 class _Concentrations(ParametricDistribution):
-    """A distribution with a concentration for each class, the last dimension."""
+    """A distribution with one concentration per class in the last dimension."""
 
     _event_rank = 1
     _names = ("concentration",)
@@ -323,7 +323,7 @@ class _Concentrations(ParametricDistribution):
 
     @property
     def total_concentration(self) -> Tensor:
-        """The sum of the concentrations of each distribution."""
+        """The sum of the concentrations over the last dimension."""
         return reduce_sum(self.concentration, -1)
 
     def _mean_probs(self) -> Tensor:
@@ -343,7 +343,7 @@ class _Concentrations(ParametricDistribution):
 
 
 class Dirichlet(_Concentrations):
-    """Probabilities of several classes: positive numbers whose sum is 1.
+    """The Dirichlet distribution of class probabilities.
 
     Args:
         concentration: > 0, `batch shape + (classes,)`.
@@ -408,7 +408,7 @@ class Dirichlet(_Concentrations):
 
 
 class DirichletMultinomial(_Concentrations):
-    """How often each class is drawn, with probabilities that are drawn first.
+    """The Dirichlet-multinomial distribution of class counts.
 
     Args:
         total_count: the number of draws, floats >= 0 of the batch's shape.

@@ -38,7 +38,7 @@ else:  # it builds on this module
 
 
 class ReparameterizationType:
-    """How draws depend on the parameters: see `FULLY_REPARAMETERIZED`, `NOT_REPARAMETERIZED`."""
+    """How draws depend on the parameters: `FULLY_` or `NOT_REPARAMETERIZED`."""
 
     def __init__(self, rep_type: str) -> None:
         self._name = rep_type
@@ -54,7 +54,7 @@ NOT_REPARAMETERIZED = ReparameterizationType("NOT_REPARAMETERIZED")
 
 
 def _absent(name: str) -> Callable[..., Any]:
-    """The implementation of a method that a subclass does not have."""
+    """Placeholder for a method that a subclass does not implement."""
 
     def implementation(self: Distribution, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(f"{name} is not implemented: {type(self).__name__}")
@@ -63,7 +63,7 @@ def _absent(name: str) -> Callable[..., Any]:
 
 
 def _first(way: Callable[[], Tensor], other: Callable[[], Tensor]) -> Tensor:
-    """The result of the first way that is implemented, or the first way's error."""
+    """The result of the first implemented alternative, else the first one's error."""
     try:
         return way()
     except NotImplementedError as refusal:
@@ -177,7 +177,7 @@ class Distribution:
         return self._validate_args
 
     def copy(self, **override_parameters_kwargs: Any) -> Distribution:
-        """A distribution of the same class and arguments, some of them replaced."""
+        """Returns a distribution of the same class with some arguments replaced."""
         return type(self)(**{**self.parameters, **override_parameters_kwargs})
 
     @classmethod
@@ -254,11 +254,11 @@ class Distribution:
     def sample(
         self, sample_shape: Any = (), seed: int | None = None, name: str = "sample"
     ) -> Tensor:
-        """Independent draws.
+        """Draws independent samples.
 
         Args:
-            sample_shape: how many: an int or a vector of ints.
-            seed: of the draws.
+            sample_shape: an int or a vector of ints.
+            seed: the random seed.
             name: the name scope.
 
         Returns:
@@ -325,14 +325,14 @@ class Distribution:
             return _first(lambda: self._survival_function(x), lambda: 1.0 - self.cdf(x))
 
     def quantile(self, value: Any, name: str = "quantile") -> Tensor:
-        """The number below which draws are with the probability `value`: the inverse of `cdf`."""
+        """The inverse of `cdf` at the probability `value`."""
         with self._name_scope(name):
             return self._quantile(self._value(value))
 
     # -- statistics
 
     def entropy(self, name: str = "entropy") -> Tensor:
-        """Shannon's entropy in nats."""
+        """The Shannon entropy in nats."""
         with self._name_scope(name):
             return self._entropy()
 
@@ -362,12 +362,12 @@ class Distribution:
             return self._mode()
 
     def cross_entropy(self, other: Distribution, name: str = "cross_entropy") -> Tensor:
-        """The expectation of -log of the other's probability at this one's draws, in nats."""
+        """The cross entropy with `other` in nats, in expectation over this distribution."""
         with self._name_scope(name):
             return self.entropy() + self.kl_divergence(other)
 
     def kl_divergence(self, other: Distribution, name: str = "kl_divergence") -> Tensor:
-        """`distributions.kl_divergence` from this distribution to another one."""
+        """The Kullback-Leibler divergence to `other`; see `distributions.kl_divergence`."""
         with self._name_scope(name):
             return divergence.kl_divergence(self, other, allow_nan_stats=self.allow_nan_stats)
 

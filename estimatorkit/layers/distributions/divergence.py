@@ -1,4 +1,4 @@
-"""Kullback-Leibler divergences by the classes of both distributions."""
+"""Kullback-Leibler divergences, dispatched on both distributions' classes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DIVERGENCES: dict[tuple[type, type], Callable[..., Any]] = {}
 
 
 class RegisterKL:
-    """Decorates the function that computes the divergence of two classes.
+    """Decorator that registers the divergence of two classes.
 
     Args:
         dist_cls_a: the class of the first distribution.
@@ -33,7 +33,7 @@ class RegisterKL:
 
         Raises:
             TypeError: it is not callable.
-            ValueError: the classes have a function already.
+            ValueError: the pair of classes is already registered.
         """
         if not callable(kl_fn):
             raise TypeError(f"kl_fn must be callable, received: {kl_fn}")
@@ -47,7 +47,7 @@ class RegisterKL:
 
 
 def registered_kl(type_a: type, type_b: type) -> Callable[..., Any] | None:
-    """The function of the nearest base classes, by steps in both method resolution orders."""
+    """The function of the nearest base classes, by distance in both method resolution orders."""
     found = [
         (i + j, i, _DIVERGENCES[a, b])
         for i, a in enumerate(type_a.__mro__)

@@ -1,4 +1,4 @@
-"""What distributions with tensors as parameters share: conversion, checks, shapes, NaN."""
+"""Base of distributions with tensor parameters: conversion, checks, shapes, NaN."""
 
 from __future__ import annotations
 
@@ -33,24 +33,22 @@ _LARGEST_COUNT = {"float16": 2**11, "float32": 2**24, "float64": 2**53}
 class ParametricDistribution(Distribution):
     """A distribution whose parameters are float tensors of one dtype.
 
-    Numbers are drawn (`_event_rank` 0) and the parameters' shapes broadcast to the batch shape;
-    with `_event_rank` 1 the last dimension is that of events.
+    Events are scalars (`_event_rank` 0), and the parameters' shapes broadcast to the batch shape;
+    with `_event_rank` 1 the last dimension is the event's.
     """
 
     _event_rank: ClassVar[int] = 0
     _names: ClassVar[tuple[str, ...]] = ()
     _functions: ClassVar[Mapping[str, Callable[[Any], Tensor]]] = {}
-    """What is applied to parameters first, by name."""
+    """Transformations of the parameters, by name."""
 
     def _set_parameters(
         self, arguments: Mapping[str, Any], reparameterization_type: ReparameterizationType
     ) -> None:
-        """Makes the tensors and calls `Distribution`'s constructor.
+        """Converts the parameters and calls `Distribution`'s constructor.
 
-        Args:
-            arguments: the constructor's local variables: those of `_names`, and `validate_args`,
-                `allow_nan_stats`, `name`.
-            reparameterization_type: see `Distribution`.
+        `arguments` are the constructor's local variables: those of `_names`, and `validate_args`,
+        `allow_nan_stats`, `name`.
         """
         graph = get_default_graph()
         with graph.name_scope(arguments["name"]) as scope:
@@ -75,7 +73,7 @@ class ParametricDistribution(Distribution):
         )
 
     def _parameter_checks(self, given: Mapping[str, Tensor]) -> list[Any]:
-        """Assertions on the parameters, added where `validate_args`."""
+        """Assertions on the parameters, used if `validate_args`."""
         return []
 
     @classmethod
@@ -86,7 +84,7 @@ class ParametricDistribution(Distribution):
         return [getattr(self, name) for name in self._names]
 
     def _broadcast(self, value: Tensor) -> Tensor:
-        """`value` in the shape that it and all parameters broadcast to."""
+        """Broadcasts `value` against all parameters."""
         return value * ones(self.batch_shape_tensor(), self.dtype)
 
     def _whole_shape(self) -> TensorShape:
@@ -113,7 +111,7 @@ class ParametricDistribution(Distribution):
         return concat([[n], self.batch_shape_tensor()], 0)
 
     def _checked(self, value: Tensor, *tests: Callable[[], Any]) -> Tensor:
-        """`value`, after assertions where `validate_args`."""
+        """`value`, after assertions if `validate_args`."""
         if not self.validate_args:
             return value
         return after([test() for test in tests], value)
@@ -121,7 +119,7 @@ class ParametricDistribution(Distribution):
     def _where_above(
         self, bound: float, parameters: Sequence[Tensor], value: Tensor, message: str
     ) -> Tensor:
-        """`value` where all parameters exceed `bound`, else NaN or an error: `allow_nan_stats`."""
+        """`value` where all parameters exceed `bound`; elsewhere NaN or an error."""
         limit = convert_to_tensor(bound, self.dtype)
         if not self.allow_nan_stats:
             return after(
@@ -140,19 +138,13 @@ def _no_broadcast(made: Distribution, first: int, second: int) -> Exception:
 
 
 def after(tests: Sequence[Any], value: Tensor) -> Tensor:
-    """`value` once assertions have passed; an assertion decided already may be None."""
+    """`value` with control dependencies on assertions; None marks one that passed statically."""
     with get_default_graph().control_dependencies([test for test in tests if test is not None]):
         return builtin_ops.identity(value)
 
 
 def check_counts(counts: Tensor, name: str = "", like: str = "") -> list[Any]:
-    """Assertions that floats or ints are integers >= 0.
-
-    Args:
-        counts: the numbers.
-        name: what messages call them, by default the tensor.
-        like: the dtype that messages compare them with.
-    """
+    """Asserts nonnegative integers; messages use `name`, and compare in the dtype `like`."""
     called = name or f"'{counts}'"
     tests: list[Any] = [
         checks.assert_non_negative(counts, message=f"{called} must be non-negative.")
@@ -166,13 +158,12 @@ def check_counts(counts: Tensor, name: str = "", like: str = "") -> list[Any]:
 
 
 def check_class_count(parameter: Tensor) -> list[Any]:
-    """Checks that the last dimension has at least 2 classes, all exact numbers of the dtype.
+    """Checks for at least 2 classes, and that the dtype represents all class numbers exactly.
 
-    Returns:
-        Assertions for what is not known before the graph runs.
+    Returns assertions for what is not known statically.
 
     Raises:
-        ValueError: it has not, or there is no last dimension.
+        ValueError: a check fails, or there is no last dimension.
     """
     if parameter.shape.rank is None:
         few = "A categorical-distribution parameter must have at least 2 events."
@@ -201,17 +192,13 @@ def check_class_count(parameter: Tensor) -> list[Any]:
 def logits_and_probs(
     logits: Any, probs: Any, validate_args: bool, classes: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """Both of unnormalized log-probabilities and probabilities, from one of them.
+    """Computes logits from probabilities, or the reverse.
 
-    Args:
-        logits: floats, or None.
-        probs: floats in [0, 1], or None.
-        validate_args: whether `probs` is checked while the graph runs.
-        classes: whether the last dimension has the classes of one choice; otherwise each element is
-            the chance of one event.
+    With `classes`, the last dimension is a distribution over classes; otherwise each element is
+    the probability of an event. `probs` are checked at run time if `validate_args`.
 
     Raises:
-        ValueError: both are given, or none.
+        ValueError: not exactly one is given.
         TypeError: the given one is not floating.
     """
     if (logits is None) == (probs is None):
