@@ -1,4 +1,4 @@
-"""Fetching a file into the cache of data sets, and unpacking it (`tf.keras.utils.get_file`)."""
+"""Downloads files into the dataset cache and extracts them (`tf.keras.utils.get_file`)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def get_file(
     archive_format: Any = "auto",
     cache_dir: str | os.PathLike[str] | None = None,
 ) -> str:
-    """A file's path, after it was fetched where it does not exist yet.
+    """Returns a file's path, after downloading it if it does not exist.
 
     Source: `tf.keras.utils.get_file`. Differs by intent: an `http` address is asked over https
     unless a checksum of the file is given; members of archives that lead out of the folder, and
@@ -86,7 +86,7 @@ def get_file(
 
 
 def _keras_folder() -> Path:
-    """Where Keras has its cache."""
+    """Keras's cache directory."""
     named = os.environ.get("KERAS_HOME")
     return Path(named) if named else Path("~/.keras").expanduser()
 
@@ -122,7 +122,7 @@ def _is_another(path: Path, file: DataFile) -> bool:
 
 
 def _unpack(path: Path, folder: Path, archive_format: Any) -> None:
-    """Unpacks an archive of one of some formats; a file that is none of them is left."""
+    """Extracts an archive in a known format; leaves other files alone."""
     if archive_format is None:
         return
     wanted = ("tar", "zip") if archive_format == "auto" else archive_format

@@ -1,4 +1,4 @@
-"""`Progbar`: a line that says how far a loop of one's own has come (`tf.keras.utils.Progbar`)."""
+"""`Progbar`: a progress bar for custom loops (`tf.keras.utils.Progbar`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Progbar:
-    """A line that is drawn again as the work goes on; on no terminal only the last one is written.
+    """A progress bar, redrawn in place; without a terminal only the final line is written.
 
     Args:
         target: how many steps there are; None: not known.

@@ -30,7 +30,7 @@ _LARGEST_SEED = 2**32 - 1
 
 
 def to_categorical(y: Any, num_classes: int | None = None, dtype: Any = "float32") -> NDArray[Any]:
-    """Class numbers as rows with a 1 in the class's column.
+    """Converts class numbers to one-hot rows.
 
     Args:
         y: integers from 0, `(...)` or `(..., 1)`.
@@ -60,7 +60,7 @@ def to_categorical(y: Any, num_classes: int | None = None, dtype: Any = "float32
 
 
 def normalize(x: Any, axis: int = -1, order: int = 2) -> NDArray[Any]:
-    """An array divided by its norms along an axis; what is all zeros stays so.
+    """Divides an array by its norms along an axis; zero vectors stay zero.
 
     Args:
         x: an array of at least one dimension.
@@ -74,13 +74,13 @@ def normalize(x: Any, axis: int = -1, order: int = 2) -> NDArray[Any]:
 
 
 class Sequence:
-    """Batches by number (`tf.keras.utils.Sequence`): subclasses have `__getitem__` and `__len__`.
+    """Batches by index (`tf.keras.utils.Sequence`); subclasses define `__getitem__` and `__len__`.
 
     `fit` and its like read one batch after the other, and call `on_epoch_end` between epochs.
     """
 
     def __getitem__(self, index: int) -> Any:
-        """The batch of a number."""
+        """Returns the batch at an index."""
         raise NotImplementedError(f"{type(self).__name__} must define __getitem__(index)")
 
     def __len__(self) -> int:
@@ -91,13 +91,13 @@ class Sequence:
         """Called after each epoch."""
 
     def __iter__(self) -> Iterator[Any]:
-        """The batches, in sequence."""
+        """Iterates over the batches in order."""
         for index in range(len(self)):
             yield self[index]
 
 
 def set_random_seed(seed: int) -> None:
-    """Sets the seeds of Python, of NumPy and of the default graph.
+    """Sets the random seeds of Python, NumPy and the default graph.
 
     Raises:
         ValueError: it is not an integer that all of them take.

@@ -1,4 +1,4 @@
-"""Activations: functions of a tensor, and their names (`tf.keras.activations`)."""
+"""Activation functions and their lookup by name (`tf.keras.activations`)."""
 
 from __future__ import annotations
 
@@ -151,12 +151,12 @@ _SAME = {
 
 
 def get(identifier: Any) -> Any:
-    """The function that an argument means: a name, a function, a layer; None is `linear`."""
+    """Resolves a name, function or layer to a function; None is `linear`."""
     return linear if identifier is None else registry.get(identifier)
 
 
 def serialize(activation: Any) -> Any:
-    """The name of a function, or the config of a layer."""
+    """Returns the name of a function, or the config of a layer."""
     return _SAME.get(activation) or registry.serialize(activation)
 
 

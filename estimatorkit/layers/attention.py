@@ -1,4 +1,4 @@
-"""Layers of attention: `Attention`, `AdditiveAttention`, `MultiHeadAttention`."""
+"""Attention layers: `Attention`, `AdditiveAttention`, `MultiHeadAttention`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from estimatorkit.ops.nn import nn
 
 
 def causal_mask(query: Tensor, value: Tensor) -> Tensor:
-    """bool `(1, query steps, value steps)`: no step sees a later one."""
+    """Lower-triangular mask, bool `(1, query steps, value steps)`."""
     lengths = [
         tensor.shape[1] if tensor.shape[1] is not None else array.shape(tensor)[1]
         for tensor in (query, value)
@@ -192,14 +192,14 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def _projection(free: int, bound: int, outputs: int) -> tuple[str, str]:
-    """The equation of a projection of `bound` dimensions to `outputs`, and its bias's letters."""
+    """Einsum equation of a projection of `bound` dimensions to `outputs`, and its bias axes."""
     kept, summed = _LETTERS[:free], _LETTERS[free : free + bound]
     made = _LETTERS[free + bound : free + bound + outputs]
     return f"{kept}{summed},{summed}{made}->{kept}{made}", made
 
 
 def _attention_equations(rank: int, axes: Sequence[int]) -> tuple[str, str, int]:
-    """The equations of key x query and of weights x value, and the rank of the weights.
+    """Einsum equations of key x query and weights x value, and the weights' rank.
 
     Args:
         rank: of projected tensors `(batch, ..., heads, n)`.
@@ -276,7 +276,7 @@ class MultiHeadAttention(ConfiguredLayer):
         self._parts_made = False
 
     def _make_parts(self, query: Tensor, key: Tensor, value: Tensor) -> None:
-        """The projections, which need the ranks of all inputs and the width of the query."""
+        """Creates the projections, given all inputs' ranks and the query's width."""
         heads, said = self.num_heads, self._given_output_shape
         if said is None:
             said = [known_dimension(query.shape, -1, self)]
@@ -354,7 +354,7 @@ class MultiHeadAttention(ConfiguredLayer):
     def _visible(
         self, query: Tensor, key: Tensor, value: Tensor, given: Any, is_causal: bool
     ) -> Any:
-        """Which values per step of the query sees; None for all."""
+        """Combined mask of the values that each query step sees; None for all."""
         of_query, of_value, of_key = mask_of(query), mask_of(value), mask_of(key)
         visible = None if of_query is None else array.expand_dims(of_query, 2)
         for mask in (of_value, of_key if key is not value else None):

@@ -56,7 +56,7 @@ class Masking(ConfiguredLayer):
         self.mask_value = mask_value
 
     def compute_mask(self, inputs: Tensor, mask: Any = None) -> Tensor:
-        """bool `(batch, steps)`: which steps have another value."""
+        """Returns bool `(batch, steps)`, False for masked steps."""
         return reduce.reduce_any(elementwise.not_equal(inputs, self.mask_value), -1)
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -107,11 +107,11 @@ class Lambda(ConfiguredLayer):
         return self.function(inputs, **found, **self.arguments)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The mask of the outputs."""
+        """Computes the outputs' mask."""
         return self._mask(inputs, mask) if callable(self._mask) else self._mask
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shape of the outputs for a shape of inputs."""
+        """Infers the outputs' shape from the inputs'."""
         if self._output_shape is None:
             return super().compute_output_shape(input_shape)
         if callable(self._output_shape):
@@ -135,7 +135,7 @@ class Lambda(ConfiguredLayer):
     def from_config(
         cls, config: dict[str, Any], custom_objects: Mapping[str, Any] | None = None
     ) -> Lambda:
-        """The layer that `get_config` described.
+        """Creates a layer from the result of `get_config`.
 
         Raises:
             ValueError: a function's name is unknown.
@@ -152,7 +152,7 @@ def _described(value: Any) -> Any:
 
 
 def _name_of(function: Any) -> str:
-    """The name under which a function is registered."""
+    """The registered name of a function."""
     known = serialization.get_custom_objects()
     name = next((name for name, each in known.items() if each is function), None)
     if name is None:

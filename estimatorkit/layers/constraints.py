@@ -28,7 +28,7 @@ class Constraint:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Constraint:
-        """The constraint that `get_config` described."""
+        """Creates a constraint from the result of `get_config`."""
         return cls(**config)
 
 

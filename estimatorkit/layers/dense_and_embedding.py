@@ -1,4 +1,4 @@
-"""Layers of products and tables: `Dense`, `Embedding`."""
+"""`Dense` and `Embedding` layers."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class Embedding(ConfiguredLayer):
         super().build(input_shape)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """Which integers are not 0, where `mask_zero`."""
+        """Returns the mask of nonzero integers if `mask_zero`."""
         if not self.mask_zero:
             return None
         return elementwise.not_equal(inputs, elementwise.cast(0, inputs.dtype))

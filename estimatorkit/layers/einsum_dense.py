@@ -1,4 +1,4 @@
-"""`EinsumDense`: a product of the inputs with a kernel by an equation."""
+"""`EinsumDense`: an einsum of the inputs with a kernel."""
 
 from __future__ import annotations
 

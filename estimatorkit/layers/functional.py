@@ -1,4 +1,4 @@
-"""Layers as `tf.layers` has them: functions (`dense`, `conv2d`, ...) and classes, from one table.
+"""The functions (`dense`, `conv2d`, ...) and classes of `tf.layers`, from one table.
 
 A class is a `scoped` one: its variables are looked up by name in the variable scopes, so `reuse`
 shares them. A function makes one and calls it. Moving averages are updated by operations in the
@@ -61,7 +61,7 @@ _LAST = {
 
 
 def _arguments(kind: type[base.Layer]) -> dict[str, Parameter]:
-    """The arguments of a class of layers, with TensorFlow 1's defaults."""
+    """A layer class's arguments, with TensorFlow 1's defaults."""
     given = list(inspect.signature(kind.__init__).parameters.values())[1:]
     pools = any(each.name == "pool_size" for each in given)
     defaults = {**_DEFAULTS, **(_POOLING_DEFAULTS if pools else {})}
@@ -88,7 +88,7 @@ def _has_weights(arguments: Iterable[str]) -> bool:
 
 
 def _make_class(kind: type[base.Layer]) -> type[ScopedLayer]:
-    """The class of `tf.layers` for one of Keras."""
+    """Makes the `tf.layers` class of a Keras class."""
     made = scoped(kind)
     arguments = _arguments(kind)
     newer = [arguments.pop(name) for name in _NEWER if name in arguments]
@@ -116,7 +116,7 @@ def _make_class(kind: type[base.Layer]) -> type[ScopedLayer]:
 
 
 def _make_function(name: str, kind: type[ScopedLayer]) -> Callable[..., Any]:
-    """The function that makes a layer and calls it."""
+    """Makes the function that creates a layer and calls it."""
     parameters = dict(inspect.signature(kind).parameters)
     newer = [each for each in parameters.values() if each.kind is Parameter.KEYWORD_ONLY]
     last = [parameters.pop(each) for each in _LAST.get(name, ())]
@@ -152,7 +152,7 @@ def _make_function(name: str, kind: type[ScopedLayer]) -> Callable[..., Any]:
 
 
 def _document(kind: type, has_weights: bool, trains: bool) -> str:
-    """The docstring of a class as that of its function."""
+    """Derives a function's docstring from that of its class."""
     text = inspect.cleandoc(kind.__doc__ or "")
     more = ["    inputs: a tensor."]
     if trains:
@@ -192,7 +192,7 @@ __all__ = sorted(_ALL)
 
 
 def __getattr__(name: str) -> Any:
-    """A class or a function of the table."""
+    """Returns a class or function of the table."""
     if name not in _ALL:
         hint = did_you_mean(name, _ALL)
         raise AttributeError(

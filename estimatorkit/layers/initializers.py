@@ -1,4 +1,4 @@
-"""Initializers of layers, and their names (`tf.keras.initializers`)."""
+"""Initializers of layers and their lookup by name (`tf.keras.initializers`)."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Merge(ConfiguredLayer):
         return functools.reduce(type(self).combine, _of_one_rank(inputs))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """What counts in all inputs that have a mask."""
+        """Returns the conjunction of the inputs' masks."""
         masks = [each for each in mask or () if each is not None]
         return functools.reduce(elementwise.logical_and, masks) if masks else None
 
@@ -174,7 +174,7 @@ class Concatenate(Merge):
         return joining.concat(list(inputs), self.axis)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The masks, joined as the inputs are; what has no mask counts."""
+        """Concatenates the masks; inputs without one count as unmasked."""
         if mask is None or all(each is None for each in mask):
             return None
         parts = [
@@ -280,7 +280,7 @@ minimum = _function(Minimum, "The least of tensors")
 
 
 def concatenate(inputs: Sequence[Any], axis: int = -1, **kwargs: Any) -> Any:
-    """Tensors in sequence (`tf.keras.layers.concatenate`).
+    """Concatenates tensors along an axis (`tf.keras.layers.concatenate`).
 
     Args:
         inputs: a list of tensors.
@@ -290,7 +290,7 @@ def concatenate(inputs: Sequence[Any], axis: int = -1, **kwargs: Any) -> Any:
 
 
 def dot(inputs: Sequence[Any], axes: Any, normalize: bool = False, **kwargs: Any) -> Any:
-    """Products of the examples of two tensors (`tf.keras.layers.dot`).
+    """Batched dot product of two tensors (`tf.keras.layers.dot`).
 
     Args:
         inputs: two tensors.

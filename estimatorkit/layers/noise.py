@@ -23,13 +23,13 @@ from estimatorkit.ops.nn import nn
 
 
 def known_training(training: Any) -> bool | None:
-    """True or False if that is known when the graph is made; None for a tensor."""
+    """The training mode as a bool if it is static; None for a tensor."""
     known = constant_value(training) if isinstance(training, Tensor) else training
     return None if known is None else bool(known)
 
 
 def in_training(training: Any, change: Callable[[], Any], otherwise: Any) -> Any:
-    """`change()` in training, the tensor `otherwise` if not.
+    """Returns `change()` in training, else the tensor `otherwise`.
 
     Args:
         training: a bool, or a scalar bool tensor.
@@ -108,7 +108,7 @@ class Dropout(_InTraining):
         return isinstance(self.rate, Tensor) or self.rate > 0
 
     def draw_shape(self, inputs: Tensor) -> Any:
-        """The shape of the draws; None for that of the inputs."""
+        """The shape of the random mask; None for that of the inputs."""
         return self.noise_shape
 
     def change(self, inputs: Tensor) -> Tensor:
@@ -136,7 +136,7 @@ class SpatialDropout(Dropout):
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def draw_shape(self, inputs: Tensor) -> Any:
-        """One draw for each channel of each example."""
+        """One draw per example and channel."""
         shape = array.shape(inputs)
         if self.data_format == "channels_first":
             return [shape[0], shape[1], *(1,) * self.rank]

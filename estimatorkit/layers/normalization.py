@@ -57,14 +57,14 @@ class _ScaleAndShift(ConfiguredLayer):
         self.supports_masking = True
 
     def add_scale_and_shift(self, shape: Sequence[int], **kwargs: Any) -> None:
-        """Makes `gamma` and `beta`, where they are wanted."""
+        """Creates `gamma` and `beta` if enabled."""
         add = self.add_configured_weight
         self.gamma = add("gamma", shape, **kwargs) if self.scale else None
         self.beta = add("beta", shape, **kwargs) if self.center else None
 
 
 def _wide(inputs: Tensor) -> Tensor:
-    """Floats of 16 bits as float32: squares of theirs overflow or round."""
+    """Casts 16-bit floats to float32, since their squares overflow or round."""
     return elementwise.cast(inputs, "float32") if inputs.dtype.size < 4 else inputs
 
 
@@ -73,7 +73,7 @@ def _read(variable: Any, dtype: Any) -> Any:
 
 
 def _positive_axes(axis: Any, input_shape: Any, layer: ConfiguredLayer) -> list[int]:
-    """Axes as numbers from 0.
+    """Converts axes to nonnegative numbers.
 
     Raises:
         ValueError: the rank is unknown, there is no such axis, or one is named twice.
@@ -213,7 +213,7 @@ class BatchNormalization(_ScaleAndShift):
         return elementwise.cast(outputs, inputs.dtype)
 
     def _spread(self, statistic: Any, x: Tensor) -> Any:
-        """One number for each channel, in a shape that broadcasts with the inputs."""
+        """Reshapes a per-channel vector to broadcast with the inputs."""
         rank = len(x.shape)
         if statistic is None or len(self._axes) > 1 or self._axes[0] == rank - 1:
             return statistic
@@ -222,7 +222,7 @@ class BatchNormalization(_ScaleAndShift):
         return array.reshape(statistic, shape)
 
     def _move(self, x: Tensor, mask: Any, training: Tensor | None) -> tuple[Tensor, Tensor]:
-        """The batch's moments; adds the operations that move the averages."""
+        """Computes the batch's moments, and adds the moving averages' updates."""
         rank = len(x.shape)
         axes = [each for each in range(rank) if each not in self._axes]
         several = len(self._axes) > 1
@@ -245,7 +245,7 @@ class BatchNormalization(_ScaleAndShift):
         return mean, variance
 
     def _is_fused(self, rank: int) -> bool:
-        """Whether TensorFlow's fused kernel would compute this."""
+        """Whether TensorFlow would use its fused kernel."""
         channels = len(self._axes) == 1 and self._axes[0] in (1, rank - 1)
         return self.fused is not False and rank in (4, 5) and channels and self.dtype != "float64"
 

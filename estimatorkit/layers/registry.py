@@ -1,4 +1,4 @@
-"""The layer classes by name: one table, from which files and namespaces name layers.
+"""Registry of layer classes by name, used by files and namespaces.
 
 A module is imported when a class of it is first named. Nothing outside the table, the user's
 registered classes and those that `add` puts there (models) can be named by a file.
@@ -83,7 +83,7 @@ ALIASES: dict[str, str] = {
 
 
 def load(name: str) -> Any:
-    """The class of a name of `PLACES` or `ALIASES`, imported if need be."""
+    """Imports the class of a name of `PLACES` or `ALIASES`."""
     module, attribute = PLACES[ALIASES.get(name, name)].split(":")
     return getattr(importlib.import_module(module), attribute)
 
@@ -114,7 +114,7 @@ def add(*kinds: type) -> None:
 
 
 def serialize(layer: Any) -> Any:
-    """{'class_name': ..., 'config': ...} of a layer (`tf.keras.layers.serialize`).
+    """Returns {'class_name': ..., 'config': ...} of a layer (`tf.keras.layers.serialize`).
 
     Raises:
         NotImplementedError: its class has arguments of its own, and no `get_config`.
@@ -125,7 +125,7 @@ def serialize(layer: Any) -> Any:
 def deserialize(
     config: str | Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None
 ) -> Any:
-    """The layer that `serialize` described, without its weights (`tf.keras.layers.deserialize`).
+    """Creates a layer, without its weights, from its serialized form.
 
     Args:
         config: {'class_name': ..., 'config': ...}.
@@ -138,7 +138,7 @@ def deserialize(
 
 
 def get(identifier: Any) -> Any:
-    """The layer that an argument means: a layer, or its config.
+    """Resolves a layer or its config to a layer.
 
     Raises:
         ValueError: it means none.

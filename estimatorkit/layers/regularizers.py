@@ -1,4 +1,4 @@
-"""Regularizers: a loss of a variable that keeps it small (`tf.keras.regularizers`)."""
+"""Regularizers: penalties on a variable's values (`tf.keras.regularizers`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Regularizer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Regularizer:
-        """The regularizer that `get_config` described."""
+        """Creates a regularizer from the result of `get_config`."""
         return cls(**config)
 
 

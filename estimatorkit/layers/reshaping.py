@@ -15,7 +15,7 @@ from estimatorkit.ops.array import array, filling, joining
 
 
 def flattened(inputs: Tensor) -> Tensor:
-    """`(batch, n)`, n the product of all other dimensions; `(batch,)` becomes `(batch, 1)`."""
+    """Flattens all but the first dimension; `(batch,)` becomes `(batch, 1)`."""
     dims = inputs.shape.dims
     if dims is None or None in dims[1:]:
         return array.reshape(inputs, joining.stack([array.shape(inputs)[0], -1]))

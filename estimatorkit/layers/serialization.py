@@ -1,4 +1,4 @@
-"""Objects by name: what `'relu'` or `{'class_name': 'L2', 'config': ...}` means.
+"""Resolves identifiers such as `'relu'` or `{'class_name': 'L2', 'config': ...}` to objects.
 
 A `Registry` is a fixed table of one kind of objects (activations, initializers, layers, ...), with
 the user's own beside it: those of `custom_object_scope` and `register_keras_serializable`. Nothing
@@ -70,7 +70,7 @@ def register_keras_serializable(
 
 
 def get_registered_name(item: Any) -> str:
-    """The name under which an object is registered, or its own."""
+    """Returns the registered name of an object, or its own."""
     return _registered_names.get(item) or str(item.__name__)
 
 
@@ -79,7 +79,7 @@ def get_registered_object(
     custom_objects: Mapping[str, Any] | None = None,
     module_objects: Mapping[str, Any] | None = None,
 ) -> Any:
-    """The object of a name among the given and the registered ones, or None."""
+    """Returns the custom or registered object of a name, or None."""
     for table in (custom_objects, _custom, module_objects):
         if table and name in table:
             return table[name]

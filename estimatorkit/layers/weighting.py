@@ -1,4 +1,4 @@
-"""How labels, predictions and weights are brought to shapes that fit: shared by losses and metrics.
+"""Shape alignment of labels, predictions and weights for losses and metrics.
 
 Ranks that differ by one are reconciled by a last dimension of length 1; weights must then be a
 scalar, or have in each dimension the length of the values or 1 (`tf.losses.compute_weighted_loss`).
@@ -24,7 +24,7 @@ from estimatorkit.ops.math import elementwise
 def remove_squeezable_dimensions(
     labels: Any, predictions: Any, expected_rank_diff: int = 0, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Labels and predictions, the one with a superfluous last dimension of length 1 without it.
+    """Squeezes a superfluous last dimension of labels or predictions.
 
     Args:
         labels, predictions: tensors.
@@ -41,7 +41,7 @@ def remove_squeezable_dimensions(
 
 
 def same_shapes(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
-    """`remove_squeezable_dimensions` of labels and predictions of one shape.
+    """Applies `remove_squeezable_dimensions`, and checks that the shapes are compatible.
 
     Raises:
         ValueError: the shapes are known to differ.
@@ -76,7 +76,7 @@ def aligned(weights: Any, values: Tensor, adjust: bool = True) -> Tensor:
 
 
 def broadcast(weights: Any, values: Tensor, adjust: bool = True) -> Tensor:
-    """`weights` in the full shape of `values` (see `aligned`)."""
+    """Broadcasts `weights` to the shape of `values` (see `aligned`)."""
     tensor = aligned(weights, values, adjust)
     return filling.ones_like(values, tensor.dtype) * tensor
 
@@ -101,7 +101,7 @@ def broadcast_weights(weights: Any, values: Any) -> Tensor:
 
 
 def match_ranks(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
-    """Labels and predictions, the one that lacks a last dimension of length 1 with it.
+    """Adds a last dimension of 1 to labels or predictions to match the other's rank.
 
     As `remove_squeezable_dimensions`, but nothing is lost: what is computed along the last axis
     then gives one value per example, which a weight per example fits.

@@ -109,7 +109,7 @@ class TimeDistributed(Wrapper):
         return nest.map_structure(lambda each: _parted(each, first), outputs)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The inner layer's mask, or else the mask of the steps."""
+        """Returns the inner layer's mask, or else the mask of the steps."""
         inside = None if mask is None else nest.map_structure(_joined, mask)
         found = self.layer.compute_mask(nest.map_structure(_joined, inputs), inside)
         if found is not None:
@@ -123,7 +123,7 @@ class TimeDistributed(Wrapper):
 
 
 def _joined(tensor: Tensor) -> Tensor:
-    """`(batch, steps, ...)` as `(batch * steps, ...)`."""
+    """Reshapes `(batch, steps, ...)` to `(batch * steps, ...)`."""
     known = tensor.shape.as_list()
     sizes = [size_of(tensor, axis) for axis in range(2, len(known))]
     joined = array.reshape(tensor, [-1, *sizes])
@@ -134,7 +134,7 @@ def _joined(tensor: Tensor) -> Tensor:
 
 
 def _parted(tensor: Tensor, like: Tensor) -> Tensor:
-    """`(batch * steps, ...)` as `(batch, steps, ...)`, with both sizes those of `like`."""
+    """Reshapes `(batch * steps, ...)` to `(batch, steps, ...)` with the sizes of `like`."""
     known = tensor.shape.as_list()
     sizes = [size_of(tensor, axis) for axis in range(1, len(known))]
     parted = array.reshape(tensor, [size_of(like, 0), size_of(like, 1), *sizes])
@@ -290,7 +290,7 @@ class Bidirectional(Wrapper):
         return [*(outputs if isinstance(outputs, list) else [outputs]), *states]
 
     def reset_states(self, states: Any = None) -> None:
-        """Sets the states of both layers; see `RNN.reset_states`."""
+        """Resets the states of both layers; see `RNN.reset_states`."""
         half = 0 if states is None else len(states) // 2
         self.forward_layer.reset_states(states and states[:half])
         self.backward_layer.reset_states(states and states[half:])
@@ -329,7 +329,7 @@ class Bidirectional(Wrapper):
 
 
 def _made_anew(layer: Any, turned: bool = False) -> Any:
-    """A new layer with the same config, `turned` in the other direction, and no weights."""
+    """Clones a layer's config without weights, `turned` to the other direction."""
     config = layer.get_config()
     if turned:
         config["go_backwards"] = not config["go_backwards"]

@@ -1,4 +1,4 @@
-"""Data sets as Keras gives them (`tf.keras.datasets`): `mnist` and `fashion_mnist`.
+"""Datasets in Keras's form (`tf.keras.datasets`): `mnist` and `fashion_mnist`.
 
 `estimatorkit.data.datasets` has these and others.
 """

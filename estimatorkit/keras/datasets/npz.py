@@ -1,4 +1,4 @@
-"""Reading the `.npz` files in which Keras keeps data sets."""
+"""Reads Keras's `.npz` dataset files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Part: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 
 
 def read_npz(path: str | Path) -> tuple[Part, Part]:
-    """Training and test part of a file with the arrays x_train, y_train, x_test, y_test.
+    """Reads the training and test sets: arrays x_train, y_train, x_test, y_test.
 
     Raises:
         NotFoundError: the file does not exist.

@@ -125,7 +125,7 @@ def _put_texts(group: Any, name: str, texts: Sequence[str]) -> None:
 
 
 def read_weights(path: Path) -> list[StoredLayer]:
-    """The layers of a file of weights, or of a whole model.
+    """Reads the layers of a weights file, or of a whole model's file.
 
     Raises:
         ValueError: it is not laid out as Keras's files, or leads out of itself.
@@ -135,7 +135,7 @@ def read_weights(path: Path) -> list[StoredLayer]:
 
 
 def read_model(path: Path) -> Contents:
-    """A whole model.
+    """Reads a whole model.
 
     Raises:
         ValueError: it is not laid out as Keras's files, or leads out of itself.
@@ -222,7 +222,7 @@ def _array(group: Any, name: str) -> NDArray[Any]:
 
 
 def _inside(group: Any, name: str) -> Any:
-    """What a name means, by links within the file only."""
+    """Resolves a name, following links within the file only."""
     h5py = _h5py()
     for part in filter(None, name.split("/")):
         link = group.get(part, getlink=True) if isinstance(group, h5py.Group) else None

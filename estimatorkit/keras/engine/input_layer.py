@@ -1,4 +1,4 @@
-"""`Input` and `InputLayer`: where a functional model begins (`tf.keras.Input`)."""
+"""`Input` and `InputLayer`: the inputs of functional models (`tf.keras.Input`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from estimatorkit.ops.sparse.sparse import sparse_placeholder
 
 
 class InputLayer(Layer):
-    """A layer that stands for an input.
+    """A layer that represents an input.
 
     Args:
         input_shape: the shape without the batch; a number is that of a vector.
@@ -104,7 +104,7 @@ def Input(
     batch_shape: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """A tensor that a functional model begins with: a placeholder.
+    """Creates a functional model's input tensor, a placeholder.
 
     Args:
         shape: the shape without the batch; a number is that of a vector.

@@ -1,4 +1,4 @@
-"""`ModelFiles`: the methods of a model that write, describe and print it.
+"""`ModelFiles`: methods of a model for saving, configs and summaries.
 
 They call modules that build on `Model`, which are imported at the first call.
 """
@@ -19,7 +19,7 @@ else:
 
 
 class ModelFiles:
-    """What `Model` knows of files and descriptions."""
+    """Mixin of `Model`: saving, configs and summaries."""
 
     def save_weights(
         self,

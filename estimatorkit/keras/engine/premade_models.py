@@ -1,4 +1,4 @@
-"""Models that are there to be used as they are: `LinearModel` and `WideDeepModel`."""
+"""Premade models: `LinearModel` and `WideDeepModel`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Sequential`: layers one after another (`tf.keras.Sequential`)."""
+"""`Sequential`: a linear stack of layers (`tf.keras.Sequential`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from estimatorkit.layers.engine.call_record import record_of
 
 
 class Sequential(Model):
-    """Layers one after another.
+    """A linear stack of layers.
 
     Its variables are made when the shape of the inputs is known: by the first layer's
     `input_shape`, an `InputLayer`, `build`, or the first data.
@@ -165,7 +165,7 @@ class Sequential(Model):
 
 
 def _first_shape(layer: Layer) -> tuple[Any, Any]:
-    """The shape and the dtype of inputs that a model's first layer tells, or None."""
+    """The input shape and dtype that a first layer declares, or None."""
     if isinstance(layer, Model) and layer._network is not None:
         first = layer.network.input_tensors[0]
         return tuple(first.shape.as_list()), first.dtype

@@ -1,4 +1,4 @@
-"""A model's weights layer by layer: their names, and putting stored ones in their places."""
+"""A model's weights by layer: their names, and the assignment of stored ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ATTRIBUTE = re.compile(r"(?P<path>.+)/\.ATTRIBUTES/VARIABLE_VALUE")
 
 @dataclass(frozen=True)
 class StoredLayer:
-    """The weights of a layer in a file.
+    """A layer's weights as stored in a file.
 
     Attributes:
         name: the layer's.
@@ -36,7 +36,7 @@ class StoredLayer:
 
 @dataclass(frozen=True)
 class _OwnVariables:
-    """The variables of a model that belong to no layer, as a layer."""
+    """Adapter that presents a model's own variables as a layer."""
 
     weights: list[Any]
     name: str = TOP_LEVEL
@@ -74,7 +74,7 @@ def named_weights(layer: Layer) -> dict[str, Any]:
 
 
 def weighted_layers(model: Any) -> list[tuple[Any, dict[str, Any]]]:
-    """The layers that have weights, with these by name; the model's own ones come last.
+    """The layers with weights, and these by name; the model's own ones come last.
 
     Raises:
         ValueError: two layers have one name.
@@ -104,18 +104,14 @@ def weighted_layers(model: Any) -> list[tuple[Any, dict[str, Any]]]:
 
 
 def keras_order(layer: Any) -> list[Any]:
-    """A layer's variables in the order of Keras's files: those that are trained first."""
+    """A layer's variables in the order of Keras's files: trainable ones first."""
     if isinstance(layer, _OwnVariables):
         return layer.weights
     return [*layer.trainable_weights, *layer.non_trainable_weights]
 
 
 def check_built(model: Any, what: str) -> None:
-    """Refuses a model that has no variables yet.
-
-    Raises:
-        ValueError: it was neither built nor called.
-    """
+    """Raises ValueError if a model was neither built nor called."""
     if not model.built and not model.weights:
         raise value_error(
             f"Unable to {what} weights of the model {model.name!r}, which has not created its "
@@ -127,7 +123,7 @@ def check_built(model: Any, what: str) -> None:
 def give_values(
     model: Any, stored: Sequence[StoredLayer], by_name: bool = False, skip_mismatch: bool = False
 ) -> None:
-    """Puts stored weights into a model; all of them, or none where something does not fit.
+    """Assigns stored weights to a model, or none of them if any does not fit.
 
     Args:
         model: the model.
@@ -168,7 +164,7 @@ def give_values(
 def _matched(
     number: int, layer: Any, named: Mapping[str, Any], stored: StoredLayer
 ) -> tuple[str | None, list[tuple[Any, Any]]]:
-    """What does not fit, or variables with their values."""
+    """Returns mismatches, or variables with their values."""
     where = f"layer #{number} (named {layer.name} in the current model, {stored.name} in the file)"
     if len(named) != len(stored.weights):
         return (

@@ -1,4 +1,4 @@
-"""Pictures as arrays and in files, by Pillow (`tf.keras.preprocessing.image`).
+"""Image arrays and files through Pillow (`tf.keras.preprocessing.image`).
 
 An array is `(height, width, channels)` with numbers from 0 to 255. For distorted copies of pictures
 map `tf.image`'s functions over a `Dataset`: they run in parallel, and on the device.
@@ -42,7 +42,7 @@ def _is_channels_first(data_format: str | None) -> bool:
 
 
 def img_to_array(img: Any, data_format: str | None = None, dtype: Any = None) -> NDArray[Any]:
-    """A picture's pixels.
+    """Converts an image to an array of pixels.
 
     Args:
         img: a Pillow image, or an array of one.
@@ -73,7 +73,7 @@ def img_to_array(img: Any, data_format: str | None = None, dtype: Any = None) ->
 def array_to_img(
     x: Any, data_format: str | None = None, scale: bool = True, dtype: Any = None
 ) -> Image:
-    """A Pillow image of an array.
+    """Converts an array to a Pillow image.
 
     Args:
         x: `(height, width, channels)` with 1, 3 or 4 channels, or with the channels first.
@@ -117,7 +117,7 @@ def load_img(
     interpolation: str = "nearest",
     keep_aspect_ratio: bool = False,
 ) -> Image:
-    """A Pillow image from a file.
+    """Loads a Pillow image from a file.
 
     Args:
         path: the file, or a stream of its bytes.
@@ -170,7 +170,7 @@ def save_img(
     scale: bool = True,
     **kwargs: Any,
 ) -> None:
-    """Writes an array as a picture.
+    """Saves an array as an image file.
 
     Args:
         path: the file.

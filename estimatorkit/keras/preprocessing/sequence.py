@@ -1,4 +1,4 @@
-"""Sequences of numbers (`tf.keras.preprocessing.sequence`): padding, skip-grams, windows of series.
+"""Integer sequences (`tf.keras.preprocessing.sequence`): padding, skip-grams, time windows.
 
 `pad_sequences` makes one array of lists of different lengths; `make_sampling_table` and `skipgrams`
 make the examples of word2vec; `TimeseriesGenerator` makes batches of windows.
@@ -30,7 +30,7 @@ def pad_sequences(
     truncating: str = "pre",
     value: Any = 0.0,
 ) -> NDArray[Any]:
-    """Sequences as rows of one array, cut and filled up to one length.
+    """Pads and truncates sequences to one length, as rows of an array.
 
     Args:
         sequences: a list of lists, or of arrays `(length, ...)` of one shape but for the length.
@@ -109,7 +109,7 @@ def skipgrams(
     sampling_table: Any = None,
     seed: int | None = None,
 ) -> tuple[list[list[int]], list[Any]]:
-    """Pairs of words that stand near each other, and pairs by chance (word2vec).
+    """Generates pairs of neighboring words, and random negative pairs (word2vec).
 
     Draws from Python's `random`: after `random.seed(n)` it gives what TensorFlow gives.
 
@@ -154,7 +154,7 @@ def skipgrams(
 
 
 class TimeseriesGenerator(utils.Sequence):
-    """Batches of windows of a series, and the targets after them.
+    """Batches of windows of a series, and the targets that follow them.
 
     Args:
         data: an array or list `(steps, ...)`.
@@ -206,7 +206,7 @@ class TimeseriesGenerator(utils.Sequence):
         return (self.end_index - self.start_index + steps) // steps
 
     def __getitem__(self, index: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The windows and the targets of a batch, by its number."""
+        """Returns the windows and targets of the batch with index `index`."""
         if self.shuffle:
             rows = np.random.randint(self.start_index, self.end_index + 1, size=self.batch_size)
         else:

@@ -1,4 +1,4 @@
-"""Texts as numbers (`tf.keras.preprocessing.text`): `Tokenizer`, and words by hashing."""
+"""Text vectorization (`tf.keras.preprocessing.text`): `Tokenizer`, and feature hashing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MODES = ("binary", "count", "tfidf", "freq")
 def text_to_word_sequence(
     input_text: str, filters: str = FILTERS, lower: bool = True, split: str = " "
 ) -> list[str]:
-    """The words of a text.
+    """Splits a text into words.
 
     Args:
         input_text: the text.
@@ -47,7 +47,7 @@ def hashing_trick(
     split: str = " ",
     analyzer: Callable[[str], list[str]] | None = None,
 ) -> list[int]:
-    """The words of a text as numbers from 1 to n - 1, by a hash of each.
+    """Maps a text's words to hashes from 1 to n - 1.
 
     Args:
         text: the text.
@@ -77,7 +77,7 @@ def one_hot(
 
 
 class Tokenizer:
-    """Numbers words by falling frequency, from 1; texts become lists of numbers or rows of counts.
+    """Indexes words by descending frequency, from 1; converts texts to ids or count matrices.
 
     Args:
         num_words: only numbers below it are used; all by default.
@@ -156,7 +156,7 @@ class Tokenizer:
                 self.index_docs[number] += 1
 
     def _known(self, number: int | None) -> int | None:
-        """A number that is used: itself, that of unknown words, or None."""
+        """Returns an index in use, else that of unknown words, or None."""
         if number is not None and not (self.num_words and number >= self.num_words):
             return number
         return None if self.oov_token is None else self.word_index.get(self.oov_token)
@@ -241,7 +241,7 @@ class Tokenizer:
 
 
 def tokenizer_from_json(json_string: str) -> Tokenizer:
-    """The tokenizer that `Tokenizer.to_json` described."""
+    """Creates a tokenizer from the result of `Tokenizer.to_json`."""
     config = dict(json.loads(json_string)["config"])
     counts = {
         name: json.loads(config.pop(name))

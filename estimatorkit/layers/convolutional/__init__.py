@@ -1,1 +1,1 @@
-"""Layers that convolve, pool, crop and pad."""
+"""Convolution, pooling, cropping, padding and upsampling layers."""

@@ -1,4 +1,4 @@
-"""Layers that convolve: `Conv1D`, `Conv2D`, `Conv3D`; what all layers of filters share.
+"""`Conv1D`, `Conv2D`, `Conv3D`, and the base of all layers with filters.
 
 Variables are `kernel` `(*kernel_size, channels / groups, filters)` and `bias` `(filters,)`.
 """
@@ -98,18 +98,18 @@ class Filters(ConfiguredLayer):
 
     @property
     def channels_first(self) -> bool:
-        """Whether channels come before space."""
+        """Whether the channel axis precedes the spatial axes."""
         return self.data_format == "channels_first"
 
     @property
     def window_padding(self) -> Any:
-        """The padding as the operations take it."""
+        """The padding in the operations' form."""
         if self.padding == "causal":
             return [(self.dilation_rate[0] * (self.kernel_size[0] - 1), 0)]
         return self.padding.upper()
 
     def read_channels(self, input_shape: Any) -> int:
-        """The number of channels of the inputs, which must stay so."""
+        """Reads the inputs' channel count, and fixes it in the input spec."""
         check_floating(self)
         axis = -1 - self.rank if self.channels_first else -1
         problem = "The channel dimension of the inputs should be defined"
@@ -118,7 +118,7 @@ class Filters(ConfiguredLayer):
         return channels
 
     def add_bias(self, length: int) -> None:
-        """Makes the bias, if there is one."""
+        """Creates the bias if enabled."""
         if self.use_bias:
             self.bias = self.add_configured_weight("bias", [length])
 

@@ -1,4 +1,4 @@
-"""Layers that convolve each channel by itself: `DepthwiseConv1D/2D`, `SeparableConv1D/2D`.
+"""Depthwise and separable convolutions: `DepthwiseConv1D/2D`, `SeparableConv1D/2D`.
 
 Variables: `depthwise_kernel` `(*kernel_size, channels, depth_multiplier)`; separable ones have
 `pointwise_kernel` `(1.., channels * depth_multiplier, filters)` too; `bias`.
@@ -21,7 +21,7 @@ class _ByChannel(Filters):
     depth_multiplier: int
 
     def add_depthwise_kernel(self, channels: int) -> int:
-        """Makes the filters of the channels.
+        """Creates the depthwise kernel.
 
         Returns:
             The number of channels that come out.
@@ -32,7 +32,7 @@ class _ByChannel(Filters):
         return channels * self.depth_multiplier
 
     def convolve_channels(self, inputs: Tensor) -> Tensor:
-        """Each channel with its filters."""
+        """Applies the depthwise convolution."""
         if self.rank == 2:
             return depthwise_conv2d(
                 *(inputs, self.depthwise_kernel, self.strides, self.window_padding),

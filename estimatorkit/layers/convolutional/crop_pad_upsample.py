@@ -50,7 +50,7 @@ class _Borders(ConfiguredLayer):
 
     @property
     def first_axis(self) -> int:
-        """The first axis of space."""
+        """The first spatial axis."""
         return 2 if self.data_format == "channels_first" else 1
 
 

@@ -30,7 +30,7 @@ def local_convolution(
     places: Sequence[int],
     channels_first: bool,
 ) -> Tensor:
-    """A convolution with other filters at each place.
+    """Convolution with unshared filters.
 
     Args:
         inputs: `(batch, *space, channels)`, or channels first.
@@ -64,7 +64,7 @@ def local_convolution(
 
 
 def spread_bias(bias: Any, channels_first: bool) -> Tensor:
-    """A bias `(*places, channels)` in a shape that is added to outputs.
+    """Reshapes a bias `(*places, channels)` to broadcast with the outputs.
 
     Where channels come first, its numbers are taken in their order as `(channels, *places)`, as
     TensorFlow does: it does not transpose them.

@@ -1,4 +1,4 @@
-"""Layers that pool: the greatest value or the mean of windows, or of all of space.
+"""Max and average pooling, over windows or globally.
 
 One class for windows and one for all of space; the public ones say the number of dimensions and
 which of the two values it is. Windows of max pooling run the operation `MaxPool`, whose gradient
