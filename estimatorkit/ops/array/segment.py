@@ -49,7 +49,7 @@ def _flat(data: Any, ids: Any) -> tuple[Any, Any]:
 
 
 def _products(rows: Any, ids: Any, count: int) -> Any:
-    # JAX has no derivative of a scattered product; this one has all.
+    # JAX cannot differentiate a scattered product; this form has all derivatives.
     own = ids == jnp.arange(count)[:, None]
     own = own.reshape(*own.shape, *[1] * (rows.ndim - 1))
     return jnp.prod(jnp.where(own, rows, jnp.ones((), rows.dtype)), axis=1)

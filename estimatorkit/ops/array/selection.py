@@ -216,7 +216,7 @@ def _argsort(x: Any, axis: int, descending: bool, module: Any = jnp) -> Any:
     extra = {"stable": True}
     if not descending:
         return module.argsort(x, axis=axis, **extra).astype(np.int32)
-    # Equal values keep their order.
+    # A stable sort.
     last = module.flip(module.argsort(module.flip(x, axis), axis=axis, **extra), axis)
     return (x.shape[axis] - 1 - last).astype(np.int32)
 

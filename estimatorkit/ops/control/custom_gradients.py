@@ -83,7 +83,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
                     )
                 return [*[None] * len(results), *flat, *of_variables]
 
-            # The arguments go in too, so that there is a path from them to the results.
+            # The arguments are inputs too, so that a path connects them to the results.
             inputs = [
                 *results,
                 *arguments,

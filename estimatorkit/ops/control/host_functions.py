@@ -48,7 +48,7 @@ class HostFunction:
         with self._alone:
             for tensor, value in zip(function.inputs, inputs, strict=True):
                 if tensor.dtype is resource:
-                    # A copy: running the body may give the memory away.
+                    # A copy, as running the body may donate the buffer.
                     self._state.values[tensor.op.name] = np.array(value)
                 else:
                     feeds.append(np.asarray(value, tensor.dtype.numpy_dtype))

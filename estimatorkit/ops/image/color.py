@@ -77,7 +77,7 @@ def convert_image_dtype(
         if given.dtype.is_integer and wanted.is_floating:
             return multiply(cast(given, wanted), 1.0 / given.dtype.max, name=scope)
         if given.dtype.is_floating:
-            # Half a step more, so that 1.0 and what is nearly 1.0 become the maximum.
+            # Adds half a step so that 1.0 and values just below it map to the maximum.
             return to(given * (int(wanted.max) + 0.5), wanted, scope)
         scale_in, scale_out = int(given.dtype.max), int(wanted.max)
         if scale_in > scale_out:
@@ -406,7 +406,7 @@ def _standardized(image: Any) -> Any:
     mean = image.mean(axis=axes, keepdims=True)
     variance = jnp.square(image - mean).mean(axis=axes, keepdims=True)
     count = image.shape[-3] * image.shape[-2] * image.shape[-1]
-    # An image of one colour has no deviation to divide by.
+    # Avoids division by zero for images of a single color.
     least = 1.0 / count
     return (image - mean) / jnp.sqrt(jnp.maximum(variance, jnp.asarray(least, image.dtype)))
 

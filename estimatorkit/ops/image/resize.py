@@ -60,7 +60,7 @@ def _positions(source: int, target: int, align_corners: bool, half_pixel_centers
 
 
 def nearest_taps(source: int, target: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
-    """One tap: the element whose place is nearest (of older versions: below)."""
+    """One tap: the nearest element if `align_corners`, else the one at the floor."""
     scale = _scale(source, target, align_corners)
     at = np.arange(target, dtype=np.float32)
     at = (at + np.float32(0.5) if half_pixel_centers else at) * scale

@@ -52,7 +52,7 @@ _UNIT = np.tanh(_ANY) * np.float32(0.9)
 _INTS = np.array([[7, -3, 4], [2, 9, -6]], np.int32)
 _OTHER_INTS = np.array([2, 3, -4], np.int32)
 _BOOLS = np.array([[True, False], [False, True]])
-# What is 0 at 0, of a sparse tensor too, as in TensorFlow.
+# Functions that are 0 at 0 also apply to sparse tensors, as in TensorFlow.
 _OF_SPARSE = frozenset({"Neg", "Abs", "Sign", "Square", "Sqrt", "Erf", "Tanh"})
 
 

@@ -176,7 +176,7 @@ def _problem(x: Any, filters: Any, window: Window) -> Problem:
     return Problem(tuple(x.shape), tuple(filters.shape), window)
 
 
-# -- a filter of one place: a matrix product (XLA has it on one core)
+# -- 1x1 filters: a matrix product (XLA runs it on one core)
 
 
 def _is_point(problem: Problem) -> bool:
@@ -419,7 +419,7 @@ def _in_blocks(x: Any, filters: Any, window: Window) -> Any:
     )
 
 
-# -- the gradients of large filters with strides, of which XLA makes naive loops
+# -- gradients of large strided filters, which XLA runs as naive loops
 
 STRIDED_FILTER = 160_000
 """Numbers in the filter; smaller ones go in pieces."""
@@ -490,7 +490,7 @@ def _by_columns(x: Any, dy: Any, problem: Problem) -> Any:
     return product.reshape(problem.filters)
 
 
-# -- in pieces of the batch, which XLA can run at the same time
+# -- batch pieces, which XLA can run concurrently
 
 PIECES = 16
 """A training step of 98 ms with 8 pieces took 80 with 12, 77 with 16, 78 with 32 (`_in_pieces` says

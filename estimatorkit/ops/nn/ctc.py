@@ -46,7 +46,7 @@ def _loss(logits: Any, labels: Any, lengths: Any, blank: int) -> Any:
     emitted = jnp.take_along_axis(
         logs, jnp.broadcast_to(states[None], (time, *states.shape)), axis=2
     )
-    # The logarithm of an impossible path: finite, so that no derivative is NaN.
+    # Log probability of an impossible path: finite, so that no derivative is NaN.
     finfo: Any = jnp.finfo
     never = jnp.asarray(finfo(logs.dtype).min / 4, logs.dtype)
     first = jnp.arange(2 * count + 1) < 2

@@ -95,7 +95,7 @@ def _greatest(places: list[Any]) -> Any:
 
 @jax.custom_vjp
 def _greatest_by_place(places: list[Any]) -> Any:
-    """`_greatest` whose gradient knows the place of each element, not a mask for each place.
+    """`_greatest` whose gradient uses an argmax index instead of one mask per offset.
 
     A 3x3 pool of 32x56x56x64 with strides of 2 and its gradient take 45 ms of the processor so and
     130 with masks; of 28x28 with strides of 1 72 and 13, as XLA computes the places in each sum.
