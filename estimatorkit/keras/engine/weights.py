@@ -43,8 +43,9 @@ class _OwnVariables:
 
 
 def named_weights(layer: Layer) -> dict[str, Any]:
-    """A layer's variables by names that do not depend on the graph: those of the parts between,
-    then the variable's own.
+    """A layer's variables by graph-independent names.
+
+    A name joins the names of the nested sublayers and of the variable.
     """
     found: dict[str, Any] = {}
     seen: set[int] = set()
@@ -188,11 +189,12 @@ def _matched(
 
 
 def of_tensorflow(model: Any, tensors: Mapping[str, NDArray[Any]]) -> list[StoredLayer]:
-    """The weights of a model in a checkpoint of TensorFlow: of variables by name, or of objects,
-    as Keras writes them (`layer_with_weights-0/kernel/...`).
+    """A model's weights in a TensorFlow checkpoint, name-based or object-based.
+
+    Keras writes object-based ones (`layer_with_weights-0/kernel/...`).
 
     Raises:
-        ValueError: a variable is not there.
+        ValueError: a variable is missing.
     """
     objects = {
         match["path"]: value
@@ -216,8 +218,10 @@ def of_tensorflow(model: Any, tensors: Mapping[str, NDArray[Any]]) -> list[Store
 
 
 def _values_of_objects(model: Any, objects: Mapping[str, NDArray[Any]]) -> dict[int, NDArray[Any]]:
-    """The values of a model's variables, by the variables' ids: layers are counted, and in a layer
-    a variable is known by its name, or by the end of it where parts are called otherwise.
+    """The values of a model's variables in an object-based checkpoint, by variable id.
+
+    Layers are matched by position; within a layer a variable is matched by its name, or by its
+    suffix if sublayers are named differently.
     """
     found: dict[int, NDArray[Any]] = {}
     for number, (layer, named) in enumerate(weighted_layers(model)):

@@ -1,4 +1,4 @@
-"""Attention mechanisms: how well each place of a memory fits a query.
+"""Attention mechanisms: alignment of a query with the places of a memory.
 
 A mechanism is called with a query `(batch, size)` and its state, and gives alignments
 `(batch, places)` and the next state. `AttentionWrapper` reads the memory by them.
@@ -34,11 +34,11 @@ ProbabilityFunction = Callable[[Any, Any], Any]
 
 
 class AttentionMechanism:
-    """What all mechanisms are; a mechanism of one's own is a subclass."""
+    """Base class of all attention mechanisms, for subclassing."""
 
     @property
     def alignments_size(self) -> Any:
-        """The number of places of the memory."""
+        """The number of places in the memory."""
         raise NotImplementedError
 
     @property
@@ -48,7 +48,7 @@ class AttentionMechanism:
 
 
 class BaseAttentionMechanism(AttentionMechanism):
-    """A mechanism with a memory, and layers for its keys and for queries.
+    """A mechanism with a memory and layers for its keys and queries.
 
     Args:
         query_layer: a layer for queries, or None.
@@ -113,7 +113,7 @@ class BaseAttentionMechanism(AttentionMechanism):
 
     @property
     def memory_layer(self) -> Any:
-        """The layer that makes keys."""
+        """The layer that computes keys."""
         return self._memory_layer
 
     @property
@@ -123,17 +123,17 @@ class BaseAttentionMechanism(AttentionMechanism):
 
     @property
     def values(self) -> Any:
-        """The memory, zero where it does not count."""
+        """The memory, zero at masked places."""
         return self._values
 
     @property
     def keys(self) -> Any:
-        """What queries are compared with, `(batch, places, units)`."""
+        """The keys, `(batch, places, units)`."""
         return self._keys
 
     @property
     def batch_size(self) -> Any:
-        """The size of the memory's batch."""
+        """The memory's batch size."""
         return self._batch_size
 
     @property
@@ -147,11 +147,11 @@ class BaseAttentionMechanism(AttentionMechanism):
         return self._alignments_size
 
     def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
-        """The alignments before the first step: zeros, `(batch, places)`."""
+        """The initial alignments: zeros, `(batch, places)`."""
         return zeros_of(self._alignments_size, batch_size, dtype)
 
     def initial_state(self, batch_size: Any, dtype: Any) -> Any:
-        """The state before the first step: the initial alignments."""
+        """The initial state: the initial alignments."""
         return self.initial_alignments(batch_size, dtype)
 
     def _probability_fn(self, score: Any, state: Any) -> Any:
@@ -165,7 +165,7 @@ class BaseAttentionMechanism(AttentionMechanism):
 
 
 def _mask_of(lengths: Any, places: Any) -> Tensor:
-    """Which places count, bool `(batch, places)`."""
+    """The mask of valid places, bool `(batch, places)`."""
     lengths = convert_to_tensor(lengths, name="memory_sequence_length")
     message = "All values in memory_sequence_length must be greater than zero."
     with control_dependencies([assert_positive(lengths, message=message)]):
@@ -209,7 +209,7 @@ def bahdanau_score(
 
 
 def own_layer(units: int, name: str, dtype: Any) -> Any:
-    """A layer without bias, for keys or queries."""
+    """Creates a bias-free layer for keys or queries."""
     return Dense(units, name=name, use_bias=False, dtype=dtype or float32)
 
 
@@ -227,7 +227,7 @@ class LuongScore(BaseAttentionMechanism):
     _scale: bool
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
-        """The alignments of a query, and the next state."""
+        """Returns the alignments of a query, and the next state."""
         with variable_scope(None, self._scope, [query]):
             score = self._score(query)
         alignments = self._probability_fn(score, state)
@@ -254,7 +254,7 @@ class BahdanauScore(BaseAttentionMechanism):
         return score
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
-        """The alignments of a query, and the next state."""
+        """Returns the alignments of a query, and the next state."""
         with variable_scope(None, self._scope, [query]):
             score = self._score(query)
         alignments = self._probability_fn(score, state)
@@ -341,7 +341,7 @@ class BahdanauAttention(BahdanauScore):
 
 
 def hardmax(logits: Any, name: str | None = None) -> Tensor:
-    """1 at the greatest of the last dimension (the first of equals), 0 elsewhere."""
+    """One-hot argmax over the last dimension; ties go to the first."""
     with name_scope(name, "Hardmax", [logits]):
         values = convert_to_tensor(logits, name="logits")
         greatest = reduce.argmax(values, -1, output_type=int32)

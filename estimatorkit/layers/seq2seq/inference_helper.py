@@ -1,4 +1,4 @@
-"""Helpers for inference: the next inputs come from what was sampled."""
+"""Inference helpers: samples determine the next inputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from estimatorkit.ops.math import elementwise, reduce
 
 
 def start_and_end(start_tokens: Any, end_token: Any) -> tuple[Tensor, Tensor]:
-    """The tokens that decoding begins and ends with, int32.
+    """Validates the start and end tokens, as int32.
 
     Raises:
         ValueError: `start_tokens` is not a vector, or `end_token` no scalar.
@@ -34,7 +34,7 @@ def start_and_end(start_tokens: Any, end_token: Any) -> tuple[Tensor, Tensor]:
 
 
 class GreedyEmbeddingHelper(Helper):
-    """Takes the most likely id, whose embedding is the next input, until the end token.
+    """Feeds back the embedding of the most likely id, until the end token.
 
     Args:
         embedding: a function of ids, or the table for `nn.embedding_lookup`.
@@ -89,7 +89,7 @@ def _one_tensor(outputs: Any) -> Tensor:
 
 
 class SampleEmbeddingHelper(GreedyEmbeddingHelper):
-    """Draws ids with the probabilities that the outputs, as logits, mean.
+    """Samples ids from the outputs as logits, and feeds their embeddings back.
 
     Args:
         embedding, start_tokens, end_token: see `GreedyEmbeddingHelper`.
@@ -118,7 +118,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
 
 
 class InferenceHelper(Helper):
-    """A helper with functions that sample and say what ends.
+    """A helper built from functions that sample and detect the end.
 
     Args:
         sample_fn: of outputs, gives samples.
@@ -148,7 +148,7 @@ class InferenceHelper(Helper):
 
     @property
     def batch_size(self) -> Tensor:
-        """The size of the first inputs."""
+        """The batch size of the first inputs."""
         return self._batch_size
 
     @property

@@ -54,7 +54,7 @@ class _Heads:
             self._vectors.append(get_variable(f"AttnV_{number}", [size], dtype=dtype))
 
     def nothing(self, batch: Any) -> list[Tensor]:
-        """What is read before the first query: zeros."""
+        """The initial attention: zeros."""
         zeros = [
             filling.zeros(joining.stack([batch, self._size]), self._dtype) for _ in self._vectors
         ]
@@ -63,7 +63,7 @@ class _Heads:
         return zeros
 
     def read(self, query: Any) -> list[Tensor]:
-        """What the heads read for a state, `(batch, size)` each."""
+        """Each head's attention for a state, `(batch, size)`."""
         parts = nest.flatten(query)
         if any(part.shape.rank not in (2, None) for part in parts):
             raise value_error(
@@ -98,7 +98,7 @@ def attention_decoder(
     scope: Any = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Any], Any]:
-    """A decoder that reads `attention_states` at each step.
+    """A decoder that attends to `attention_states` at each step.
 
     A step runs the cell on a linear map of its input and what was read before, reads with the new
     state as the query, and gives a linear map of the cell's output and what was read.

@@ -1,4 +1,4 @@
-"""Losses of lists of logits, and models with buckets (`contrib.legacy_seq2seq`)."""
+"""Losses over lists of logits, and bucketed models (`contrib.legacy_seq2seq`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def sequence_loss_by_example(
     softmax_loss_function: LossFunction | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The weighted cross-entropy of each sequence of a batch.
+    """The weighted cross-entropy of each sequence in a batch.
 
     Args:
         logits: a list of `(batch, symbols)`, one for each step.
@@ -104,7 +104,7 @@ def model_with_buckets(
     per_example_loss: bool = False,
     name: str | None = None,
 ) -> tuple[list[Any], list[Tensor]]:
-    """A model for several lengths of sequences, with the same variables.
+    """Builds a model for several sequence lengths, with shared variables.
 
     Args:
         encoder_inputs, decoder_inputs, targets, weights: lists as long as the last bucket.

@@ -1,4 +1,4 @@
-"""Monotonic attention (Raffel et al. 2017): a step attends at or behind where the last one did."""
+"""Monotonic attention (Raffel et al. 2017): attention never moves backward."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from estimatorkit.ops.variables.variable_scope import get_variable
 
 
 def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Tensor:
-    """The cumulative product of numbers in [0, 1], by a sum of logarithms.
+    """Cumulative product of numbers in [0, 1], computed as a sum of logarithms.
 
     Args:
         x: a floating tensor; it is clipped to [smallest positive number, 1].
@@ -108,12 +108,12 @@ def monotonic_probability_fn(
 
 
 class _Monotonic(BaseAttentionMechanism):
-    """A mechanism that begins at the first place, with a bias of its scores."""
+    """A mechanism that starts at the first place, with a bias on its scores."""
 
     _score_bias_init: float
 
     def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
-        """All at the first place."""
+        """One-hot at the first place."""
         first = filling.zeros([batch_size], "int32")
         return indexing.one_hot(first, self._alignments_size, dtype=dtype)
 
