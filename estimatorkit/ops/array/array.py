@@ -151,7 +151,6 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     Args:
         tensor: a tensor.
         shape: ints or an integer tensor; one dimension may be -1, and is then inferred.
-        name: the operation's name.
 
     Raises:
         ValueError: the number of elements differs.
@@ -263,7 +262,6 @@ def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool
     Args:
         a: a tensor.
         perm: the order, ints or a tensor; if computed, each new value is a compilation.
-        name: the operation's name.
         conjugate: whether to conjugate complex numbers as well.
     """
     if conjugate and (given := convert_to_tensor(a)).dtype.is_complex:

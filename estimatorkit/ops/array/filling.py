@@ -198,7 +198,6 @@ def range_(
     Args:
         start, limit, delta: numbers or scalar tensors; converted to the widest of their dtypes.
         dtype: the dtype; that one by default.
-        name: the operation's name.
     """
     if limit is None:
         start, limit = 0, start
@@ -331,7 +330,6 @@ def pad(
         paddings: a (before, after) pair of ints for each dimension, or an int tensor of them;
             what is computed compiles once for each of its values.
         mode: "CONSTANT", "REFLECT" or "SYMMETRIC".
-        name: the operation's name.
         constant_values: what to put there with "CONSTANT": a scalar, by default 0 (of strings, the
             empty one).
 

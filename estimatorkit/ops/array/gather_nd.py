@@ -97,7 +97,6 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
         params: a tensor.
         indices: int `(..., n)`: each row indexes the first n dimensions. What is out of range is
             clamped.
-        name: the operation's name.
         batch_dims: how many first dimensions `params` and `indices` share.
 
     Returns:
@@ -176,7 +175,6 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
         indices: int `(..., n)`.
         updates: `(..., rest of shape)`.
         shape: the shape of the result.
-        name: the operation's name.
     """
     inputs = {
         "indices": indices,
@@ -301,7 +299,6 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     Args:
         indices: int32 or int64, a scalar or `(n,)`.
         dims: the sizes of the dimensions, of the same dtype.
-        name: the operation's name.
 
     Returns:
         `(len(dims), ...)`, the shape of `indices` being `...`. Indices out of range that are not

@@ -306,7 +306,6 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
         begin: the first index in each dimension, ints or a tensor.
         size: the length in each dimension, ints or a tensor whose value follows from shapes or
             feeds.
-        name: the operation's name.
     """
     inputs = {
         "input": convert_to_tensor(input_, name="input"),
@@ -418,7 +417,6 @@ def gather(
         indices: int32 or int64 of any shape, in [0, params.shape[axis]). Out-of-range indices are
             clamped (TensorFlow returns zeros on GPUs and raises on CPUs).
         validate_indices: accepted for TensorFlow's signature.
-        name: the operation's name.
         axis: the axis; `batch_dims` by default.
         batch_dims: the number of leading batch dimensions that `params` and `indices` share.
 
@@ -491,7 +489,6 @@ def one_hot(
         on_value, off_value: 1 and 0 by default.
         axis: where the new axis goes; last by default.
         dtype: of the result; that of on_value or off_value by default, float32 without these.
-        name: the operation's name.
     """
     given = {
         name: convert_to_tensor(each, None if isinstance(each, Tensor) else dtype).dtype
@@ -586,7 +583,6 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         condition: bool; of the shape of x and y (or one that broadcasts with them), or a vector
             that chooses rows.
         x, y: tensors of one dtype, or both None.
-        name: the operation's name.
 
     Returns:
         A tensor like x; or int64 `(true elements, rank of condition)`.

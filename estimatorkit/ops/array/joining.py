@@ -95,7 +95,6 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
     Args:
         values: tensors of one dtype, whose shapes are equal except along `axis`.
         axis: the axis.
-        name: the operation's name.
 
     Raises:
         TypeError: the axis is given first, as before TensorFlow 1.0.
@@ -291,7 +290,6 @@ def split(
             may be -1 where they are known).
         axis: the axis.
         num: how many parts there are, where lengths are computed and their number is unknown.
-        name: the operation's name.
 
     Raises:
         ValueError: the parts do not add up to the axis's length, or their number is unknown.

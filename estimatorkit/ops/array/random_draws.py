@@ -105,7 +105,6 @@ def random_gamma(
         beta: their rates, 1 by default.
         dtype: the dtype.
         seed: of the draws.
-        name: the name scope.
 
     Returns:
         `shape + alpha's shape`.
@@ -127,7 +126,6 @@ def random_poisson(
         shape: the shape of the draws for each rate.
         dtype: the dtype.
         seed: of the draws.
-        name: the name scope.
 
     Returns:
         `shape + lam's shape`.
@@ -157,7 +155,6 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
         value: a tensor.
         size: ints, one for each dimension; -1 for the whole dimension.
         seed: of the draw.
-        name: the name scope.
 
     Raises:
         ValueError: the size is known to be larger than the tensor.

@@ -96,7 +96,6 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
         k: how many, at most n; an int or a scalar tensor of int16, int32 or int64.
         sorted: accepted for TensorFlow's signature: they are always in falling order; of equal
             values the first comes first.
-        name: the operation's name.
 
     Returns:
         `(values, indices)`, each `(..., k)`.
@@ -158,7 +157,6 @@ def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) ->
         predictions: float32 `(batch, classes)`.
         targets: int32 or int64 `(batch,)`.
         k: how many.
-        name: the operation's name.
     """
     inputs = {"predictions": predictions, "targets": targets}
     with get_default_graph().name_scope(name or "in_top_k"):
@@ -172,7 +170,6 @@ def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = No
         input: `(..., m)`.
         n: an int, or a scalar tensor.
         reverse: count from the greatest.
-        name: the operation's name.
 
     Raises:
         ValueError: the input is a scalar, or `n` is none of its places.

@@ -71,7 +71,6 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
         tensor: a tensor.
         axis: ints; or bools, one for each dimension, as before TensorFlow 1.0. What is computed
             compiles once for each of its values.
-        name: the operation's name.
     """
     x = convert_to_tensor(tensor, name="tensor")
     value = constant_value(axis) if isinstance(axis, Tensor) else axis
@@ -137,7 +136,6 @@ def reverse_sequence(
         seq_lengths: int `(batch,)`.
         seq_axis: the axis that is reversed; `seq_dim` is an older name.
         batch_axis: the axis of examples, 0 by default; `batch_dim` is an older name.
-        name: the operation's name.
     """
     x = convert_to_tensor(input, name="input")
     seq = seq_dim if seq_axis is None else seq_axis
@@ -175,7 +173,6 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
         input: a tensor.
         shift: ints, how far, one for each axis.
         axis: ints; an axis that is named twice is moved by the sum of its shifts.
-        name: the operation's name.
 
     Raises:
         ValueError: the input is a scalar; shifts and axes are not equally many.
@@ -227,7 +224,6 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
         input: a tensor.
         repeats: how often: an int, or one for each slice (then known when the graph is compiled).
         axis: the axis; the flattened tensor by default.
-        name: the operation's name.
     """
     with get_default_graph().name_scope(name or "Repeat") as scope:
         x = convert_to_tensor(input, name="input")
@@ -280,7 +276,6 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     Args:
         start, stop: tensors of one dtype whose shapes broadcast; integers give floats.
         num: how many; known when the graph is compiled.
-        name: the name scope.
         axis: where in the result the dimension of length `num` is.
     """
     with get_default_graph().name_scope(name or "linspace"):
@@ -330,7 +325,6 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
     Args:
         *args: vectors.
         indexing: 'xy' (the first two axes exchanged) or 'ij'.
-        name: the name scope.
     """
     if indexing not in ("xy", "ij"):
         raise ValueError("indexing parameter must be either 'xy' or 'ij'")
@@ -480,7 +474,6 @@ def sequence_mask(
         maxlen: the length of the rows; the greatest of the lengths by default (then it must be
             known when the graph is compiled, or is computed on the host).
         dtype: bool by default.
-        name: the name scope.
 
     Returns:
         `(lengths' shape, maxlen)`.

@@ -36,7 +36,6 @@ def boolean_mask(
     Args:
         tensor: a tensor.
         mask: bool; its shape is that of the tensor's dimensions from `axis` on.
-        name: the name scope.
         axis: the first dimension that the mask is about, 0 by default.
 
     Returns:
@@ -137,7 +136,6 @@ def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
     Args:
         x: a vector.
         out_idx: the dtype of the places.
-        name: the operation's name.
     """
     op = registry.apply("Unique", [_vector(x, "unique")], {"dtype": as_dtype(out_idx)}, name)
     return Unique(*op.outputs[:2])
@@ -324,7 +322,6 @@ def searchsorted(
         values: `(..., m)` of the same dtype, with as many rows as there are sequences.
         side: 'left' for the first such place, 'right' for the last.
         out_type: the dtype of the result.
-        name: the operation's name.
     """
     if side not in ("left", "right"):
         raise ValueError(f"side must be either 'right' or 'left'.  Saw: {side}.")
@@ -345,7 +342,6 @@ def dynamic_partition(
         data: a tensor.
         partitions: int, a prefix of the data's shape: the number of the tensor for each row.
         num_partitions: how many tensors there are.
-        name: the name scope.
     """
     with get_default_graph().name_scope(name or "DynamicPartition"):
         x, numbers = convert_to_tensor(data, name="data"), convert_to_tensor(partitions)
@@ -436,7 +432,6 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
     Args:
         indices: int tensors.
         data: tensors; each has the shape of its indices, and then that of a row.
-        name: the name scope.
     """
     with get_default_graph().name_scope(name or "DynamicStitch"):
         if len(indices) != len(data):
@@ -494,7 +489,6 @@ def bincount(
         minlength: the least length of the result.
         maxlength: integers from there on are left out.
         dtype: the dtype of the counts; weights keep theirs.
-        name: the name scope.
     """
     with get_default_graph().name_scope(name or "bincount"):
         given = convert_to_tensor(arr, name="arr")
@@ -525,7 +519,6 @@ def histogram_fixed_width(
         value_range: the least and the greatest value.
         nbins: the number of parts.
         dtype: int32 or int64.
-        name: the name scope.
 
     Raises:
         ValueError: `nbins` is known not to be positive.

@@ -177,7 +177,6 @@ def stateless_uniform(
         seed: two ints, int32 or int64.
         minval, maxval: the range, [0, 1) by default; both None for all values of an integer dtype.
         dtype: floating, int32, int64, or (for all values) uint32 or uint64.
-        name: the name scope.
         alg: accepted for TensorFlow's signature.
 
     Raises:
@@ -264,7 +263,6 @@ def stateless_binomial(
         counts: the numbers of trials.
         probs: the chances of success.
         output_dtype: of the draws.
-        name: the operation's name.
     """
     with get_default_graph().name_scope(name or "stateless_random_binomial") as scope:
         chances = convert_to_tensor(probs, name="probs")
@@ -288,7 +286,6 @@ def stateless_gamma(
         alpha: the shapes of the distributions.
         beta: their rates, 1 by default.
         dtype: a floating dtype.
-        name: the name scope.
     """
     with get_default_graph().name_scope(name or "stateless_random_gamma") as scope:
         shapes = convert_to_tensor(alpha, as_dtype(dtype), "alpha")
@@ -322,7 +319,6 @@ def stateless_parameterized_truncated_normal(
         seed: two ints.
         means, stddevs: of the distributions before they are truncated.
         minvals, maxvals: the bounds.
-        name: the operation's name.
     """
     scope_name = name or "stateless_parameterized_truncated_normal"
     with get_default_graph().name_scope(scope_name) as scope:
@@ -349,7 +345,6 @@ def parameterized_truncated_normal(
         means, stddevs, minvals, maxvals: scalars, or a number for each distribution.
         dtype: a floating dtype.
         seed: see `set_random_seed`.
-        name: the name scope.
     """
     with get_default_graph().name_scope(name or "parameterized_truncated_normal") as scope:
         dims = as_index_tensor(shape, "shape")
@@ -373,7 +368,6 @@ def stateless_multinomial(
         num_samples: how many to draw for each row.
         seed: two ints.
         output_dtype: int64 or int32.
-        name: the name scope.
 
     Returns:
         `(batch, num_samples)`.

@@ -44,7 +44,6 @@ def cond(
         true_fn, false_fn: functions without arguments that return the same nested structure of
             tensors, of the same dtypes.
         strict: keep lists and tuples of one element, which are otherwise unpacked.
-        name: the name scope.
         fn1, fn2: older names of `true_fn` and `false_fn`.
 
     Raises:
@@ -174,7 +173,6 @@ def case(
             assertion that some predicate holds.
         exclusive: assert that at most one predicate is true.
         strict: see `cond`.
-        name: the name scope.
 
     Raises:
         TypeError, ValueError: the pairs are malformed.
@@ -253,7 +251,6 @@ def switch_case(
         branch_index: an int32 scalar tensor.
         branch_fns: functions, or pairs (number, function), or a dict of them.
         default: called if no number matches; the function with the greatest number by default.
-        name: the name scope.
 
     Raises:
         TypeError, ValueError: `branch_index` is not an integer tensor, or the numbers are not
@@ -316,7 +313,6 @@ def while_loop(
             shape by default.
         parallel_iterations, swap_memory: accepted for TensorFlow's signature.
         back_prop: whether gradients flow through.
-        name: the name scope.
         maximum_iterations: a bound on the steps, in addition to `cond`.
         return_same_structure: return a list even for one loop variable.
 

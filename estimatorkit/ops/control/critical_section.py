@@ -116,7 +116,6 @@ class CriticalSection:
             fn: a function without arguments. Operations it creates run inside the section; tensors
                 it captures are computed before.
             exclusive_resource_access: refuse variables that another section uses.
-            name: the operation's name.
 
         Returns:
             The structure of tensors that `fn` returned; operations in it are replaced by the

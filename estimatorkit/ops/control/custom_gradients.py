@@ -151,7 +151,6 @@ def hessians(
     Args:
         ys: a tensor or a list of them.
         xs: a tensor or a list of them, with static shapes.
-        name: the name scope.
         colocate_gradients_with_ops, gate_gradients, aggregation_method: accepted for TensorFlow's
             signature.
 

@@ -92,7 +92,6 @@ def gather_tree(
         parent_ids: int32 `(steps, batch, beams)`: the beam that it extends.
         max_sequence_lengths: int32 `(batch,)`: the number of steps of the longest beam.
         end_token: int32 scalar; fills a sequence from its first occurrence on.
-        name: the operation's name.
 
     Returns:
         int32 `(steps, batch, beams)`.

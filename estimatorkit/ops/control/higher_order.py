@@ -127,7 +127,6 @@ def map_fn(
         dtype: the results' dtypes if they differ from those of `elems`; others are refused.
         parallel_iterations, swap_memory, infer_shape: accepted for TensorFlow's signature.
         back_prop: whether gradients flow through.
-        name: the name scope.
         fn_output_signature: as `dtype`.
 
     Returns:
@@ -176,7 +175,6 @@ def vectorized_map(
         elems: a tensor or a nested structure of tensors with equal first dimensions; a dimension
             of 1 is broadcast.
         fallback_to_while_loop, warn: accepted for TensorFlow's signature: the loop is compiled.
-        name: the name scope.
 
     Returns:
         The results in the structure that `fn` returns, `(elements, ...)`.
@@ -303,7 +301,6 @@ def scan(
         parallel_iterations, swap_memory, infer_shape: accepted for TensorFlow's signature.
         back_prop: whether gradients flow through.
         reverse: start with the last element.
-        name: the name scope.
 
     Returns:
         The accumulated values, stacked, `(elements, ...)`.

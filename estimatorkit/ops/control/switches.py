@@ -77,7 +77,6 @@ def switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None) -> 
         data: a tensor.
         pred: a bool scalar.
         dtype: the dtype to convert `data` to if it is not a tensor.
-        name: the operation's name.
     """
     inputs = {
         "data": convert_to_tensor(data, dtype, name="data"),
@@ -92,7 +91,6 @@ def merge(inputs: Sequence[Any], name: str | None = None) -> Merged:
 
     Args:
         inputs: tensors of one dtype and shape.
-        name: the operation's name.
 
     Raises:
         ValueError: an input is None.

@@ -204,7 +204,6 @@ class TensorArray:
             `element_shape`, the array and loops that use it run on the host.
         element_shape: the elements' shape; that of the first value written by default.
         colocate_with_first_write_call: accepted for TensorFlow's signature.
-        name: the name scope.
 
     Unwritten elements are 0, and in compiled code, where XLA cannot raise, an index beyond the end
     is clamped to the last element; TensorFlow raises for both. Elements can be read any number of
@@ -425,7 +424,6 @@ class TensorArray:
             value: the tensor.
             lengths: a vector of integers: the pieces' lengths. If they differ or are unknown at
                 graph construction, the array lives on the host.
-            name: the name of the operation.
         """
         from estimatorkit.ops.array.array import reshape
 

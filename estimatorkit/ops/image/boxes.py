@@ -113,7 +113,6 @@ def draw_bounding_boxes(
     Args:
         images: floating `(batch, height, width, channels)`.
         boxes: float32 `(batch, boxes, 4)`: y_min, x_min, y_max, x_max.
-        name: the operation's name.
         colors: `(colors, channels)`, used in turn; ten colours by default (1 for gray images).
     """
     with get_default_graph().name_scope(name or "DrawBoundingBoxesV2") as scope:
@@ -267,7 +266,6 @@ def sample_distorted_bounding_box(
         area_range: bounds of the share of the image; (0.05, 1) by default.
         max_attempts: after so many (100 by default) the whole image is taken.
         use_image_if_no_bounding_boxes: whether to go on where there are no objects.
-        name: the operation's name.
 
     Returns:
         `begin` `(3,)` and `size` `(3,)` for `slice`, and the box, float32 `(1, 1, 4)`. Equal

@@ -80,7 +80,6 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
     Args:
         image: uint8 `(..., height, width, channels)` with 1 to 4 channels, or uint16 with 1.
         compression: 0 (fast) to 9 (small); -1 for the usual.
-        name: the operation's name.
 
     Returns:
         A string for each image.
@@ -115,7 +114,6 @@ def encode_jpeg(
         density_unit: 'in' or 'cm'.
         x_density, y_density: pixels per unit.
         xmp_metadata: XMP metadata to put into the file.
-        name: the operation's name.
     """
     allowed = {"": (1, 3), "grayscale": (1,), "rgb": (3,)}
     if format not in allowed:

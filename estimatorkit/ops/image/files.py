@@ -306,7 +306,6 @@ def decode_jpeg(
         try_recover_truncated: whether what is missing of a file becomes gray.
         fancy_upscaling, acceptable_fraction, dct_method: accepted; the decoder has one way, the
             precise one.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: (when run) the file is damaged, too large, or no image.
@@ -359,7 +358,6 @@ def decode_png(
         contents: a scalar string, the file.
         channels: 1 gray, 2 gray and alpha, 3 RGB, 4 RGBA, 0 what the file has.
         dtype: uint8 or uint16.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: (when run) the file is damaged, too large, or no image.

@@ -298,7 +298,6 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
 
     Args:
         images: floating `(batch, height, width, channels)` or `(height, width, channels)`.
-        name: the operation's name.
 
     Returns:
         `(batch,)`, or a scalar.

@@ -103,7 +103,6 @@ def extract_image_patches(
         strides: `[1, rows, columns, 1]`, how far the next patch is.
         rates: `[1, rows, columns, 1]`: 1 takes neighbouring pixels, 2 every other one.
         padding: 'VALID' or 'SAME'.
-        name: the operation's name.
 
     Returns:
         `(batch, rows, columns, rows of a patch * columns of a patch * channels)`.
@@ -257,7 +256,6 @@ def crop_and_resize(
         crop_size: `(2,)`, the height and width of the results.
         method: 'bilinear' or 'nearest'.
         extrapolation_value: what is outside the image.
-        name: the operation's name.
 
     Returns:
         float32 `(boxes, crop height, crop width, channels)`.
@@ -360,7 +358,6 @@ def extract_glimpse(
         normalized: whether offsets are fractions (of -1 to 1 where centered) rather than pixels.
         uniform_noise: noise evenly between the least and the greatest value of the images, rather
             than with their mean and deviation.
-        name: the operation's name.
         noise: 'uniform', 'gaussian' or 'zero', in place of `uniform_noise`.
 
     Returns:

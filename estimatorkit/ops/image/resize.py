@@ -431,7 +431,6 @@ def resize_area(
         images: `(batch, height, width, channels)`.
         size: `(2,)`: the new height and width.
         align_corners: whether the centers of the corner pixels stay in the corners.
-        name: the operation's name.
     """
     resized: Tensor = _resize_one("ResizeArea", "area")(images, size, align_corners, name)
     return resized

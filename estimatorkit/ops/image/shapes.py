@@ -185,7 +185,6 @@ def crop_to_bounding_box(
         offset_height, offset_width: ints, or scalar tensors, whose values are clamped into the
             image where they are computed.
         target_height, target_width: ints, or scalar tensors.
-        name: the operation's name.
 
     Raises:
         ValueError: the box does not lie within the image, as far as is known.
@@ -431,7 +430,6 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
     Args:
         image: `(batch, height, width, channels)` or `(height, width, channels)`.
         k: an int, or a scalar int32 tensor (then the image must be square).
-        name: the operation's name.
     """
     with get_default_graph().name_scope(name or "rot90") as scope:
         checked = checked_image(convert_to_tensor(image, name="image"), (3, 4))

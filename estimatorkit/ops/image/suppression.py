@@ -200,7 +200,6 @@ def non_max_suppression_padded(
         iou_threshold: boxes overlap above this share of intersection in union.
         score_threshold: boxes without a higher score are left out.
         pad_to_max_output_size: whether to fill up with 0; needed for several batches.
-        name: the operation's name.
         sorted_input, canonicalized_coordinates, tile_size: accepted for TensorFlow's signature.
 
     Returns:
@@ -251,7 +250,6 @@ def non_max_suppression_with_scores(
         scores, max_output_size, iou_threshold, score_threshold: see `non_max_suppression_padded`.
         soft_nms_sigma: above 0, `iou_threshold` does not count: each chosen box multiplies the
             others' scores by exp(-share ** 2 / (2 sigma)) (Bodla et al., 2017).
-        name: the operation's name.
 
     Returns:
         int32 `(chosen,)`, and their scores.
@@ -316,7 +314,6 @@ def non_max_suppression_overlaps(
         max_output_size: how many to choose at most.
         overlap_threshold: of two that are more similar, one is chosen.
         score_threshold: what has no higher score is left out.
-        name: the operation's name.
 
     Returns:
         int32 `(chosen,)`, by falling score.
@@ -444,7 +441,6 @@ def combined_non_max_suppression(
         iou_threshold, score_threshold: see `non_max_suppression_padded`.
         pad_per_class: whether no more rows are given than `max_output_size_per_class` x classes.
         clip_boxes: whether to clip the corners to [0, 1].
-        name: the operation's name.
 
     Returns:
         The boxes `(batch, rows, 4)`, their scores and classes, float32 `(batch, rows)`, best first

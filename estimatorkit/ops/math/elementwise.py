@@ -427,7 +427,6 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
         x: a numeric or bool tensor, a sparse one or an `IndexedSlices`.
         dtype: the target dtype; floats are truncated towards zero when cast to integers, and
             complex numbers lose their imaginary part when cast to real dtypes.
-        name: the operation's name.
 
     Raises:
         TypeError: x holds strings (use `string_to_number`).

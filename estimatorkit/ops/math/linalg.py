@@ -128,7 +128,6 @@ def matmul(
         transpose_a, transpose_b: transpose the matrix first.
         adjoint_a, adjoint_b: take its conjugate transpose first.
         a_is_sparse, b_is_sparse: accepted for TensorFlow's signature; without effect.
-        name: the operation's name.
 
     Raises:
         ValueError: the inner dimensions differ, or both transpose and adjoint are set.

@@ -150,7 +150,6 @@ def random_uniform(
         minval, maxval: the bounds; 0 and 1 by default (integers require maxval).
         dtype: floating, int32 or int64.
         seed: see `set_random_seed`.
-        name: the operation's name.
 
     Raises:
         ValueError: an integer dtype without maxval, or an unsupported dtype.
@@ -247,7 +246,6 @@ def multinomial(
         logits: `(batch, classes)`.
         num_samples: how many to draw for each row, an int or an int tensor.
         seed: see `set_random_seed`.
-        name: the operation's name.
         output_dtype: int64 (default) or int32.
 
     Returns:
@@ -274,7 +272,6 @@ def random_words(seed: tuple[int, int] | None = None, name: str | None = None) -
 
     Args:
         seed: the graph's and the op's seed; by default those of an op without one of its own.
-        name: the operation's name.
     """
     chosen = get_seed(None) if seed is None else seed
     return registry.output("RandomWords", (), {"_seed": chosen}, name)

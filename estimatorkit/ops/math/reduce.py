@@ -247,7 +247,6 @@ def argmax(
     Args:
         input: a numeric tensor.
         axis: the axis; 0 by default.
-        name: the operation's name.
         dimension: an older spelling of axis.
         output_type: int64 or int32.
     """
@@ -340,7 +339,6 @@ def cumsum(
         axis: the axis.
         exclusive: leave out the element itself.
         reverse: sum from the end.
-        name: the operation's name.
     """
     attrs = {"axis": axis_of(axis, "cumsum"), "exclusive": exclusive, "reverse": reverse}
     return make("Cumsum", {"x": x}, attrs, name)

@@ -413,7 +413,6 @@ def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
     Args:
         coeffs: a list of tensors, that of the highest power first; an empty one gives 0.
         x: where; its dtype is the result's.
-        name: the name scope.
 
     Raises:
         ValueError: the coefficients are not a list.
@@ -622,7 +621,6 @@ def cumprod(
         axis: the axis.
         exclusive: leave out the element itself.
         reverse: go from the end.
-        name: the operation's name.
     """
     attrs = {"axis": axis_of(axis, "cumprod"), "exclusive": exclusive, "reverse": reverse}
     return make("Cumprod", {"x": x}, attrs, name)

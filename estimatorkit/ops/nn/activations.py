@@ -38,7 +38,6 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Ten
         x: `(batch, n)`.
         weights: `(n, m)`.
         biases: `(m,)`.
-        name: the name scope.
     """
     with get_default_graph().name_scope(name or "xw_plus_b") as scope:
         return nn.bias_add(linalg.matmul(x, weights), biases, name=scope)
@@ -63,7 +62,6 @@ def weighted_cross_entropy_with_logits(
         labels: of the dtype and shape of the logits; `targets` is an older name.
         logits: floats.
         pos_weight: a number or a tensor that broadcasts.
-        name: the name scope.
 
     Raises:
         ValueError: the shapes differ.
@@ -92,7 +90,6 @@ def log_poisson_loss(
         targets: counts, of the shape of `log_input`.
         log_input: logs of rates.
         compute_full_loss: add Stirling's approximation of log(targets!), for targets above 1.
-        name: the name scope.
 
     Raises:
         ValueError: the shapes differ.

@@ -205,7 +205,6 @@ def uniform_candidate_sampler(
         unique: sample without replacement.
         range_max: the number of classes.
         seed: the op seed.
-        name: the operation's name.
     """
     table = np.full(range_max, 1.0 / range_max)
     return _sampler(
@@ -331,7 +330,6 @@ def compute_accidental_hits(
         sampled_candidates: int64 `(num_sampled,)`.
         num_true: the number of true classes per example.
         seed: accepted for TensorFlow's signature.
-        name: the name scope.
 
     Returns:
         `(indices, ids, weights)`: the example, the position among the sampled classes, and the
@@ -452,7 +450,6 @@ def nce_loss(
         sampled_values: a sampler's result; the log-uniform sampler's by default.
         remove_accidental_hits: exclude sampled classes that are true.
         partition_strategy: see `embedding_lookup`.
-        name: the name scope.
     """
     classes, x = _in_order(labels, inputs)
     logits, targets = _sampled_logits(

@@ -88,7 +88,6 @@ def conv2d(
         use_cudnn_on_gpu: accepted for TensorFlow's signature.
         data_format: 'NHWC' or 'NCHW'.
         dilations: the dilation rates, in the form of `strides`.
-        name: the operation's name.
 
     Returns:
         `(batch, height, width, outputs)`, or with the outputs second.
@@ -136,7 +135,6 @@ def conv1d(
         padding: 'SAME' or 'VALID'.
         use_cudnn_on_gpu: accepted for TensorFlow's signature.
         data_format: 'NWC' (also 'NHWC') or 'NCW' (also 'NCHW').
-        name: the name scope.
         dilations: a number.
     """
     x = input if value is None else value
@@ -256,7 +254,6 @@ def separable_conv2d(
         input, strides, padding, rate, data_format: see `depthwise_conv2d`.
         depthwise_filter: `(height, width, channels, multiplier)`.
         pointwise_filter: `(1, 1, channels x multiplier, outputs)`.
-        name: the name scope.
     """
     with get_default_graph().name_scope(name or "separable_conv2d") as scope:
         middle = depthwise_conv2d(

@@ -252,7 +252,6 @@ def ctc_loss_v2(
         unique: accepted for TensorFlow's signature.
         blank_index: the blank's class, -1 for the last: 0 for a matrix by default; a
             `SparseTensor` needs it.
-        name: the name scope.
 
     Raises:
         ValueError: labels are a `SparseTensor`, and there is no `blank_index`.
@@ -318,7 +317,6 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Ten
 
     Args:
         labels: integers `(batch, length)`, padded with 0.
-        name: the name scope.
 
     Returns:
         The labels, int64 `(batch, length)`, padded with 0, and for each label its place among
@@ -349,7 +347,6 @@ def collapse_repeated(
     Args:
         labels: int `(batch, n)`.
         seq_length: int `(batch,)`: how many labels of each row count.
-        name: the name scope.
 
     Returns:
         The labels, `(batch, the most that are left)`, 0 after the end; and how many are left of

@@ -35,7 +35,6 @@ def embedding_lookup(
         ids: int32 or int64, of any shape.
         partition_strategy: how ids map to partitions: 'mod' (id modulo their number) or 'div'
             (contiguous ranges).
-        name: the name scope.
         validate_indices: accepted for TensorFlow's signature.
         max_norm: clip rows to this L2 norm.
 
@@ -150,7 +149,6 @@ def embedding_lookup_sparse(
         params, partition_strategy, max_norm: see `embedding_lookup`.
         sp_ids: a `SparseTensor` of ids, `(batch, n)`; each row must have one.
         sp_weights: a `SparseTensor` of weights of the same places, or None.
-        name: the name scope.
         combiner: 'mean' (the default), 'sqrtn' (the weighted sum by the root of the sum of squared
             weights) or 'sum'.
 
@@ -208,7 +206,6 @@ def safe_embedding_lookup_sparse(
         sparse_weights: a `SparseTensor` of weights of the same places, or None.
         combiner: 'mean', 'sqrtn' or 'sum'.
         default_id: of rows without ids.
-        name: the name scope.
         partition_strategy, max_norm: see `embedding_lookup`.
 
     Returns:

@@ -300,7 +300,6 @@ def fractional_max_pool(
         deterministic: the same windows in every run.
         seed, seed2: of the windows; 0 for none. (They are other than TensorFlow's for equal
             seeds.)
-        name: the name scope.
 
     Returns:
         The output, and where windows begin.

@@ -122,7 +122,6 @@ def learned_unigram_candidate_sampler(
         unique: sample without replacement.
         range_max: the number of classes.
         seed: the op seed.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: more unique classes are requested than exist, or (at run time) a true

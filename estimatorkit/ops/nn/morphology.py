@@ -154,7 +154,6 @@ def dilation2d(
         rates: the distance between the filter's elements, as `strides`; 1 by default; `dilations`
             is its newer name.
         padding: 'SAME' or 'VALID'.
-        name: the operation's name.
         data_format: 'NHWC'.
 
     Raises:
@@ -191,7 +190,6 @@ def erosion2d(
         value: `(batch, height, width, channels)`, floats or ints.
         kernel: the structuring element, `(height, width, channels)`; `filters` is its newer name.
         strides, rates, padding, dilations, data_format: see `dilation2d`.
-        name: the name scope.
     """
     with get_default_graph().name_scope(name or "erosion2d") as scope:
         x = convert_to_tensor(value, name="value")

@@ -268,7 +268,6 @@ def softmax_cross_entropy_with_logits(
             unlike in `softmax_cross_entropy_with_logits_v2`.
         logits: `(..., classes)`, unscaled.
         dim: the axis of the classes.
-        name: the operation's name.
         axis: the same as `dim`.
 
     Returns:
@@ -329,7 +328,6 @@ def sparse_softmax_cross_entropy_with_logits(
     Args:
         labels: int32 or int64 `(...)`, in [0, classes); the loss of others is NaN.
         logits: `(..., classes)`, unscaled.
-        name: the operation's name.
 
     Returns:
         `(...)`, one loss per example.
@@ -448,7 +446,6 @@ def bias_add(
         value: `(..., channels)`, or `(batch, channels, ...)` with data_format "NCHW".
         bias: `(channels,)`, of the same dtype.
         data_format: "NHWC" (default) or "NCHW".
-        name: the operation's name.
     """
     layout = data_format or "NHWC"
     first = layout.startswith("NC")
@@ -495,7 +492,6 @@ def moments(
         x: a floating tensor.
         axes: the axes to reduce.
         shift: accepted for TensorFlow's signature.
-        name: the scope's name.
         keep_dims, keepdims: keep the reduced axes, with length 1.
     """
     with get_default_graph().name_scope(name or "moments"):
@@ -524,7 +520,6 @@ def batch_normalization(
         x: a floating tensor.
         mean, variance, offset, scale: tensors that broadcast with x; offset and scale may be None.
         variance_epsilon: a small number that keeps the root away from 0.
-        name: the scope's name.
     """
     with get_default_graph().name_scope(name or "batchnorm"):
         inverse = elementwise.rsqrt(variance + variance_epsilon)
@@ -551,7 +546,6 @@ def dropout(
         noise_shape: the shape of the random mask, which broadcasts to x's, so that elements can be
             dropped together; None in it means x's dimension.
         seed: see `set_random_seed`.
-        name: the scope's name.
         rate: the probability that an element is dropped.
 
     Raises:

@@ -68,7 +68,6 @@ def lrn(
     Args:
         input: `(batch, height, width, channels)`.
         depth_radius, bias, alpha, beta: see above.
-        name: the operation's name.
     """
     attrs = {
         "radius": int(depth_radius),
@@ -169,7 +168,6 @@ def fused_batch_norm(
         epsilon: added to the variance.
         data_format: 'NHWC' or 'NCHW'.
         is_training: normalize by the batch's own moments.
-        name: the operation's name.
         exponential_avg_factor: how far, in training, `mean` and `variance` given move towards those
             of the batch; 1.0 by default, which replaces them.
 
@@ -253,7 +251,6 @@ def sufficient_statistics(
         axes: the axes to reduce.
         shift: subtracted first, for precision.
         keep_dims, keepdims: keep the axes with length 1.
-        name: the name scope.
 
     Returns:
         The number of elements, the sum of x - shift, the sum of its squares, and the shift.
@@ -298,7 +295,6 @@ def weighted_moments(
         x: a tensor.
         axes: the axes taken together.
         frequency_weights: not negative; broadcast to the shape of x.
-        name: the name scope.
         keep_dims, keepdims: keep the axes with length 1.
     """
     with get_default_graph().name_scope(name or "weighted_moments"):

@@ -291,7 +291,6 @@ def max_pool(
         strides: as `ksize`.
         padding: 'SAME', 'VALID', or a pair of numbers for each dimension.
         data_format: 'NHWC' or 'NCHW'.
-        name: the operation's name.
 
     Raises:
         ValueError: shapes or arguments are invalid.
@@ -444,7 +443,6 @@ def pool(
         dilation_rate: the distance between a window's elements, a number or one for each dimension;
             above 1 with padding 'VALID' and strides of 1 only, as in TensorFlow. `dilations` is its
             newer name.
-        name: the operation's name.
 
     Raises:
         ValueError: an argument is invalid, or they do not go together.
@@ -524,7 +522,6 @@ def max_pool_with_argmax(
         input, ksize, strides, padding: see `max_pool` ('NHWC' only).
         data_format: 'NHWC'.
         Targmax: the dtype of the numbers, int64 by default; `output_dtype` is its newer name.
-        name: the operation's name.
         include_batch_in_index: count from the first example.
 
     Raises:

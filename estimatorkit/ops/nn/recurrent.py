@@ -311,7 +311,6 @@ def recurrent_loop(
         states: before the first step, `(batch, units)` each: the output, and an LSTM's memory.
         mask: bool `(steps, batch)`: the steps that change the states; all by default.
         reverse: begin with the last step.
-        name: the operation's name.
 
     Returns:
         The outputs `(steps, batch, units)`, each at its step's place, and the last states.

@@ -99,7 +99,6 @@ def space_to_batch_nd(
         input: `(batch, space..., rest)`.
         block_shape: the size of a block in each dimension of space.
         paddings: pairs of zeros added before and after each dimension of space.
-        name: the operation's name.
     """
     inputs = {"input": input, "block_shape": block_shape, "paddings": paddings}
     return make("SpaceToBatchND", inputs, name=name, dtypes={"paddings": int32})
@@ -120,7 +119,6 @@ def required_space_to_batch_paddings(
         input_shape: int32 `(n,)`: the sizes of the dimensions of space.
         block_shape: int32 `(n,)`, n being known.
         base_paddings: int32 `(n, 2)`: the least paddings before and after, 0 by default.
-        name: the name scope.
 
     Returns:
         Paddings for `space_to_batch_nd`, crops for `batch_to_space_nd`: int32 `(n, 2)`.

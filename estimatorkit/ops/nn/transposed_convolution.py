@@ -65,7 +65,6 @@ def conv2d_transpose(
         filter: `(height, width, outputs, channels)`; `filters` is its newer name.
         output_shape: the shape of the output; ints or a tensor.
         strides, padding, data_format, dilations: of the convolution that it transposes.
-        name: the name scope.
 
     Raises:
         ValueError: shapes or arguments are invalid.
