@@ -82,7 +82,7 @@ def pad_sequences(
 def make_sampling_table(size: int, sampling_factor: float = 1e-5) -> NDArray[np.float64]:
     """The probability that each word is kept, for `skipgrams`.
 
-    Words are taken to be numbered by falling frequency, which is taken to follow Zipf's law: the
+    Words must be numbered by falling frequency, which is assumed to follow Zipf's law: the
     frequency of the word of rank r is 1 / (r (ln r + 0.577) + 1/2 - 1 / (12 r)).
 
     Args:
@@ -160,7 +160,7 @@ class TimeseriesGenerator(utils.Sequence):
         data: an array or list `(steps, ...)`.
         targets: what belongs to each step, as many.
         length: the steps of a window.
-        sampling_rate: each how-manieth step of a window is taken.
+        sampling_rate: the stride between the steps of a window.
         stride: the steps between windows.
         start_index, end_index: the first and the last step that are used.
         shuffle: whether windows are drawn by chance (by NumPy's global generator).

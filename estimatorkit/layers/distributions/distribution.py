@@ -144,7 +144,7 @@ class Distribution:
     def _event_shape(self) -> TensorShape:
         return TensorShape(None)
 
-    # -- what it is
+    # -- properties
 
     @property
     def name(self) -> str:

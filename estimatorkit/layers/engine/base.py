@@ -362,7 +362,7 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
             if isinstance(tensor, Tensor):
                 calls[tensor] = call
 
-    # -- what it is
+    # -- properties
 
     @property
     def name(self) -> str:

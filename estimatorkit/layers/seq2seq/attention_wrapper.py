@@ -108,7 +108,7 @@ class AttentionWrapper(RNNCell):
         cell: the inner cell.
         attention_mechanism: an `AttentionMechanism`, or a list of them.
         attention_layer_size: the size of a dense layer of the cell's output and what was read,
-            or a list of sizes; what was read is taken as it is by default.
+            or a list of sizes; no layer by default.
         alignment_history: whether to keep the alignments of all steps in the state.
         cell_input_fn: joins inputs and what was read; along the last dimension by default.
         output_attention: whether to give what was read; False gives the cell's output.

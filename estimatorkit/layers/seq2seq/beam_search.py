@@ -131,8 +131,8 @@ class BeamSearchDecoder(Decoder):
             alignments, are put into the order of the final beams.
 
     Raises:
-        TypeError: `cell` is no cell, or `output_layer` no layer.
-        ValueError: `start_tokens` is not a vector, `end_token` no scalar, or the state is of
+        TypeError: `cell` or `output_layer` has the wrong type.
+        ValueError: `start_tokens` is not a vector, `end_token` not a scalar, or the state is of
             another batch.
     """
 

@@ -220,7 +220,7 @@ def dynamic_decode(
         The outputs, the last state, and the length of each sequence, int32 `(batch,)`.
 
     Raises:
-        TypeError: `decoder` is no decoder.
+        TypeError: `decoder` is not a `Decoder`.
         ValueError: `maximum_iterations` is not a scalar; `step` returns other structures.
     """
     if not isinstance(decoder, Decoder):

@@ -321,7 +321,7 @@ class ScheduledOutputTrainingHelper(_Scheduled):
         inputs, sequence_length, time_major, name: see `TrainingHelper`.
         sampling_probability: float scalar, or `(batch,)`.
         seed: of the choice where to sample.
-        next_inputs_fn: makes inputs of outputs; they are taken as they are by default.
+        next_inputs_fn: converts outputs to inputs; the identity by default.
         auxiliary_inputs: `(batch, time, ...)`, joined to the inputs or to the outputs along the
             last dimension.
 

@@ -20,7 +20,7 @@ def start_and_end(start_tokens: Any, end_token: Any) -> tuple[Tensor, Tensor]:
     """Validates the start and end tokens, as int32.
 
     Raises:
-        ValueError: `start_tokens` is not a vector, or `end_token` no scalar.
+        ValueError: `start_tokens` is not a vector, or `end_token` is not a scalar.
     """
     start = convert_to_tensor(start_tokens, int32, "start_tokens")
     end = convert_to_tensor(end_token, int32, "end_token")
@@ -42,7 +42,7 @@ class GreedyEmbeddingHelper(Helper):
         end_token: int32 scalar.
 
     Raises:
-        ValueError: `start_tokens` is not a vector, or `end_token` no scalar.
+        ValueError: `start_tokens` is not a vector, or `end_token` is not a scalar.
     """
 
     def __init__(self, embedding: Any, start_tokens: Any, end_token: Any) -> None:
