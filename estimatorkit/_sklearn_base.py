@@ -144,10 +144,10 @@ class Classes(ClassifierMixin):  # type: ignore[misc]
         unknown = np.setdiff1d(y, self.classes_)
         if unknown.size:
             raise value_error(
-                "y has labels that are no class",
+                "y has labels that are not among the classes",
                 expected=f"one of {self.classes_.tolist()}",
                 received=unknown[:5].tolist(),
-                hint="name all classes: partial_fit(X, y, classes=...)",
+                hint="list all classes: partial_fit(X, y, classes=...)",
             )
         places: NDArray[Any] = np.searchsorted(self.classes_, y).astype(np.int64)
         return places
@@ -187,7 +187,7 @@ class Numbers(RegressorMixin):  # type: ignore[misc]
             self._label_shape = y.shape[1:]
         if y.shape[1:] != self._label_shape:
             raise value_error(
-                "y has not as many labels a row as before",
+                "y has a different number of labels per row than before",
                 expected=f"(rows, {', '.join(map(str, self._label_shape))})",
                 received=y.shape,
             )

@@ -138,8 +138,8 @@ class Wrapper(Parameters):
             return made
         if self.estimator not in self._known:
             raise value_error(
-                f"{type(self).__name__} knows no estimator {self.estimator!r}",
-                expected=f"one of {sorted(self._known)}, or a function that makes one",
+                f"{type(self).__name__} does not know the estimator {self.estimator!r}",
+                expected=f"one of {sorted(self._known)}, or a function that returns one",
                 received=repr(self.estimator),
                 hint=did_you_mean(str(self.estimator), self._known),
             )
@@ -241,7 +241,7 @@ class Wrapper(Parameters):
             )
         if sample_weight is not None and "weight_column" not in parameters_of(self._maker()):
             raise value_error(
-                "the estimator takes no sample_weight",
+                "the estimator does not support sample_weight",
                 expected="a function with the argument weight_column",
                 received=repr(self.estimator),
             )
@@ -298,17 +298,17 @@ class Wrapper(Parameters):
             optional = name in ("steps", "patience")
             if not (optional and value is None) and (not hasattr(value, "__index__") or value < 1):
                 raise value_error(
-                    f"{name} is no positive int", expected=">= 1", received=repr(value)
+                    f"{name} is not a positive int", expected=">= 1", received=repr(value)
                 )
         if not 0 <= self.validation_fraction < 1:
             raise value_error(
-                "validation_fraction is no fraction",
+                "validation_fraction is out of range",
                 expected="0 <= validation_fraction < 1",
                 received=repr(self.validation_fraction),
             )
         if self.patience is not None and (self.validation_fraction == 0 or self.steps is not None):
             raise value_error(
-                "patience counts epochs without a smaller loss on rows that are set aside",
+                "patience needs a validation set, and epochs instead of steps",
                 expected="validation_fraction > 0, and no steps",
                 received=f"validation_fraction={self.validation_fraction}, steps={self.steps}",
             )

@@ -224,7 +224,7 @@ def infer(
         if chosen is not None:
             _check_present(str(chosen), by_name, source, f"there is no {role} column")
     if label is not None and label == weight:
-        raise value_error(f"column {label!r} cannot be label and weight", received=source)
+        raise value_error(f"column {label!r} cannot be both label and weight", received=source)
     limits = Limits(max_vocabulary, embedding_from, buckets)
     taken, findings = set(by_name), list[Finding]()
     for column in frame.columns:
@@ -239,7 +239,9 @@ def infer(
     wide = tuple(each.wide.make() for each in features if each.wide is not None)
     if not deep:
         lines = "; ".join(f"{shown(each.name)}: {each.note}" for each in findings)
-        raise value_error(f"no column of {source} can be a feature", received=lines or "no columns")
+        raise value_error(
+            f"no column of {source} can be used as a feature", received=lines or "no columns"
+        )
     told = "" if label is None else _label(str(label), by_name[str(label)], weight)
     return InferredColumns(deep, wide, tuple(findings), told, source)
 
@@ -257,7 +259,7 @@ def _open(table: Any, rows: int | None) -> tuple[pd.DataFrame, str]:
         return _read(os.fspath(table), rows)
     if isinstance(table, Mapping) and "data" in table and "feature_names" in table:
         raise type_error(
-            "a data set of scikit-learn is no table",
+            "a scikit-learn dataset is not a table",
             expected="a DataFrame",
             received=type(table).__name__,
             hint="load it with as_frame=True and give its .frame",
@@ -274,8 +276,8 @@ def _open(table: Any, rows: int | None) -> tuple[pd.DataFrame, str]:
                 f"a {type(table).__module__.partition('.')[0]} table of {len(frame):,} rows",
             )
     raise type_error(
-        f"a {kind} is no table",
-        expected="a DataFrame of pandas or polars, a pyarrow Table, a dict of arrays, or the "
+        f"a {kind} is not a table",
+        expected="a pandas or polars DataFrame, a pyarrow Table, a dict of arrays, or the "
         "path of a CSV file",
         received=repr(table)[:100],
         hint="call .collect() on it" if kind == "LazyFrame" else "try pandas.DataFrame(...)",
@@ -292,18 +294,16 @@ def _read(path: str, rows: int | None) -> tuple[pd.DataFrame, str]:
             header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False)
             frame = pd.read_csv(path, nrows=None if rows is None else rows + 1)
     except pd.errors.EmptyDataError as error:
-        raise value_error(
-            f"{path} is empty", expected="a line of names and rows of data"
-        ) from error
+        raise value_error(f"{path} is empty", expected="a header line and rows of data") from error
     names = header.iloc[0].tolist()
     _check_distinct(names, path)
     numbers = pd.to_numeric(pd.Series(names), errors="coerce").notna()
     if numbers.mean() > 1 / 3:
         raise value_error(
-            f"the first line of {path} holds no names",
-            expected="the columns' names",
+            f"the first line of {path} is not a header",
+            expected="column names",
             received=", ".join(names)[:100],
-            hint="give infer(pandas.read_csv(path, names=[...]), ...) instead of the path",
+            hint="use infer(pandas.read_csv(path, names=[...]), ...) instead of the path",
         )
     if rows is None or len(frame) <= rows:
         return frame, f"the {len(frame):,} rows of {name}"
@@ -315,9 +315,9 @@ def _by_name(frame: pd.DataFrame, source: str) -> dict[str, Any]:
     for column in frame.columns:
         if not isinstance(column, (str, int, np.integer)):
             raise type_error(
-                f"a column's name in {source} is no string",
+                f"a column name in {source} is not a string",
                 received=f"{column!r}",
-                hint="give names, for example with frame.columns = [...]",
+                hint="set names, for example with frame.columns = [...]",
             )
     names = [str(column) for column in frame.columns]
     _check_distinct(names, source)
@@ -330,8 +330,8 @@ def _check_distinct(names: Sequence[str], source: str) -> None:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise value_error(
-            f"column names are repeated in {source}",
-            expected="names that differ",
+            f"duplicate column names in {source}",
+            expected="unique names",
             received=repeated,
             hint="rename all but one",
         )
@@ -354,7 +354,7 @@ def _weight(column: Any, series: Any) -> Finding:
     kind, steps = read_steps(series)
     if kind not in ("number", "flag"):
         raise value_error(
-            f"column {str(column)!r} cannot hold weights",
+            f"column {str(column)!r} cannot be used as weights",
             expected="numbers",
             received=f"{series.dtype}, for example {series.iloc[0]!r}",
         )

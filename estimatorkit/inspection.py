@@ -114,16 +114,16 @@ def _opened(features: Any) -> tuple[dict[str, NDArray[Any]], int]:
     columns = as_columns(features)
     if not isinstance(columns, Mapping):
         raise value_error(
-            "features are no table",
-            expected="arrays by key, or a DataFrame",
+            "features are not a table",
+            expected="a dict of arrays, or a DataFrame",
             received=type(features).__name__,
         )
     table = {str(key): np.asarray(value) for key, value in columns.items()}
     counts = {key: len(value) for key, value in table.items()}
     if len(set(counts.values())) != 1 or not next(iter(counts.values())):
         raise value_error(
-            "features differ in their number of rows, or have none",
-            expected="one number of rows, at least 1",
+            "features have different numbers of rows, or no rows",
+            expected="the same number of rows, at least 1",
             received=counts,
         )
     return table, next(iter(counts.values()))
@@ -148,7 +148,7 @@ def label_ids(labels: Any, predictions: Mapping[str, NDArray[Any]]) -> NDArray[A
     unknown = sorted(set(texts) - set(places))
     if unknown:
         raise value_error(
-            "labels are no classes of the model", expected=names, received=unknown[:5]
+            "labels are not classes of the model", expected=names, received=unknown[:5]
         )
     return np.array([places[text] for text in texts], np.int64)
 
@@ -258,13 +258,13 @@ def permutation_importance(
         if key not in table:
             raise value_error(
                 f"there is no feature {key!r}",
-                expected=f"of {sorted(table)}",
+                expected=f"one of {sorted(table)}",
                 received=repr(key),
                 hint=did_you_mean(key, table),
             )
     if repeats < 1 or len(truth) != count:
         raise value_error(
-            "repeats or labels do not fit",
+            "repeats is too small, or the number of labels is wrong",
             expected=f"repeats >= 1, {count} labels",
             received=f"repeats={repeats}, {len(truth)} labels",
         )
@@ -354,7 +354,7 @@ def linear_weights(
     if not columns:
         raise value_error(
             "the model has no linear part",
-            expected="a LinearClassifier, LinearRegressor, or DNNLinearCombined one with "
+            expected="a LinearClassifier, a LinearRegressor, or a DNNLinearCombined model with "
             "linear_feature_columns",
             received=repr(estimator),
         )

@@ -148,7 +148,7 @@ def test_weights_and_training_on() -> None:
     for rows in (40, 30):
         regressor.partial_fit(X[:rows], y[:rows])
     assert regressor.n_steps_ == 6
-    with pytest.raises(ValueError, match="labels that are no class"):
+    with pytest.raises(ValueError, match="labels that are not among the classes"):
         SKBaselineClassifier(steps=1).partial_fit(X, y, classes=[0, 2])
 
 
@@ -218,7 +218,7 @@ def test_several_labels_a_row_and_a_model_of_ones_own(tmp_path: Path) -> None:
     assert model.get_params()["rate"] == 0.1
     assert Path(model.model_dir_).parent == tmp_path
     assert model.model_dir_.rpartition("/")[2].startswith("fit-")
-    with pytest.raises(ValueError, match="takes no sample_weight"):
+    with pytest.raises(ValueError, match="does not support sample_weight"):
         model.fit(X, y, sample_weight=np.ones(128))
 
 
@@ -227,7 +227,7 @@ def test_several_labels_a_row_and_a_model_of_ones_own(tmp_path: Path) -> None:
     [
         (SKClassifier("DNNClasifier"), [[1.0], [2.0]], ValueError, "DNNClassifier"),
         (SKClassifier(hidden_unit=[3]), [[1.0], [2.0]], ValueError, "hidden_units"),
-        (SKClassifier(epochs=0), [[1.0], [2.0]], ValueError, "epochs is no positive int"),
+        (SKClassifier(epochs=0), [[1.0], [2.0]], ValueError, "epochs is not a positive int"),
         (SKDNNRegressor(), sparse.csr_array([[1.0], [2.0]]), TypeError, "[Ss]parse"),
     ],
 )

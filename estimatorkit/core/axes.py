@@ -56,7 +56,7 @@ def axis_of(axis: Any, what: str) -> int:
     found = ints_of(axis, what)
     if found.size != 1:
         raise value_error(
-            f"{what}: the axis must be a tensor with a single value, or an int", received=axis
+            f"{what}: the axis must be an int or a tensor with a single value", received=axis
         )
     return int(found.reshape(()))
 

@@ -23,7 +23,7 @@ _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
 
 
 def _no_feed(dtype: DType, shape: TensorShape) -> Any:
-    raise AssertionError("a placeholder is fed, never run")
+    raise AssertionError("placeholders are fed, never executed")
 
 
 register(

@@ -246,7 +246,7 @@ def _converted(value: Any, dtype: DType | None, name: str | None) -> Tensor | No
             if found is not NotImplemented:
                 raise RuntimeError(
                     explain(
-                        f"the conversion function of {each.__name__} gave no tensor",
+                        f"the conversion function of {each.__name__} did not return a tensor",
                         expected="a Tensor or NotImplemented",
                         received=repr(found)[:200],
                     )
@@ -314,7 +314,7 @@ def _filled(array: NDArray[Any], shape: tuple[Any, ...], verify: bool) -> NDArra
         raise value_error(
             f"Too many elements provided. Takes at most {count}, but got {array.size}"
             if array.size > count
-            else "a constant's value does not fit its shape",
+            else "a constant's value does not match its shape",
             expected=f"shape {shape}, {count} elements",
             received=f"shape {array.shape}, {array.size} elements",
         )
@@ -407,7 +407,7 @@ def as_index_tensor(value: Any, name: str) -> Tensor:
     tensor = convert_to_tensor(value if _not_empty(value) else np.zeros([0], np.int32), name=name)
     if not tensor.dtype.is_integer:
         raise type_error(
-            f"{name} must hold integers", expected="int32 or int64", received=repr(value)[:200]
+            f"{name} must contain integers", expected="int32 or int64", received=repr(value)[:200]
         )
     return tensor
 

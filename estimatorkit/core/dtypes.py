@@ -144,7 +144,7 @@ class DType:
             return ml_dtypes.finfo(self._numpy)  # type: ignore[no-untyped-call]
         if self.is_integer:
             return np.iinfo(self._numpy)
-        raise TypeError(f"dtype {self.name} has no least and greatest value.")
+        raise TypeError(f"dtype {self.name} has no minimum and maximum.")
 
     def __eq__(self, other: object) -> bool:
         if self is other:

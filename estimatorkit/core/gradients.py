@@ -67,7 +67,7 @@ def gradients(
     if len(given) != len(targets):
         raise value_error(
             f"Length mismatch. Passed {len(given)} grad_ys for {len(targets)} ys",
-            expected="one for each y",
+            expected="one per y",
         )
     unconnected = getattr(unconnected_gradients, "value", unconnected_gradients)
     if unconnected not in ("none", "zero"):
@@ -111,7 +111,7 @@ def _first_gradient(target: Tensor, gradient: Any) -> Any:
     if not numeric and (gradient is not None or dtype is not bool_):
         raise type_error(
             f"Tensor {target} with type {dtype.name} must be numeric to obtain a default gradient",
-            expected="a number",
+            expected="a numeric dtype",
             received=dtype.name,
             made_at=target.op.source,
         )
@@ -143,7 +143,9 @@ def _first_gradient(target: Tensor, gradient: Any) -> Any:
         )
     if not tensor.shape.is_compatible_with(target.shape):
         raise value_error(
-            f"grad_ys does not fit {target.name}", expected=target.shape, received=tensor.shape
+            f"the shape of grad_ys does not match {target.name}",
+            expected=target.shape,
+            received=tensor.shape,
         )
     return tensor
 
@@ -533,7 +535,7 @@ def _on_host(
 ) -> Sequence[Any]:
     row = registry.lookup(forward_type)
     if row.host_vjp is None:
-        raise ValueError(f"{forward_type} has no gradient on the host")
+        raise ValueError(f"{forward_type} has no gradient function that runs on the host")
     by_position = dict(zip(given, arguments[inputs:], strict=True))
     incoming = [by_position.get(position) for position in range(outputs)]
     return row.host_vjp(forward_attrs, arguments[:inputs], incoming, wanted, context)

@@ -99,7 +99,7 @@ class Graph:
                     explain(
                         "Graph is finalized and cannot be modified",
                         received=f"a new {op_type}",
-                        hint="make all operations before the session starts to run",
+                        hint="create all operations before the session starts",
                     )
                 )
             name = name.decode() if isinstance(name, bytes) else name or op_type
@@ -109,7 +109,7 @@ class Graph:
                 if not VALID_OP_NAME.match(name):
                     raise value_error(
                         f"'{name}' is not a valid node name",
-                        expected="letters, digits and ._/>-, not _/>- first",
+                        expected="letters, digits and ._/>-, not starting with one of _/>-",
                     )
                 full_name = self.unique_name(name)
             override = self._scopes.gradients.get(op_type)
@@ -199,7 +199,7 @@ class Graph:
         finally:
             if _defaults.graphs.pop() is not self:
                 raise RuntimeError(
-                    "nested `with graph.as_default():` blocks were left out of order."
+                    "nested `with graph.as_default():` blocks were exited out of order."
                 )
 
     def __deepcopy__(self, memo: Any) -> Graph:
@@ -237,7 +237,7 @@ class Graph:
             if not valid.match(name):
                 raise value_error(
                     f"'{name}' is not a valid scope name",
-                    expected="letters, digits and ._/>-, at the top not _/>- first",
+                    expected="letters, digits and ._/>-; top-level names do not start with _/>-",
                 )
             inner = self.unique_name(name)
         with self._scoped(name=inner):
@@ -464,7 +464,7 @@ class Graph:
                 raise value_error(
                     f"{obj!r} is not an element of this graph",
                     made_at=(obj.op if isinstance(obj, Tensor) else obj).source,
-                    hint="use the session of the graph that holds it",
+                    hint="use a session of the graph that contains it",
                 )
             allowed = allow_tensor if isinstance(obj, Tensor) else allow_operation
             if allowed:

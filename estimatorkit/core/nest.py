@@ -44,7 +44,7 @@ def _sorted_keys(structure: Mapping[Any, Any]) -> list[Any]:
     except TypeError as error:
         raise type_error(
             "the keys of a nested dict cannot be sorted",
-            expected="keys of one kind, for example all strings",
+            expected="keys of one type, for example all strings",
             received=[type(key).__name__ for key in structure],
         ) from error
 
@@ -102,7 +102,7 @@ def pack_sequence_as(
     count = len(flatten(structure, **kinds))
     if count != len(flat_sequence):
         raise value_error(
-            "the flat sequence does not fit the structure",
+            "the flat sequence does not match the structure",
             expected=f"{count} leaves",
             received=f"{len(flat_sequence)} values",
         )

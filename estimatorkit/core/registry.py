@@ -331,7 +331,7 @@ def infer_from_kernel(
     except _Refused as refused:
         cause = refused.cause
         raise value_error(
-            f"{row.type} cannot take these inputs: {str(cause).splitlines()[0]}",
+            f"{row.type} does not accept these inputs: {str(cause).splitlines()[0]}",
             received=", ".join(f"{t.name} {t.shape} {t.dtype.name}" for t in inputs),
             made_at=inputs[0].op.source if inputs else None,
         ) from cause
@@ -631,7 +631,7 @@ def register_handle(op_type: str, what: str) -> OpDef:
     """
 
     def never(**_: Any) -> Any:
-        raise AssertionError(f"{what} is looked up, never run")
+        raise AssertionError(f"{what} is never executed: its value is looked up")
 
     rest = {"infer": no_outputs, "gradient": None, "where": "host", "pure": False}
     return register(op_type, never, **rest)
@@ -670,10 +670,10 @@ def check_same_dtype(op_type: str, inputs: Sequence[Tensor], name: str | None = 
             f"Input {other.name!r} of '{name or op_type}' ({op_type}) has type "
             f"{other.dtype.name} that does not match type {inputs[0].dtype.name} of "
             f"{inputs[0].name!r}",
-            expected=f"all {inputs[0].dtype.name}, as the first",
+            expected=f"{inputs[0].dtype.name} for all, as for the first",
             received=", ".join(f"{t.name} {t.dtype.name}" for t in inputs),
             made_at=inputs[0].op.source,
-            hint=f"use cast(x, {inputs[0].dtype.name}); nothing is promoted silently",
+            hint=f"use cast(x, {inputs[0].dtype.name}); dtypes are never promoted implicitly",
         )
 
 

@@ -372,7 +372,7 @@ def _dimension(value: Any) -> int | None:
         dim = value.__index__()
     except AttributeError as error:
         raise type_error(
-            "a dimension of a shape is no number", expected="int or None", received=repr(value)
+            "a dimension of a shape is not an integer", expected="int or None", received=repr(value)
         ) from error
     if dim < -1:
         raise value_error("a dimension is negative", expected=">= 0 or None", received=dim)

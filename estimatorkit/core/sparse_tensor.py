@@ -65,7 +65,7 @@ class SparseTensor:
             TensorShape([indices[1]]).merge_with(shape)
         except ValueError as error:
             raise value_error(
-                "SparseTensor: indices, values and dense_shape do not fit each other",
+                "SparseTensor: the shapes of indices, values and dense_shape do not match",
                 expected="shapes (n, rank), (n,) and (rank,)",
                 received=f"{indices}, {values} and {shape}",
                 made_at=self.values.op.source,
@@ -78,7 +78,7 @@ class SparseTensor:
             return sparse_tensor_value
         if not isinstance(sparse_tensor_value, SparseTensorValue):
             raise type_error(
-                "this is no sparse value",
+                "expected a sparse value",
                 expected="SparseTensor or SparseTensorValue",
                 received=repr(sparse_tensor_value)[:200],
             )
@@ -183,7 +183,7 @@ def convert_to_tensor_or_sparse_tensor(
         return convert_to_tensor(value, dtype, name)
     if dtype is not None and value.dtype != dtype:
         raise type_error(
-            "a sparse tensor has another dtype than is wanted",
+            "a sparse tensor has the wrong dtype",
             expected=dtype,
             received=value.dtype.name,
             made_at=value.op.source,

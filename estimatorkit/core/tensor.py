@@ -239,7 +239,7 @@ class Tensor(Operators):
     def __len__(self) -> NoReturn:
         raise type_error(
             f"len is not well defined for a symbolic Tensor ({self.name})",
-            hint="use `shape(x)[0]` for the size at run time, `x.shape` for what is known now",
+            hint="use `shape(x)[0]` for the size at run time, or `x.shape` for the static shape",
         )
 
     def __iter__(self) -> Iterator[Tensor]:
@@ -386,7 +386,7 @@ def as_operation(value: Any) -> Operation:
     if isinstance(op, Operation):
         return op
     raise type_error(
-        "a control input is no operation",
+        "a control input is not an operation",
         expected="an Operation, a Tensor or a Variable",
         received=repr(value)[:200],
     )

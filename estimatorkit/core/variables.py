@@ -142,7 +142,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
             if validate_shape and not self.initial_value.shape.is_fully_defined():
                 raise value_error(
                     f"initial_value must have a shape specified: {self.initial_value}",
-                    hint="validate_shape=False, for a variable whose shape may change",
+                    hint="use validate_shape=False for a variable whose shape may change",
                 )
             if expected_shape is not None:
                 self.initial_value.shape.assert_is_compatible_with(expected_shape)
@@ -313,8 +313,8 @@ class Variable(Operators, metaclass=CreatedByScopes):
     def __deepcopy__(self, memo: Any) -> Variable:
         raise NotImplementedError(
             explain(
-                f"__deepcopy__() of variable {self.name}: its value is a session's",
-                hint="copy layers before they are built",
+                f"__deepcopy__() of variable {self.name}: its value belongs to a session",
+                hint="copy layers before building them",
             )
         )
 
@@ -463,7 +463,7 @@ def _assign(op_type: str, variable: Variable, value: Any, name: str) -> Tensor:
         tensor = convert_to_tensor(value, name="value", dtype_hint=variable.dtype)
         if tensor.dtype is not variable.dtype:
             raise type_error(
-                f"a value of another dtype is assigned to {variable.name}",
+                f"the value assigned to {variable.name} has the wrong dtype",
                 expected=variable.dtype.name,
                 received=tensor.dtype.name,
                 made_at=variable.op.source,

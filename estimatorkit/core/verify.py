@@ -32,7 +32,7 @@ def verify(graph: Graph, start: int = 0) -> None:
     ]
     if problems:
         raise ValueError(
-            explain(f"the graph is malformed in {len(problems)} places")
+            explain(f"the graph is malformed; problems found: {len(problems)}")
             + "".join(f"\n  {each}" for each in problems)
         )
 

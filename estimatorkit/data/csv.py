@@ -101,9 +101,9 @@ def read_csv(
     texts, lines, bad = _parsed(name, text, start, layout)
     if not len(lines) and not bad:
         raise value_error(
-            f"{name} holds no rows",
+            f"{name} has no rows",
             expected="at least one line of data",
-            hint="is this the right file, and header= as the file has it?",
+            hint="is this the right file, and does header= match it?",
         )
     layout = replace(
         layout,
@@ -185,8 +185,8 @@ def _check_names(name: str, columns: Sequence[str], dtypes: Mapping[str, Any]) -
     repeated = sorted({column for column in columns if list(columns).count(column) > 1})
     if repeated:
         raise value_error(
-            f"{name}: column names are repeated",
-            expected="names that differ",
+            f"{name}: duplicate column names",
+            expected="unique names",
             received=repeated,
             hint="give names with columns=, and header=True to skip the file's own",
         )

@@ -128,7 +128,7 @@ class Dataset(Transformable):
         """
         if not callable(generator):
             raise type_error(
-                "`generator` must be a Python callable: from_generator() calls it in each pass",
+                "`generator` must be a Python callable: from_generator() calls it for each pass",
                 expected="a callable",
                 received=repr(generator),
                 hint="pass the function itself, without calling it",

@@ -230,7 +230,7 @@ class Transformable:
         if not isinstance(spec, TensorSpec) or not spec.is_compatible_with(TensorSpec((), bool)):
             raise value_error(
                 "Invalid `predicate`. `predicate` must return a `tf.bool` scalar tensor: "
-                f"{what}() takes no other",
+                f"{what}() accepts no other",
                 expected=TensorSpec((), bool),
                 received=spec,
             )

@@ -125,7 +125,7 @@ def pandas_input_fn(
             raise value_error(
                 f"Cannot use name {target_column} for target column: DataFrame already has a "
                 f"column with that name: {x.columns}",
-                hint="give another target_column=",
+                hint="use another target_column=",
             )
         if not np.array_equal(x.index, y.index):
             raise value_error(

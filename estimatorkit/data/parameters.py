@@ -49,7 +49,7 @@ def parameter(value: Any, dtype: Any, what: str) -> Any:
         return to_array(value, what, wanted)
     if wanted is not None and value.dtype is not wanted:
         raise type_error(
-            f"{what} has another dtype than expected",
+            f"{what} has the wrong dtype",
             expected=wanted.name,
             received=value,
             made_at=value.op.source,

@@ -210,10 +210,10 @@ class DealtIterator(UnaryIterator):
         """
         if self.dealer.is_shared:
             raise InvalidArgumentError.explained(
-                "data that is dealt out among several processes goes to the training as it is",
+                "a dynamically sharded dataset must reach the training unchanged",
                 expected="dynamically_sharded(...) as the last step of the input",
-                received="another transformation of what it gives",
-                hint="let dataset_of do that: it makes batches of a unit",
+                received="another transformation after it",
+                hint="transform in dataset_of, which makes batches of a unit",
             )
         return super().next_block(n)
 

@@ -87,9 +87,9 @@ def _sliced(leaf: Any, where: str) -> tuple[LeafSpec, Any]:
     if shape.rank == 0:
         raise value_error(
             f"{where} is a scalar",
-            expected="arrays of rank 1 or more, to be cut along the first dimension",
+            expected="arrays of rank 1 or more, to slice along the first dimension",
             received=repr(leaf),
-            hint="from_tensors() makes a dataset of one element",
+            hint="use from_tensors() for a dataset of one element",
         )
     return TensorSpec(None if shape.rank is None else shape[1:], dtype), column
 

@@ -275,7 +275,7 @@ def to_array(value: Any, where: str, dtype: DType | None = None) -> NDArray[Any]
     wanted = found if dtype is None else dtype
     if not np.can_cast(found.numpy_dtype, wanted.numpy_dtype, "same_kind"):
         raise type_error(
-            f"{where} has another dtype than declared",
+            f"{where} does not have the declared dtype",
             expected=wanted.name,
             received=f"{found.name}: {_excerpt(value)}",
         )
@@ -311,7 +311,7 @@ def _as_bytes(array: NDArray[Any], value: Any, where: str) -> NDArray[Any]:
             raise _ragged(value, where)
         elif _is_missing(item):
             raise value_error(
-                f"{where} holds a missing value at position {index}",
+                f"{where} has a missing value at position {index}",
                 expected="strings",
                 received=repr(item),
                 hint="fill missing values first, for example with .fillna('')",
@@ -336,7 +336,7 @@ def _ragged(value: Any, where: str) -> ValueError:
         f"{where} is a ragged list",
         expected="rows of equal length",
         received=_excerpt(value),
-        hint="pad the rows to one length",
+        hint="pad the rows to the same length",
     )
 
 

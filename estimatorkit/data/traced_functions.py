@@ -205,7 +205,7 @@ def value_of(tensor: Tensor, state: Any) -> Any:
             "the dataset depends on a tensor whose value is not known",
             received=tensor,
             made_at=tensor.op.source,
-            hint="iterate within `with Session():`, or with make_initializable_iterator()",
+            hint="iterate inside `with Session():`, or use make_initializable_iterator()",
             op=tensor.op,
         )
     if tensor.dtype is resource:

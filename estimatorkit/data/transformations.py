@@ -37,7 +37,7 @@ def check_dataset(what: str, spec: Any) -> None:
             f"{what}(): the function must return a `Dataset` object",
             expected="a Dataset",
             received=spec,
-            hint="map() takes functions that return tensors",
+            hint="use map() for functions that return tensors",
         )
 
 
@@ -70,7 +70,7 @@ def padding(element_spec: Any, padded_shapes: Any, padding_values: Any) -> tuple
             raise type_error(
                 f"Batching of padded sparse tensors is not currently supported ({name})",
                 received=spec,
-                hint="use batch(), or sparse.to_dense() before",
+                hint="use batch(), or call sparse.to_dense() first",
             )
     shapes = [spec.shape for spec in specs]
     if padded_shapes is not None:
@@ -170,7 +170,7 @@ def _padding_value(value: Any, spec: TensorSpec, name: str) -> Any:
     )
     if given.ndim or not fits:
         raise type_error(
-            f"{what} has another dtype than the component",
+            f"{what} does not have the dtype of the component",
             expected=f"a scalar {spec.dtype.name}",
             received=repr(value),
         )
@@ -221,7 +221,7 @@ def _check_scalar(what: str, spec: Any) -> None:
             f"{what} must return a single int64 scalar tensor",
             expected=TensorSpec((), int64),
             received=spec,
-            hint="cast(x, int64)",
+            hint="use cast(x, int64)",
         )
 
 
@@ -272,7 +272,7 @@ def merged_states(what: str, state_spec: Any, result: Any) -> tuple[list[Any], b
     if not alike:
         raise type_error(
             f"The element types for the new state must match the initial state: {what}: the "
-            "function returns a state of another kind than it takes",
+            "function returns a state that differs from its argument",
             expected=state_spec,
             received=result,
         )

@@ -39,8 +39,8 @@ def warn_if_public(address: str, who: str) -> None:
         return
     if found.is_global or found.is_unspecified:
         logger.warning(
-            "%s listens at %s, which anybody may reach: what it exchanges is not encrypted. Use an "
-            "address of a network of your own.",
+            "%s listens on the public address %s, and its traffic is not encrypted. Use an "
+            "address of a private network.",
             *(who, address),
         )
 

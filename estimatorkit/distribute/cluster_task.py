@@ -133,18 +133,20 @@ def _fail(problem: str, **parts: Any) -> NoReturn:
 
 def _parsed(text: str) -> dict[str, Any]:
     if not text.strip():
-        _fail("it is empty", expected=_EXAMPLE, hint="unset TF_CONFIG where there is no cluster")
+        _fail(
+            "the value is empty", expected=_EXAMPLE, hint="unset TF_CONFIG if there is no cluster"
+        )
     try:
         found = json.loads(text)
     except ValueError as error:
         hint = None
         if "'" in text and '"' not in text:
-            hint = "JSON has double quotes; in a shell: TF_CONFIG='{\"cluster\": ...}'"
+            hint = "JSON needs double quotes; in a shell: TF_CONFIG='{\"cluster\": ...}'"
         elif re.search(r"#|//", text):
-            hint = "JSON has no comments"
-        _fail(f"it cannot be read as JSON: {error}", expected=_EXAMPLE, received=text, hint=hint)
+            hint = "JSON does not allow comments"
+        _fail(f"invalid JSON: {error}", expected=_EXAMPLE, received=text, hint=hint)
     if not isinstance(found, dict):
-        _fail("it cannot be read: it is not a dict", expected=_EXAMPLE, received=text)
+        _fail("the value is not a dict", expected=_EXAMPLE, received=text)
     return found
 
 
@@ -152,7 +154,7 @@ def _of_tf_config(config: dict[str, Any]) -> ClusterTask:
     cluster = _cluster_of(config.get("cluster", {}))
     task = config.get("task", {})
     if not isinstance(task, dict):
-        _fail("task cannot be read", expected='{"type": "ps", "index": 0}', received=repr(task))
+        _fail("task is not a dict", expected='{"type": "ps", "index": 0}', received=repr(task))
     rest = _rest_of(config)
     if not cluster:
         kind, index = task.get("type", WORKER), _index(task.get("index", 0))
@@ -198,7 +200,7 @@ def _of_tf_config(config: dict[str, Any]) -> ClusterTask:
 def _cluster_of(given: Any) -> dict[str, dict[int, str]]:
     if not isinstance(given, dict):
         _fail(
-            "cluster cannot be read",
+            "cluster is not a dict",
             expected='{"worker": ["host1:2222", "host2:2222"]}',
             received=repr(given),
         )
@@ -212,14 +214,14 @@ def _tasks_of(job: str, tasks: Any) -> dict[int, str]:
         numbered = tasks
     else:
         _fail(
-            f"cluster.{job} cannot be read",
-            expected='a list of addresses, ["host1:2222"], or a dict by number',
+            f"cluster.{job} is neither a list nor a dict",
+            expected='a list of addresses, as ["host1:2222"], or a dict by task number',
             received=repr(tasks),
         )
     found = {}
     for number, address in numbered.items():
         if not number.isdigit():
-            _fail(f"cluster.{job}: {number!r} is not a task's number", expected="0, 1, ...")
+            _fail(f"cluster.{job}: {number!r} is not a task number", expected="0, 1, ...")
         where = f"cluster.{job}[{number}]"
         if not isinstance(address, str):
             _fail(f"{where} is not an address", expected='"host:port"', received=repr(address))
@@ -233,8 +235,8 @@ def _check_ports(cluster: Mapping[str, Mapping[int, str]]) -> None:
             host, colon, port = address.rpartition(":")
             if not colon or not host or not port.isdigit() or int(port) >= 65536:
                 _fail(
-                    f"cluster.{job}[{number}] has no port",
-                    expected='"host:port", the port 1 to 65535, or 0 for any that is free',
+                    f"cluster.{job}[{number}] has no valid port",
+                    expected='"host:port" with a port from 1 to 65535, or 0 for any free port',
                     received=repr(address),
                     hint=f'"{address.partition(":")[0] or "host"}:2222"',
                 )
@@ -257,7 +259,7 @@ def _chief_of(cluster: Mapping[str, Mapping[int, str]]) -> tuple[str, int]:
     if not cluster.get(WORKER):
         _fail(
             'If "cluster" is set in TF_CONFIG, it must have one "chief" node',
-            expected="a chief, or workers, the first of which is the chief",
+            expected="a chief, or workers, of which the first becomes the chief",
             received=f"jobs {list(cluster)}",
         )
     return WORKER, min(cluster[WORKER])
@@ -323,7 +325,7 @@ def _check_addresses(cluster: Mapping[str, Mapping[int, str]], chief: tuple[str,
             if first != where and not alias:
                 _fail(
                     f"{where} and {first} have the same address",
-                    expected="an address for each task",
+                    expected="a unique address for each task",
                     received=repr(address),
                 )
 

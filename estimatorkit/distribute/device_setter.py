@@ -79,7 +79,7 @@ def replica_device_setter(
     if not callable(strategy):
         raise type_error(
             "ps_strategy must be callable",
-            expected="a function from an operation to a task's number",
+            expected="a function that maps an operation to a task number",
             received=repr(strategy),
         )
     at_servers = DeviceSpec.from_string(ps_device) if ps_device else None

@@ -63,9 +63,9 @@ def dynamically_sharded(
     """
     if units._plan.cardinality == INFINITE:
         raise value_error(
-            "dynamically_sharded(): the units have no end",
-            expected="a dataset that ends; epochs=None gives it out again and again",
-            received="an infinite one, by repeat() for example",
+            "dynamically_sharded(): the dataset of units is infinite",
+            expected="a finite dataset; epochs=None repeats it forever",
+            received="an infinite dataset, for example from repeat()",
         )
     traced = trace_function(dataset_of, units.element_spec)
     check_dataset("dynamically_sharded", traced.output_spec)
@@ -274,10 +274,10 @@ def _as_unit(unit: Sequence[int]) -> Unit:
 
 def _other_units(wanted: Order, known: Order) -> FailedPreconditionError:
     return FailedPreconditionError.explained(
-        f"this process has other units to deal out than the rest, as {wanted.name!r}",
+        f"this process describes the sharded dataset {wanted.name!r} differently than the others",
         expected=f"{known.count} units, {known.epochs} epochs, seed {known.seed}",
         received=f"{wanted.count} units, {wanted.epochs} epochs, seed {wanted.seed}",
-        hint="do all processes see the same files? Two datasets of one input have two names: "
+        hint="do all processes see the same files? Two datasets of one input need two names: "
         "dynamically_sharded(..., name=...)",
     )
 
@@ -337,7 +337,9 @@ class ClusterDealer:
     def set_state(self, state: Any) -> None:
         """See `Dealer`: for all processes."""
         if not self._ask("restore", state=state):
-            logger.info("The units are dealt out anew: all were trained, or they are others.")
+            logger.info(
+                "Dynamic sharding starts over: all units were trained, or the units have changed."
+            )
 
     def _ask(self, do: str, **more: Any) -> Any:
         question = {"do": do, "order": self._order, **more}

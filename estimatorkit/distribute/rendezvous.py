@@ -99,15 +99,15 @@ def join(spec: RendezvousSpec, seconds: float) -> None:
         os.environ["XLA_FLAGS"] = f"{flags} {_FLAG}={int(seconds)}".strip()
     # SIGTERM is the program's own business, not JAX's.
     jax.config.update("jax_enable_preemption_service", False)  # type: ignore[no-untyped-call]
-    logger.info("Process %d of %d meets the others at %s.", spec.number, spec.count, spec.address)
+    logger.info("Process %d of %d joins the others at %s.", spec.number, spec.count, spec.address)
     # JAX itself ends the process by SIGABRT where these two do not hold.
     if spec.number == 0:
         warn_if_public(spec.address, "Process 0")
-        _check("process 0 cannot have its address", check_free, spec.address, LISTEN_SECS)
+        _check("process 0 cannot use its address", check_free, spec.address, LISTEN_SECS)
     else:
         if spec.own is not None:
             # A second process of one number would end them all.
-            problem = f"process {spec.number} cannot have its address: is it running already?"
+            problem = f"process {spec.number} cannot use its address; is it already running?"
             _claims.append(_check(problem, claim, spec.own, LISTEN_SECS))
         _check("process 0 cannot be reached", check_answered, spec.address, seconds)
     try:
@@ -125,9 +125,9 @@ def join(spec: RendezvousSpec, seconds: float) -> None:
             raise
         raise RuntimeError(
             explain(
-                "JAX has computed something before this process has met the others",
-                expected="the strategy's connect() before anything else",
-                hint="call strategy.connect() at the beginning of the program",
+                "JAX was used before this process joined the others",
+                expected="a call of the strategy's connect() first",
+                hint="call strategy.connect() at the start of the program",
             )
         ) from error
     atexit.register(_end)
@@ -148,7 +148,7 @@ def synchronized_exit() -> Iterator[None]:
         if not _LOST.search(str(error)):
             _leave_at_once(1)
             raise
-        logger.error("Another process is lost: %s", str(error).splitlines()[0])
+        logger.error("Lost another process: %s", str(error).splitlines()[0])
         _leave_at_once(RETRY)
         raise SystemExit(RETRY) from error
     except Interrupted:
@@ -184,7 +184,7 @@ def _check(problem: str, check: Callable[[str], _T], address: str, seconds: floa
             tell=lambda error: logger.info("Still waiting: %s, %s: %s", problem, address, error),
         )
     except OSError as error:
-        logger.error("Within %g s, %s, %s: %s", seconds, problem, address, error)
+        logger.error("Timed out after %g s: %s, %s: %s", seconds, problem, address, error)
         raise SystemExit(RETRY) from error
 
 

@@ -69,8 +69,8 @@ class Watchdog:
 
     def _give_up(self, seconds: float) -> None:
         _logger.error(
-            "No step of %s for %.0f seconds: another process may be stuck. This one ends with %d, "
-            "to be started again; RunConfig(stuck_secs=...) says how long to wait.",
+            "No step of %s for %.0f seconds: another process may be stuck. Exiting with code %d "
+            "for a restart; RunConfig(stuck_secs=...) sets this timeout.",
             *(self._what, seconds, RETRY),
         )
         faulthandler.dump_traceback(sys.stderr, all_threads=True)

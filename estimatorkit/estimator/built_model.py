@@ -188,7 +188,7 @@ class BuiltModel:
         """Initializes all variables; for models built with `initialized`."""
         session, scaffold = self.session, self.scaffold
         if scaffold is None:
-            raise RuntimeError("the model was built to be restored")
+            raise RuntimeError("the model was built for restoring only")
         session.state.restart_random()
         session.run(scaffold.init_op, scaffold.init_feed_dict)
         if scaffold.init_fn is not None:

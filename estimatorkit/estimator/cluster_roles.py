@@ -72,10 +72,10 @@ def run_role(
     synchronous = strategy is not None and strategy.has_others
     if task.type != EVALUATOR and not task.num_ps_replicas and not synchronous:
         raise value_error(
-            "the processes of this cluster have nothing in common: no job holds parameters",
+            "the processes of this cluster share no parameters: no job serves them",
             expected="a job 'ps' in TF_CONFIG, or RunConfig(train_distribute=...)",
             received=f"{task.cluster}",
-            hint="train_distribute=distribute.MultiWorkerMirroredStrategy() trains them "
+            hint="use train_distribute=distribute.MultiWorkerMirroredStrategy() to train them "
             "synchronously",
         )
     # In a cluster without chief, the first worker is it.
@@ -89,7 +89,7 @@ def run_role(
         if not role.terminated.is_set():
             raise
     except (*LOST, DeadlineExceededError) as error:
-        logger.error("%s %d cannot go on: %s", task.type, task.index, error)
+        logger.error("%s %d cannot continue: %s", task.type, task.index, error)
         raise SystemExit(RETRY) from error
     if role.terminated.is_set():
         raise SystemExit(TERMINATED)
@@ -140,7 +140,7 @@ class _Chief(_Role):
             if done is None:
                 return
             done.write(self._estimator.model_dir)
-        logger.info("The training has ended at step %d: %s.", done.step, done.reason)
+        logger.info("Training ended at step %d: %s.", done.step, done.reason)
         if self._estimator.cluster is not None:
             self._estimator.cluster.say_done()
 
@@ -167,7 +167,7 @@ class _Chief(_Role):
 class _Worker(_Role):
     def run(self) -> None:
         if self._train_spec.max_steps is not None and self._done() is not None:
-            logger.info("The training is done: there is nothing left for this worker.")
+            logger.info("Training has already finished: this worker has nothing to do.")
             return
         delay = self._estimator.config.experimental_max_worker_delay_secs
         if delay is not None:
@@ -186,7 +186,7 @@ class _ParameterServer(_Role):
         name = task_name(self._task.type, self._task.index)
         about = {"cluster": self._task.cluster.as_dict()}
         service = bound_service(str(self._task.address), name, ResourceStore(), about)
-        logger.info("%s holds parameters at %s.", name, self._task.address)
+        logger.info("%s serves parameters at %s.", name, self._task.address)
         while not service.wait_until("is_done", _LOOK_SECS) and not self.terminated.is_set():
             done = self._done()
             # Without a last step, the end that is there may be that of a training before.
@@ -228,8 +228,8 @@ class _Evaluator(_Role):
             if now - heard > patience:
                 heard = now
                 logger.warning(
-                    "There is still no %s in %s. Is this the folder that the chief writes to, on "
-                    "storage that they share?",
+                    "There is still no %s in %s. Does the chief write to this folder, and is it on "
+                    "shared storage?",
                     "checkpoint" if latest is None else f"checkpoint after {latest}",
                     self._estimator.model_dir,
                 )

@@ -79,7 +79,7 @@ def forward_features(
             )
         if key in (wanted or ())[:position]:
             raise ValueError(
-                f"All items in the given keys list should be unique. {key!r} is twice."
+                f"All items in the given keys list should be unique. {key!r} occurs twice."
             )
 
     def extend(spec: EstimatorSpec, features: Any, labels: Any, config: Any) -> EstimatorSpec:
@@ -87,7 +87,7 @@ def forward_features(
             return spec
         if not isinstance(features, Mapping) or not isinstance(spec.predictions, Mapping):
             raise value_error(
-                "features are forwarded by their names",
+                "features can only be forwarded by name",
                 expected="dicts of features and of predictions",
                 received=f"{type(features).__name__} and {type(spec.predictions).__name__}",
             )
@@ -124,8 +124,8 @@ def _forwarded(
     if key in predictions:
         raise value_error(
             f"Cannot forward feature key ({key}). Since it does exist in predictions",
-            expected=f"none of {', '.join(sorted(predictions))}",
-            hint="choose features by keys=[...]",
+            expected=f"a key other than {', '.join(sorted(predictions))}",
+            hint="choose features with keys=[...]",
         )
     feature = features[key]
     if isinstance(feature, SparseTensor) and key in defaults:
@@ -135,7 +135,7 @@ def _forwarded(
         raise value_error(
             f"Feature ({key}) should be a " + ("SparseTensor" if key in defaults else "Tensor"),
             received=type(feature).__name__,
-            hint="choose features by keys=[...], or give sparse_default_values={key: value}",
+            hint="choose features with keys=[...], or give sparse_default_values={key: value}",
         )
     return feature
 

@@ -42,8 +42,8 @@ class Keras3Model(AdaptedModel):
     def __init__(self, model: Any) -> None:
         if not hasattr(model, "stateless_call"):
             raise type_error(
-                "model_to_estimator: this is no model",
-                expected="a keras.Model of estimatorkit, or of Keras 3",
+                "model_to_estimator: not a model",
+                expected="a keras.Model of estimatorkit or of Keras 3",
                 received=type(model),
             )
         import keras

@@ -207,7 +207,7 @@ def _model_fn(
             for loss in called.losses:
                 total = loss if total is None else total + elementwise.cast(loss, total.dtype)
             if total is None:
-                raise ValueError("The model has no loss: give one to compile(loss=...).")
+                raise ValueError("The model has no loss: pass one to compile(loss=...).")
             if not training:
                 metrics = CompiledMetrics(model.metrics, model.weighted_metrics, names)
                 rows = metrics(truths, called.tensors, sample_weights)

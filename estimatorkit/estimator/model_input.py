@@ -78,7 +78,7 @@ class ModelInput:
     def rebuilt(self, graph: Graph) -> tuple[Iterator, Any, Any]:
         """Creates an iterator in the current graph, and features and labels from its elements."""
         if self.dataset is None:
-            raise ValueError("the input has no dataset of its own")
+            raise ValueError("the input has no dataset")
         with graph.as_default():
             iterator = named_iterator(self.dataset.element_spec, "OneShotIterator")
             outputs = next(iter(flatten(iterator.get_next(), True))).op.outputs

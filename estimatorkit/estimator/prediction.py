@@ -125,8 +125,8 @@ class LivePredictor:
         leaves = flatten(arrays)
         if not leaves or any(each.ndim == 0 for each in leaves):
             raise value_error(
-                "features have no batch",
-                expected="values (batch, ...); a single example is what a predictor is called with",
+                "features have no batch dimension",
+                expected="values of shape (batch, ...)",
                 received=[each.shape for each in leaves],
             )
         names = tuple(arrays) if isinstance(arrays, Mapping) else None

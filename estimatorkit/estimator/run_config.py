@@ -179,9 +179,9 @@ class RunConfig:
                 raise value_error(f"{name} should be {bound}", received=value)
         if getattr(self._experimental_distribute, "remote_cluster", None) is not None:
             raise value_error(
-                "experimental_distribute.remote_cluster: no process starts others",
-                expected="a process for each task, started with its own TF_CONFIG",
-                hint="`estimatorkit launch` starts a cluster's processes",
+                "experimental_distribute.remote_cluster is not supported",
+                expected="one process per task, started with its own TF_CONFIG",
+                hint="use `estimatorkit launch` to start a cluster's processes",
             )
         self._check_kinds()
         for name in ("train_distribute", "eval_distribute"):

@@ -127,8 +127,8 @@ def _in_default_graph(value: Any, what: str, name: str | None = None) -> None:
     if value.graph is not get_default_graph():
         raise value_error(
             f'{what} with "{name or value.name}" must be from the default graph',
-            received="one of another graph",
-            hint="make it inside the model_fn, anew in each call",
+            received="a tensor of another graph",
+            hint="create it inside the model_fn, on each call",
         )
 
 
@@ -174,7 +174,7 @@ def _checked_loss(loss: Any) -> Any:
         raise value_error(
             f"Loss must be scalar, given: {loss}",
             made_at=loss.op.source,
-            hint="take reduce_mean or reduce_sum of it",
+            hint="use reduce_mean or reduce_sum",
         )
     from estimatorkit.ops.array.array import reshape
 

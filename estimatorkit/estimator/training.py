@@ -186,7 +186,7 @@ class Training:
                 if cluster is None:
                     raise
                 if ENDED not in str(error):
-                    logger.warning("The parameters are lost: %s", str(error).splitlines()[0])
+                    logger.warning("Parameters were lost: %s", str(error).splitlines()[0])
                 _rest(hooks)
                 if not self._recover(cluster, model, given, saving, newest):
                     return None
@@ -211,7 +211,9 @@ class Training:
                         hook.after_create_session(model.session, None)
                 return True
             except LOST as error:
-                logger.warning("Still not there: %s", str(error).splitlines()[0])
+                logger.warning(
+                    "Still waiting for the parameter servers: %s", str(error).splitlines()[0]
+                )
 
     def _prepare(
         self,
@@ -232,7 +234,7 @@ class Training:
                 return False
             model.initialize_local()
         elif cluster.begin(model.graph):
-            logger.info("Going on with the values that the parameter servers hold.")
+            logger.info("Continuing with the values on the parameter servers.")
             model.initialize_local()
         else:
             self._initialize(model, start, saving)

@@ -75,17 +75,17 @@ def _checked(estimator: Any, train_spec: Any, eval_spec: Any) -> dict[str, EvalS
     labels = [spec.label for spec in specs]
     if len(set(labels)) < len(labels):
         raise value_error(
-            "the evaluations must have names that differ",
-            expected="EvalSpec(name=...) with another name each",
+            "the evaluations must have unique names",
+            expected="a different EvalSpec(name=...) for each",
             received=", ".join(labels),
         )
     check_names([exporter.name for spec in specs for exporter in spec.exporters])
     stopping = [hook for hook in train_spec.hooks if isinstance(hook, EarlyStopping)]
     if len(stopping) > 1:
         raise value_error(
-            "there can be one EarlyStopping: one checkpoint is the best",
+            "at most one EarlyStopping is allowed",
             received=len(stopping),
-            hint="use stop_if_no_decrease_hook and its relatives beside it",
+            hint="combine it with stop_if_no_decrease_hook and similar hooks",
         )
     return dict(zip(labels, specs, strict=True))
 

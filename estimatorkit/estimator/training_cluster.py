@@ -101,7 +101,7 @@ class TrainingCluster:
         if self._is_terminated:
             raise Interrupted
         if self._has_ended():
-            raise UnavailableError(None, None, "The training has ended.")
+            raise UnavailableError(None, None, "Training has ended.")
 
     def wait_for_servers(self) -> None:
         """Waits until all parameter servers have started.
@@ -161,8 +161,8 @@ class TrainingCluster:
                 break
             if time.monotonic() > deadline:
                 logger.warning(
-                    "%s did not end their steps within %g seconds: the last checkpoint is without "
-                    "what comes of them.",
+                    "%s did not finish their steps within %g seconds: the last checkpoint does not "
+                    "include these steps.",
                     *(", ".join(sorted(left)), self._grace_secs),
                 )
                 break
@@ -171,7 +171,7 @@ class TrainingCluster:
             if each["report"]:
                 logger.info("%s: %s.", server, each["report"])
             for line in each["coverage"]:
-                logger.info("The data that were dealt out: %s.", line)
+                logger.info("Dynamic sharding: %s.", line)
 
     def say_done(self) -> None:
         """Tells parameter servers to shut down; some may have done so already."""
@@ -211,12 +211,12 @@ class TrainingCluster:
             now = time.monotonic()
             if now - started > self._wait_secs:
                 raise DeadlineExceededError.explained(
-                    f"the chief did not make the model ready within {self._wait_secs:g} seconds",
+                    f"the chief did not initialize the model within {self._wait_secs:g} seconds",
                     hint="is its process running? RunConfig(session_creation_timeout_secs=...)",
                 )
             if now - told_at > _TELL_SECS:
                 told_at = now
-                logger.info("Waiting for the chief to make the model ready.")
+                logger.info("Waiting for the chief to initialize the model.")
             time.sleep(_LOOK_SECS)
         return False
 
@@ -259,7 +259,7 @@ def _different(mine: Mapping[str, str], chief: Mapping[str, str]) -> FailedPreco
         for name in names[:5]
     ]
     return FailedPreconditionError.explained(
-        "this process has another model than the chief",
+        "this process's model differs from the chief's",
         expected="the same program, data columns and model_dir in every process",
         received="; ".join(shown) + (f" and {len(names) - 5} more" if len(names) > 5 else ""),
     )

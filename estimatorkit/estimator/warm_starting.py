@@ -105,10 +105,10 @@ def not_trained(model_dir: str) -> ValueError:
     """The error for a model with neither a checkpoint nor other useful values."""
     return value_error(
         f"Could not find trained model in model_dir: {model_dir}",
-        expected="a checkpoint, or initial values of one (warm_start_from, "
+        expected="a checkpoint, or initial values from one (warm_start_from, "
         "train.init_from_checkpoint in the model_fn, a scaffold's init_fn)",
         received="neither",
-        hint="call train() first, or give the model_dir that it was called with",
+        hint="call train() first, or use the model_dir of an earlier training",
     )
 
 

@@ -42,8 +42,8 @@ def _baseline_logits(features: Any, units: int, weight_column: Any) -> Tensor:
     candidates.sort(key=lambda each: isinstance(each, SparseTensor) or each.dtype.on_host)
     if not candidates or candidates[0].shape.rank == 0:
         raise value_error(
-            "a baseline needs a feature to know the size of the batch",
-            expected="at least one feature besides the weights, the batch its first dimension",
+            "a baseline needs a feature to determine the batch size",
+            expected="a feature besides the weights, with the batch as its first dimension",
             received=f"features {sorted(map(str, given))}",
         )
     first = candidates[0]

@@ -100,7 +100,7 @@ class _ClassificationHead(SingleHead):
                 expected=f"class indices from 0 to {self._n_classes - 1}",
                 received=f"{tensor.name} {tensor.shape} {tensor.dtype.name}",
                 made_at=tensor.op.source,
-                hint="label_vocabulary=[...] names the classes of labels that are strings"
+                hint="use label_vocabulary=[...] for string labels"
                 if tensor.dtype is string
                 else "cast(labels, int64), or use a regressor",
             )

@@ -146,10 +146,10 @@ def dnn_part(
     dropout = network.get("dropout")
     if dropout is not None and not 0 <= dropout < 1:
         raise value_error(
-            "dropout is no probability",
+            "dropout is not a valid probability",
             expected="None, or 0 <= dropout < 1",
             received=dropout,
-            hint="it is the part that is dropped, not the part that is kept",
+            hint="dropout is the fraction to drop, not the fraction to keep",
         )
 
     def logits(features: Any, mode: str, units: int) -> Tensor:
@@ -172,7 +172,7 @@ def _checked_units(hidden_units: Any) -> tuple[int, ...]:
         isinstance(width, bool) or not hasattr(width, "__index__") or width < 1 for width in widths
     ):
         raise value_error(
-            "hidden_units must be a list of positive ints, one a hidden layer",
+            "hidden_units must be a list of positive ints, one per hidden layer",
             expected="for example [64, 32]",
             received=repr(hidden_units),
             hint=f"[{hidden_units}]" if isinstance(hidden_units, int) else None,

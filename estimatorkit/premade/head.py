@@ -97,7 +97,7 @@ class Head(ABC):
     ) -> Outcome:
         """The loss and the metrics; arguments as for `loss`."""
         if type(self).loss is Head.loss:
-            raise NotImplementedError(f"{type(self).__name__} does not say what its loss is.")
+            raise NotImplementedError(f"{type(self).__name__} does not define its loss.")
         loss = self.loss(labels, logits, features, None, regularization_losses)
 
         def metrics() -> Metrics:

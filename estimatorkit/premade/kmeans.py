@@ -87,11 +87,11 @@ def _points_of(features: Any, feature_columns: Any) -> Tensor:
         points = joining.concat(parts, 1) if len(parts) > 1 else parts[0]
     if points.shape.rank != 2 or points.shape[1] is None or points.dtype.on_host:
         raise value_error(
-            "points are rows of numbers",
+            "points must be rows of numbers",
             expected="(batch, dimensions)",
             received=f"{points.name} {points.shape} {points.dtype.name}",
             made_at=points.op.source,
-            hint="feature_columns=[...] makes numbers of words",
+            hint="use feature_columns=[...] to convert strings to numbers",
         )
     return elementwise.cast(points, float32)
 
@@ -251,10 +251,10 @@ class _ChooseCenters(SessionRunHook):
                 found.append(self._some(session, missing, random))
             except OutOfRangeError:
                 raise value_error(
-                    "the input ended before all centers were chosen",
+                    "the input ended before all cluster centers were chosen",
                     expected=f"at least num_clusters={wanted} points",
                     received=f"{wanted - missing} centers from the whole input",
-                    hint="let input_fn repeat its data, or take fewer clusters",
+                    hint="repeat the data in input_fn, or use fewer clusters",
                 ) from None
         return np.concatenate(found)
 
@@ -265,8 +265,8 @@ class _ChooseCenters(SessionRunHook):
             values: Array = np.asarray(session.run(self._given, {self._missing: np.int32(missing)}))
             if not len(values):
                 raise InvalidArgumentError.explained(
-                    "initial_clusters gave no centers",
-                    expected=f"1 to {missing} rows from each batch, until all are there",
+                    "initial_clusters did not return centers",
+                    expected=f"1 to {missing} rows from each batch until all centers are chosen",
                     received=f"an array of shape {values.shape}",
                     made_at=self._given.op.source,
                     op=self._given.op,
@@ -277,10 +277,10 @@ class _ChooseCenters(SessionRunHook):
             return batch[random.permutation(len(batch))[:missing]]
         if len(batch) < missing:
             raise InvalidArgumentError.explained(
-                "kmeans++ chooses all centers from the first batch",
+                "kmeans++ chooses all centers from the first batch, which is too small",
                 expected=f"at least {missing} points",
                 received=f"a batch of {len(batch)}",
-                hint="larger batches, or initial_clusters='random'",
+                hint="use larger batches, or initial_clusters='random'",
                 op=self._points.op,
             )
         from sklearn.cluster import kmeans_plusplus

@@ -44,7 +44,7 @@ def checked_labels(labels: Any, logits: Tensor, dimension: int) -> Tensor:
         raise value_error(
             "labels must be one tensor for this head",
             received=f"a dict with keys {sorted(labels)}",
-            hint="let input_fn return the labels themselves",
+            hint="return the labels themselves from input_fn",
         )
     if isinstance(labels, (SparseTensor, SparseTensorValue)):
         raise value_error(
@@ -125,7 +125,7 @@ def _range_hint(low: float, high: float, n_classes: int) -> str:
     if low == -1 and high == 1 and n_classes == 2:
         return "labels seem to be -1 and 1: use (labels + 1) // 2 in input_fn"
     if high == high and high >= n_classes and low >= 0:
-        return f"n_classes={int(high) + 1}, or subtract 1 where labels begin at 1"
+        return f"n_classes={int(high) + 1}, or subtract 1 if labels start at 1"
     return "use class indices from 0, or strings and label_vocabulary"
 
 
@@ -137,10 +137,10 @@ def check_finite_labels(labels: Tensor) -> None:
         if counts.any():
             raise InvalidArgumentError.explained(
                 "Labels must be finite",
-                expected="numbers",
+                expected="finite numbers",
                 received=f"{int(counts[counts > 0][0])} NaN or infinite labels in a batch",
                 made_at=labels.op.source,
-                hint="look for empty cells in the label column of the data",
+                hint="look for empty cells in the label column",
                 op=labels.op,
             )
 
@@ -185,7 +185,7 @@ def weights_of(
                 expected="numbers >= 0",
                 received=f"{float(lows[wrong][0]):g} in a batch",
                 made_at=weights.op.source,
-                hint="give examples that are not to count the weight 0",
+                hint="use the weight 0 for examples to ignore",
                 op=weights.op,
             )
 
@@ -210,6 +210,6 @@ def _one_each(
             expected=" or ".join(str(logits.shape[:-1].concatenate([each])) for each in last),
             received=f"weight column {column.key!r}, {weights.shape}",
             made_at=weights.op.source,
-            hint="give one weight an example",
+            hint="use one weight per example",
         )
     return ensure_leading(weights, logits, last, what, "weights")

@@ -53,7 +53,7 @@ def as_vocabulary(
             )
         raise value_error(
             f"{words}, label_vocabulary={list(label_vocabulary)[:_SHOWN]}",
-            hint=f"n_classes={len(label_vocabulary)}, or name every class once",
+            hint=f"n_classes={len(label_vocabulary)}, or list every class once",
         )
     names = []
     for label in label_vocabulary:
@@ -61,12 +61,12 @@ def as_vocabulary(
             raise value_error(
                 "label_vocabulary should hold strings",
                 received=f"{label!r} of type {type(label).__name__}",
-                hint="leave it out where labels are the integers 0 to n_classes - 1",
+                hint="leave it out if labels are the integers 0 to n_classes - 1",
             )
         names.append(label.encode() if isinstance(label, str) else label)
     if len(set(names)) < len(names):
         twice = sorted({name.decode() for name in names if names.count(name) > 1})
-        raise value_error("label_vocabulary names a class twice", received=twice)
+        raise value_error("label_vocabulary lists a class twice", received=twice)
     return tuple(names)
 
 
@@ -83,7 +83,7 @@ def _label_ids(labels: NDArray[Any], vocabulary: Vocabulary) -> NDArray[np.int64
             expected=f"one of {known[:_SHOWN]}{more}",
             received=repr(unknown),
             hint=did_you_mean(unknown, known)
-            or "add it to label_vocabulary (and to n_classes), or filter such examples out",
+            or "add it to label_vocabulary (and to n_classes), or filter out such examples",
         ) from None
     return np.array(found, np.int64).reshape(labels.shape)
 

@@ -50,7 +50,7 @@ class MultiHead(Head):
                 raise ValueError(f"All given heads must have name specified. Given: {head}")
         names = [str(head.name) for head in heads]
         if len(set(names)) < len(names):
-            raise value_error("two heads have one name", received=names)
+            raise value_error("two heads have the same name", received=names)
         self._heads = dict(zip(names, heads, strict=True))
         self._weights = tuple(head_weights or (1.0,) * len(heads))
 
@@ -107,10 +107,10 @@ class MultiHead(Head):
             raise value_error(
                 f"Could not split logits of shape {tensor.shape} among the heads with "
                 f"individual logits dimensions: {dimensions}",
-                expected=f"the last dimension {sum(dimensions)}",
+                expected=f"{sum(dimensions)} as the last dimension",
                 received=f"{tensor.name} {tensor.shape}",
                 made_at=tensor.op.source,
-                hint=f"let the last layer have units={sum(dimensions)}",
+                hint=f"use units={sum(dimensions)} in the last layer",
             )
         parts, start = {}, 0
         with get_default_graph().name_scope("split_logits"):
@@ -125,7 +125,7 @@ class MultiHead(Head):
             raise value_error(
                 f"{what} must be a dict. Given: {given}",
                 expected=f"a dict with the keys {list(self._heads)}",
-                hint="let input_fn return (features, {head: labels, ...})",
+                hint="return (features, {head: labels, ...}) from input_fn",
             )
         missing = [name for name in self._heads if name not in given]
         if missing:

@@ -51,7 +51,7 @@ def _label_indicator(
             f"labels must be an integer SparseTensor with values in [0, {classes})",
             expected=f"labels in [0, {classes - 1}], n_classes={classes}",
             received=f"minimum {ids.min()}, maximum {ids.max()} in a batch",
-            hint="use ids of classes from 0, or strings and label_vocabulary",
+            hint="use class ids from 0, or strings and label_vocabulary",
         )
     result = np.zeros([*dense_shape[:-1], classes], np.float32)
     result[(*indices.T[:-1], ids)] = 1.0
@@ -180,11 +180,11 @@ class MultiLabelHead(SingleHead):
         tensor = checked_labels(labels, logits, self._logits_dimension)
         if tensor.dtype is string:
             raise value_error(
-                "Labels of several classes are 0 and 1, or a SparseTensor",
-                expected=f"numbers {logits.shape}, or a SparseTensor of strings",
+                "Multi-label labels must be 0 and 1, or a SparseTensor",
+                expected=f"numbers of shape {logits.shape}, or a SparseTensor of strings",
                 received=f"{tensor.name} {tensor.shape} string",
                 made_at=tensor.op.source,
-                hint="strings.split(labels) gives a SparseTensor",
+                hint="use strings.split(labels), which returns a SparseTensor",
             )
         if not tensor.dtype.is_bool:
             what = "labels must be an integer indicator Tensor with values in [0, 1]"
@@ -201,7 +201,7 @@ class MultiLabelHead(SingleHead):
                 expected=f"ids from 0 to {self._logits_dimension - 1}",
                 received=f"a SparseTensor of {labels.dtype.name}",
                 made_at=labels.op.source,
-                hint="label_vocabulary=[...] names the classes of labels that are strings"
+                hint="use label_vocabulary=[...] for string labels"
                 if labels.dtype is string
                 else None,
             )

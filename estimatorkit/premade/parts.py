@@ -78,7 +78,7 @@ class Premade(Estimator):
     ) -> None:
         if not isinstance(head, Head):
             raise value_error(
-                "head is no Head",
+                "head is not a Head",
                 expected="for example estimator.BinaryClassHead()",
                 received=f"{head!r} of type {type(head).__name__}",
             )

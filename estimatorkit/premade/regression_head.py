@@ -83,7 +83,7 @@ class RegressionHead(SingleHead):
         tensor = checked_labels(labels, logits, self._logits_dimension)
         if tensor.dtype is string:
             raise value_error(
-                "Labels of a regression must be numbers",
+                "Regression labels must be numbers",
                 received=f"{tensor.name} {tensor.shape} string",
                 made_at=tensor.op.source,
                 hint="convert them in input_fn, or use a classifier with label_vocabulary",

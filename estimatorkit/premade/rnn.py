@@ -132,7 +132,7 @@ class RNNEstimator(Premade):
             for width in (units,) if isinstance(units, int) else units or (0,):
                 if isinstance(width, bool) or not isinstance(width, int) or width < 1:
                     raise value_error(
-                        "units must be a positive int or a list of such, one a layer",
+                        "units must be a positive int, or a list with one per layer",
                         expected="for example [32, 16], or rnn_cell_fn",
                         received=repr(units),
                     )

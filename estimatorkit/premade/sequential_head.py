@@ -61,7 +61,7 @@ class SequentialHeadWrapper(Head):
         if not isinstance(static_head, SingleHead):
             raise value_error(
                 "`MultiHead` is not supported with `SequentialHeadWrapper`.",
-                expected="a head of one task",
+                expected="a head for one task",
                 received=type(static_head).__name__,
             )
         self._head = static_head
@@ -165,10 +165,10 @@ def _check_steps(values: SparseTensor, mask: Tensor, what: str) -> None:
         if counts[0].any():
             raise InvalidArgumentError.explained(
                 f"Tensor shape is incompatible with provided mask: {what}",
-                expected="a value for each step that the mask counts, and for no other",
-                received=f"{int(counts[0][counts[0] > 0][0])} steps of a batch that differ",
+                expected="a value for exactly the steps that the mask covers",
+                received=f"{int(counts[0][counts[0] > 0][0])} differing steps in a batch",
                 made_at=values.op.source,
-                hint="give the labels of each sequence as many steps as its features have",
+                hint="give the labels of each sequence as many steps as its features",
                 op=values.op,
             )
 

@@ -153,7 +153,7 @@ class SingleHead(Head):
                 expected=f"(batch, ..., {self._logits_dimension})",
                 received=f"{tensor.name} {tensor.shape}",
                 made_at=tensor.op.source,
-                hint=f"let the last layer have units={self._logits_dimension}",
+                hint=f"use units={self._logits_dimension} in the last layer",
             )
         if rank is not None and tensor.shape[-1] is not None:
             return tensor

@@ -61,8 +61,8 @@ def trace(
     if traced.updated:
         changed = traced.inputs[traced.updated[0]].op.name
         raise value_error(
-            "a function given to a dataset changes a variable",
-            expected="a function of the element; variables may be read",
+            "a dataset function assigns to a variable",
+            expected="a function that only reads variables",
             received=f"an assignment to {changed!r}",
             hint="assign after iterator.get_next()",
         )

@@ -309,7 +309,7 @@ def _join_sparse(parts: Sequence[SparseColumn]) -> SparseColumn:
     ranks = sorted({part.rank for part in parts})
     if len(ranks) > 1:
         raise InvalidArgumentError.explained(
-            "sparse elements of different ranks cannot stand in one column",
+            "sparse elements of different ranks cannot be stacked",
             expected=f"rank {ranks[0]}",
             received=f"ranks {ranks}",
         )

@@ -44,13 +44,13 @@ def use_compilation_cache() -> Path | None:
         found = folder.stat()
         if os.name == "posix" and (found.st_uid != os.getuid() or found.st_mode & 0o022):
             logger.warning(
-                "The compilation cache %s is not used: others than its owner may write to it.",
+                "Not using the compilation cache %s: users other than its owner can write to it.",
                 folder,
             )
             return None
         _remove_old(folder)
     except (OSError, RuntimeError) as error:  # no home, or no space in it
-        logger.debug("There is no compilation cache: %s", error)
+        logger.debug("Compilation cache not available: %s", error)
         return None
     for problem in ("reading", "writing"):
         warnings.filterwarnings("ignore", f"Error {problem} persistent compilation cache")

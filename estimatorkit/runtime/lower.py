@@ -129,7 +129,7 @@ def _run_kernel(
         kernel = row.kernel if row.where == "host" else row.numpy_kernel  # a function: its twin
         if kernel is None:
             raise InvalidArgumentError.explained(
-                f"{op.type} cannot work on strings",
+                f"{op.type} cannot process strings on a device",
                 received=", ".join(str(tensor) for tensor in op.inputs),
                 made_at=op.source,
                 op=op,
@@ -303,7 +303,7 @@ def _refused(op: Operation, inputs: Sequence[Any], error: Exception) -> InvalidA
         for tensor, value in zip(op.inputs, inputs, strict=True)
     )
     return InvalidArgumentError.explained(
-        f"{op.name} ({op.type}) cannot take these inputs: {str(error).splitlines()[0]}",
+        f"{op.name} ({op.type}) does not accept these inputs: {str(error).splitlines()[0]}",
         received=received or None,
         made_at=op.source,
         op=op,
@@ -357,12 +357,12 @@ def trace_segment(segment: Segment, unknown: int = 1) -> jax.stages.Traced:
         ValueError: it is on the host, or has static inputs that are fed.
     """
     if segment.place != "device":
-        raise ValueError(f"a host segment is not compiled: {segment.ops[-1].name}")
+        raise ValueError(f"host segments are not compiled: {segment.ops[-1].name}")
     if segment.static_inputs:
         names = ", ".join(tensor.name for tensor in segment.static_inputs)
         raise value_error(
             f"the XLA call of {segment.ops[-1].name} is compiled for the values of {names}",
-            hint="feed shapes and axes as constants to see its code",
+            hint="use constants for shapes and axes to see its code",
         )
 
     def spec(dtype: DType, shape: TensorShape) -> jax.ShapeDtypeStruct:

@@ -69,8 +69,8 @@ def set_cpu_devices(count: int) -> None:
         present = len(jax.local_devices(backend="cpu"))
         if present < count:
             logger.warning(
-                "The number of CPU devices cannot change once JAX has started: %d names stand for "
-                "%d devices. Make the session that asks for them before anything is run, or set "
+                "The number of CPU devices cannot change once JAX has started: %d names share "
+                "%d devices. Create the session that configures them before anything runs, or set "
                 "the environment variable JAX_NUM_CPU_DEVICES=%d.",
                 *(count, present, count),
             )

@@ -244,8 +244,8 @@ class _FeedKey:
                 continue
             if not isinstance(each, tuple) or len(each) < len(own):
                 raise type_error(
-                    "a sparse value is fed as its parts",
-                    expected="SparseTensorValue(indices, values, dense_shape) or such a tuple",
+                    "a sparse value must be fed as its components",
+                    expected="SparseTensorValue(indices, values, dense_shape), or a tuple of these",
                     received=repr(each)[:200],
                 )
             converted.extend(convert(part) for convert, part in zip(own, each, strict=False))

@@ -363,7 +363,7 @@ class Session:
         array = as_array(value, variable.dtype)
         if not variable.shape.is_compatible_with(array.shape):
             raise value_error(
-                f"the value does not fit variable {variable.op.name}",
+                f"the shape of the value does not match variable {variable.op.name}",
                 expected=f"shape {variable.shape}",
                 received=f"shape {array.shape}",
                 made_at=variable.op.source,

@@ -62,7 +62,7 @@ def read_config(config: Any) -> SessionOptions:
     if ignored:
         _told.update(ignored)
         _logger.info(
-            "ConfigProto fields without effect here: %s (XLA has its own threads and memory; see "
+            "Ignored ConfigProto fields: %s (XLA manages threads and memory itself; see "
             "JAX's environment variables)",
             ", ".join(sorted(ignored)),
         )

@@ -108,8 +108,8 @@ def target_of(name: str, wait_secs: float = 0.0) -> Target:
     if name not in _targets:
         raise NotFoundError.explained(
             f"No session factory registered for the given session options: {{target: {name!r}}}",
-            expected="'' (a session by itself), 'grpc://host:port', or the target of a server",
+            expected="'' (a local session), 'grpc://host:port', or the target of a server",
             received=repr(name),
-            hint="train.Server(...).target",
+            hint="use train.Server(...).target",
         )
     return _targets[name]

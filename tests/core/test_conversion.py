@@ -131,7 +131,9 @@ def test_the_shape_of_a_constant() -> None:
     assert value_of(constant([1, 2], shape=[2, 2])).tolist() == [[1, 2], [2, 2]]
     assert value_of(constant([1, 2, 3, 4], shape=[2, 2])).tolist() == [[1, 2], [3, 4]]
     for value in ([1, 2, 3], []):
-        with pytest.raises(ValueError, match=r"Too many elements provided|does not fit its shape"):
+        with pytest.raises(
+            ValueError, match=r"Too many elements provided|does not match its shape"
+        ):
             constant(value, shape=[2])
 
 

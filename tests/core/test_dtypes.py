@@ -80,7 +80,7 @@ def test_limits() -> None:
     assert dtypes.uint16.max == 65535
     assert dtypes.float32.max == np.finfo(np.float32).max
     assert float(dtypes.bfloat16.max) == float(ml_dtypes.finfo(ml_dtypes.bfloat16).max)
-    with pytest.raises(TypeError, match="no least and greatest"):
+    with pytest.raises(TypeError, match="no minimum and maximum"):
         _ = dtypes.string.max
 
 

@@ -60,7 +60,7 @@ def test_grad_ys() -> None:
     y, z = x * x, 3.0 * x
     assert run(gradients(y, x, [[10.0, 1.0]]))[0].tolist() == [20.0, 4.0]
     assert run(gradients([y, z], x, [constant([1.0, 0.0]), None]))[0].tolist() == [5.0, 3.0]
-    with pytest.raises(ValueError, match="does not fit"):
+    with pytest.raises(ValueError, match="does not match"):
         gradients(y, x, [[1.0, 2.0, 3.0]])
     with pytest.raises(ValueError, match="Length mismatch"):
         gradients(y, x, [1.0, 2.0])

@@ -164,7 +164,7 @@ def test_control_dependencies_nest_and_clear(graph: Graph) -> None:
     assert [op.name for op in outer.control_inputs] == ["a"]
     assert direct.op.control_inputs == []  # already an input
     assert after.control_inputs == []
-    with pytest.raises(TypeError, match="no operation"), graph.control_dependencies([3]):
+    with pytest.raises(TypeError, match="not an operation"), graph.control_dependencies([3]):
         pass
 
 

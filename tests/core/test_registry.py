@@ -64,7 +64,7 @@ def test_inference_from_the_kernel() -> None:
     spec = infer_from_kernel(row, [known, whatever], {})[0]
     assert spec.shape.rank is None
     assert spec.dtype is float32
-    with pytest.raises(ValueError, match="Outer cannot take these inputs") as caught:
+    with pytest.raises(ValueError, match="Outer does not accept these inputs") as caught:
         infer_from_kernel(row, [known, constant([[1.0]])], {})
     assert __file__ in str(caught.value)
 

@@ -71,7 +71,7 @@ def test_what_a_shape_is_made_of() -> None:
     assert TensorShape(3) == [3]
     assert TensorShape(None).rank is None
     assert TensorShape([SimpleNamespace(value=4), SimpleNamespace(value=None)]) == [4, None]
-    with pytest.raises(TypeError, match="is no number"):
+    with pytest.raises(TypeError, match="is not an integer"):
         TensorShape([1.5])
     with pytest.raises(ValueError, match="negative"):
         TensorShape([-2])

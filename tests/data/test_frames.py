@@ -156,22 +156,22 @@ BAD: dict[str, tuple[Any, type[Exception], list[str]]] = {
     "object with None": (
         pd.DataFrame({"x": pd.Series(["a", None], dtype=object)}),
         ValueError,
-        ["column 'x' holds a missing value at position 1", "received: None", ".fillna('')"],
+        ["column 'x' has a missing value at position 1", "received: None", ".fillna('')"],
     ),
     "strings with NA": (
         pd.DataFrame({"x": pd.array(["a", None, "b"], "string")}),
         ValueError,
-        ["column 'x' holds a missing value at position 1", ".fillna('')"],
+        ["column 'x' has a missing value at position 1", ".fillna('')"],
     ),
     "categories with none": (
         pd.DataFrame({"x": pd.Categorical(["a", None])}),
         ValueError,
-        ["column 'x' holds a missing value at position 1", ".cat.add_categories('').fillna('')"],
+        ["column 'x' has a missing value at position 1", ".cat.add_categories('').fillna('')"],
     ),
     "nullable integers": (
         pd.DataFrame({"x": pd.array([1, None], "Int64")}),
         ValueError,
-        ["column 'x' holds a missing value at position 1", "received: <NA>", ".fillna(0)"],
+        ["column 'x' has a missing value at position 1", "received: <NA>", ".fillna(0)"],
     ),
     "nullable floats": (
         pd.DataFrame({"x": pd.array([1, None], "Float64")}),
@@ -181,7 +181,7 @@ BAD: dict[str, tuple[Any, type[Exception], list[str]]] = {
     "nullable booleans": (
         pd.Series(pd.array([None, True], "boolean"), name="x"),
         ValueError,
-        ["the series 'x' holds a missing value at position 0", ".fillna(0)"],
+        ["the series 'x' has a missing value at position 0", ".fillna(0)"],
     ),
     "times": (
         pd.DataFrame({"x": [NOW]}),
@@ -207,7 +207,7 @@ BAD: dict[str, tuple[Any, type[Exception], list[str]]] = {
     "nulls of polars": (
         pl.DataFrame({"x": [1, None]}),
         ValueError,
-        ["column 'x' holds a missing value at position 1", ".fill_null(0)"],
+        ["column 'x' has a missing value at position 1", ".fill_null(0)"],
     ),
     "null texts of polars": (pl.DataFrame({"x": ["a", None]}), ValueError, [".fill_null('')"]),
     "times of polars": (
@@ -219,7 +219,7 @@ BAD: dict[str, tuple[Any, type[Exception], list[str]]] = {
     "nulls of Arrow": (
         pa.table({"x": pa.chunked_array([[1], [2, None]])}),
         ValueError,
-        ["column 'x' holds a missing value at position 2", "fill_null(x, 0)"],
+        ["column 'x' has a missing value at position 2", "fill_null(x, 0)"],
     ),
     "times of Arrow": (
         pa.table({"x": [NOW]}),

@@ -83,7 +83,7 @@ def test_a_variable_is_read_when_the_iterator_begins() -> None:
 
 def test_assigning_a_variable_in_a_function_is_refused() -> None:
     count = tf.get_variable("count", initializer=0.0)
-    with pytest.raises(ValueError, match="changes a variable"):
+    with pytest.raises(ValueError, match="assigns to a variable"):
         Dataset.range(3).map(lambda x: count.assign_add(1.0))
 
 

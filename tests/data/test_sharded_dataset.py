@@ -150,7 +150,11 @@ def test_a_training_goes_on_where_it_was(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
-        (lambda: dynamically_sharded(Dataset.range(2).repeat(), three_of), ValueError, "no end"),
+        (
+            lambda: dynamically_sharded(Dataset.range(2).repeat(), three_of),
+            ValueError,
+            "is infinite",
+        ),
         (
             lambda: dynamically_sharded(Dataset.range(2), lambda unit: unit),
             TypeError,

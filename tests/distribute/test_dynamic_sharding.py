@@ -266,7 +266,7 @@ def counts_of(training: Training) -> list[int]:
 
 def covered(chief: Process) -> list[str]:
     """What the chief says of the data."""
-    said = "The data that were dealt out: "
+    said = "Dynamic sharding: "
     return [line.partition(said)[2].rstrip(".") for line in chief.lines if said in line]
 
 

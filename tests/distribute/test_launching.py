@@ -238,7 +238,7 @@ def test_the_commands_options(tmp_path: Path) -> None:
     ]
     wrong = run("--sync", "2", "--ps", "1")
     assert wrong.returncode == 2
-    assert "--sync starts equal processes" in wrong.stderr
+    assert "--sync cannot be combined" in wrong.stderr
     words = [sys.executable, "-m", "estimatorkit", "launch", "--", "/no/such/program"]
     missing = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert missing.returncode == 1

@@ -151,7 +151,10 @@ def test_what_a_model_fn_and_an_input_fn_know(found: dict[str, Any]) -> None:
         ("tensors", "ValueError: dataset_fn() must return a tf.data.Dataset when using"),
         ("empty", "ValueError: the training input has no elements"),
         ("branch", "UnimplementedError: replicas cannot exchange values inside of cond"),
-        ("loop", "UnimplementedError: strategies train Estimators; run is for loops"),
+        (
+            "loop",
+            "UnimplementedError: strategies train Estimators; run is for custom training loops",
+        ),
         ("device", "ValueError: MirroredStrategy: there is no device /device:GPU:7"),
         ("twice", "ValueError: No duplicates allowed in the devices"),
         ("config", "ValueError: train_distribute must be a strategy"),

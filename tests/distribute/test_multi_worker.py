@@ -217,7 +217,7 @@ def test_gloos_thread_does_not_interrupt_those_that_compute(
 def test_processes_that_run_different_models_say_so(processes: Processes, tmp_path: Path) -> None:
     both = start(processes, environments({"worker": 2}), tmp_path / "model", layers=[1, 2])
     for process in both:
-        process.wait_for("different things")
+        process.wait_for("different programs")
         assert process.code() in (1, *LOST)
 
 
@@ -247,7 +247,7 @@ def test_a_worker_without_chief_ends(processes: Processes, tmp_path: Path) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "words", "code"),
-    [(0, "has a writer already", 1), (1, "process 1 cannot have its address", 138)],
+    [(0, "has a writer already", 1), (1, "process 1 cannot use its address", 138)],
 )
 def test_a_second_process_of_one_number_is_refused(
     processes: Processes, tmp_path: Path, number: int, words: str, code: int
@@ -270,7 +270,7 @@ def test_an_address_that_is_taken_is_named(processes: Processes, tmp_path: Path)
     address = json.loads(found[0]["TF_CONFIG"])["cluster"]["worker"][0]
     with socket.create_server(host_and_port(address)):
         (chief,) = start(processes, found[:1], tmp_path / "model")
-        assert address in chief.wait_for("process 0 cannot have its address")
+        assert address in chief.wait_for("process 0 cannot use its address")
         chief.join(code=138)
 
 
@@ -396,4 +396,4 @@ def test_jax_has_to_meet_the_others_first(processes: Processes) -> None:
             print(str(error).splitlines()[0])
         """
     lines = processes.program("late", source, **environments({"worker": 2})[0]).join()
-    assert lines[-1].startswith("JAX has computed something before this process has met the others")
+    assert lines[-1].startswith("JAX was used before this process joined the others")

@@ -183,5 +183,5 @@ def test_no_room() -> None:
     code, lines = run(["-c", NO_ROOM])
     assert code == 0, lines
     text = "\n".join(lines)
-    assert "Ray has no place for chief 0, ps 0" in text
+    assert "Ray has too few free CPUs for chief 0, ps 0" in text
     assert "add nodes" in text

@@ -123,7 +123,7 @@ def test_only_the_last_question_and_the_next_are_taken(asked: int, number: int) 
     if number in (asked, asked + 1) and number:
         assert answers.answer(number, lambda: number) == number
     elif number:
-        with pytest.raises(AbortedError, match=f"Question {number} came after question {asked}"):
+        with pytest.raises(AbortedError, match=f"Request {number} arrived after request {asked}"):
             answers.answer(number, lambda: number)
 
 

@@ -179,7 +179,7 @@ def test_a_plain_session_is_told_what_became_of_its_server(processes: Processes)
         task.kill()
         task = processes.task(cluster, "ps", 0)
         task.wait_for("serving")
-        with pytest.raises(tf.errors.AbortedError, match="was started again"):
+        with pytest.raises(tf.errors.AbortedError, match="was restarted"):
             session.run(more)
         with pytest.raises(tf.errors.OpError, match="values were lost"):
             session.run(more)

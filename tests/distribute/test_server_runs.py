@@ -324,7 +324,7 @@ def test_another_token_is_refused(running: Running, monkeypatch: pytest.MonkeyPa
 
 def test_a_server_that_is_not_there() -> None:
     nowhere = target(free_cluster(worker=1), "worker", 0)
-    with pytest.raises(tf.errors.DeadlineExceededError, match="did not come") as caught:
+    with pytest.raises(tf.errors.DeadlineExceededError, match="did not become reachable") as caught:
         tf.Session(nowhere, config=tf.ConfigProto(operation_timeout_in_ms=300))
     assert "cannot be reached" in str(caught.value)
 

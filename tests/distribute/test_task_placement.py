@@ -86,7 +86,7 @@ def test_what_holds_no_functions_cannot_be_in_several_places() -> None:
         with tf.device(task):
             queues.append(tf.FIFOQueue(2, tf.float32, [[]]))
     chosen = tf.QueueBase.from_list(tf.placeholder(tf.int32, []), queues).dequeue()
-    with pytest.raises(tf.errors.InvalidArgumentError, match="several places") as caught:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="different tasks") as caught:
         placed(chosen.op)
     assert all(f"on {task}" in str(caught.value) for task in TASKS[:2])
 

@@ -55,7 +55,7 @@ def spread(training: Training) -> float:
 
 def lost(process: Process) -> bool:
     """Whether a process has said that it lost parameters."""
-    return any("parameters are lost" in line for line in process.lines)
+    return any("parameters were lost" in line for line in process.lines)
 
 
 # -- which process dies
@@ -74,7 +74,7 @@ def test_where_a_parameter_server_dies_all_go_back_to_one_checkpoint(
     for role in killed:
         started[role].kill()
     training.open(30)
-    started["chief 0"].wait_for("parameters are lost")
+    started["chief 0"].wait_for("parameters were lost")
     for role in killed:
         started[role] = training.start(role)
     restored = started["chief 0"].wait_for("Restoring parameters from")
@@ -94,7 +94,7 @@ def test_the_newest_checkpoint_is_gone_back_to(processes: Processes, tmp_path: P
     started["ps 1"].kill()
     before = started["chief 0"].lines
     for role in ("chief 0", "worker 0"):
-        started[role].wait_for("parameters are lost")
+        started[role].wait_for("parameters were lost")
     started["ps 1"] = training.start("ps 1")
     restored = started["chief 0"].wait_for("Restoring parameters from")
     last = max(int(line.partition("step = ")[2].split()[0]) for line in before if "step = " in line)
@@ -147,7 +147,7 @@ def test_where_the_chief_dies_workers_go_on_and_it_takes_the_training_up(
     started["worker 0"].join()  # it has done the rest
     training.open(30)
     started["chief 0"] = training.start("chief 0")
-    started["chief 0"].wait_for("Going on with the values that the parameter servers hold")
+    started["chief 0"].wait_for("Continuing with the values on the parameter servers")
     all_end(started)
     assert training.value("global_step") >= 150
     assert spread(training) <= TORN
@@ -165,7 +165,7 @@ def test_a_chief_that_is_told_to_end_leaves_its_workers_at_work(
     started["chief 0"].signal(signal.SIGTERM)
     started["chief 0"].join(END_SECS, code=TERMINATED)
     started["chief 0"] = training.start("chief 0", gates={"chief 0": [30]})
-    started["chief 0"].wait_for("Going on with the values that the parameter servers hold")
+    started["chief 0"].wait_for("Continuing with the values on the parameter servers")
     assert started["worker 0"].runs
     started["worker 0"].kill()
     started["worker 0"] = training.start("worker 0", gates={})
@@ -206,7 +206,7 @@ def test_where_a_server_is_told_to_end_who_waits_there_goes_on_with_the_next(
     time.sleep(1)
     started["ps 0"].signal(signal.SIGTERM)
     started["ps 0"].join(code=TERMINATED)
-    started["chief 0"].wait_for("parameters are lost")
+    started["chief 0"].wait_for("parameters were lost")
     started["ps 0"] = training.start("ps 0")
     training.open(10)
     all_end(started)
@@ -330,17 +330,17 @@ def test_who_waits_for_one_that_does_not_come_names_it_and_can_be_started_again(
     started["worker 0"].join(code=RETRY)
     if absent == "ps 0":
         started["chief 0"].join(code=RETRY)
-        started["worker 0"].wait_for("/job:ps/task:0 did not come within 4 seconds")
+        started["worker 0"].wait_for("/job:ps/task:0 did not become reachable within 4 seconds")
         assert any(training.cluster["ps"][0] in line for line in started["worker 0"].lines)
     else:
-        started["worker 0"].wait_for("the chief did not make the model ready within 4 seconds")
+        started["worker 0"].wait_for("the chief did not initialize the model within 4 seconds")
 
 
 @pytest.mark.slow
 def test_a_worker_whose_chief_is_gone_when_it_is_needed_can_be_started_again(
     processes: Processes, tmp_path: Path
 ) -> None:
-    """Parameters are lost, and nobody restores them."""
+    """Parameters were lost, and nobody restores them."""
     jobs = {"ps": 1, "chief": 1, "worker": 1}
     training = training_of(processes, tmp_path, jobs, wait_secs=4.0, max_steps=10**6)
     started = training.start_all()
@@ -402,10 +402,10 @@ def test_a_chief_that_is_cut_off_for_long_goes_on_with_the_values_that_are_there
         started["chief 0"].wait_for("step = ")
         for each in proxies:
             each.hold()
-        started["chief 0"].wait_for("parameters are lost")
+        started["chief 0"].wait_for("parameters were lost")
         for each in proxies:
             each.release()
-        started["chief 0"].wait_for("Going on with the values that the parameter servers hold")
+        started["chief 0"].wait_for("Continuing with the values on the parameter servers")
         all_end(started)
     finally:
         for each in proxies:
@@ -433,7 +433,7 @@ def test_a_worker_that_stands_still_ends_and_says_where(
 @pytest.mark.parametrize(
     ("role", "words"),
     [
-        ("worker 0", "another process takes part as job:worker/task:0"),
+        ("worker 0", "another process already runs as job:worker/task:0"),
         ("chief 0", "has a writer already"),
     ],
 )
@@ -458,7 +458,7 @@ def test_a_worker_with_another_model_is_refused(processes: Processes, tmp_path: 
     started = {role: training.start(role) for role in ("ps 0", "chief 0")}
     other = training.start("worker 0", width=7)
     other.join(code=1)
-    other.wait_for("this process has another model than the chief")
+    other.wait_for("this process's model differs from the chief's")
     assert any("count_0: float32(7,)" in line for line in other.lines)
     all_end(started)
 
@@ -471,7 +471,7 @@ def test_a_worker_with_another_vocabulary_is_refused(processes: Processes, tmp_p
     started = {role: training.start(role) for role in ("ps 0", "chief 0")}
     other = training.start("worker 0", vocabulary=["b", "a"])
     other.join(code=1)
-    other.wait_for("this process has another model than the chief")
+    other.wait_for("this process's model differs from the chief's")
     assert any("vocabulary_list=['b', 'a']" in line for line in other.lines)
     all_end(started)
 
@@ -501,7 +501,7 @@ def test_a_port_that_is_taken_is_tried_again_and_named(
     with socket.create_server(("127.0.0.1", int(address.rpartition(":")[2]))):
         server = training.start("ps 0")
         server.join(code=RETRY)
-        server.wait_for("/job:ps/task:0 cannot listen at its address")
+        server.wait_for("/job:ps/task:0 cannot listen on its address")
         assert any(address in line for line in server.lines)
         started = {"ps 0": training.start("ps 0"), "chief 0": training.start("chief 0")}
         time.sleep(5)  # it has found the port taken
@@ -514,7 +514,7 @@ def test_a_host_that_is_not_known_is_named(processes: Processes, tmp_path: Path)
     training.cluster["ps"] = ["nowhere.invalid:2222"]
     chief = training.start("chief 0")
     chief.join(code=RETRY)
-    chief.wait_for("/job:ps/task:0 did not come within 3 seconds")
+    chief.wait_for("/job:ps/task:0 did not become reachable within 3 seconds")
     assert any("nowhere.invalid:2222" in line for line in chief.lines)
 
 

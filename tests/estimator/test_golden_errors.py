@@ -56,10 +56,10 @@ DIFFERENT = {
         "ValueError", "The given object is not an Optimizer instance. Given: 3", "there is no Keras"
     ),
     "feature_of_wrong_shape": Ours(
-        "ValueError", "feature 'x' does not fit its numeric_column", "known while building"
+        "ValueError", "feature 'x' does not match its numeric_column", "known while building"
     ),
     "feature_of_strings": Ours(
-        "ValueError", r"numeric_column\('x'\) cannot take a feature of strings", "as above"
+        "ValueError", r"numeric_column\('x'\) cannot read a string feature", "as above"
     ),
     "categorical_column_in_a_dnn": Ours(
         "ValueError",

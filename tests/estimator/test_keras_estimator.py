@@ -99,7 +99,7 @@ def test_what_is_refused() -> None:
         make(compiled(), "a/path")
     with pytest.raises(ValueError, match="has not been compiled yet"):
         make(tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(1,))]))
-    with pytest.raises(TypeError, match="this is no model"):
+    with pytest.raises(TypeError, match="not a model"):
         make("model")
     predictions = make(compiled(), config=CONFIG, export_outputs={"lien": "mine"}).predict(rows)
     with pytest.raises(KeyError, match=r"Missed keys: \['lien'\]"):

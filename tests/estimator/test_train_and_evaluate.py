@@ -449,7 +449,7 @@ def test_a_throttled_checkpoint_is_told_of(
 def test_names_must_differ(tmp_path: Path) -> None:
     estimator = scripted.estimator(tmp_path, SCORES)
     train = TrainSpec(never, 10)
-    with pytest.raises(ValueError, match=r"names that differ.*\n.*\n.*eval, a, eval"):
+    with pytest.raises(ValueError, match=r"unique names.*\n.*\n.*eval, a, eval"):
         train_and_evaluate(
             estimator, train, [evaluated(), evaluated(name="a"), evaluated(name="eval")]
         )
@@ -472,9 +472,9 @@ CLUSTER = {"cluster": {"chief": ["a:1"], "worker": ["b:1"]}, "task": {"type": "c
 @pytest.mark.parametrize(
     ("tf_config", "kind", "words"),
     [
-        (json.dumps(CLUSTER), ValueError, "have nothing in common"),
+        (json.dumps(CLUSTER), ValueError, "share no parameters"),
         (json.dumps(EVALUATOR), ValueError, "task type must be WORKER"),
-        ("{'cluster': {}}", ValueError, "TF_CONFIG: it cannot be read as JSON"),
+        ("{'cluster': {}}", ValueError, "TF_CONFIG: invalid JSON"),
     ],
 )
 def test_environments_that_cannot_be_right(

@@ -349,8 +349,8 @@ def test_configs_that_cannot_be() -> None:
         keras.layers.DenseFeatures(column).get_config()
     for described, problem in (
         ({"class_name": "NumericColum", "config": {}}, "did you mean"),
-        ({"class_name": "IndicatorColumn", "config": {}}, "does not fit"),
-        ({"class_name": "CrossedColumn", "config": {"keys": [], "x": 1}}, "does not fit"),
+        ({"class_name": "IndicatorColumn", "config": {}}, "wrong keys"),
+        ({"class_name": "CrossedColumn", "config": {"keys": [], "x": 1}}, "wrong keys"),
         (3, "Improper config"),
     ):
         with pytest.raises(ValueError, match=problem):

@@ -283,7 +283,7 @@ def test_a_vocabulary_file_that_changes_is_noticed(tmp_path: Path) -> None:
         text = text_of(
             errors.FailedPreconditionError, lambda: fc.check_vocabulary_fingerprints(saved)
         )
-        assert "has changed since the model was made" in text
+        assert "has changed since the model was built" in text
     fc.check_vocabulary_fingerprints(saved)  # the first graph's
     path.unlink()
     with Graph().as_default():

@@ -151,9 +151,9 @@ def test_a_missing_feature_is_named_with_a_suggestion() -> None:
 
 def test_a_feature_of_another_shape_is_named_with_both_shapes() -> None:
     text = message_of(ValueError, lambda: fc.input_layer({"b": B}, [fc.numeric_column("b")]))
-    assert "feature 'b' does not fit its numeric_column of shape (1,)" in text
-    assert "expected: (?, 1), 1 values an example" in text
-    assert "received: (3, 2), 2 values an example" in text
+    assert "feature 'b' does not match its numeric_column of shape (1,)" in text
+    assert "expected: (?, 1), 1 values per example" in text
+    assert "received: (3, 2), 2 values per example" in text
     assert "numeric_column('b', shape=(2,))" in text
 
 
@@ -169,7 +169,7 @@ def test_strings_are_refused_with_a_way_out() -> None:
     text = message_of(
         ValueError, lambda: fc.input_layer({"x": ["a", "b"]}, [fc.numeric_column("x")])
     )
-    assert "numeric_column('x') cannot take a feature of strings" in text
+    assert "numeric_column('x') cannot read a string feature" in text
     assert "categorical column" in text
 
 

@@ -176,7 +176,10 @@ def test_an_activation_of_none_makes_a_linear_network(tmp_path: Path) -> None:
         (lambda: dnn.DNNClassifier(10, COLUMNS), "hint:     [10]"),
         (lambda: dnn.DNNClassifier([10, 0], COLUMNS), "hidden_units must be a list of positive"),
         (lambda: dnn.DNNClassifier(["10"], COLUMNS), "hidden_units must be a list of positive"),
-        (lambda: dnn.DNNClassifier([10], COLUMNS, dropout=1.0), "dropout is no probability"),
+        (
+            lambda: dnn.DNNClassifier([10], COLUMNS, dropout=1.0),
+            "dropout is not a valid probability",
+        ),
         (lambda: dnn.DNNClassifier([10], []), "feature_columns must not be empty"),
         (lambda: dnn.DNNRegressor([10], ["x"]), "numeric_column('x')"),
         (lambda: dnn.DNNRegressor([10], COLUMNS, loss_reduction="avg"), "Invalid loss_reduction"),
@@ -274,7 +277,7 @@ def test_two_parts_of_one_model_need_columns(tmp_path: Path) -> None:
     ):
         with pytest.raises(ValueError, match=message):
             make(tmp_path, **arguments)
-    with pytest.raises(ValueError, match="head is no Head"):
+    with pytest.raises(ValueError, match="head is not a Head"):
         estimatorkit.estimator.BaselineEstimator("binary", tmp_path)
 
 

@@ -394,7 +394,7 @@ def test_ops_on_strings_do_what_their_rows_say(type_: str) -> None:
             "Labels dtype should be integer. Instead got <dtype: 'float32'>",
         ),
         (MultiClassHead(3), np.zeros([3], bool), "Labels dtype should be integer"),
-        (MultiClassHead(3), ["a", "b", "c"], "label_vocabulary=[...] names the classes"),
+        (MultiClassHead(3), ["a", "b", "c"], "label_vocabulary=[...] for string labels"),
         (
             MultiClassHead(3),
             np.zeros([3, 3], np.int64),
@@ -412,7 +412,7 @@ def test_ops_on_strings_do_what_their_rows_say(type_: str) -> None:
             "Mismatched label shape. Expected labels dimension=3.  Received 2",
         ),
         (RegressionHead(3), np.zeros([3], np.float32), "Mismatched label shape"),
-        (RegressionHead(3), [["a"] * 3] * 3, "Labels of a regression must be numbers"),
+        (RegressionHead(3), [["a"] * 3] * 3, "Regression labels must be numbers"),
         (
             MultiClassHead(3),
             SparseTensorValue([[0, 0]], [1], [3, 1]),
@@ -432,7 +432,7 @@ def test_logits_and_weights_that_do_not_fit_are_refused() -> None:
     for features, message in (
         ({"v": WEIGHTS}, "Feature w is not in features dictionary"),
         ({"w": THREE}, r"weights shape must be \[D0, D1, ... DN\] or \[D0, D1, ... DN, 1\]"),
-        ({"w": ["a", "b", "c"]}, "cannot take a feature of strings"),
+        ({"w": ["a", "b", "c"]}, "cannot read a string feature"),
     ):
         with pytest.raises(ValueError, match=message):
             head.loss(labels, THREE, features)
@@ -452,7 +452,7 @@ def test_logits_and_weights_that_do_not_fit_are_refused() -> None:
             '"label_vocabulary" does not have "n_classes" items. len(label_vocabulary)=2',
         ),
         (lambda: MultiClassHead(3, label_vocabulary="abc"), "should be a list or a tuple"),
-        (lambda: MultiClassHead(3, label_vocabulary=["a", "b", "a"]), "names a class twice"),
+        (lambda: MultiClassHead(3, label_vocabulary=["a", "b", "a"]), "lists a class twice"),
         (lambda: MultiClassHead(3, label_vocabulary=[1, 2, 3]), "should hold strings"),  # type: ignore[list-item]
         (lambda: MultiClassHead(3, loss_reduction="none"), "Invalid loss_reduction: none"),
         (lambda: BinaryClassHead(thresholds=[0.5, 1.0]), "thresholds not in (0, 1)"),

@@ -138,7 +138,7 @@ def test_centers_come_from_several_batches_where_one_is_too_small(tmp_path: Path
 
 def test_a_function_that_gives_no_centers_is_an_error_and_not_a_wait(tmp_path: Path) -> None:
     model = KMeansClustering(5, tmp_path, lambda points, missing: points[:0])
-    with pytest.raises(InvalidArgumentError, match=r"gave no centers(.|\n)*shape \(0, 2\)"):
+    with pytest.raises(InvalidArgumentError, match=r"did not return centers(.|\n)*shape \(0, 2\)"):
         model.train(batches(4), steps=1)
 
 
@@ -186,7 +186,7 @@ def test_features_are_put_side_by_side_or_made_by_columns(tmp_path: Path) -> Non
         model.train(batches(60, given), steps=3)
         found.append(model.cluster_centers())
     np.testing.assert_array_equal(*found)
-    with pytest.raises(ValueError, match="points are rows of numbers"):
+    with pytest.raises(ValueError, match="points must be rows of numbers"):
         KMeansClustering(3, str(tmp_path / "3")).train(batches(60, features["word"]), steps=1)
 
 
@@ -210,7 +210,7 @@ def test_arguments_are_tensorflows_and_wrong_ones_are_refused(tmp_path: Path) ->
     ):
         with pytest.raises(ValueError, match=message):
             KMeansClustering(**{"num_clusters": 3, **arguments})  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="the input ended before all centers were chosen"):
+    with pytest.raises(ValueError, match="the input ended before all cluster centers were chosen"):
         KMeansClustering(61, str(tmp_path / "a")).train(once(POINTS))
     with pytest.raises(InvalidArgumentError, match="a batch of 8"):
         KMeansClustering(9, str(tmp_path / "b"), "kmeans_plus_plus").train(once(POINTS))

@@ -110,7 +110,7 @@ def test_sparse_labels_must_be_those_of_the_steps_that_count(graph: Graph) -> No
         if counts is right:
             one.check(values)
             continue
-        with pytest.raises(tf.errors.InvalidArgumentError, match="1 steps of a batch that differ"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="1 differing steps in a batch"):
             one.check(values)
 
 
@@ -173,8 +173,8 @@ def token() -> Any:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: RNNClassifier([COLUMN]), "units must be a positive int or a list"),
-        (lambda: RNNClassifier([COLUMN], units=[3, 0]), "units must be a positive int or a list"),
+        (lambda: RNNClassifier([COLUMN]), "units must be a positive int, or a list"),
+        (lambda: RNNClassifier([COLUMN], units=[3, 0]), "units must be a positive int, or a list"),
         (lambda: RNNClassifier([COLUMN], units=[3], cell_type="ltsm"), "did you mean 'lstm'"),
         (
             lambda: RNNClassifier([COLUMN], units=[3], rnn_cell_fn=lambda: None),

@@ -265,7 +265,7 @@ def test_tasks_that_do_not_fit_are_refused() -> None:
         (([],), "Must specify heads"),
         (([RegressionHead()],), "must have name specified"),
         (([RegressionHead(name="a")], [1.0, 2.0]), "heads and head_weights must have the same"),
-        (([RegressionHead(name="a")] * 2,), "two heads have one name"),
+        (([RegressionHead(name="a")] * 2,), "two heads have the same name"),
     ):
         with pytest.raises(ValueError, match=message):
             MultiHead(*arguments)  # type: ignore[arg-type]
@@ -373,7 +373,7 @@ def test_a_head_of_ones_own_needs_tensorflows_methods_only() -> None:
         loss = Head.loss
         update_metrics = Head.update_metrics
 
-    with pytest.raises(NotImplementedError, match="Lossless does not say what its loss is"):
+    with pytest.raises(NotImplementedError, match="Lossless does not define its loss"):
         Lossless().create_estimator_spec({}, ModeKeys.EVAL, builtin_ops.identity(ONE), labels)
 
 

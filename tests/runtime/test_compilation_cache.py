@@ -95,7 +95,7 @@ def test_others_must_not_write_there(unused_cache: Path, caplog: pytest.LogCaptu
     folder.chmod(0o770)
     compilation_cache.use_compilation_cache.cache_clear()
     assert compilation_cache.use_compilation_cache() is None
-    assert "others than its owner may write to it" in caplog.text
+    assert "users other than its owner can write to it" in caplog.text
     compilation_cache.use_compilation_cache.cache_clear()
 
 

@@ -101,7 +101,7 @@ def _dict(columns: Iterable[tuple[Any, Any]], convert: Callable[[Any, str], Any]
 
 def _missing(where: str, row: int, received: Any, hint: str) -> ValueError:
     return value_error(
-        f"{where} holds a missing value at position {row}",
+        f"{where} has a missing value at position {row}",
         expected="a value in each row",
         received=repr(received),
         hint=hint,

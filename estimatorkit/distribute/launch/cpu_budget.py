@@ -53,7 +53,7 @@ def batch_scheduling() -> Iterator[None]:
     try:
         os.sched_setscheduler(0, os.SCHED_BATCH, usual)
     except OSError as error:
-        logger.debug("Threads keep their scheduling: %s", error)
+        logger.debug("Cannot change the scheduling of threads: %s", error)
         yield
         return
     try:

@@ -177,12 +177,12 @@ class RayLauncher:
             room = ray.available_resources().get("CPU", 0)
             if time.monotonic() - started > self._wait_secs:
                 raise DeadlineExceededError.explained(
-                    f"Ray has no place for {names}",
-                    expected=f"{self._processors:g} processors for each",
-                    received=f"{room:g} that are free",
-                    hint="add nodes, or give --cpus a smaller number",
+                    f"Ray has too few free CPUs for {names}",
+                    expected=f"{self._processors:g} CPUs for each",
+                    received=f"{room:g} free CPUs",
+                    hint="add nodes, or use a smaller --cpus",
                 )
-            logger.info("Waiting for places for %s: %g processors are free.", names, room)
+            logger.info("Waiting until Ray can place %s: %g CPUs are free.", names, room)
 
     def start(
         self, job: str, index: int, command: Sequence[str], variables: Mapping[str, str]

@@ -91,7 +91,7 @@ def _device(name: str) -> Any:
             f"MirroredStrategy: there is no device {name}",
             expected=", ".join(names),
             received=name,
-            hint="JAX_NUM_CPU_DEVICES=2 makes two CPU devices",
+            hint="set JAX_NUM_CPU_DEVICES=2 for two CPU devices",
         )
     return names[name]
 

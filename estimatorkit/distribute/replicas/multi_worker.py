@@ -67,7 +67,7 @@ class MultiWorkerMirroredStrategy(Strategy):
                 "synchronous training has no parameter servers",
                 expected="jobs 'worker' and 'chief' in TF_CONFIG",
                 received=f"{task.cluster}, with a job {PS!r}",
-                hint="leave train_distribute away to train on parameter servers",
+                hint="leave out train_distribute to train on parameter servers",
             )
 
     @property

@@ -387,10 +387,10 @@ def _rows(values: Sequence[Any], counted: int) -> Any:
 def _check_comes_first(segment: Segment, plan: Plan) -> None:
     if not set(segment.inputs) <= set(plan.feeds):
         raise UnimplementedError.explained(
-            "the input of replicas depends on what a device computes",
+            "the input of the replicas depends on values computed on a device",
             received=", ".join(tensor.name for tensor in segment.inputs),
             made_at=segment.ops[0].source,
-            hint="let the input_fn return the dataset itself",
+            hint="return the dataset itself from the input_fn",
             op=segment.ops[0],
         )
 

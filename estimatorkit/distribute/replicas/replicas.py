@@ -276,11 +276,11 @@ class Replicas:
 def different_programs(received: str | None = None) -> InternalError:
     """The error for processes that run different programs."""
     return InternalError.explained(
-        "the processes that train together do different things",
-        expected="the same program, model and structure of the input in each",
+        "the processes of this synchronous training run different programs",
+        expected="the same program, model and input structure in each process",
         received=received,
-        hint="does a model_fn or input_fn depend on the task's number, or does a hook run part "
-        "of the training in one process only?",
+        hint="does a model_fn or input_fn depend on the task index, or does a hook run part of the "
+        "training in one process only?",
     )
 
 

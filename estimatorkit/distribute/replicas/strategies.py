@@ -201,10 +201,10 @@ _LOOPS = frozenset(
 
 def _refuse(name: str) -> NoReturn:
     raise UnimplementedError.explained(
-        f"strategies train Estimators; {name} is for loops of TensorFlow 2",
-        expected="RunConfig(train_distribute=strategy), and an Estimator",
+        f"strategies train Estimators; {name} is for custom training loops of TensorFlow 2",
+        expected="an Estimator with RunConfig(train_distribute=strategy)",
         received=f"strategy.{name}",
-        hint="write the step as a model_fn; get_replica_context().all_reduce is there",
+        hint="write the step as a model_fn, which can use get_replica_context().all_reduce",
     )
 
 

@@ -127,9 +127,9 @@ def receive(
     except (struct.error, ValueError, TypeError, StopIteration) as error:
         raise BrokenMessage(
             explain(
-                "a message of another process is cut off, or is none",
+                "a message from another process is truncated or malformed",
                 received=f"{type(error).__name__}: {error}",
-                hint="does every process of the cluster have the same version of this package?",
+                hint="does every process of the cluster run the same version of this package?",
             )
         ) from error
 
@@ -153,7 +153,7 @@ def _arrays(
         data: Any
         if isinstance(size, list):
             if area is None:
-                raise ValueError("an array in an area that nobody has opened")
+                raise ValueError("an array in a shared memory area that is not open")
             data = area.at(*size)
         else:
             data = small[:size] if size >= 0 else _joined([next(rest) for _ in range(-size)])
@@ -163,7 +163,7 @@ def _arrays(
         else:
             arrays.append(np.frombuffer(data, as_dtype(name).numpy_dtype).reshape(shape))
     if small or next(rest, None) is not None:
-        raise ValueError(f"{len(small)} bytes too many")
+        raise ValueError(f"{len(small)} unexpected trailing bytes")
     return arrays
 
 
@@ -176,9 +176,9 @@ def _string_bytes(value: NDArray[Any]) -> bytes:
     other = next((each for each in texts if not isinstance(each, bytes)), None)
     if other is not None:
         raise UnimplementedError.explained(
-            "values of this kind stay in their process",
+            "values of this type cannot be sent to another process",
             received=f"{type(other).__name__} in an array {value.shape}",
-            hint="put what makes and what takes them on one task",
+            hint="place their producer and consumer on one task",
         )
     lengths = np.array([len(each) for each in texts], np.uint32)
     return lengths.tobytes() + b"".join(texts)
@@ -193,5 +193,5 @@ def _strings(data: Any, shape: Sequence[int]) -> NDArray[Any]:
         texts[number] = bytes(data[start : start + length])
         start += int(length)
     if start != len(data):
-        raise ValueError(f"strings of {start} bytes in {len(data)}")
+        raise ValueError(f"the strings take {start} bytes, the message has {len(data)}")
     return texts.reshape(shape)

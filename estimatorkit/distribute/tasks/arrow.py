@@ -10,7 +10,7 @@ try:
 except ImportError as error:
     raise ImportError(
         explain(
-            "clusters need Arrow, by which their processes talk",
+            "clusters need Apache Arrow (pyarrow)",
             received=error,
             hint="pip install estimatorkit[ray]",
         )

@@ -104,7 +104,7 @@ class ClusterState(State):
                 raise
             # A variable without a value, since another session was told that it is lost.
             raise AbortedError.explained(
-                "values were lost: a task was started again", received=error, op=error.op
+                "values were lost because a task was restarted", received=error, op=error.op
             ) from error
         except BaseException:
             close()

@@ -46,7 +46,7 @@ class ReplyCache:
                 return self._answer
             if number != self._number + 1 or self._working:
                 raise AbortedError(
-                    None, None, f"Question {number} came after question {self._number}."
+                    None, None, f"Request {number} arrived after request {self._number}."
                 )
             self._number, self._working = number, True
         try:

@@ -80,11 +80,11 @@ class SerializedPartition:
         if size >= 1 << 31:
             large = max(needed, key=lambda op: getattr(op.attrs.get("value"), "nbytes", 0))
             raise UnimplementedError.explained(
-                f"the graph that {part.task} runs is too large to be sent",
+                f"the graph for {part.task} is too large to send",
                 expected="less than 2 GiB",
                 received=f"{size} bytes; its largest constant is {large.name}",
                 made_at=large.source,
-                hint="give the variable an initializer, or feed the value",
+                hint="use an initializer instead of a constant, or feed the value",
                 op=large,
             )
         return SerializedPartition(

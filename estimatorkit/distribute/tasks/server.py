@@ -189,7 +189,7 @@ def bound_service(address: str, task: str, held: ResourceStore, about: Mapping[s
         return keep_trying(served, LISTEN_SECS)
     except OSError as error:
         raise UnavailableError.explained(
-            f"{task} cannot listen at its address",
+            f"{task} cannot listen on its address",
             received=f"{address}: {error.strerror or error}",
-            hint="is the port in use, and is the host this one?",
+            hint="is the port in use, and does the address belong to this host?",
         ) from error

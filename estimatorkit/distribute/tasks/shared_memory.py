@@ -57,7 +57,7 @@ class SharedMemory:
             OSError: there is not enough memory.
         """
         if not hasattr(os, "posix_fallocate"):
-            raise OSError("this system promises no memory to files")
+            raise OSError("this system cannot reserve memory for files")
         name, secret = f"estimatorkit-{secrets.token_hex(16)}", secrets.token_hex(_SECRET_BYTES)
         path = _folder() / name
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
@@ -116,5 +116,5 @@ class SharedMemory:
             ValueError: they are out of range.
         """
         if start < ALIGNED or size < 0 or start + size > self._bytes.nbytes:
-            raise ValueError(f"{size} bytes at {start} are not in the area")
+            raise ValueError(f"{size} bytes at offset {start} are outside the shared memory area")
         return self._bytes[start : start + size]

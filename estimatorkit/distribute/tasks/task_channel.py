@@ -289,8 +289,8 @@ class TaskConnection:
         """The error for a task that is reachable but has lost its state."""
         self.drop()
         return AbortedError.explained(
-            f"{self.task} was started again: the values it held are lost",
-            hint="make the session anew; MonitoredTrainingSession and Supervisor do it themselves",
+            f"{self.task} was restarted: its values are lost",
+            hint="create a new session; MonitoredTrainingSession and Supervisor do that themselves",
         )
 
     def unavailable(self, error: Exception) -> OpError:
@@ -299,7 +299,7 @@ class TaskConnection:
         return UnavailableError.explained(
             f"{self.task} cannot be reached",
             received=f"{self._address}: {why}",
-            hint="is its process running, and is the address right?",
+            hint="is its process running, and is the address correct?",
         )
 
     def close(self) -> None:

@@ -153,7 +153,7 @@ class TaskCluster:
         """Sends training status to the tasks that are reachable now."""
 
         def give_up() -> None:
-            raise UnavailableError(None, None, "It is not there.")
+            raise UnavailableError(None, None, "The task is not reachable.")
 
         for task in self._others():
             with suppress(AbortedError, UnavailableError):
@@ -212,9 +212,9 @@ class TaskCluster:
                 now = time.monotonic()
                 if now - started > self._wait_secs:
                     raise DeadlineExceededError.explained(
-                        f"{task} did not come within {self._wait_secs:g} seconds",
+                        f"{task} did not become reachable within {self._wait_secs:g} seconds",
                         received=error,
-                        hint="start its process, or raise session_creation_timeout_secs",
+                        hint="start its process, or increase session_creation_timeout_secs",
                     ) from error
                 self.raise_if_over()
                 if raise_if_over is not None:
@@ -229,9 +229,9 @@ class TaskCluster:
 
 def _taken(name: str) -> FailedPreconditionError:
     return FailedPreconditionError.explained(
-        f"another process takes part as {name.removeprefix('/')}",
+        f"another process already runs as {name.removeprefix('/')}",
         expected="one process for each type and index",
-        hint="give this process an index of its own in TF_CONFIG, or end the other",
+        hint="give this process a unique index in TF_CONFIG, or stop the other one",
     )
 
 

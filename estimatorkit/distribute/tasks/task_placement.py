@@ -73,10 +73,10 @@ class TaskPlacer:
             return HERE
         where = [f"{each.name} on {at or 'this process'}" for at, each in places.items()]
         raise InvalidArgumentError.explained(
-            f"{op.name} works on what is in several places at once",
+            f"the inputs of {op.name} are on different tasks, and it must run where they are",
             received=", ".join(where),
             made_at=op.source,
-            hint="put it on one task with tf.device; py_func and iterators are of this process",
+            hint="place them on one task with tf.device; py_func and iterators run in this process",
             op=op,
         )
 

@@ -117,7 +117,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
             if context.is_cancelled():
                 raise CancelledError(None, None, "Step was cancelled: the session was closed.")
             if self.stopping.is_set():
-                raise UnavailableError(None, None, f"{self._about['task']} ends.")
+                raise UnavailableError(None, None, f"{self._about['task']} is shutting down.")
 
         try:
             while not self.stopping.is_set():
@@ -199,7 +199,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
             return _as_header(error), []
         except Exception as error:
             # The one who asked must hear of it, whatever it is; the task goes on for the others.
-            _logger.exception("A question of another task failed: %s", header["ask"])
+            _logger.exception("A request of another task failed: %s", header["ask"])
             return _as_header(UnknownError(None, None, f"{type(error).__name__}: {error}")), []
 
     def _share(
@@ -404,7 +404,7 @@ def _forgotten(task: str) -> AbortedError:
     return AbortedError(
         None,
         None,
-        f"{task} has forgotten what it held: the training goes back to its last checkpoint.",
+        f"{task} was reset: training resumes from the last checkpoint.",
     )
 
 
@@ -449,8 +449,8 @@ class _TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[misc]
 def _refuse() -> NoReturn:
     raise flight.FlightUnauthenticatedError(
         explain(
-            "the task does not know the caller",
-            expected="the token of its cluster",
-            hint="set ESTIMATORKIT_TOKEN to the same on every host",
+            "the caller is not authenticated",
+            expected="the cluster's token",
+            hint="set ESTIMATORKIT_TOKEN to the same value on every host",
         )
     )

@@ -31,9 +31,9 @@ def cluster_token() -> str:
     if given:
         if not (given.isascii() and given.isprintable()):
             raise value_error(
-                f"{VARIABLE} cannot be used as a token",
+                f"{VARIABLE} is not a valid token",
                 expected="printable ASCII characters",
-                received=f"{len(given)} characters, others among them",
+                received=f"{len(given)} characters, some of them not printable ASCII",
                 hint='python -c "import secrets; print(secrets.token_hex(32))" makes one',
             )
         return given

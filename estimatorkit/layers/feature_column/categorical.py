@@ -351,9 +351,9 @@ class WeightedColumn(CategoricalColumn):
         found = features.raw(column.key, column.name) if isinstance(column, KeyedColumn) else None
         if found is None or not found.is_sparse:
             raise value_error(
-                f"weights {self.weight_feature_key!r} are sparse, what they weight is not",
+                f"weights {self.weight_feature_key!r} are sparse, but the ids are dense",
                 expected="both sparse, with the same indices, or both dense",
-                received=f"dense ids of column {column.name!r}",
+                received=f"sparse weights, dense ids of column {column.name!r}",
                 hint="use sparse.to_dense on the weights in input_fn",
             )
         return found

@@ -127,7 +127,7 @@ class CategoricalColumn(CategoricalProtocol, FeatureColumn):
         """
         raise value_error(
             f"{type(self).__name__} {self.name!r} cannot be a sequence",
-            hint="use one of sequence_categorical_column_with_*",
+            hint="use a sequence_categorical_column_with_*",
         )
 
     def host_ids(self, features: Features) -> Tensor:

@@ -67,8 +67,8 @@ def _described(column: FeatureColumn) -> dict[str, Any]:
     if kind not in _NAMES:
         raise value_error(
             f"the column {column.name!r} ({kind.__name__}) cannot be described in a config",
-            expected=f"columns of the kinds {', '.join(_KINDS)}",
-            hint="save_weights() needs no description",
+            expected=f"a column of one of the types {', '.join(_KINDS)}",
+            hint="use save_weights(), which needs no config",
         )
     fields = dataclasses.fields(kind)
     config = {each.name: _plain(each.name, getattr(column, each.name), column) for each in fields}
@@ -119,7 +119,7 @@ def _column(described: Any) -> FeatureColumn:
     missing = sorted(needed - set(values) - {"fingerprint"})
     if unknown or missing:
         raise value_error(
-            f"the config of a {name} does not fit",
+            f"the config of a {name} has the wrong keys",
             expected=f"{[each.name for each in fields]}",
             received=f"{sorted(values)}",
         )

@@ -139,7 +139,7 @@ class CrossedColumn(CategoricalColumn):
                 expected="strings or integers",
                 received=raw.described(),
                 made_at=raw.value.op.source,
-                hint="use bucketized_column for numbers, and give that in place of the key",
+                hint="use bucketized_column for numbers, and cross that instead of the key",
             )
         return raw
 

@@ -180,7 +180,7 @@ class SharedEmbeddingColumn(_Embedding):
                 f"{self.shared_name} contains a variable of another shape",
                 expected=list(self.table.shape),
                 received=f"{variable.name} {variable.shape}",
-                hint="give shared_embedding_collection_name another value",
+                hint="use another shared_embedding_collection_name",
             )
         return variable
 

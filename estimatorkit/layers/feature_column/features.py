@@ -77,7 +77,7 @@ class Features:
                 f"features should be a dictionary of `Tensor`s. Given type: {type(features)}",
                 expected="a dict of tensors by feature name",
                 received=repr(features)[:200],
-                hint="let input_fn return ({'name': values, ...}, labels)",
+                hint="return ({'name': values, ...}, labels) from input_fn",
             )
         self._given = features
         self._raw: dict[str, Raw] = {}
@@ -104,13 +104,13 @@ class Features:
                 expected=f"a feature {key!r} for {wanted_by}",
                 received=f"features {sorted(known)}",
                 hint=did_you_mean(key, known)
-                or "let input_fn give the feature, or leave out the column",
+                or "return the feature from input_fn, or remove the column",
             )
         value = as_tensor(key, self._given[key])
         if value.shape.rank == 0:
             raise value_error(
                 f"Feature (key: {key}) cannot have rank 0",
-                expected="the batch as first dimension",
+                expected="the batch as the first dimension",
                 received=value,
                 made_at=value.op.source,
                 hint="call .batch(n) on the dataset",

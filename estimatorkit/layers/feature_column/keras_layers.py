@@ -194,8 +194,8 @@ class FeaturesLayer(Layer):
         """
         if self._partitioner is not None:
             raise value_error(
-                f"layer {self.name!r} has a partitioner: no config can describe it",
-                hint="save_weights() needs no description",
+                f"layer {self.name!r} has a partitioner, which a config cannot describe",
+                hint="use save_weights(), which needs no config",
             )
         config = super().get_config()
         config["feature_columns"] = serialize_feature_columns(self._columns)

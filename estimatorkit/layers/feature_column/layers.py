@@ -51,7 +51,7 @@ def columns_of(kind: Any, feature_columns: Any, private: bool = False) -> list[A
                 f"Items of feature_columns must be a {word}{kind.__name__}. You can wrap a "
                 "categorical column with an embedding_column or indicator_column. "
                 f"Given: {column}",
-                hint=f"indicator_column({column.name!r} column), or embedding_column of it",
+                hint=f"wrap {column.name!r} in indicator_column(...) or embedding_column(...)",
             )
         found.append(column)
     return found
@@ -92,7 +92,7 @@ def check_batches(tensors: Iterable[Tensor], columns: Iterable[FeatureColumn]) -
             raise value_error(
                 "Batch size (first dimension) of each feature must be same. Batch size of "
                 f"columns ({first[0].name}, {column.name}): ({first[1]}, {size})",
-                hint="let input_fn give equally many values of each feature",
+                hint="return the same number of values for each feature from input_fn",
             )
 
 
@@ -175,7 +175,7 @@ def joined_steps(steps: Any, columns: Any) -> tuple[Tensor, Tensor]:
             checks.assert_equal(
                 length,
                 other,
-                message=f"sequences of {columns[0].name} and {column.name} differ in length",
+                message=f"the sequences of {columns[0].name} and {column.name} differ in length",
             )
             for other, column in zip(lengths[1:], columns[1:], strict=True)
         ]

@@ -143,7 +143,7 @@ def check_linear_columns(feature_columns: Any, *, private: bool = False) -> list
                 f"Items of feature_columns must be either a {word}DenseColumn or "
                 f"{word}CategoricalColumn. "
                 f"Given: {column}",
-                hint="columns of sequences are for sequence_input_layer",
+                hint="sequence columns are for sequence_input_layer",
             )
     return columns
 

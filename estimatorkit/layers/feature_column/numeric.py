@@ -66,7 +66,7 @@ class NumericColumn(OfFeature, DenseColumn):
         tensor = features.tensor(self.key, f"numeric_column({self.key!r})")
         if tensor.dtype.on_host:
             raise value_error(
-                f"numeric_column({self.key!r}) cannot take a feature of strings",
+                f"numeric_column({self.key!r}) cannot read a string feature",
                 expected="numbers or bools",
                 received=f"{tensor.name} {tensor.shape} {tensor.dtype.name}",
                 made_at=tensor.op.source,
@@ -97,9 +97,10 @@ class NumericColumn(OfFeature, DenseColumn):
                 )
             )
             raise value_error(
-                f"feature {self.key!r} does not fit its numeric_column of shape {self.shape}{told}",
-                expected=f"{TensorShape((None, *self.shape))}, {count} values an example",
-                received=f"{tensor.shape}, {per_example} values an example",
+                f"feature {self.key!r} does not match its numeric_column of "
+                f"shape {self.shape}{told}",
+                expected=f"{TensorShape((None, *self.shape))}, {count} values per example",
+                received=f"{tensor.shape}, {per_example} values per example",
                 made_at=tensor.op.source,
                 hint=f"numeric_column({self.key!r}, shape={tuple(dims[1:]) if dims else ()})",
             )

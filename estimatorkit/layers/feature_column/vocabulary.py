@@ -190,11 +190,11 @@ class VocabularyFileColumn(KeyedColumn):
 def changed(key: str, path: str, then: str, now: str) -> FailedPreconditionError:
     """The error for a vocabulary file that differs from the model's."""
     return FailedPreconditionError.explained(
-        f"vocabulary file of column {key!r} has changed since the model was made",
+        f"vocabulary file of column {key!r} has changed since the model was built",
         expected=f"{path} with SHA-256 {then}",
-        received=f"SHA-256 {now or 'of no file: it is gone'}",
-        hint="put the file back: with another one words have other ids, and a trained model "
-        "predicts nonsense; or train anew in another model_dir",
+        received=f"{f'SHA-256 {now}' if now else 'the file is missing'}",
+        hint="restore the file: with another one the ids of words change, and a trained model "
+        "gives wrong predictions; or train again in another model_dir",
     )
 
 
@@ -301,7 +301,7 @@ def categorical_column_with_vocabulary_file(
             raise value_error(
                 f"vocabulary_file in {key} does not exist",
                 received=path,
-                hint="give the path of a file with a word in each line",
+                hint="give the path of a file with one word per line",
             )
         if file_format == "tfrecord_gzip":
             vocabulary_size = sum(1 for _ in read_records(path, "GZIP"))

@@ -124,7 +124,9 @@ class CheckpointSaverHook(SessionRunHook):
         """Saves the state after the last step before an error of the input."""
         step = int(session.run(get_global_step(session.graph)))
         if step != self._saved_step:
-            logger.warning("The input failed after step %d: what was learned is saved.", step)
+            logger.warning(
+                "The input failed after step %d: saving a checkpoint of that step.", step
+            )
             self._save(session, step)
 
     def end(self, session: Any) -> None:

@@ -63,7 +63,7 @@ class FinalOpsHook(SessionRunHook):
         except OutOfRangeError:
             logger.warning(
                 "The operations of a FinalOpsHook read an input that has ended: they may depend on "
-                "variables, but not on the input. Of a metric give the value, not the update."
+                "variables, but not on the input. For a metric, pass the value, not the update op."
             )
             raise
 

@@ -75,7 +75,7 @@ class SynchronizingRunner(QueueRunner):
     def _fill(session: Any, enqueue_op: Any, coord: Coordinator | None) -> None:
         def raise_if_stopped() -> None:
             if coord is not None and coord.should_stop():
-                raise CancelledError(None, None, "The training has ended.")
+                raise CancelledError(None, None, "Training has ended.")
 
         try:
             with session.state.watched(raise_if_stopped):

@@ -84,7 +84,7 @@ def test_a_sparse_tensor_is_three_tensors() -> None:
         assert sparse.consumers() == [dense.op]
         assert "SparseTensor(indices=" in repr(sparse)
         assert tf.SparseTensor.from_value(sparse) is sparse
-        with pytest.raises(TypeError, match="no sparse value"):
+        with pytest.raises(TypeError, match="expected a sparse value"):
             tf.SparseTensor.from_value([1])
         with pytest.raises(ValueError, match="not compatible"):
             sparse.set_shape([3, 5])
@@ -110,7 +110,7 @@ def test_conversion() -> None:
         assert convert_to_tensor_or_sparse_tensor([1, 2]).dtype == tf.int32
         made = convert_to_tensor_or_sparse_tensor(tf.SparseTensorValue([[0]], [1.0], [2]))
         assert made.shape == [2]
-        with pytest.raises(TypeError, match="another dtype"):
+        with pytest.raises(TypeError, match="wrong dtype"):
             convert_to_tensor_or_sparse_tensor(sparse, tf.int32)
 
 
