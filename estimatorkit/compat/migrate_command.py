@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 @click.option("--write", is_flag=True, help="Change the imports in the files.")
 @click.pass_context
 def migrate(ctx: click.Context, files: tuple[Path, ...], write: bool) -> None:
-    """Say what TensorFlow 1 scripts need to run here.
+    """Report what TensorFlow 1 scripts need in order to run on estimatorkit.
 
     Lists, with line numbers, what is not supported and what behaves differently; with --write
     changes TensorFlow's imports to estimatorkit.compat.v1, and nothing else. A folder stands for
-    the Python files in it. No script is run. Exit code 1: something is not supported.
+    the Python files in it. Scripts are not executed. Exit code 1: something is not supported.
     """
     from estimatorkit.compat.migrate import examine
 

@@ -111,16 +111,16 @@ def _on_experiment(function: Callable[..., None]) -> Callable[..., None]:
         "overrides",
         multiple=True,
         metavar="KEY=VALUE",
-        help="The same as KEY=VALUE alone: change a value, as in train.steps=200 (repeatable).",
+        help="Override a value, as in train.steps=200 (repeatable); the same as a bare KEY=VALUE.",
     )
-    @click.option("--model-dir", metavar="FOLDER", help="Keep the model here instead.")
+    @click.option("--model-dir", metavar="FOLDER", help="Store the model in this folder instead.")
     @click.option(
         "--traceback",
         is_flag=True,
         expose_value=False,
         callback=_remember_traceback,
         is_eager=True,
-        help="On an error, show Python's traceback.",
+        help="Show Python's traceback on errors.",
     )
     @functools.wraps(function)
     def command(
@@ -138,7 +138,7 @@ def _on_experiment(function: Callable[..., None]) -> Callable[..., None]:
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="estimatorkit", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Train, evaluate and use a model that a YAML file describes.
+    """Train, evaluate and use a model described by a YAML file.
 
     \b
     Start with:
@@ -173,7 +173,7 @@ def run(invocation: Invocation) -> None:
 @cli.command()
 @_on_experiment
 def train(invocation: Invocation) -> None:
-    """Train, going on from the latest checkpoint, and export."""
+    """Train from the latest checkpoint, and export."""
     experiment = invocation.load()
     _train(experiment)
     click.echo(f"The model is in {experiment.model_dir}.")
@@ -183,7 +183,7 @@ def train(invocation: Invocation) -> None:
 @cli.command()
 @_on_experiment
 def evaluate(invocation: Invocation) -> None:
-    """Measure the latest checkpoint on the evaluation data."""
+    """Evaluate the latest checkpoint on the evaluation data."""
     from estimatorkit.experiment import runner
 
     experiment = invocation.load()
@@ -198,7 +198,7 @@ def evaluate(invocation: Invocation) -> None:
     required=True,
     metavar="FILE.csv",
     type=click.Path(path_type=Path),
-    help="The examples; the first line names the columns.",
+    help="A CSV file of examples; the first line names the columns.",
 )
 @click.option(
     "--output",
@@ -207,7 +207,7 @@ def evaluate(invocation: Invocation) -> None:
     help="Write the predictions here instead of printing a table.",
 )
 def predict(invocation: Invocation, source: Path, output: Path | None) -> None:
-    """Predict the examples of a CSV file."""
+    """Predict for the examples in a CSV file."""
     experiment = invocation.load()
     from estimatorkit.experiment import examples, report, runner, tables
 
@@ -228,7 +228,7 @@ def predict(invocation: Invocation, source: Path, output: Path | None) -> None:
 @cli.command()
 @_on_experiment
 def show(invocation: Invocation) -> None:
-    """Print the whole configuration, defaults filled in, as YAML."""
+    """Print the complete configuration, including defaults, as YAML."""
     from estimatorkit.experiment.load import dump_experiment
 
     click.echo(dump_experiment(invocation.load()), nl=False)
@@ -236,7 +236,7 @@ def show(invocation: Invocation) -> None:
 
 @cli.command()
 def schema() -> None:
-    """Print the JSON schema of configurations, for editors."""
+    """Print the JSON schema of configuration files, for editors."""
     import json
 
     from estimatorkit.experiment.schema import Experiment
@@ -253,28 +253,28 @@ def schema() -> None:
     "--experiment",
     "config",
     metavar="CONFIG",
-    help="The configuration; by default the config.yaml that training left in MODEL_DIR.",
+    help="The configuration; by default the config.yaml in MODEL_DIR.",
 )
 @click.option(
     "--data",
     metavar="FILE.csv",
     type=click.Path(path_type=Path),
-    help="Evaluate on these examples; by default on the experiment's evaluation data.",
+    help="Evaluate on these examples instead of the experiment's evaluation data.",
 )
-@click.option("--curves-only", is_flag=True, help="Evaluate nothing: look at the folder only.")
+@click.option("--curves-only", is_flag=True, help="Plot learning curves only; do not evaluate.")
 @click.option(
     "-o",
     "--output",
     metavar="FILE.html",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="By default report.html in MODEL_DIR.",
+    help="The output file; by default report.html in MODEL_DIR.",
 )
 def report_(
     model_dir: Path, config: str | None, data: Path | None, curves_only: bool, output: Path | None
 ) -> None:
-    """Show a trained model in one HTML file: curves, errors, importance, weights.
+    """Write an HTML report of a trained model: curves, errors, importance, weights.
 
-    Without a configuration there are learning curves and the model only.
+    Without a configuration, the report has learning curves and the model only.
     """
     from estimatorkit.experiment import report_html
     from estimatorkit.experiment.load import load_experiment
@@ -302,15 +302,15 @@ def report_(
     "directory", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path)
 )
 @click.option("--port", default=8501, show_default=True, type=click.IntRange(0, 65535))
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
-@click.option("--name", help="The model's name in requests; by default that of the folder.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--name", help="The model's name in requests; by default the name of the folder.")
 @click.option(
     "--max-request-mb", default=10.0, show_default=True, type=click.FloatRange(min=0, min_open=True)
 )
 def serve(directory: Path, port: int, host: str, name: str | None, max_request_mb: float) -> None:
-    """Answer requests to an exported model, as TensorFlow Serving does.
+    """Serve an exported model over HTTP, as TensorFlow Serving does.
 
-    DIR is the folder of the exports, of which the newest is served, or one of them.
+    DIR is a folder of exports, of which the newest is served, or a single export.
     """
     from estimatorkit.experiment import serving
 

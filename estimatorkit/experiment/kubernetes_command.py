@@ -17,37 +17,45 @@ _KINDS = ("tfjob", "trainjob", "rayjob")
     "kinds",
     multiple=True,
     type=click.Choice(_KINDS),
-    help="For which operator (repeatable); all that fit by default.",
+    help="The kind of job (repeatable); by default all applicable ones.",
 )
-@click.option("--workers", type=click.IntRange(1), help="How many compute, the chief among them.")
-@click.option("--ps", default=0, type=click.IntRange(0), help="How many parameter servers.")
+@click.option("--workers", type=click.IntRange(1), help="Number of workers, including the chief.")
+@click.option("--ps", default=0, type=click.IntRange(0), help="Number of parameter servers.")
 @click.option(
     "--evaluator/--no-evaluator",
     default=None,
-    help="One more that evaluates; by default where there are several tasks.",
+    help="Add an evaluator; the default if there are several tasks.",
 )
-@click.option("--image", metavar="NAME", help="registry/name:tag; NAME:1 by default.")
-@click.option("--namespace", metavar="NAME", help="Kubernetes' namespace; by default kubectl's.")
-@click.option("--name", metavar="NAME", help="Of the job; by default that of the experiment.")
-@click.option("--cpu", default="2", show_default=True, metavar="CORES", help="Of each task.")
-@click.option("--memory", default="4Gi", show_default=True, metavar="SIZE", help="Of each task.")
-@click.option("--gpus", default=0, type=click.IntRange(0), help="Of each task but the servers.")
-@click.option("--model-dir", metavar="FOLDER", help="/shared/runs/NAME by default.")
+@click.option("--image", metavar="NAME", help="The image, as registry/name:tag; by default NAME:1.")
+@click.option("--namespace", metavar="NAME", help="The namespace; by default kubectl's.")
+@click.option("--name", metavar="NAME", help="Name of the job; by default that of the experiment.")
+@click.option("--cpu", default="2", show_default=True, metavar="CORES", help="CPUs per task.")
+@click.option("--memory", default="4Gi", show_default=True, metavar="SIZE", help="Memory per task.")
+@click.option(
+    "--gpus", default=0, type=click.IntRange(0), help="GPUs per task; none for parameter servers."
+)
+@click.option(
+    "--model-dir", metavar="FOLDER", help="The model folder; by default /shared/runs/NAME."
+)
 @click.option(
     "--claim",
     metavar="NAME",
-    help="The claim to mount at /shared, ReadWriteMany; by default one is made.",
+    help="An existing ReadWriteMany claim for /shared; by default one is created.",
 )
 @click.option(
-    "--storage", default="10Gi", show_default=True, metavar="SIZE", help="Of the claim made."
+    "--storage",
+    default="10Gi",
+    show_default=True,
+    metavar="SIZE",
+    help="Size of the created claim.",
 )
 @click.option(
     "--output",
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where the files go; k8s/NAME by default.",
+    help="The output folder; by default k8s/NAME.",
 )
-@click.option("--dry-run", is_flag=True, help="Print the files instead.")
+@click.option("--dry-run", is_flag=True, help="Print the files instead of writing them.")
 def k8s(
     config: str,
     changes: tuple[str, ...],
@@ -70,7 +78,7 @@ def k8s(
     """Write a Dockerfile and manifests that run an experiment on Kubernetes.
 
     For Kubeflow's Training Operator (tfjob: parameter servers, TF_CONFIG), Kubeflow's Trainer
-    (trainjob: equal processes) and KubeRay (rayjob). Nothing is sent anywhere.
+    (trainjob: synchronous training) and KubeRay (rayjob). Nothing is sent anywhere.
     """
     from estimatorkit.experiment.kubernetes.files import commands, files_of
     from estimatorkit.experiment.kubernetes.image import image_of
