@@ -93,11 +93,13 @@ def k8s(
     count = workers or 1
     alone = [given for given, on in ((f"--ps {ps}", ps), ("--evaluator", evaluator)) if on]
     if alone and TRAINJOB in kinds:
-        raise click.UsageError(f"a TrainJob has equal processes and no others: not {alone[0]}")
+        raise click.UsageError(f"a TrainJob has identical workers only; remove {alone[0]}")
     fitting = kinds or [kind for kind in _KINDS if kind != TRAINJOB or not alone]
     asked = [kind for kind in _KINDS if kind in fitting]
     if not kinds and alone:
-        click.echo(f"note: no trainjob.yaml: it has equal processes, and not {alone[0]}", err=True)
+        click.echo(
+            f"note: no trainjob.yaml, because a TrainJob does not support {alone[0]}", err=True
+        )
     experiment = load_experiment(config, changes)
     if experiment.train.steps is not None:
         steps = experiment.train.steps

@@ -55,7 +55,7 @@ def spread(training: Training) -> float:
 
 def lost(process: Process) -> bool:
     """Whether a process has said that it lost parameters."""
-    return any("parameters were lost" in line for line in process.lines)
+    return any("Parameters were lost" in line for line in process.lines)
 
 
 # -- which process dies
@@ -74,7 +74,7 @@ def test_where_a_parameter_server_dies_all_go_back_to_one_checkpoint(
     for role in killed:
         started[role].kill()
     training.open(30)
-    started["chief 0"].wait_for("parameters were lost")
+    started["chief 0"].wait_for("Parameters were lost")
     for role in killed:
         started[role] = training.start(role)
     restored = started["chief 0"].wait_for("Restoring parameters from")
@@ -94,7 +94,7 @@ def test_the_newest_checkpoint_is_gone_back_to(processes: Processes, tmp_path: P
     started["ps 1"].kill()
     before = started["chief 0"].lines
     for role in ("chief 0", "worker 0"):
-        started[role].wait_for("parameters were lost")
+        started[role].wait_for("Parameters were lost")
     started["ps 1"] = training.start("ps 1")
     restored = started["chief 0"].wait_for("Restoring parameters from")
     last = max(int(line.partition("step = ")[2].split()[0]) for line in before if "step = " in line)
@@ -206,7 +206,7 @@ def test_where_a_server_is_told_to_end_who_waits_there_goes_on_with_the_next(
     time.sleep(1)
     started["ps 0"].signal(signal.SIGTERM)
     started["ps 0"].join(code=TERMINATED)
-    started["chief 0"].wait_for("parameters were lost")
+    started["chief 0"].wait_for("Parameters were lost")
     started["ps 0"] = training.start("ps 0")
     training.open(10)
     all_end(started)
@@ -402,7 +402,7 @@ def test_a_chief_that_is_cut_off_for_long_goes_on_with_the_values_that_are_there
         started["chief 0"].wait_for("step = ")
         for each in proxies:
             each.hold()
-        started["chief 0"].wait_for("parameters were lost")
+        started["chief 0"].wait_for("Parameters were lost")
         for each in proxies:
             each.release()
         started["chief 0"].wait_for("Continuing with the values on the parameter servers")

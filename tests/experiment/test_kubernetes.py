@@ -368,9 +368,9 @@ WRONG = {
     "no workers": (["--workers", "0"], ["0 is not in the range x>=1"]),
     "equal with servers": (
         ["--kind", "trainjob", "--ps", "1", "--workers", "2"],
-        ["a TrainJob has equal processes and no others: not --ps 1"],
+        ["a TrainJob has identical workers only; remove --ps 1"],
     ),
-    "equal with evaluator": (["--kind", "trainjob", "--evaluator"], ["not --evaluator"]),
+    "equal with evaluator": (["--kind", "trainjob", "--evaluator"], ["remove --evaluator"]),
     "kind": (["--kind", "pytorchjob"], ["'pytorchjob' is not one of"]),
     "experiment": (["train.stepz=1"], ["unknown key train.stepz"]),
     "a model elsewhere": (
@@ -452,4 +452,4 @@ def test_files_go_to_a_folder_by_the_name(
 def test_notes_on_what_is_likely_not_meant(tmp_path: Path) -> None:
     result = run(CONFIG, "--workers", "2", "--ps", "1", "--dry-run")
     assert "train.steps=null train.max_steps=1000 counts all runs" in result.stderr
-    assert "no trainjob.yaml: it has equal processes, and not --ps 1" in result.stderr
+    assert "no trainjob.yaml, because a TrainJob does not support --ps 1" in result.stderr
