@@ -28,6 +28,7 @@ from estimatorkit.runtime.host_tuning import use_huge_pages
 from estimatorkit.runtime.lower import changed_names, segment_function, state_names
 from estimatorkit.runtime.partial_batch import PartialBatches
 from estimatorkit.runtime.plan import Plan, Segment
+from estimatorkit.runtime.resource_store import Access
 
 _IN_ORDER = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
 """XLA's option for loops on a CPU: operations run one after the other, large ones on all cores. By
@@ -154,6 +155,13 @@ class SingleDevice:
         return value
 
 
+@dataclass
+class _Changed:
+    """The variables as the last finished step has left them; None before the first."""
+
+    values: list[Any] | None = None
+
+
 class CompiledLoop:
     """The executable of a loop: `jax.jit` adds one for each shape of block."""
 
@@ -180,6 +188,7 @@ class CompiledLoop:
         if self._after is not None:
             taken.extend(state_names(self._after))
         self._kept = [name for name in dict.fromkeys(taken) if name not in self._changed]
+        self._access = Access.of(self._kept, self._changed, self._changed)
         wide = self._step.wide or (self._after is not None and self._after.wide)
         wide = wide or any(tensor.dtype.is_wide for tensor in (*every, *after))
         self._context: Callable[[], AbstractContextManager[Any]] = x64 if wide else nullcontext
@@ -239,13 +248,17 @@ class CompiledLoop:
         Returns:
             The values fetched at every step, by row of the block, and those after the last.
         """
-        with self._state.lock, self._context():
-            kept = self._devices.variables(self._kept)
-            run = self._run_singly if self._singly else self._run_at_once
-            compilations = self._state.compilations[self._name]
-            done = run(columns, start, count, two_shapes, kept)
-            if self._state.compilations[self._name] != compilations:
-                use_huge_pages(self._state.take(self._changed))
+        state, run = self._state, self._run_singly if self._singly else self._run_at_once
+        with self._context():
+            compilations = state.compilations[self._name]
+            kept, donated = state.held.begin(self._access, self._devices.variables)
+            changed = _Changed()
+            try:
+                done = run(columns, start, count, two_shapes, kept, donated, changed)
+                if state.compilations[self._name] != compilations:
+                    use_huge_pages(changed.values or ())
+            finally:
+                state.held.end(self._access, kept, changed.values)
             return done
 
     def _run_at_once(
@@ -255,17 +268,18 @@ class CompiledLoop:
         count: int,
         two_shapes: PartialBatches | None,
         kept: Any,
+        donated: Any,
+        made: _Changed,
     ) -> tuple[list[Any], list[Any]]:
         shapes: Any = () if two_shapes is None else two_shapes.shapes
         runs: Any = None
         if two_shapes is not None:
             pairs = two_shapes.runs
             runs = _filled_up(pairs, len(columns[0])), np.int32(len(pairs))
-        every, after, changed = self._many(
+        every, after, made.values = self._many(
             *(columns, self._constants, self._devices.each(np.int32(start)), np.int32(count)),
-            *(kept, self._to_donate(), runs, shapes),
+            *(kept, donated, runs, shapes),
         )
-        self._state.values.update(zip(self._changed, changed, strict=True))
         return every, after
 
     def _run_singly(
@@ -275,8 +289,10 @@ class CompiledLoop:
         count: int,
         two_shapes: PartialBatches | None,
         kept: Any,
+        donated: Any,
+        made: _Changed,
     ) -> tuple[list[Any], list[Any]]:
-        changed = self._to_donate()
+        changed = donated
         given = columns, self._constants, kept
         every = self._buffers(given, changed, None if two_shapes is None else two_shapes.shapes[0])
         for index in range(start, start + count):
@@ -284,11 +300,8 @@ class CompiledLoop:
             row = self._devices.each(np.int32(index))
             changed, every = self._one(*given, row, changed, every, sizes)
             # At every step: an interrupted loop leaves the variables as the last step made them.
-            self._state.values.update(zip(self._changed, changed, strict=True))
+            made.values = changed
         return every, self._last(self._with(kept, changed))
-
-    def _to_donate(self) -> list[Any]:
-        return self._state.held.to_donate(self._devices.variables(self._changed))
 
     def _buffers(self, given: tuple[Any, ...], changed: Any, sizes: Any) -> list[Any]:
         """Zero-filled buffers for the values that a block's steps fetch."""

@@ -35,7 +35,7 @@ from estimatorkit.runtime.host_tuning import keep_freed_memory, use_huge_pages
 from estimatorkit.runtime.lower import changed_names, interpret, segment_function, state_names
 from estimatorkit.runtime.placement import DEFAULT, Placer, default_name, device_named
 from estimatorkit.runtime.plan import Plan, Segment, make_plan
-from estimatorkit.runtime.resource_store import ResourceStore
+from estimatorkit.runtime.resource_store import Access, ResourceStore
 from estimatorkit.runtime.shape_watch import ShapeWatch, VaryingShapes
 from estimatorkit.runtime.timeline import Trace
 
@@ -221,7 +221,7 @@ class State:
         Raises:
             FailedPreconditionError: a variable has none.
         """
-        return self.held.read(lambda: self.take(names))
+        return self.held.read(names, self.take, self.cancellation_check())
 
     def put(self, name: str, value: Any) -> None:
         """Sets the value of a variable."""
@@ -316,10 +316,16 @@ class CompiledSegment:
         self._traced = [tensor for tensor in segment.inputs if tensor not in self._static]
         self._watch = ShapeWatch(self._traced, self._static)
         self.varying = VaryingShapes(segment)
-        self._changed = changed_names(segment)
+        changed = changed_names(segment)
         taken = state_names(segment)
-        self._kept = [name for name in taken if name not in self._changed]
-        self._donated = [name for name in taken if name in self._changed]
+        self._access = Access.of(
+            [name for name in taken if name not in changed],
+            [name for name in taken if name in changed],
+            changed,
+        )
+        self._ahead = 0
+        self._compiling = threading.RLock()
+        self._compiled: set[Any] = set()  # static values, shapes and dtypes
         self._context: Callable[[], AbstractContextManager[Any]] = (
             x64 if segment.wide else nullcontext
         )
@@ -332,45 +338,53 @@ class CompiledSegment:
 
     def __call__(self, values: dict[Any, Any]) -> None:
         """Runs the segment: reads its inputs from `values` and adds its outputs."""
-        with self._state.lock:
-            self.run(values)
-
-    def run(self, values: dict[Any, Any]) -> None:
-        """Runs the segment; the caller holds the state's lock."""
         inputs = [
             values[tensor] if tensor in values else self._constants[tensor]  # a feed wins
             for tensor in self._traced
         ]
-        executable = self._executable(values)
-        state = self._state
-        compilations = state.compilations[self._name]
-        with self._context():
-            kept = state.take(self._kept)
-            donated = state.held.to_donate(state.take(self._donated))
-            if state.several_devices:
-                inputs, kept, donated = jax.device_put((inputs, kept, donated), self._device)
-            if self._may_not_end:
-                outputs, changed = self._watched(executable, inputs, kept, donated)
-            else:
-                outputs, changed = executable(inputs, kept, donated)
-                state.values.update(zip(self._changed, changed, strict=True))
-        if state.compilations[self._name] != compilations:
-            use_huge_pages(changed)
+        static = {tensor: np.asarray(values[tensor]) for tensor in self._static}
+        key = tuple((value.tobytes(), value.shape) for value in static.values())
+        signature = (key, *((each.shape, each.dtype) for each in inputs))
+        if signature in self._compiled:
+            outputs, changed = self._run(self._executables[key], inputs)
+        else:
+            with self._compiling:  # threads that come with the same shapes wait for one compilation
+                if key not in self._executables:
+                    self._executables[key] = self._compile(static)
+                outputs, changed = self._run(self._executables[key], inputs)
+                self._compiled.add(signature)
         for tensor, value in zip(self.segment.outputs, outputs, strict=True):
             values[tensor] = value
         values[self] = (*outputs, *changed)[-1:]
+        self._ahead += 1
+        if self._ahead == MOST_AHEAD:
+            self._ahead = 0
+            self.wait(values)
 
-    def _watched(self, executable: Callable[..., Any], *arguments: Any) -> Any:
-        """A call whose loops can be interrupted by a deadline, the session's end or a signal.
-
-        Variables then keep the values of the last iteration.
-        """
-        watch = LoopWatch(self._state.cancellation_check())
-        with watch.running():
-            outputs, changed = executable(*arguments, watch.number)
-            self._state.values.update(zip(self._changed, changed, strict=True))
-            for result in (*outputs, *changed)[-1:]:
-                watch.wait(result)
+    def _run(self, executable: Callable[..., Any], inputs: list[Any]) -> Any:
+        """The outputs and the new values of variables; others use the state meanwhile."""
+        state, access = self._state, self._access
+        compilations = state.compilations[self._name]
+        check = state.cancellation_check()
+        changed = None
+        with self._context():
+            kept, donated = state.held.begin(access, state.take, check)
+            try:
+                given = inputs, kept, donated
+                if state.several_devices:
+                    given = jax.device_put(given, self._device)
+                if self._may_not_end:
+                    watch = LoopWatch(check)
+                    with watch.running():
+                        outputs, changed = executable(*given, watch.number)
+                        for result in (*outputs, *changed)[-1:]:
+                            watch.wait(result)  # interrupted: the values of the last iteration
+                else:
+                    outputs, changed = executable(*given)
+                if state.compilations[self._name] != compilations:
+                    use_huge_pages(changed)
+            finally:
+                state.held.end(access, kept, changed)
         return outputs, changed
 
     def wait(self, values: dict[Any, Any]) -> None:
@@ -386,19 +400,11 @@ class CompiledSegment:
                 # A run of another thread has taken the variable over: what it makes of it comes
                 # after this call.
                 with self._state.lock:
-                    result = self._state.values.get(self._changed[-1])
-
-    def _executable(self, values: dict[Tensor, Any]) -> Callable[..., Any]:
-        static = {tensor: np.asarray(values[tensor]) for tensor in self._static}
-        key = tuple((value.tobytes(), value.shape) for value in static.values())
-        found = self._executables.get(key)
-        if found is None:
-            found = self._executables[key] = self._compile(static)
-        return found
+                    result = self._state.values.get(self._access.changed[-1])
 
     def _compile(self, static: dict[Tensor, Any]) -> Callable[..., Any]:
         function = segment_function(self.segment, static, self.varying.add)
-        taken = [*self._kept, *self._donated]
+        taken = [*self._access.kept, *self._access.donated]
         names = state_names(self.segment)
 
         def segment(inputs: Any, kept: Any, donated: Any, number: Any = None) -> Any:
@@ -427,6 +433,10 @@ def _wait(array: Any, is_quick: bool) -> float:
         array.block_until_ready()
     return time.perf_counter() - started
 
+
+MOST_AHEAD = 4
+"""Calls of a segment that may be in flight when nothing is fetched. XLA has 32 places for a device: a
+thread that filled them let small runs of others wait for seconds."""
 
 _SPINS = 500
 """Of about 0.2 us each."""
@@ -575,8 +585,8 @@ class PlanRunner:
     ) -> None:
         """Runs independent segments, those on devices concurrently."""
         compiled = [step for step in steps if isinstance(step, CompiledSegment)]
-        with self._state.lock, ThreadPoolExecutor(len(compiled)) as pool:
-            for done in [pool.submit(step.run, values) for step in compiled]:
+        with ThreadPoolExecutor(len(compiled)) as pool:
+            for done in [pool.submit(step, values) for step in compiled]:
                 done.result()
         for step in steps:
             if isinstance(step, HostSegment):

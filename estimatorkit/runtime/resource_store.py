@@ -1,32 +1,178 @@
-"""`ResourceStore`: variables, random counters and host objects of a session between runs."""
+"""`ResourceStore`: variables, random counters and host objects of a session between runs.
+
+A run takes the variables that it needs (`begin`), computes without a lock, and puts back those that
+it changes (`end`). Runs that need none of these overlap with it; others wait, first come, first
+served. `lock` is for short exchanges of any of the state.
+"""
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+_LOOK_SECS = 0.1
+"""Between looks for a cancellation, of those that wait."""
 
-@dataclass(eq=False)
+
+class Access(NamedTuple):
+    """The variables that a run needs.
+
+    Attributes:
+        kept: read only.
+        donated: read and changed; their buffers are donated.
+        changed: given a new value.
+        touched: all of them.
+    """
+
+    kept: Sequence[str]
+    donated: Sequence[str]
+    changed: Sequence[str]
+    touched: frozenset[str]
+
+    @staticmethod
+    def of(kept: Sequence[str], donated: Sequence[str], changed: Sequence[str]) -> Access:
+        """An access with `touched` filled in."""
+        return Access(kept, donated, changed, frozenset([*kept, *donated, *changed]))
+
+    def conflicts(self, other: Access) -> bool:
+        """Whether one changes what the other needs."""
+        if self is EVERYTHING or other is EVERYTHING:
+            return True
+        return not (
+            self.touched.isdisjoint(other.changed) and other.touched.isdisjoint(self.changed)
+        )
+
+
+EVERYTHING = Access((), (), (), frozenset())
+"""The access of `ResourceStore.lock`."""
+
+
+class _Lock:
+    """A reentrant lock that waits for the runs that change variables."""
+
+    def __init__(self, store: ResourceStore) -> None:
+        self._store = store
+
+    def __enter__(self) -> None:
+        self._store.mutex.acquire()
+        try:
+            self._store.wait_for(EVERYTHING)
+        except BaseException:
+            self._store.mutex.release()
+            raise
+        self._store.depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._store.depth -= 1
+        self._store.mutex.release()
+
+
 class ResourceStore:
     """The state that sessions keep between runs.
+
+    Args:
+        resources, making: those of another store, which shares them.
 
     Attributes:
         values: variables by name, and the counters of random operations.
         resources: host objects by name (queues, tables, ...).
-        lock: held while values change.
+        lock: held while values change; waits until no run changes any.
         making: held while a resource is created.
+        mutex: held while the store itself changes.
+        depth: how many times the thread that holds the mutex holds `lock`.
     """
 
-    values: dict[str, Any] = field(default_factory=dict)
-    resources: dict[Any, Any] = field(default_factory=dict)
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    making: threading.RLock = field(default_factory=threading.RLock)
-    _being_read: Counter[int] = field(default_factory=Counter)
+    def __init__(
+        self, resources: dict[Any, Any] | None = None, making: threading.RLock | None = None
+    ) -> None:
+        self.values: dict[str, Any] = {}
+        self.resources: dict[Any, Any] = {} if resources is None else resources
+        self.making = making or threading.RLock()
+        self.mutex = threading.RLock()
+        self.lock = _Lock(self)
+        self.depth = 0
+        self._settled = threading.Condition(self.mutex)
+        self._changing: set[str] = set()
+        self._waiting: dict[int, Access] = {}  # in the order of their coming
+        self._tickets = itertools.count()
+        self._being_read: Counter[int] = Counter()
+
+    def wait_for(self, access: Access, check: Callable[[], None] = lambda: None) -> None:
+        """Waits until no run changes what an access needs, and no earlier access conflicts.
+
+        Args:
+            access: what is needed.
+            check: a cancellation check.
+
+        The caller holds the mutex, which is released meanwhile.
+        """
+        if self.depth or not (self._changing or self._waiting):
+            return
+        ticket = next(self._tickets)
+        self._waiting[ticket] = access
+        try:
+            while not self._may_start(ticket, access):
+                self._settled.wait(_LOOK_SECS)
+                check()
+        finally:
+            del self._waiting[ticket]
+            self._settled.notify_all()
+
+    def _may_start(self, ticket: int, access: Access) -> bool:
+        if self.depth:  # another thread holds `lock` while it waits
+            return False
+        if access is EVERYTHING:
+            if self._changing:
+                return False
+        elif not self._changing.isdisjoint(access.touched):
+            return False
+        earlier = itertools.takewhile(lambda each: each != ticket, self._waiting)
+        return not any(access.conflicts(self._waiting[each]) for each in earlier)
+
+    def begin(
+        self,
+        access: Access,
+        take: Callable[[Sequence[str]], list[Any]],
+        check: Callable[[], None] = lambda: None,
+    ) -> tuple[list[Any], list[Any]]:
+        """Takes variables for a run, which must call `end` when it has computed.
+
+        Args:
+            access: the variables.
+            take: returns the values of names; called under the mutex.
+            check: a cancellation check, called while this waits.
+
+        Returns:
+            The values to keep and those to donate.
+        """
+        with self.mutex:
+            self.wait_for(access, check)
+            kept = take(access.kept)
+            donated = self._to_donate(take(access.donated))
+            self._changing.update(access.changed)
+            self._being_read.update(map(id, kept))
+        return kept, donated
+
+    def end(self, access: Access, kept: Sequence[Any], changed: Sequence[Any] | None) -> None:
+        """Ends a run.
+
+        Args:
+            access: as for `begin`.
+            kept: the values that `begin` returned.
+            changed: the new values of the changed variables; None if there are none.
+        """
+        with self.mutex:
+            if changed is not None:
+                self.values.update(zip(access.changed, changed, strict=True))
+            self._changing.difference_update(access.changed)
+            self._forget_readers(kept)
+            if self._waiting:
+                self._settled.notify_all()
 
     def clear(self) -> None:
         """Discards everything, and closes resources that can be closed."""
@@ -38,17 +184,24 @@ class ResourceStore:
                 close()
         self.resources.clear()
 
-    def read(self, take: Callable[[], Sequence[Any]]) -> list[Any]:
+    def read(
+        self,
+        names: Sequence[str],
+        take: Callable[[Sequence[str]], Sequence[Any]],
+        check: Callable[[], None] = lambda: None,
+    ) -> list[Any]:
         """A snapshot of variables as NumPy arrays, which later runs do not modify.
 
-        The lock is held while the values are taken, so that they are consistent, but not while they
-        are computed and copied.
+        The values are taken together, so that they are consistent, and copied without a lock.
 
         Args:
-            take: returns the values; called under the lock.
+            names: of the variables.
+            take: returns their values; called under the mutex.
+            check: a cancellation check, called while this waits.
         """
-        with self.lock:
-            values = take()
+        with self.mutex:
+            self.wait_for(Access.of(names, (), ()), check)
+            values = take(names)
             self._being_read.update(map(id, values))
         try:
             return [
@@ -56,15 +209,16 @@ class ResourceStore:
                 for value in values
             ]
         finally:
-            with self.lock:
-                self._being_read.subtract(map(id, values))
-                self._being_read = +self._being_read
+            with self.mutex:
+                self._forget_readers(values)
 
-    def to_donate(self, values: Sequence[Any]) -> list[Any]:
-        """Values of variables to donate to a run: copies of those being read.
+    def _forget_readers(self, values: Sequence[Any]) -> None:
+        if values:
+            self._being_read.subtract(map(id, values))
+            self._being_read = +self._being_read
 
-        The caller holds the lock.
-        """
+    def _to_donate(self, values: list[Any]) -> list[Any]:
+        """Values of variables to donate to a run: copies of those being read."""
         if not self._being_read:
-            return list(values)
+            return values
         return [value.copy() if id(value) in self._being_read else value for value in values]

@@ -55,6 +55,36 @@ def test_a_timeout_ends_a_loop() -> None:
         assert session.run(v.assign(7.0)) == 7
 
 
+def test_others_run_while_a_loop_does() -> None:
+    with tf.Graph().as_default():
+        session = tf.Session()
+        v, result = endless()
+        other = tf.get_variable("other", initializer=1.0)
+        x = tf.placeholder(tf.float32)
+        session.run([v.initializer, other.initializer])
+        ends: list[str] = []
+
+        def loop() -> None:
+            try:
+                session.run(result)
+            except tf.errors.CancelledError as error:
+                ends.append(type(error).__name__)
+
+        thread = threading.Thread(target=loop)
+        thread.start()
+        in_a_loop()
+        assert session.run(x * 2, {x: 3}) == 6
+        assert session.run(other.assign_add(1.0)) == 2
+        assert session.run(other) == 2
+        for op in (v, v.assign(1.0)):  # it is the loop's
+            with pytest.raises(tf.errors.DeadlineExceededError):
+                session.run(op, options=tf.RunOptions(timeout_in_ms=100))
+        assert thread.is_alive()
+        session.close()
+        thread.join()
+        assert ends == ["CancelledError"]
+
+
 def test_a_timeout_ends_a_loop_on_the_host() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         v, result = endless(lambda x: x)

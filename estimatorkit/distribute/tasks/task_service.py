@@ -14,7 +14,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -274,13 +274,13 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
     ) -> Arrays:
         """The values of variables."""
 
-        def take() -> Arrays:
-            missing = [name for name in header["names"] if name not in self._held.values]
+        def take(names: Sequence[str]) -> Arrays:
+            missing = [name for name in names if name not in self._held.values]
             if missing:
                 raise _without_value(missing[0])
-            return [self._held.values[name] for name in header["names"]]
+            return [self._held.values[name] for name in names]
 
-        return self._held.read(take)
+        return self._held.read(header["names"], take, over)
 
     def _write(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
@@ -298,7 +298,10 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
     ) -> Arrays:
         """Writes a checkpoint file from a consistent snapshot."""
         path, names = Path(header["path"]), header["names"]
-        found = self._held.read(lambda: [self._held.values[name] for name in names.values()])
+        values = self._held.values
+        found = self._held.read(
+            list(names.values()), lambda names: [values[each] for each in names]
+        )
         with os_errors("write the checkpoint", path):
             written = write_shard(path, dict(zip(names, found, strict=True)))
         return _as_json(written)
