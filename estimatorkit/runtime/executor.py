@@ -343,8 +343,8 @@ class CompiledSegment:
             for tensor in self._traced
         ]
         static = {tensor: np.asarray(values[tensor]) for tensor in self._static}
-        key = tuple((value.tobytes(), value.shape) for value in static.values())
-        signature = (key, *((each.shape, each.dtype) for each in inputs))
+        key = tuple([(value.tobytes(), value.shape) for value in static.values()])
+        signature = (key, *[(each.shape, each.dtype) for each in inputs])
         if signature in self._compiled:
             outputs, changed = self._run(self._executables[key], inputs)
         else:
@@ -365,16 +365,15 @@ class CompiledSegment:
         """The outputs and the new values of variables; others use the state meanwhile."""
         state, access = self._state, self._access
         compilations = state.compilations[self._name]
-        check = state.cancellation_check()
         changed = None
         with self._context():
-            kept, donated = state.held.begin(access, state.take, check)
+            kept, donated = state.held.begin(access, state.take, state.raise_if_cancelled)
             try:
                 given = inputs, kept, donated
                 if state.several_devices:
                     given = jax.device_put(given, self._device)
                 if self._may_not_end:
-                    watch = LoopWatch(check)
+                    watch = LoopWatch(state.cancellation_check())
                     with watch.running():
                         outputs, changed = executable(*given, watch.number)
                         for result in (*outputs, *changed)[-1:]:
@@ -435,8 +434,8 @@ def _wait(array: Any, is_quick: bool) -> float:
 
 
 MOST_AHEAD = 4
-"""Calls of a segment that may be in flight when nothing is fetched. XLA has 32 places for a device: a
-thread that filled them let small runs of others wait for seconds."""
+"""Calls of a segment that may be in flight when nothing is fetched. XLA has 32 places on a device:
+a thread that filled them let small runs of others wait for seconds."""
 
 _SPINS = 500
 """Of about 0.2 us each."""

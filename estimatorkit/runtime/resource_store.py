@@ -150,12 +150,15 @@ class ResourceStore:
         Returns:
             The values to keep and those to donate.
         """
+        if not access.touched:
+            return [], []
         with self.mutex:
             self.wait_for(access, check)
             kept = take(access.kept)
             donated = self._to_donate(take(access.donated))
             self._changing.update(access.changed)
-            self._being_read.update(map(id, kept))
+            if kept:
+                self._being_read.update(map(id, kept))
         return kept, donated
 
     def end(self, access: Access, kept: Sequence[Any], changed: Sequence[Any] | None) -> None:
@@ -166,6 +169,8 @@ class ResourceStore:
             kept: the values that `begin` returned.
             changed: the new values of the changed variables; None if there are none.
         """
+        if not access.touched:
+            return
         with self.mutex:
             if changed is not None:
                 self.values.update(zip(access.changed, changed, strict=True))
