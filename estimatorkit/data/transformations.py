@@ -97,7 +97,7 @@ def _as_nested(element_spec: Any, value: Any, what: str) -> list[Any]:
         return flatten_as(element_spec, value)
     except ValueError as error:
         raise value_error(
-            f"padded_batch(): {what} have another structure than the elements",
+            f"padded_batch(): {what} do not have the structure of the elements",
             expected=f"one for each leaf of {element_spec}",
             received=repr(value),
         ) from error

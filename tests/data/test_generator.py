@@ -55,8 +55,8 @@ def test_elements_are_converted_as_by_numpy() -> None:
 @pytest.mark.parametrize(
     ("element", "message"),
     [
-        ((1,), "another structure"),
-        ((1, [1, 2, 3]), r"shape than declared for component \[1\]"),
+        ((1,), "declared structure"),
+        ((1, [1, 2, 3]), r"shape other than declared for component \[1\]"),
         ((1.5, [1, 2]), r"could not be converted(.|\n)*int32 for component \[0\]"),
         (("a", [1, 2]), r"could not be converted(.|\n)*int32 for component \[0\]"),
         ((None, [1, 2]), r"could not be converted(.|\n)*int32 for component \[0\]"),

@@ -139,7 +139,7 @@ def test_nulls_are_errors_unless_something_stands_for_them(
 ) -> None:
     name = write(NULLS, tmp_path / "a")
     for column, row in (("f", 2), ("s", 1), ("i", 2)):
-        told = rf"{name}: column '{column}' holds a null in row {row} of row group 0(.|\n)*missing="
+        told = rf"{name}: column '{column}' has a null in row {row} of row group 0(.|\n)*missing="
         with pytest.raises(errors.InvalidArgumentError, match=told):
             list(make(name, [column]))
     with pytest.raises(errors.InvalidArgumentError, match="column 'i'"):
@@ -169,7 +169,9 @@ def test_columns_that_are_not_there_or_drift(write: Write, make: Make, tmp_path:
     third = write(pa.table({"aged": [1], "name": ["a"]}), tmp_path / "c")
     with pytest.raises(errors.InvalidArgumentError, match=rf"{first}: there is no column 'Age'"):
         make(first, columns=["Age"])
-    told = rf"{second}: column 'age' has another type(.|\n)*int64(.|\n)*float64(.|\n)*one schema"
+    told = (
+        rf"{second}: column 'age' does not have the same(.|\n)*int64(.|\n)*float64(.|\n)*one schema"
+    )
     with pytest.raises(errors.InvalidArgumentError, match=told):
         list(make([first, second]))
     told = rf"{third}: there is no column 'age'(.|\n)*did you mean 'aged'"

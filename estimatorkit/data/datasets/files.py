@@ -142,7 +142,7 @@ def zip_member(path: Path, member: str, size: int) -> bytes:
             data = content.read(size + 1)
     except (KeyError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
         raise DataLossError.explained(
-            f"{path} holds no valid file {member!r}",
+            f"{path} contains no valid file {member!r}",
             expected=f"a zip archive with {member!r}",
             received=str(error),
         ) from error

@@ -296,8 +296,8 @@ class Cursor:
             finally:
                 self.lock.release()
         logging.getLogger("estimatorkit").warning(
-            "The input is left behind, busy: its next element did not come within %g s. "
-            "Does a generator wait for something?",
+            "Abandoning the input while it is busy: its next element did not arrive within %g s. "
+            "Is a generator blocked?",
             CLOSE_SECS,
         )
 

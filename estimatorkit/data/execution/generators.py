@@ -67,7 +67,7 @@ class GeneratorIterator(BlockIterator):
             leaves = flatten_as(self._structure, element)
         except ValueError as error:
             raise InvalidArgumentError.explained(
-                "a generator yielded an element with another structure than declared",
+                "a generator yielded an element that does not have the declared structure",
                 expected=self._structure,
                 received=repr(element)[:200],
             ) from error
@@ -90,7 +90,7 @@ class GeneratorIterator(BlockIterator):
                 ) from error
             if not spec.shape.is_compatible_with(array.shape):
                 raise InvalidArgumentError.explained(
-                    f"a generator yielded another shape than declared for {name}",
+                    f"a generator yielded a shape other than declared for {name}",
                     expected=spec.shape,
                     received=array.shape,
                 )

@@ -207,7 +207,7 @@ def make_csv_dataset(
     if repeated:
         raise value_error(
             "Cannot have duplicate column names",
-            expected="names that differ",
+            expected="unique names",
             received=f"{repeated} more than once, of {names} in {files[0]}",
             hint="give names with column_names=, and header=True to skip the file's own",
         )

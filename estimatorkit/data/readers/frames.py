@@ -92,7 +92,7 @@ def _dict(columns: Iterable[tuple[Any, Any]], convert: Callable[[Any, str], Any]
         if name in found:
             raise value_error(
                 f"column {name!r} occurs twice in the frame",
-                expected="names that differ",
+                expected="unique names",
                 hint="rename one of the two",
             )
         found[name] = convert(column, f"column {name!r}")

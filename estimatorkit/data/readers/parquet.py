@@ -68,7 +68,7 @@ class _Groups(ABC):
         except arrow.ArrowException as error:
             self.close()
             raise DataLossError.explained(
-                f"{name} is no file that {self.what} reads, or is damaged", received=str(error)
+                f"{name} is damaged, or not a file that {self.what} reads", received=str(error)
             ) from error
 
     @abstractmethod
@@ -241,8 +241,7 @@ class TableFile:
             default = missing.get(name)
         if default is None or spec.shape.rank:
             raise InvalidArgumentError.explained(
-                f"{self._name}: column {name!r} holds a null in row {row} of row "
-                f"group {self._group}",
+                f"{self._name}: column {name!r} has a null in row {row} of row group {self._group}",
                 expected=spec.dtype.name,
                 received="null",
                 hint=f"give a replacement: missing={{{name!r}: ...}}",
@@ -292,7 +291,7 @@ def _check_schema(name: str, groups: _Groups, layout: TableLayout) -> None:
             found = None
         if found != spec:
             raise InvalidArgumentError.explained(
-                f"{name}: column {column!r} has another type than in the first file",
+                f"{name}: column {column!r} does not have the same type as in the first file",
                 expected=spec,
                 received=f"{found or 'no tensor'} ({kind})",
                 hint="write all files with one schema: table.cast(schema)",
@@ -369,7 +368,7 @@ def _plan(
     chosen = list(schema.names if columns is None else columns)
     repeated = sorted({name for name in chosen if chosen.count(name) > 1})
     if repeated or not chosen:
-        raise value_error(f"{kind.what}: columns", expected="names that differ", received=chosen)
+        raise value_error(f"{kind.what}: columns", expected="unique names", received=chosen)
     for name in chosen:
         _check_column(first, schema, name)
     if not isinstance(missing, Mapping) and missing not in (None, "default"):

@@ -177,7 +177,7 @@ class SharedEmbeddingColumn(_Embedding):
         if list(variable.shape) != list(self.table.shape):
             raise value_error(
                 "Shared embedding collection "
-                f"{self.shared_name} contains a variable of another shape",
+                f"{self.shared_name} contains a variable of a different shape",
                 expected=list(self.table.shape),
                 received=f"{variable.name} {variable.shape}",
                 hint="use another shared_embedding_collection_name",
