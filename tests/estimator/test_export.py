@@ -356,7 +356,7 @@ def test_shapes_tables_and_integers_of_a_model_fn(tmp_path: Path) -> None:
         np.testing.assert_allclose(found["spread"], np.tile(x @ weights, [1, 3]), rtol=1e-6)
         assert found["word"].tolist() == [b"low", b"high", b"low"]
         assert found["count"].dtype == np.int64
-        assert [len(each.modules) for each in predictor._contents.graphs] == [1, 1]
+        assert [len(each.modules) for each in predictor._contents.graphs] == [1]
 
 
 @pytest.mark.slow

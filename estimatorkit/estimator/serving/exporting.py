@@ -10,14 +10,15 @@ Exports are atomic.
 from __future__ import annotations
 
 import errno
+import functools
 import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,9 @@ from estimatorkit.train.saving.saver import Saver
 from estimatorkit.train.saving.signatures import get_tensor_from_tensor_info
 from estimatorkit.train.sessions.scaffold import Scaffold
 from estimatorkit.version import __version__
+
+Parts: TypeAlias = tuple[dict[str, Tensor], dict[str, Tensor]]
+"""The inputs and the outputs of a signature, by key."""
 
 TAGS = {  # in TensorFlow's order
     ModeKeys.TRAIN: [constants.TRAINING],
@@ -296,25 +300,21 @@ class ServedModel:
         with self.session.graph.as_default():
             parts = {name: self.parts(each) for name, each in self.signatures.items()}
         _check_examples(example_inputs, {name: list(given) for name, (given, _) in parts.items()})
-        plans: dict[Any, int] = {}
-        graphs: list[ServedGraph] = []
+        shared = self._graphs(parts, example_inputs)
+        graphs = list(dict.fromkeys(shared.values()))
         listed: dict[str, Any] = {}
         for name, (inputs, outputs) in parts.items():
-            key = (tuple(inputs.items()), tuple(outputs.items()))
-            if key not in plans:
-                plans[key] = len(graphs)
-                graphs.append(ServedGraph(self.session, inputs, outputs, example_inputs))
-            served = graphs[plans[key]]
+            served = shared[name]
             listed[name] = {
                 "method": self.signatures[name].method_name,
                 "inputs": _entries(inputs, served.graph.feeds),
                 "outputs": _entries(outputs, served.graph.fetches),
-                "graph": plans[key],
+                "graph": graphs.index(served),
             }
         written: dict[str, Any] = {}
         (folder / files.FOLDER).mkdir()
         entries = self._write_graphs(folder, graphs, written)
-        for name, content in _example_files(self.signatures, listed, graphs).items():
+        for name, content in _example_files(parts, shared).items():
             text = json.dumps(content, indent=1) + "\n"
             files.write_file(folder, name, text.encode(), written)
         contents = {
@@ -324,9 +324,33 @@ class ServedModel:
             "graphs": entries,
         }
         files.write_signature(folder, contents)
-        _self_test(folder, {name: graphs[each["graph"]] for name, each in listed.items()})
+        _self_test(folder, parts, shared)
 
-    def parts(self, signature: Any) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    def _graphs(
+        self, parts: Mapping[str, Parts], example_inputs: Mapping[str, Any] | None
+    ) -> dict[str, ServedGraph]:
+        """The graph of each signature: one for all with the same inputs, if their rows are alone.
+
+        Most of an export's time goes into tracing and lowering a graph.
+        """
+        groups: dict[Any, list[str]] = {}
+        for name, (inputs, _) in parts.items():
+            groups.setdefault(frozenset(inputs.values()), []).append(name)
+        found: dict[str, ServedGraph] = {}
+        for names in groups.values():
+            served = ServedGraph(self.session, [parts[name] for name in names], example_inputs)
+            if len(names) == 1 or served.rows_alone:
+                found.update(dict.fromkeys(names, served))
+                continue
+            alike: dict[Any, ServedGraph] = {}
+            for name in names:
+                key = frozenset(parts[name][1].values())
+                if key not in alike:
+                    alike[key] = ServedGraph(self.session, [parts[name]], example_inputs)
+                found[name] = alike[key]
+        return found
+
+    def parts(self, signature: Any) -> Parts:
         """The tensors of a signature's inputs and outputs; three for each sparse one."""
         found = []
         for infos in (signature.inputs, signature.outputs):
@@ -378,7 +402,7 @@ class ServedModel:
 def _entries(tensors: Mapping[str, Tensor], names: Mapping[str, str]) -> dict[str, Any]:
     return {
         key: {
-            "tensor": names[key],
+            "tensor": names[tensor.name],
             "dtype": tensor.dtype.name,
             "shape": None if tensor.shape.dims is None else list(tensor.shape.dims),
         }
@@ -403,36 +427,47 @@ def _versions() -> dict[str, str]:
 
 
 class ServedGraph:
-    """A graph shared by signatures, and example inputs with the model's outputs."""
+    """A graph shared by signatures, and example inputs with the model's outputs.
+
+    Args:
+        session: holds the model.
+        parts: the inputs and outputs of each signature; their inputs are the same tensors.
+        example_inputs: by the names of one of the signatures' inputs; else they are made up.
+    """
 
     def __init__(
-        self,
-        session: Session,
-        inputs: dict[str, Tensor],
-        outputs: dict[str, Tensor],
-        example_inputs: Mapping[str, Any] | None,
+        self, session: Session, parts: Sequence[Parts], example_inputs: Mapping[str, Any] | None
     ) -> None:
-        self.inputs: dict[str, NDArray[Any]] | None = None
-        self.outputs: dict[str, NDArray[Any]] = {}
+        self.inputs: dict[Tensor, NDArray[Any]] | None = None
+        self.outputs: dict[Tensor, NDArray[Any]] = {}
         self.rows_alone = False
-        samples: list[dict[str, Any]] = []
-        given = example_inputs if example_inputs and example_inputs.keys() == inputs.keys() else {}
-        whole = {key: np.asarray(given[key]) for key in given and inputs}
-        whole = whole or sample_inputs(inputs, _ROWS)
+        self._session = session
+        self._samples: list[dict[str, Any]] = []
+        feeds = list(dict.fromkeys(parts[0][0].values()))
+        fetches = list(dict.fromkeys(each for _, outputs in parts for each in outputs.values()))
+        self._feeds = {tensor.name: tensor for tensor in feeds}
+        self._fetches = {tensor.name: tensor for tensor in fetches}
+        given: dict[str, Any] = {}
+        for inputs, _ in parts:
+            if example_inputs and example_inputs.keys() == inputs.keys():
+                given = {inputs[key].name: example_inputs[key] for key in inputs}
+        whole = {key: np.asarray(given[key]) for key in self._feeds if given}
+        whole = whole or sample_inputs(self._feeds, _ROWS)
         try:
-            run = session.make_callable(list(outputs.values()), list(inputs.values()))
-            answers = [dict(zip(outputs, run(*whole.values()), strict=True))]
-            samples.append(whole)
-            if all(tensor.shape.rank and tensor.shape[0] is None for tensor in inputs.values()):
+            run = session.make_callable(fetches, feeds)
+            answers = [dict(zip(fetches, run(*whole.values()), strict=True))]
+            self._samples.append(whole)
+            if all(tensor.shape.rank and tensor.shape[0] is None for tensor in feeds):
                 several = len(next(iter(whole.values()))) > 1
                 other = {
                     key: each[:-1] if several else np.concatenate([each, each])
                     for key, each in whole.items()
                 }
-                answers.append(dict(zip(outputs, run(*other.values()), strict=True)))
-                samples.append(other)
+                answers.append(dict(zip(fetches, run(*other.values()), strict=True)))
+                self._samples.append(other)
                 self.rows_alone = several and _rows_alone(*answers)
-            self.inputs, self.outputs = whole, answers[0]
+            self.inputs = {self._feeds[key]: each for key, each in whole.items()}
+            self.outputs = answers[0]
         except (InvalidArgumentError, ValueError) as error:
             if given:
                 raise
@@ -441,9 +476,14 @@ class ServedGraph:
                 "example_inputs={...} to export_saved_model. %s",
                 error,
             )
-        self.graph: ServingGraph = make_serving_graph(session, inputs, outputs, samples)
-        for segment, reason in self.graph.kept.items():
+
+    @functools.cached_property
+    def graph(self) -> ServingGraph:
+        """The graph, with feeds and fetches by the names of the tensors."""
+        made = make_serving_graph(self._session, self._feeds, self._fetches, self._samples)
+        for segment, reason in made.kept.items():
             logger.info("%s is exported as a graph, not as StableHLO: %s", segment, reason)
+        return made
 
 
 def _check_examples(
@@ -460,7 +500,7 @@ def _check_examples(
         )
 
 
-def _rows_alone(whole: Mapping[str, Any], part: Mapping[str, Any]) -> bool:
+def _rows_alone(whole: Mapping[Tensor, Any], part: Mapping[Tensor, Any]) -> bool:
     """Whether the outputs of rows are unaffected by the removal of another row."""
     for key, answers in whole.items():
         rows = np.shape(answers)[:1], np.shape(part[key])[:1]
@@ -478,32 +518,33 @@ def _same(one: Any, other: Any) -> bool:
     return bool((one == other).all())
 
 
-def _example_files(
-    signatures: Mapping[str, Any], listed: Mapping[str, Any], graphs: list[ServedGraph]
-) -> dict[str, Any]:
+def _example_files(parts: Mapping[str, Parts], shared: Mapping[str, ServedGraph]) -> dict[str, Any]:
     """The request and the response of the default signature (or of the first)."""
     default = constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
-    name = default if default in listed else next(iter(listed))
-    served = graphs[listed[name]["graph"]]
+    name = default if default in parts else next(iter(parts))
+    served, (inputs, outputs) = shared[name], parts[name]
     if served.inputs is None:
         return {}
     make = row_request if served.rows_alone else column_request
-    request = make(name, served.inputs)
-    return {files.REQUEST: request, files.RESPONSE: reply(served.outputs, "instances" in request)}
+    request = make(name, {key: served.inputs[tensor] for key, tensor in inputs.items()})
+    answers = {key: served.outputs[tensor] for key, tensor in outputs.items()}
+    return {files.REQUEST: request, files.RESPONSE: reply(answers, "instances" in request)}
 
 
-def _self_test(folder: Path, served: Mapping[str, ServedGraph]) -> None:
+def _self_test(folder: Path, parts: Mapping[str, Parts], shared: Mapping[str, ServedGraph]) -> None:
     """Loads the exported files and compares their outputs with the model's.
 
     Raises:
         InternalError: they differ.
     """
     with Predictor(folder) as predictor:
-        for name, each in served.items():
-            if each.inputs is None:
+        for name, (inputs, outputs) in parts.items():
+            served = shared[name]
+            if served.inputs is None:
                 continue
-            found = predictor(each.inputs, name)
-            for key, expected in each.outputs.items():
+            found = predictor({key: served.inputs[inputs[key]] for key in inputs}, name)
+            for key, tensor in outputs.items():
+                expected = served.outputs[tensor]
                 if not _same(expected, found[key]):
                     raise InternalError.explained(
                         f"the exported model's output differs from the model's: signature "
