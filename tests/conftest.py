@@ -12,6 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 
 import estimatorkit
@@ -22,6 +23,9 @@ _COMPILED = pytest.StashKey[str]()
 
 
 plan.verify_graphs = True
+
+hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.load_profile("any machine")
 
 
 def pytest_configure(config: pytest.Config) -> None:

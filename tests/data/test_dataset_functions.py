@@ -197,7 +197,7 @@ def test_reduce_gives_tensors() -> None:
         assert session.run(total) == 45
         assert session.run(pair) == (4.0, 24)
         assert session.run(fed, {limit: 4}) == 6
-    with pytest.raises(TypeError, match=r"reduce\(\): the function returns a state of another"):
+    with pytest.raises(TypeError, match=r"reduce\(\): the function returns a state that differs"):
         Dataset.range(3).reduce(0.0, lambda state, x: x)
 
 
