@@ -75,4 +75,7 @@ def test_a_server_tells_that_anybody_may_reach_it(caplog: pytest.LogCaptureFixtu
     everywhere = address.replace("127.0.0.1", "0.0.0.0")  # noqa: S104 (for an instant)
     with known_token(), caplog.at_level(logging.WARNING, "estimatorkit"):
         tf.train.Server({"ps": [everywhere]}, "ps", 0).stop()
-    assert [f"/job:ps/task:0 listens on the public address {everywhere}" in line for line in caplog.messages] == [True]
+    assert [
+        f"/job:ps/task:0 listens on the public address {everywhere}" in line
+        for line in caplog.messages
+    ] == [True]
