@@ -185,7 +185,7 @@ def main(only: list[str] | None, seconds: float, rounds: int, write: bool) -> in
         versions = f"python {sys.version.split()[0]}, jax {metadata.version('jax')}"
         about = f"### Sums over two processes, by `benchmarks/all_reduce.py`: {versions}"
         text = f"{about}, torch 2.13.0\n\n" + "\n".join(lines)
-        keep(ROOT / "benchmarks" / "RESULTS.md", where, ["all_reduce", *(only or ())], [text])
+        keep(ROOT / "benchmarks" / "RESULTS.md", where, [text])
     return int(missed)
 
 

@@ -171,7 +171,7 @@ def main(only: list[str] | None, seconds: float, rounds: int, write: bool) -> in
         python = sys.version.split()[0]
         about = f"### Parameter servers, by `benchmarks/clusters.py`: python {python}, {versions}"
         text = f"{about}, tensorflow 2.15.1\n\n" + "\n".join(lines)
-        keep(ROOT / "benchmarks" / "RESULTS.md", where, ["clusters", *(only or ())], [text])
+        keep(ROOT / "benchmarks" / "RESULTS.md", where, [text])
     return int(missed)
 
 

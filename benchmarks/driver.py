@@ -231,5 +231,5 @@ def main(arguments: list[str] | None = None) -> int:
     if failures:
         print("\nFailed:", *failures, sep="\n", file=sys.stderr)
     if options.write:
-        keep(ROOT / "benchmarks" / "RESULTS.md", where, options.only, parts)
+        keep(ROOT / "benchmarks" / "RESULTS.md", where, parts)
     return 1 if failures else 0

@@ -131,7 +131,7 @@ def main(only: Sequence[str] | None, write: bool) -> int:
         python = sys.version.split()[0]
         about = f"### Examples, run whole by `benchmarks/examples.py`: python {python}, {versions}"
         path = ROOT / "benchmarks" / "RESULTS.md"
-        keep(path, where, ["examples", *(only or ())], [f"{about}\n\n" + "\n".join(lines)])
+        keep(path, where, [f"{about}\n\n" + "\n".join(lines)])
     return 0 if all_kept else 1
 
 

@@ -100,22 +100,37 @@ def table(workload: Workload, records: Mapping[str, Record]) -> str:
     return f"### {workload.name}: {workload.about}\n\n{body}"
 
 
-def keep(path: Path, where: str, only: Sequence[str] | None, parts: Sequence[str]) -> None:
-    """Writes the tables into the file, newest first.
-
-    A section of the same day, machine and choice of workloads is replaced.
+def keep(path: Path, where: str, parts: Sequence[str]) -> None:
+    """Writes tables into the file, in place of older ones of the same name, which go to `history`.
 
     Args:
-        path: the Markdown file, made when absent.
+        path: the Markdown file, made when absent; `history` is the folder beside it.
         where: the line of `machine`.
-        only: the workloads chosen, none: all.
-        parts: the tables.
+        parts: the tables, each below a heading: '### name' or '### name: what is measured'.
     """
-    title = "## " + where.split(", load")[0] + (f": {', '.join(only)}" if only else "")
     text = path.read_text(encoding="utf-8") if path.exists() else "# Results\n"
-    heading, *sections = re.split(r"^(?=## )", text, flags=re.MULTILINE)
-    kept = [section for section in sections if section.splitlines()[0] != title]
-    new = "\n\n".join([title, where + ".", *parts]) + "\n\n"
-    path.write_text(
-        heading.rstrip() + "\n\n" + (new + "".join(kept)).rstrip() + "\n", encoding="utf-8"
-    )
+    heading, *sections = re.split(r"^(?=### )", text, flags=re.MULTILINE)
+    found = {_name(section): section for section in sections}
+    for part in parts:
+        title, _, body = part.partition("\n")
+        older = found.get(_name(part))
+        found[_name(part)] = f"{title}\n\n{where}.\n\n{body.strip()}\n\n"
+        if older is not None:
+            _append(path.parent / "history" / f"{_slug(_name(part))}.md", older)
+    whole = heading.rstrip() + "\n\n" + "".join(found.values()).rstrip() + "\n"
+    path.write_text(whole, encoding="utf-8")
+
+
+def _name(section: str) -> str:
+    return section.removeprefix("### ").splitlines()[0].partition(":")[0].strip()
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+def _append(path: Path, section: str) -> None:
+    """Adds a section to a file of older tables, newest first."""
+    path.parent.mkdir(exist_ok=True)
+    older = path.read_text(encoding="utf-8") if path.exists() else ""
+    path.write_text((section.rstrip() + "\n\n" + older).rstrip() + "\n", encoding="utf-8")

@@ -316,7 +316,7 @@ def main(write: bool) -> int:
         parts.append(f"### {title} (simulated by `benchmarks/scaling.py`)\n\n" + "\n".join(lines))
         print(parts[-1], end="\n\n", flush=True)
     if write:
-        keep(ROOT / "benchmarks" / "RESULTS.md", machine(), ["scaling"], parts)
+        keep(ROOT / "benchmarks" / "RESULTS.md", machine(), parts)
     return 0
 
 
