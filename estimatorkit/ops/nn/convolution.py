@@ -25,7 +25,7 @@ from estimatorkit.core.registry import (
 )
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.ops.nn import convolution_cpu
+from estimatorkit.ops.nn import convolution_cpu, convolution_problem
 from estimatorkit.ops.nn.sliding_windows import (
     check_known_window,
     check_window,
@@ -62,7 +62,7 @@ def _convolve(
     def plain(x: Any, filters: Any) -> Any:
         return _plain(x, filters, strides, padding, dilations, channels_first, groups)
 
-    def on_cpu(x: Any, filters: Any, window: convolution_cpu.Window) -> Any:
+    def on_cpu(x: Any, filters: Any, window: convolution_problem.Window) -> Any:
         y = convolution_cpu.convolve(_last(x, channels_first), filters, window)
         return _first(y, channels_first)
 
@@ -81,7 +81,7 @@ def _first(x: Any, channels_first: bool) -> Any:
 
 
 def _by_platform(
-    window: convolution_cpu.Window | None,
+    window: convolution_problem.Window | None,
     on_cpu: Callable[..., Any],
     plain: Callable[..., Any],
     *arrays: Any,
@@ -102,13 +102,13 @@ def _window_for_cpu(
     dilations: Sequence[int],
     channels_first: bool,
     groups: int,
-) -> convolution_cpu.Window | None:
+) -> convolution_problem.Window | None:
     """The window if `convolution_cpu` has a rule for the convolution."""
     if not all(isinstance(size, int) for size in (*x.shape, *filters.shape)):
         return None  # shapes with symbols: only the output's shape is asked for
     shape = (x.shape[0], *x.shape[2:], x.shape[1]) if channels_first else x.shape
     like = _shaped(shape, x.dtype)
-    window = convolution_cpu.as_window(like, filters, strides, padding, dilations, groups)
+    window = convolution_problem.as_window(like, filters, strides, padding, dilations, groups)
     return window if convolution_cpu.has_rule(like, filters, window) else None
 
 
@@ -321,9 +321,9 @@ def _transposed(
 
     window = _window_for_cpu(like, filters, strides, padding, dilations, first, groups)
 
-    def on_cpu(dy: Any, filters: Any, window: convolution_cpu.Window) -> Any:
+    def on_cpu(dy: Any, filters: Any, window: convolution_problem.Window) -> Any:
         shape = (like.shape[0], *like.shape[2:], like.shape[1]) if first else like.shape
-        problem = convolution_cpu.Problem(shape, filters.shape, window)
+        problem = convolution_problem.Problem(shape, filters.shape, window)
         return _first(convolution_cpu.input_gradient(_last(dy, first), filters, problem), first)
 
     return _by_platform(window, on_cpu, plain, dy, filters)
@@ -414,9 +414,9 @@ def _filter_gradient(
 
     window = _window_for_cpu(x, like, strides, padding, dilations, first, groups)
 
-    def on_cpu(x: Any, dy: Any, window: convolution_cpu.Window) -> Any:
+    def on_cpu(x: Any, dy: Any, window: convolution_problem.Window) -> Any:
         x, dy = _last(x, first), _last(dy, first)
-        problem = convolution_cpu.Problem(x.shape, like.shape, window)
+        problem = convolution_problem.Problem(x.shape, like.shape, window)
         return convolution_cpu.filter_gradient(x, dy, problem)
 
     return _by_platform(window, on_cpu, plain, x, dy)

@@ -14,167 +14,26 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from estimatorkit.ops.nn.sliding_windows import output_length, window_pads, window_reach
-
-Shape = tuple[int, ...]
-
-_LAYOUTS = {1: ("NWC", "WIO", "NWC"), 2: ("NHWC", "HWIO", "NHWC"), 3: ("NDHWC", "DHWIO", "NDHWC")}
-
-
-class Window(NamedTuple):
-    """A filter's movement over 1 to 3 spatial dimensions; `pads` are before and after each."""
-
-    strides: tuple[int, ...]
-    pads: tuple[tuple[int, int], ...]
-    dilations: tuple[int, ...]
-    groups: int = 1
-
-    def along(self, dimensions: Sequence[int]) -> Window:
-        """The window along some of its dimensions."""
-        return Window(
-            tuple(self.strides[at] for at in dimensions),
-            tuple(self.pads[at] for at in dimensions),
-            tuple(self.dilations[at] for at in dimensions),
-        )
-
-
-def as_window(
-    x: Any,
-    filters: Any,
-    strides: Sequence[int],
-    padding: Any,
-    dilations: Sequence[int],
-    groups: int = 1,
-) -> Window:
-    """The window with numeric padding; `x` has its channels last."""
-    pads = window_pads(x.shape[1:-1], filters.shape[:-2], strides, padding, dilations)
-    return Window(tuple(strides), tuple(pads), tuple(dilations), groups)
-
-
-class Problem(NamedTuple):
-    """A convolution's shapes.
-
-    Attributes:
-        x: `(batch, *space, channels)`.
-        filters: `(*space, channels of a group, outputs)`.
-        window: of the filter.
-    """
-
-    x: Shape
-    filters: Shape
-    window: Window
-
-    @property
-    def rank(self) -> int:
-        """The number of spatial dimensions."""
-        return len(self.window.strides)
-
-    @property
-    def outputs(self) -> Shape:
-        """The spatial shape of the output."""
-        geometry = zip(self.x[1:-1], self.filters[:-2], *self.window[:3], strict=True)
-        return tuple(
-            output_length(length, size, stride, pads, dilation) or 0
-            for length, size, stride, pads, dilation in geometry
-        )
-
-    @property
-    def operations(self) -> int:
-        """Floating-point operations of the product; a multiply-add counts as two."""
-        return 2 * self.x[0] * math.prod(self.outputs) * math.prod(self.filters)
-
-    @property
-    def is_regular(self) -> bool:
-        """Whether no padding is negative and no dimension is empty."""
-        pads = itertools.chain(*self.window.pads)
-        return min(pads, default=0) >= 0 and min(*self.x, *self.filters, *self.outputs) > 0
-
-
-class Rule(NamedTuple):
-    """A lowering; a part that is None falls through to the next rule.
-
-    Attributes:
-        applies: predicate of a problem.
-        forward: maps `(x, filters, window)` to the output.
-        input_gradient: maps `(dy, filters, problem)` to the gradient of `x`.
-        filter_gradient: maps `(x, dy, problem)` to the gradient of the filter.
-    """
-
-    applies: Callable[[Problem], bool]
-    forward: Callable[[Any, Any, Window], Any] | None = None
-    input_gradient: Callable[[Any, Any, Problem], Any] | None = None
-    filter_gradient: Callable[[Any, Any, Problem], Any] | None = None
-
-
-def _input_gradient_of(forward: Callable[..., Any]) -> Callable[[Any, Any, Problem], Any]:
-    """The gradient of a function linear in `x`."""
-
-    def gradient(dy: Any, filters: Any, problem: Problem) -> Any:
-        x = jnp.zeros(problem.x, dy.dtype)
-        return jax.vjp(lambda x: forward(x, filters, problem.window), x)[1](dy)[0]
-
-    return gradient
-
-
-def _filter_gradient_of(forward: Callable[..., Any]) -> Callable[[Any, Any, Problem], Any]:
-    """The gradient of a function linear in the filter."""
-
-    def gradient(x: Any, dy: Any, problem: Problem) -> Any:
-        filters = jnp.zeros(problem.filters, dy.dtype)
-        return jax.vjp(lambda filters: forward(x, filters, problem.window), filters)[1](dy)[0]
-
-    return gradient
-
-
-def _rewritten(applies: Callable[[Problem], bool], forward: Callable[..., Any]) -> Rule:
-    """A rule whose gradients are derived from the forward part."""
-    return Rule(applies, forward, _input_gradient_of(forward), _filter_gradient_of(forward))
-
-
-# -- XLA's
-
-
-def _plain(x: Any, filters: Any, window: Window) -> Any:
-    return lax.conv_general_dilated(
-        x,
-        filters,
-        window.strides,
-        window.pads,
-        rhs_dilation=window.dilations,
-        dimension_numbers=_LAYOUTS[len(window.strides)],
-        feature_group_count=window.groups,
-    )
-
-
-# -- parts of several rules
-
-
-def _padded(x: Any, window: Window) -> Any:
-    return jnp.pad(x, [(0, 0), *window.pads, (0, 0)]) if any(map(any, window.pads)) else x
-
-
-def _taps(x: Any, problem: Problem) -> Iterator[tuple[Shape, Any]]:
-    """For each filter offset, the elements of `x` it multiplies: `(batch, *outputs, channels)`."""
-    padded, window = _padded(x, problem.window), problem.window
-    for place in np.ndindex(*problem.filters[:-2]):
-        cut = [slice(None)]
-        geometry = zip(place, problem.outputs, window.strides, window.dilations, strict=True)
-        for at, count, stride, dilation in geometry:
-            cut.append(slice(at * dilation, at * dilation + (count - 1) * stride + 1, stride))
-        yield place, padded[tuple(cut)]
-
-
-def _problem(x: Any, filters: Any, window: Window) -> Problem:
-    return Problem(tuple(x.shape), tuple(filters.shape), window)
-
+from estimatorkit.ops.nn import convolution_pieces
+from estimatorkit.ops.nn.convolution_problem import (
+    Problem,
+    Rule,
+    Window,
+    input_gradient_of,
+    plain,
+    problem_of,
+    rewritten,
+    taps_of,
+)
+from estimatorkit.ops.nn.sliding_windows import window_reach
 
 # -- 1x1 filters: a matrix product (XLA runs it on one core)
 
@@ -210,7 +69,7 @@ def _has_full(problem: Problem) -> bool:
 
 
 def _folded(x: Any, filters: Any, window: Window) -> Any:
-    problem = _problem(x, filters, window)
+    problem = problem_of(x, filters, window)
     full, rank = _full(problem), problem.rank
     kept = [at for at in range(rank) if at not in full]
     x = x.transpose(0, *(1 + at for at in (*kept, *full)), 1 + rank)
@@ -231,12 +90,14 @@ def _folded(x: Any, filters: Any, window: Window) -> Any:
 
 
 def _of_volume(x: Any, filters: Any, window: Window) -> Any:
-    problem = _problem(x, filters, window)
+    problem = problem_of(x, filters, window)
     depth, *outputs = problem.outputs
     rows = x.reshape(len(x), x.shape[1], -1)
     shifted = [
         each.reshape(len(x), depth, *x.shape[2:])
-        for _, each in _taps(rows, Problem(rows.shape, (filters.shape[0], 1, 1), window.along([0])))
+        for _, each in taps_of(
+            rows, Problem(rows.shape, (filters.shape[0], 1, 1), window.along([0]))
+        )
     ]
     images = jnp.concatenate(shifted, -1)
     images = images.reshape(-1, *images.shape[2:])
@@ -266,7 +127,7 @@ def _is_depthwise(problem: Problem) -> bool:
 
 def _depthwise(x: Any, filters: Any, window: Window) -> Any:
     outputs_each = filters.shape[-1] // x.shape[-1]
-    taps = list(_taps(x, _problem(x, filters, window)))
+    taps = list(taps_of(x, problem_of(x, filters, window)))
     # (*space, channels * outputs of each) to one filter for each output of a channel
     by_output = filters.reshape(*filters.shape[:-2], x.shape[-1], outputs_each)
     sums = [
@@ -288,7 +149,7 @@ def _depthwise_input_gradient(dy: Any, filters: Any, problem: Problem) -> Any:
     """
     window, channels = problem.window, problem.x[-1]
     if max(window.strides) > 1 < max(window.dilations):
-        return _input_gradient_of(_depthwise)(dy, filters, problem)
+        return input_gradient_of(_depthwise)(dy, filters, problem)
     each = problem._replace(filters=(*problem.filters[:-1], channels))
     by_output = dy.reshape(*dy.shape[:-1], channels, -1)
     filters = filters.reshape(*filters.shape[:-1], channels, -1)
@@ -304,7 +165,7 @@ def _depthwise_filter_gradient(x: Any, dy: Any, problem: Problem) -> Any:
     """
     high, channels = problem.outputs[0], x.shape[-1]
     step = max(1, high * math.prod(problem.filters[:-2]) // DEPTHWISE_TERMS)
-    taps = [tap for _, tap in _taps(x, problem)]
+    taps = [tap for _, tap in taps_of(x, problem)]
     by_output = dy.reshape(*dy.shape[:-1], channels, -1)
 
     def gradient(dy: Any) -> Any:
@@ -344,12 +205,12 @@ def _has_few(problem: Problem) -> bool:
         and problem.filters[-2] <= FEW_CHANNELS
         and problem.filters[-1] <= FEW_OUTPUTS
         and problem.outputs[-1] > 1
-        and problem.operations >= LEAST_OPERATIONS
+        and problem.operations >= convolution_pieces.LEAST_OPERATIONS
     )
 
 
 def _two_at_once(x: Any, filters: Any, window: Window) -> Any:
-    problem = _problem(x, filters, window)
+    problem = problem_of(x, filters, window)
     stride, (before, _) = window.strides[-1], window.pads[-1]
     size, count = filters.shape[-3], problem.outputs[-1]
     pairs, reach = -(-count // 2), size + stride
@@ -359,7 +220,7 @@ def _two_at_once(x: Any, filters: Any, window: Window) -> Any:
         return jnp.pad(filters, pads)
 
     after = (2 * (pairs - 1) * stride + reach) - x.shape[-2] - before
-    y = _plain(
+    y = plain(
         lax.pad(x, jnp.zeros((), x.dtype), _last_pads(x.ndim, before, after)),
         jnp.concatenate([at(0), at(stride)], -1),
         window._replace(
@@ -393,7 +254,7 @@ def _has_blocks(problem: Problem) -> bool:
 
 
 def _in_blocks(x: Any, filters: Any, window: Window) -> Any:
-    problem = _problem(x, filters, window)
+    problem = problem_of(x, filters, window)
     pads, blocks, sizes = [], [], []
     geometry = zip(x.shape[1:3], filters.shape, problem.outputs, *window[:2], strict=False)
     for length, size, outputs, stride, (before, _) in geometry:
@@ -484,168 +345,43 @@ def _by_phases(dy: Any, filters: Any, problem: Problem) -> Any:
 
 def _by_columns(x: Any, dy: Any, problem: Problem) -> Any:
     """The gradient of the filter as one matrix product."""
-    columns = jnp.concatenate([tap for _, tap in _taps(x, problem)], -1)
+    columns = jnp.concatenate([tap for _, tap in taps_of(x, problem)], -1)
     columns = columns.reshape(-1, columns.shape[-1])
     product = lax.dot_general(columns, dy.reshape(len(columns), -1), (((0,), (0,)), ((), ())))
     return product.reshape(problem.filters)
 
 
-# -- batch pieces, which XLA can run concurrently
-
-PIECES = 16
-"""A training step of 98 ms with 8 pieces took 80 with 12, 77 with 16, 78 with 32 (`_in_pieces` says
-why); more pieces take longer to compile."""
-
-PIECES_CHANNELS = 16
-PIECES_FILTER = 80_000
-PIECES_FILTER_BACK = 160_000
-"""Products over at least so many channels (backwards: outputs) with filters of at most so many
-numbers are done in pieces. Over 6 channels they took 1.6 times as long, over 3 as long; larger
-filters XLA spreads over the cores itself: 3x3x128x128 took 34 ms in pieces and 30 at once, its
-gradient of the input 33 and 32, with strides of 2 60 and 113."""
-
-LEAST_OPERATIONS = 1e8
-LEAST_OPERATIONS_OF_ONE_CHANNEL = 1e7
-LARGEST_FILTER = 1_000_000
-"""Numbers; the filter's gradient took 2.0 ms in pieces and 5.1 at once with 0.16e9 operations and 1
-channel (0.4 and 0.7 with 0.014e9, 1.3 and 4.2 with 0.058e9), 50 and 194 with 7.4e9 and 64 channels,
-at 3x3x256x256 two thirds of the processor's time, at 3x3x512x512 2.3 times; with 3 to 32 channels
-and 0.05e9 it was slower in pieces."""
-
-
-def _has_pieces(problem: Problem) -> bool:
-    """Whether there is enough work, with a window larger than one element."""
-    if problem.rank > 2 or problem.window.groups > 1 or math.prod(problem.filters[:-2]) == 1:
-        return False
-    one_channel = problem.filters[-2] == 1
-    least = LEAST_OPERATIONS_OF_ONE_CHANNEL if one_channel else LEAST_OPERATIONS
-    return problem.operations >= least and math.prod(problem.filters) <= LARGEST_FILTER
-
-
-def _zero_at_run_time(arrays: Sequence[Any]) -> Any:
-    """An int32 0 computed from the arrays (a shifted sign bit), which XLA cannot fold."""
-    signs = [lax.bitcast_convert_type(x[(0,) * x.ndim], jnp.uint32) >> 31 for x in arrays]
-    return (functools.reduce(jnp.bitwise_or, signs) + 1 >> 2).astype(jnp.int32)
-
-
-def _needs(value: Any, arrays: Sequence[Any]) -> Any:
-    """The value, with an artificial dependency on the arrays that XLA cannot remove."""
-    return lax.cond(
-        _zero_at_run_time([value]) != 0,
-        lambda value, arrays: value + sum(x[(0,) * x.ndim] for x in arrays),
-        lambda value, arrays: value,
-        value,
-        tuple(arrays),
-    )
-
-
-def _cut(x: Any) -> Any:
-    """Splits the batch: `(pieces, batch of a piece, ...)`, padded with zeros."""
-    size = -(-len(x) // PIECES)
-    count = -(-len(x) // size)
-    lacking = [(0, count * size - len(x))] + [(0, 0)] * (x.ndim - 1)
-    return jnp.pad(x, lacking).reshape(count, size, *x.shape[1:])
-
-
-def _in_pieces(compute: Callable[..., Any], *arrays: Any) -> list[Any]:
-    """Applies a function to each of the pieces along the arrays' first axis.
-
-    XLA gives a thread that has more than 8 kernels ready to run half of them away, if another is
-    free. So that this happens, and to kernels that are a piece's from its copy to its product:
-
-    * All copies get ready at the same time, by an index that a kernel computes.
-    * A piece's copy stays in memory until the last product is there. Else another product is
-      written over it, and has to wait for those that read it.
-
-    The three products of 5x5x32x64 at 128x14x14 took 12, 20 and 19 ms without the two, most of the
-    time on one core, and 10 each with them.
-    """
-    zero = _zero_at_run_time(arrays)
-    parts = [
-        [lax.dynamic_index_in_dim(x, at + zero, keepdims=False) for x in arrays]
-        for at in range(len(arrays[0]))
-    ]
-    results = [compute(*part) for part in parts]
-    results[-1] = _needs(results[-1], [*itertools.chain(*parts), *results[:-1]])
-    return results
-
-
-def _forward_has_pieces(problem: Problem) -> bool:
-    few = math.prod(problem.filters) <= PIECES_FILTER and problem.filters[-2] >= PIECES_CHANNELS
-    return few and _has_pieces(problem)
-
-
-def _forward_in_pieces(x: Any, filters: Any, window: Window) -> Any:
-    parts = _in_pieces(lambda x: _plain(x, filters, window), _cut(x))
-    return jnp.concatenate(parts)[: len(x)]
-
-
-def _input_gradient_has_pieces(problem: Problem) -> bool:
-    size = math.prod(problem.filters)
-    few = size <= PIECES_FILTER_BACK and problem.filters[-1] >= PIECES_CHANNELS
-    return few and _has_pieces(problem)
-
-
-def _input_gradient_in_pieces(dy: Any, filters: Any, problem: Problem) -> Any:
-    def of(part: Any) -> Any:
-        piece = problem._replace(x=(len(part), *problem.x[1:]))
-        return _input_gradient_of(_plain)(part, filters, piece)
-
-    return jnp.concatenate(_in_pieces(of, _cut(dy)))[: len(dy)]
-
-
-def _filter_gradient_in_pieces(x: Any, dy: Any, problem: Problem) -> Any:
-    """The filter's gradient, summed over pieces of the batch.
-
-    Each is a convolution with batch and channels exchanged.
-    """
-    window, rank = problem.window, problem.rank
-    geometry = zip(x.shape[1:-1], problem.filters, problem.outputs, *window[:3], strict=False)
-    pads = tuple(
-        (before, (places - 1) * stride + window_reach(size, step) - length - before)
-        for length, size, places, stride, (before, _), step in geometry
-    )
-    turned = Window(window.dilations, pads, window.strides)
-
-    def of(x: Any, dy: Any) -> Any:  # (channels, ..., batch), (..., batch, outputs)
-        return _plain(x, dy, turned)
-
-    parts = _in_pieces(of, jnp.swapaxes(_cut(x), 1, -1), jnp.moveaxis(_cut(dy), 1, -2))
-    return jnp.moveaxis(functools.reduce(jnp.add, parts), 0, rank)
-
-
 # -- the table
 
 _ANY = (
-    Rule(_is_point, _product, _input_gradient_of(_product), _by_columns),
-    _rewritten(_has_full, _folded),
+    Rule(_is_point, _product, input_gradient_of(_product), _by_columns),
+    rewritten(_has_full, _folded),
     Rule(
         _is_depthwise,
         _depthwise,
         _depthwise_input_gradient,
         _depthwise_filter_gradient,
     ),
-    _rewritten(lambda problem: problem.rank == 3 and problem.window.groups == 1, _of_volume),
-    _rewritten(_has_blocks, _in_blocks),
+    rewritten(lambda problem: problem.rank == 3 and problem.window.groups == 1, _of_volume),
+    rewritten(_has_blocks, _in_blocks),
     Rule(_is_large_and_strided, None, _by_phases, None),
     Rule(
         lambda problem: (
-            _is_large_and_strided(problem) and math.prod(problem.filters) > LARGEST_FILTER
+            _is_large_and_strided(problem)
+            and math.prod(problem.filters) > convolution_pieces.LARGEST_FILTER
         ),
         filter_gradient=_by_columns,
     ),
 )
 _FLOAT32 = (
     Rule(_has_few, _two_at_once),
-    Rule(_forward_has_pieces, _forward_in_pieces),
-    Rule(_input_gradient_has_pieces, input_gradient=_input_gradient_in_pieces),
-    Rule(_has_pieces, filter_gradient=_filter_gradient_in_pieces),
+    *convolution_pieces.RULES,
 )
 
 RULES = {np.dtype(np.float32): _ANY + _FLOAT32, np.dtype(np.float64): _ANY}
 """The lowerings for each dtype, in order."""
 
-_PLAIN = _rewritten(Problem.is_regular.fget, _plain)  # type: ignore[attr-defined]
+_PLAIN = rewritten(Problem.is_regular.fget, plain)  # type: ignore[attr-defined]
 
 
 def _chosen(part: str, problem: Problem, dtype: Any) -> Callable[..., Any]:
@@ -654,13 +390,13 @@ def _chosen(part: str, problem: Problem, dtype: Any) -> Callable[..., Any]:
         found: Callable[..., Any] | None = getattr(rule, part)
         if found is not None and rule.applies(problem):
             return found
-    plain: Callable[..., Any] = getattr(_PLAIN, part)
-    return plain
+    own: Callable[..., Any] = getattr(_PLAIN, part)
+    return own
 
 
 def has_rule(x: Any, filters: Any, window: Window) -> bool:
     """Whether any part of a convolution has a rule other than XLA's."""
-    problem = _problem(x, filters, window)
+    problem = problem_of(x, filters, window)
     return problem.is_regular and any(
         rule.applies(problem) for rule in RULES.get(np.dtype(x.dtype), ())
     )
@@ -678,7 +414,7 @@ def convolve(x: Any, filters: Any, window: Window) -> Any:
     Returns:
         `(batch, *outputs, outputs)`.
     """
-    return _chosen("forward", _problem(x, filters, window), x.dtype)(x, filters, window)
+    return _chosen("forward", problem_of(x, filters, window), x.dtype)(x, filters, window)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
@@ -702,7 +438,7 @@ def _keep(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _convolve_backward(window: Window, kept: tuple[Any, Any], dy: Any) -> tuple[Any, Any]:
     x, filters = kept
-    problem = _problem(x, filters, window)
+    problem = problem_of(x, filters, window)
     return input_gradient(dy, filters, problem), filter_gradient(x, dy, problem)
 
 

@@ -9,7 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from estimatorkit.ops.nn import convolution, convolution_cpu
+from estimatorkit.ops.nn import (
+    convolution,
+    convolution_cpu,
+    convolution_pieces,
+    convolution_problem,
+)
 
 _RANDOM = np.random.default_rng(5)
 
@@ -24,10 +29,10 @@ _WINDOWS = [
 @pytest.fixture(autouse=True)
 def _small_ones_too(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("LEAST_OPERATIONS", "LEAST_OPERATIONS_OF_ONE_CHANNEL"):
-        monkeypatch.setattr(convolution_cpu, name, 0)
+        monkeypatch.setattr(convolution_pieces, name, 0)
     monkeypatch.setattr(convolution_cpu, "FEW_OUTPUTS", 0)
-    monkeypatch.setattr(convolution_cpu, "PIECES_CHANNELS", 1)
-    monkeypatch.setattr(convolution_cpu, "PIECES", 3)
+    monkeypatch.setattr(convolution_pieces, "PIECES_CHANNELS", 1)
+    monkeypatch.setattr(convolution_pieces, "PIECES", 3)
 
 
 def _arrays(batch: int) -> tuple[Any, Any]:
@@ -108,14 +113,14 @@ _RULED = {
 def test_each_rule_is_the_convolution(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(convolution_cpu, "STRIDED_FILTER", 100)
-    monkeypatch.setattr(convolution_cpu, "LARGEST_FILTER", 200)
+    monkeypatch.setattr(convolution_pieces, "LARGEST_FILTER", 200)
     if "few" in name:
-        monkeypatch.setattr(convolution_cpu, "LEAST_OPERATIONS", 0)
+        monkeypatch.setattr(convolution_pieces, "LEAST_OPERATIONS", 0)
     size, window_size, *attrs, groups, rule = _RULED[name]
     x = jnp.asarray(_RANDOM.normal(size=size).astype(np.float32))
     filters = jnp.asarray(_RANDOM.normal(size=window_size, scale=0.2).astype(np.float32))
-    window = convolution_cpu.as_window(x, filters, *attrs, groups)
-    problem = convolution_cpu.Problem(x.shape, filters.shape, window)
+    window = convolution_problem.as_window(x, filters, *attrs, groups)
+    problem = convolution_problem.Problem(x.shape, filters.shape, window)
     applied = [each for each in convolution_cpu.RULES[x.dtype] if each.applies(problem)]
     assert rule in {getattr(part, "__name__", "") for each in applied[:1] for part in each}
 
@@ -163,7 +168,7 @@ def test_lowered_for_the_platform_at_hand() -> None:
     traced = jax.jit(
         lambda x: convolution._convolve(x, filters, (1, 1), "SAME", (1, 1), False, 1)
     ).trace(x)
-    for platform, count in (("cpu", convolution_cpu.PIECES), ("cuda", 1)):
+    for platform, count in (("cpu", convolution_pieces.PIECES), ("cuda", 1)):
         text = traced.lower(lowering_platforms=(platform,)).as_text()
         assert text.count("stablehlo.convolution") == count
 
