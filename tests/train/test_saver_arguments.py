@@ -118,7 +118,7 @@ def test_wrong_arguments(session: tf.Session, tmp_path: Path) -> None:
         saver.restore(session, tmp_path)
     with pytest.raises(ValueError, match=r"give its prefix, '.*two_shards/two'"):
         saver.restore(session, GOLDEN / "two_shards" / "two.index")
-    with pytest.raises(ValueError, match=r"give its newest checkpoint, '.*model\.ckpt-2'"):
+    with pytest.raises(ValueError, match=r"pass its newest checkpoint, '.*model\.ckpt-2'"):
         saver.restore(session, GOLDEN / "dnn_classifier")
     (tmp_path / "m.index").touch()
     with pytest.raises(tf.errors.DataLossError, match=r"m\.index', offset 0: it is too short"):
