@@ -14,16 +14,17 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from benchmarks.driver import ESTIMATORKIT, TENSORFLOW, Entrant
+from benchmarks.report import machine
 
 ROUNDS = 7
 ROUND_SECS = 0.05
@@ -166,16 +167,18 @@ def participate(package: str) -> None:
 
 
 class _Participant:
-    def __init__(self, package: str, python: str) -> None:
-        environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu"}
-        environment |= {"CUDA_VISIBLE_DEVICES": ""}
-        self._process = subprocess.Popen(  # noqa: S603 - this file, by an interpreter of the user's
-            [python, str(Path(__file__).resolve()), "--participant", package],
+    def __init__(self, entrant: Entrant) -> None:
+        python = entrant.python()
+        if python is None:
+            raise SystemExit(entrant.how_to_get())
+        self._process = subprocess.Popen(  # noqa: S603 - an interpreter that the user named
+            [python, "-m", "benchmarks.convolutions", "--participant", entrant.name],
+            cwd=entrant.folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env=environment,
+            env=entrant.whole_environment(),
         )
 
     def time(self, words: object) -> list[float]:
@@ -194,13 +197,8 @@ class _Participant:
 
 def main(wanted: str) -> None:
     """Prints the table."""
-    tensorflow = os.environ.get("ESTIMATORKIT_BENCH_TENSORFLOW")
-    if tensorflow is None:
-        raise SystemExit("ESTIMATORKIT_BENCH_TENSORFLOW is not set: benchmarks/README.md says how")
-    participants = [
-        _Participant("estimatorkit", sys.executable),
-        _Participant("tensorflow", tensorflow),
-    ]
+    participants = [_Participant(ESTIMATORKIT), _Participant(TENSORFLOW)]
+    print(machine())
     print("Milliseconds (processor milliseconds), ours / TensorFlow's = ratio\n")
     print(f"| row | {' | '.join(PARTS)} |\n|---|---|---|---|")
     ratios = []

@@ -58,20 +58,25 @@ class Entrant:
             f"  export {self.variable}=DIR/bin/python"
         )
 
+    def whole_environment(self) -> dict[str, str]:
+        """Returns the environment of its process."""
+        # The peers' wheels have no accelerator: everybody is measured on the CPU.
+        quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}
+        environment = os.environ | quiet | self.environment
+        if self.variable:
+            environment.pop("PYTHONPATH", None)  # it may name packages of this interpreter's Python
+        return environment
+
     def run(self, *arguments: str) -> dict[str, object]:
         """Runs one process and returns its JSON line.
 
         Raises:
             FailedRunError: the process did not succeed.
         """
-        # The peers' wheels have no accelerator: everybody is measured on the CPU.
-        environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu"}
-        if self.variable:
-            environment.pop("PYTHONPATH", None)  # it may name packages of this interpreter's Python
         done = subprocess.run(  # noqa: S603 - an interpreter that the user named
             [str(self.python()), "-m", self.module, *arguments],
             cwd=self.folder,
-            env=environment | self.environment,
+            env=self.whole_environment(),
             capture_output=True,
             text=True,
             check=False,
@@ -85,13 +90,15 @@ class Entrant:
 _TORCH = ("benchmarks.participants.pytorch", "ESTIMATORKIT_BENCH_TORCH", "torch==2.13.0 numpy")
 _OURS = "benchmarks.participants.estimatorkit_estimator"
 BASELINE = "estimatorkit of --baseline"
+TENSORFLOW = Entrant(
+    "tensorflow",
+    "benchmarks.participants.tensorflow_estimator",
+    "ESTIMATORKIT_BENCH_TENSORFLOW",
+    "tensorflow-cpu==2.15.1  # Python 3.9 to 3.11",
+)
+ESTIMATORKIT = Entrant("estimatorkit", _OURS)
 ENTRANTS = (
-    Entrant(
-        "tensorflow",
-        "benchmarks.participants.tensorflow_estimator",
-        "ESTIMATORKIT_BENCH_TENSORFLOW",
-        "tensorflow-cpu==2.15.1  # Python 3.9 to 3.11",
-    ),
+    TENSORFLOW,
     Entrant(
         "keras 3",
         "benchmarks.participants.keras3",
@@ -100,7 +107,7 @@ ENTRANTS = (
     ),
     Entrant("pytorch", *_TORCH),
     Entrant("pytorch compiled", *_TORCH, {"ESTIMATORKIT_BENCH_TORCH_COMPILE": "1"}),
-    Entrant("estimatorkit", _OURS),
+    ESTIMATORKIT,
 )
 
 
@@ -207,7 +214,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     candidates = list(ENTRANTS)
     if options.baseline:
-        candidates = [ENTRANTS[-1], Entrant(BASELINE, _OURS, folder=options.baseline)]
+        candidates = [ESTIMATORKIT, Entrant(BASELINE, _OURS, folder=options.baseline)]
     entrants = [entrant for entrant in candidates if entrant.python()]
     absent = {entrant.variable: entrant for entrant in reversed(candidates) if not entrant.python()}
     for entrant in absent.values():

@@ -133,7 +133,7 @@ dnn_model_fn_v2 = with_arguments(
 
 
 def _compute_fraction_of_zero(variables: Any) -> Tensor:
-    """The fraction of elements of variables that are 0, float32; NaN if they have no elements.
+    """The fraction of zeros in variables, float32; NaN if they have no elements.
 
     Args:
         variables: nested lists of variables or tensors.

@@ -28,7 +28,7 @@ class FlagValues:
         self.__dict__["_values"] = values
 
     def __getattr__(self, name: str) -> Any:
-        """A flag's value, or an attribute of absl's values."""
+        """The value of a flag, or an attribute of absl's `FlagValues`."""
         values = self.__dict__["_values"]
         no_flag = name.startswith("_") or hasattr(type(values), name)  # requested by tools
         if not (values.is_parsed() or no_flag):

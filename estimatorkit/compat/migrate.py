@@ -333,7 +333,7 @@ def _dotted(node: ast.AST, bound: Mapping[str, str]) -> str | None:
 
 
 def _base(node: ast.AST) -> str:
-    """The first name of a chain of attributes."""
+    """The root name of a chain of attributes: `a` of `a.b.c`."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""

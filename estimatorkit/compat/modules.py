@@ -27,7 +27,7 @@ ROOT = "estimatorkit.compat.v1"
 
 @dataclass(frozen=True)
 class Table:
-    """The content of a module.
+    """The contents of a module.
 
     Attributes:
         behind: modules whose names it re-exports; the first that has a name wins.

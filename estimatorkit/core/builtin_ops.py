@@ -84,7 +84,13 @@ register(
     cases=lambda: [Case((_SAMPLE,))],
 )
 register(
-    "NoOp", lambda: (), infer=lambda inputs, attrs: [], gradient=None, pure=False, role=Role.NO_OP
+    "NoOp",
+    lambda: (),
+    numpy_kernel=lambda: (),
+    infer=lambda inputs, attrs: [],
+    gradient=None,
+    pure=False,
+    role=Role.NO_OP,
 )
 
 

@@ -93,7 +93,8 @@ class OpDef:
         updates: positions of variable handles whose new values the kernel returns before its
             outputs.
         overwrites: those of `updates` whose old value the kernel does not use (it gets None).
-        random: whether the kernel takes `key`, a JAX random key that differs in each run.
+        random: whether the kernel takes `key`, a JAX random key that differs in each run; the
+            `numpy_kernel` takes its three words, and draws float32 only.
         context: whether a host kernel takes `context`, the session's resources.
         pure: whether equal inputs always give equal outputs, without side effects.
         accepts: allowed dtypes of the first input in the notation of `dtypes.members` ("fi":

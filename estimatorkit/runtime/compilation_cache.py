@@ -64,8 +64,8 @@ def use_compilation_cache() -> Path | None:
 def _machine() -> str:
     """A name for what a compiled program depends on: the compiler and the processor."""
     try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
-        features = next((line for line in lines if line.startswith(("flags", "Features"))), "")
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            features = next((line for line in lines if line.startswith(("flags", "Features"))), "")
     except OSError:
         features = platform.processor()
     digest = hashlib.sha256(f"{platform.machine()} {features}".encode()).hexdigest()

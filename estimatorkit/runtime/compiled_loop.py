@@ -183,12 +183,12 @@ class CompiledLoop:
         self.elements = list(
             dict.fromkeys(tensor for tensor in (*self._step.inputs, *every) if tensor in shape.made)
         )
-        self._changed = changed_names(self._step)
-        taken = [*state_names(self._step), *self._changed]
+        changed = changed_names(self._step)
+        taken = state_names(self._step)
         if self._after is not None:
-            taken.extend(state_names(self._after))
-        self._kept = [name for name in dict.fromkeys(taken) if name not in self._changed]
-        self._access = Access.of(self._kept, self._changed, self._changed)
+            taken = [*taken, *state_names(self._after)]
+        kept = [name for name in dict.fromkeys(taken) if name not in changed]
+        self._access = Access.of(kept, changed, changed)
         wide = self._step.wide or (self._after is not None and self._after.wide)
         wide = wide or any(tensor.dtype.is_wide for tensor in (*every, *after))
         self._context: Callable[[], AbstractContextManager[Any]] = x64 if wide else nullcontext
@@ -251,7 +251,9 @@ class CompiledLoop:
         state, run = self._state, self._run_singly if self._singly else self._run_at_once
         with self._context():
             compilations = state.compilations[self._name]
-            kept, donated = state.held.begin(self._access, self._devices.variables)
+            kept, donated = state.held.begin(
+                self._access, self._devices.variables, state.raise_if_cancelled
+            )
             changed = _Changed()
             try:
                 done = run(columns, start, count, two_shapes, kept, donated, changed)
@@ -320,7 +322,8 @@ class CompiledLoop:
 
     def _with(self, kept: Any, changed: Any) -> dict[str, Any]:
         """The variables by name."""
-        return dict(zip((*self._kept, *self._changed), (*kept, *changed), strict=True))
+        access = self._access
+        return dict(zip((*access.kept, *access.changed), (*kept, *changed), strict=True))
 
     def _run_step(
         self, columns: Any, constants: Any, kept: Any, index: Any, current: Any, sizes: Any = None

@@ -126,6 +126,9 @@ def _run_kernel(
 ) -> Sequence[Any]:
     if host:
         extra = {"context": context} if row.context else {}
+        if row.random:
+            extra["key"] = np.asarray(state[op.name])
+            state[op.name] = extra["key"] + np.array([0, 0, 1], np.uint32)
         kernel = row.kernel if row.where == "host" else row.numpy_kernel  # a function: its twin
         if kernel is None:
             raise InvalidArgumentError.explained(

@@ -61,7 +61,7 @@ class _Lock:
     def __enter__(self) -> None:
         self._store.mutex.acquire()
         try:
-            self._store.wait_for(EVERYTHING)
+            self._store.wait_for(EVERYTHING, lambda: None)
         except BaseException:
             self._store.mutex.release()
             raise
@@ -102,7 +102,7 @@ class ResourceStore:
         self._tickets = itertools.count()
         self._being_read: Counter[int] = Counter()
 
-    def wait_for(self, access: Access, check: Callable[[], None] = lambda: None) -> None:
+    def wait_for(self, access: Access, check: Callable[[], None]) -> None:
         """Waits until no run changes what an access needs, and no earlier access conflicts.
 
         Args:
@@ -124,12 +124,8 @@ class ResourceStore:
             self._settled.notify_all()
 
     def _may_start(self, ticket: int, access: Access) -> bool:
-        if self.depth:  # another thread holds `lock` while it waits
-            return False
-        if access is EVERYTHING:
-            if self._changing:
-                return False
-        elif not self._changing.isdisjoint(access.touched):
+        needed = self._changing if access is EVERYTHING else access.touched
+        if not self._changing.isdisjoint(needed):
             return False
         earlier = itertools.takewhile(lambda each: each != ticket, self._waiting)
         return not any(access.conflicts(self._waiting[each]) for each in earlier)
@@ -138,7 +134,7 @@ class ResourceStore:
         self,
         access: Access,
         take: Callable[[Sequence[str]], list[Any]],
-        check: Callable[[], None] = lambda: None,
+        check: Callable[[], None],
     ) -> tuple[list[Any], list[Any]]:
         """Takes variables for a run, which must call `end` when it has computed.
 
@@ -193,7 +189,7 @@ class ResourceStore:
         self,
         names: Sequence[str],
         take: Callable[[Sequence[str]], Sequence[Any]],
-        check: Callable[[], None] = lambda: None,
+        check: Callable[[], None],
     ) -> list[Any]:
         """A snapshot of variables as NumPy arrays, which later runs do not modify.
 

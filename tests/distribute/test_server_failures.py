@@ -348,12 +348,13 @@ def test_an_answer_that_never_comes_whole_is_given_up(
         send(writer, header, arrays, area)
 
     monkeypatch.setattr(task_channel, "_ATTEMPTS", 3)
+    monkeypatch.setattr(task_channel, "RECONNECT_SECS", 120.0)  # not over on a busy machine
     with session_by(server.target.removeprefix("grpc://")) as session:
         session.run(count.initializer)
         monkeypatch.setattr(task_service, "send", broken)
         with pytest.raises(tf.errors.UnavailableError, match="no batch can be so large"):
             session.run(more)
-    assert 1 <= sent <= 1 + 3  # under load, a stream may end before the question is read again
+    assert sent == 1 + 3
 
 
 def test_values_that_were_lost_count_as_lost_until_the_session_begins_anew(

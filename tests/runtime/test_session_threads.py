@@ -131,7 +131,7 @@ def test_a_run_copies_what_others_read(session: tf.Session) -> None:
             return np.array(held)
 
     (held,) = session.state.take(["variable"])
-    found = session.state.held.read([], lambda _: [held, Slow()])
+    found = session.state.held.read([], lambda _: [held, Slow()], lambda: None)
     assert found[1].tolist() == [2, 2, 2]
     assert session.run(variable).tolist() == [4, 4, 4]
 

@@ -27,7 +27,7 @@ def padded_batch_and_drop_remainder(
 def sloppy_interleave(
     map_func: Callable[..., Dataset], cycle_length: Any, block_length: int = 1
 ) -> Callable[[Dataset], Dataset]:
-    """For `Dataset.apply`: `Dataset.interleave`, in deterministic order."""
+    """A transformation for `Dataset.apply` that interleaves datasets in deterministic order."""
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
 
 

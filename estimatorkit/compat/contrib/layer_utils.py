@@ -21,7 +21,7 @@ def append_tensor_alias(tensor: Tensor, alias: str) -> Tensor:
 
 
 def get_tensor_aliases(tensor: Tensor) -> list[str]:
-    """The aliases of a tensor, or else its name without ':0'."""
+    """The aliases of a tensor; by default its name without ':0'."""
     aliases: list[str] | None = getattr(tensor, "aliases", None)
     return [tensor.name.removesuffix(":0")] if aliases is None else aliases
 

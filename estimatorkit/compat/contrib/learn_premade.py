@@ -19,7 +19,7 @@ from estimatorkit.layers.losses import Reduction
 
 
 class _Premade(Learner):
-    """A premade estimator with its older arguments."""
+    """A premade estimator with the argument names of `tf.contrib.learn`."""
 
     _array_key = ""
     _key: str  # of the prediction that `predict` returns

@@ -22,7 +22,7 @@ Parsed = Mapping[str, Any]
 
 
 class DataDecoder:
-    """Decodes a record to items (`tf.contrib.slim.data_decoder.DataDecoder`)."""
+    """Decodes a record into items (`tf.contrib.slim.data_decoder.DataDecoder`)."""
 
     def decode(self, data: Any, items: Sequence[str] | None = None) -> list[Any]:
         """The tensors of the items."""

@@ -91,7 +91,7 @@ class DataProvider:
 
 
 def get_data_files(data_sources: Any) -> list[str]:
-    """The files that match names and patterns.
+    """The files that match file names or patterns.
 
     Raises:
         ValueError: there are none.

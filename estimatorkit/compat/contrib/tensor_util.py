@@ -65,7 +65,7 @@ def with_same_shape(expected_tensor: Tensor, tensor: Tensor) -> Tensor:
 
 
 def with_shape(expected_shape: Any, tensor: Tensor) -> Tensor:
-    """Returns `tensor`, checked to have a shape: statically if both are known, otherwise when run.
+    """Checks the shape of a tensor: statically if it is known, otherwise at run time.
 
     Args:
         expected_shape: int32 `(rank,)`: numbers or a tensor. With an empty shape, a tensor of one

@@ -1,4 +1,4 @@
-"""`tensorflow.python.framework.common_shapes`: functions of static shapes."""
+"""`tensorflow.python.framework.common_shapes`: static shape functions."""
 
 from __future__ import annotations
 

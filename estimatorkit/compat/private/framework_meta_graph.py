@@ -67,7 +67,7 @@ def create_meta_graph_def(
 def add_collection_def(
     meta_graph_def: Any, key: str, graph: Graph | None = None, export_scope: str | None = None
 ) -> None:
-    """Adds a collection of a graph to a `MetaGraphDef`, without items that cannot be serialized."""
+    """Adds the serializable items of a collection of a graph to a `MetaGraphDef`."""
     scope = f"{export_scope.rstrip('/')}/" if export_scope else ""
     items = (graph or get_default_graph()).get_collection(key)
     write_collection(meta_graph_def, key, items, scope)

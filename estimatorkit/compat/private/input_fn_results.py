@@ -35,7 +35,7 @@ class DatasetInitializerHook(SessionRunHook):
 
 
 def parse_input_fn_result(result: Any) -> tuple[Any, Any, list[SessionRunHook]]:
-    """The features, labels and hooks of the result of an `input_fn`.
+    """Splits the result of an `input_fn` into features, labels and hooks.
 
     Args:
         result: a `Dataset` of features or of (features, labels), or one of these themselves.

@@ -73,8 +73,10 @@ def get_func_name(func: Callable[..., Any]) -> str:
 
 
 def unchanged(*args: Any, **options: Any) -> Callable[[F], F]:
-    """Returns a decorator without effect: TensorFlow's `deprecated(date, instructions)`, which
-    warns, and `tf_export(name)`, which registers a public name.
+    """Returns a decorator that changes nothing.
+
+    It stands for TensorFlow's `deprecated(date, instructions)`, which warns, and
+    `tf_export(name)`, which registers a public name.
     """
     return lambda decorated: decorated
 

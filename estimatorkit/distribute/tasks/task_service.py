@@ -300,7 +300,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         path, names = Path(header["path"]), header["names"]
         values = self._held.values
         found = self._held.read(
-            list(names.values()), lambda names: [values[each] for each in names]
+            list(names.values()), lambda names: [values[each] for each in names], over
         )
         with os_errors("write the checkpoint", path):
             written = write_shard(path, dict(zip(names, found, strict=True)))

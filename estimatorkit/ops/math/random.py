@@ -22,6 +22,7 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, fixed, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.math import random_numpy
 
 DEFAULT_GRAPH_SEED = 87654321
 """The graph seed where only the op has one, as in TensorFlow."""
@@ -51,10 +52,16 @@ def _dims(shape: Any) -> tuple[int, ...]:
 _SHAPE = np.array([2, 3], np.int32)
 
 
-def _draw(op_type: str, kernel: Callable[..., Any], attrs: dict[str, Any]) -> None:
+def _draw(
+    op_type: str, kernel: Callable[..., Any], numpy_draw: Callable[..., Any], attrs: dict[str, Any]
+) -> None:
+    def numpy_kernel(shape: Any, dtype: Any, *, key: Any) -> Any:
+        return numpy_draw(key, _dims(shape))
+
     register(
         op_type,
         kernel,
+        numpy_kernel=numpy_kernel,
         infer=_infer,
         gradient=None,
         static=(0,),
@@ -68,11 +75,13 @@ def _draw(op_type: str, kernel: Callable[..., Any], attrs: dict[str, Any]) -> No
 _draw(
     "RandomUniform",
     lambda shape, dtype, *, key: jax.random.uniform(key, _dims(shape), dtype.numpy_dtype),
+    random_numpy.uniform,
     {},
 )
 _draw(
     "RandomStandardNormal",
     lambda shape, dtype, *, key: jax.random.normal(key, _dims(shape), dtype.numpy_dtype),
+    random_numpy.normal,
     {},
 )
 _draw(
@@ -80,6 +89,7 @@ _draw(
     lambda shape, dtype, *, key: jax.random.truncated_normal(
         key, -2.0, 2.0, _dims(shape), dtype.numpy_dtype
     ),
+    random_numpy.truncated_normal,
     {},
 )
 register(

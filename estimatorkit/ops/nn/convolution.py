@@ -25,7 +25,8 @@ from estimatorkit.core.registry import (
 )
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.ops.nn import convolution_cpu, convolution_problem
+from estimatorkit.ops.nn import convolution_cpu
+from estimatorkit.ops.nn.convolution_problem import Problem, as_window
 from estimatorkit.ops.nn.sliding_windows import (
     check_known_window,
     check_window,
@@ -62,12 +63,12 @@ def _convolve(
     def plain(x: Any, filters: Any) -> Any:
         return _plain(x, filters, strides, padding, dilations, channels_first, groups)
 
-    def on_cpu(x: Any, filters: Any, window: convolution_problem.Window) -> Any:
-        y = convolution_cpu.convolve(_last(x, channels_first), filters, window)
+    def on_cpu(x: Any, filters: Any, problem: Problem) -> Any:
+        y = convolution_cpu.convolve(_last(x, channels_first), filters, problem.window)
         return _first(y, channels_first)
 
-    window = _window_for_cpu(x, filters, strides, padding, dilations, channels_first, groups)
-    return _by_platform(window, on_cpu, plain, x, filters)
+    problem = _problem_for_cpu(x, filters, strides, padding, dilations, channels_first, groups)
+    return _by_platform(problem, on_cpu, plain, x, filters)
 
 
 def _last(x: Any, channels_first: bool) -> Any:
@@ -81,20 +82,20 @@ def _first(x: Any, channels_first: bool) -> Any:
 
 
 def _by_platform(
-    window: convolution_problem.Window | None,
+    problem: Problem | None,
     on_cpu: Callable[..., Any],
     plain: Callable[..., Any],
     *arrays: Any,
 ) -> Any:
-    """Calls `on_cpu` with the window on CPU if there is one, else `plain`."""
-    if window is None:
+    """Calls `on_cpu` with the problem on CPU if there is one, else `plain`."""
+    if problem is None:
         return plain(*arrays)
     return lax.platform_dependent(
-        *arrays, cpu=lambda *arrays: on_cpu(*arrays, window), default=plain
+        *arrays, cpu=lambda *arrays: on_cpu(*arrays, problem), default=plain
     )
 
 
-def _window_for_cpu(
+def _problem_for_cpu(
     x: Any,
     filters: Any,
     strides: Sequence[int],
@@ -102,14 +103,14 @@ def _window_for_cpu(
     dilations: Sequence[int],
     channels_first: bool,
     groups: int,
-) -> convolution_problem.Window | None:
-    """The window if `convolution_cpu` has a rule for the convolution."""
+) -> Problem | None:
+    """The convolution with its channels last, if `convolution_cpu` has a rule for it."""
     if not all(isinstance(size, int) for size in (*x.shape, *filters.shape)):
         return None  # shapes with symbols: only the output's shape is asked for
     shape = (x.shape[0], *x.shape[2:], x.shape[1]) if channels_first else x.shape
-    like = _shaped(shape, x.dtype)
-    window = convolution_problem.as_window(like, filters, strides, padding, dilations, groups)
-    return window if convolution_cpu.has_rule(like, filters, window) else None
+    window = as_window(shape, filters.shape, strides, padding, dilations, groups)
+    problem = Problem(shape, filters.shape, window)
+    return problem if convolution_cpu.has_rule(problem, x.dtype) else None
 
 
 def _plain(
@@ -319,14 +320,11 @@ def _transposed(
 
         return jax.linear_transpose(forward, like)(dy)[0]
 
-    window = _window_for_cpu(like, filters, strides, padding, dilations, first, groups)
-
-    def on_cpu(dy: Any, filters: Any, window: convolution_problem.Window) -> Any:
-        shape = (like.shape[0], *like.shape[2:], like.shape[1]) if first else like.shape
-        problem = convolution_problem.Problem(shape, filters.shape, window)
+    def on_cpu(dy: Any, filters: Any, problem: Problem) -> Any:
         return _first(convolution_cpu.input_gradient(_last(dy, first), filters, problem), first)
 
-    return _by_platform(window, on_cpu, plain, dy, filters)
+    problem = _problem_for_cpu(like, filters, strides, padding, dilations, first, groups)
+    return _by_platform(problem, on_cpu, plain, dy, filters)
 
 
 def _of_given_shape(position: int, batch_of: int | None = None) -> Any:
@@ -412,14 +410,11 @@ def _filter_gradient(
 
         return jax.linear_transpose(forward, like)(dy)[0]
 
-    window = _window_for_cpu(x, like, strides, padding, dilations, first, groups)
+    def on_cpu(x: Any, dy: Any, problem: Problem) -> Any:
+        return convolution_cpu.filter_gradient(_last(x, first), _last(dy, first), problem)
 
-    def on_cpu(x: Any, dy: Any, window: convolution_problem.Window) -> Any:
-        x, dy = _last(x, first), _last(dy, first)
-        problem = convolution_problem.Problem(x.shape, like.shape, window)
-        return convolution_cpu.filter_gradient(x, dy, problem)
-
-    return _by_platform(window, on_cpu, plain, x, dy)
+    problem = _problem_for_cpu(x, like, strides, padding, dilations, first, groups)
+    return _by_platform(problem, on_cpu, plain, x, dy)
 
 
 def _filter_gradient_cases() -> list[Case]:

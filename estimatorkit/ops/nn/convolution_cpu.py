@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -171,7 +171,7 @@ def _depthwise_filter_gradient(x: Any, dy: Any, problem: Problem) -> Any:
     def gradient(dy: Any) -> Any:
         def rows(tap: Any) -> Any:
             products = [
-                tap[:, at] * dy[:, at] if step == 1 else _sum_of_rows(tap, dy, at, step)
+                jnp.sum(tap[:, at : at + step] * dy[:, at : at + step], 1)
                 for at in range(0, high, step)
             ]
             return functools.reduce(jnp.add, products)
@@ -183,10 +183,6 @@ def _depthwise_filter_gradient(x: Any, dy: Any, problem: Problem) -> Any:
     return jnp.stack(sums, -1).reshape(problem.filters)
 
 
-def _sum_of_rows(tap: Any, dy: Any, at: int, count: int) -> Any:
-    return jnp.sum(tap[:, at : at + count] * dy[:, at : at + count], 1)
-
-
 # -- few channels in and out: two neighbours in the last dimension of space are computed as outputs
 # of one place, whose filter is one stride longer. XLA's kernel wants many outputs: 3x3x3x32 of
 # 128x32x32 took 13.4 ms of processor time and takes 5.6, 5x5x6x16 of 128x28x28 20 and 8.0; 3x3x3x64
@@ -194,6 +190,7 @@ def _sum_of_rows(tap: Any, dy: Any, at: int, count: int) -> Any:
 
 FEW_CHANNELS = 16
 FEW_OUTPUTS = 32
+FEW_LEAST_OPERATIONS = 1e8
 
 
 def _has_few(problem: Problem) -> bool:
@@ -205,7 +202,7 @@ def _has_few(problem: Problem) -> bool:
         and problem.filters[-2] <= FEW_CHANNELS
         and problem.filters[-1] <= FEW_OUTPUTS
         and problem.outputs[-1] > 1
-        and problem.operations >= convolution_pieces.LEAST_OPERATIONS
+        and problem.operations >= FEW_LEAST_OPERATIONS
     )
 
 
@@ -261,7 +258,7 @@ def _in_blocks(x: Any, filters: Any, window: Window) -> Any:
         reach = -(-size // stride)  # in blocks
         blocks.append(outputs + reach - 1)
         sizes.append(reach)
-        pads.append((before, (outputs + reach - 1) * stride - length - before, 0))
+        pads.append((before, blocks[-1] * stride - length - before, 0))
     high, wide = window.strides
     zero = jnp.zeros((), x.dtype)
     x = lax.pad(x, zero, [(0, 0, 0), *pads, (0, 0, 0)])
@@ -381,25 +378,24 @@ _FLOAT32 = (
 RULES = {np.dtype(np.float32): _ANY + _FLOAT32, np.dtype(np.float64): _ANY}
 """The lowerings for each dtype, in order."""
 
-_PLAIN = rewritten(Problem.is_regular.fget, plain)  # type: ignore[attr-defined]
+_PLAIN = rewritten(lambda _: True, plain)
+
+
+def _applicable(problem: Problem, dtype: Any) -> Iterator[Rule]:
+    if problem.is_regular:
+        yield from (rule for rule in RULES.get(np.dtype(dtype), ()) if rule.applies(problem))
 
 
 def _chosen(part: str, problem: Problem, dtype: Any) -> Callable[..., Any]:
     """The part of the first applicable rule that has it; XLA's by default."""
-    for rule in RULES.get(np.dtype(dtype), ()) if problem.is_regular else ():
-        found: Callable[..., Any] | None = getattr(rule, part)
-        if found is not None and rule.applies(problem):
-            return found
-    own: Callable[..., Any] = getattr(_PLAIN, part)
-    return own
+    rules = (*_applicable(problem, dtype), _PLAIN)
+    found: Callable[..., Any] = next(filter(None, (getattr(rule, part) for rule in rules)))
+    return found
 
 
-def has_rule(x: Any, filters: Any, window: Window) -> bool:
+def has_rule(problem: Problem, dtype: Any) -> bool:
     """Whether any part of a convolution has a rule other than XLA's."""
-    problem = problem_of(x, filters, window)
-    return problem.is_regular and any(
-        rule.applies(problem) for rule in RULES.get(np.dtype(x.dtype), ())
-    )
+    return any(_applicable(problem, dtype))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(2,))

@@ -36,8 +36,12 @@ numbers are done in pieces. Over 6 channels they took 1.6 times as long, over 3 
 filters XLA spreads over the cores itself: 3x3x128x128 took 34 ms in pieces and 30 at once, its
 gradient of the input 33 and 32, with strides of 2 60 and 113."""
 
-LEAST_OPERATIONS = 1e8
-LEAST_OPERATIONS_OF_ONE_CHANNEL = 1e7
+LEAST_OPERATIONS = 1e9
+LEAST_OPERATIONS_OF_FILTER_GRADIENT = 5e8
+LEAST_OPERATIONS_OF_ONE_CHANNEL = 1e8
+"""Pieces take 0.3 to 0.6 s to compile, which must be saved within some hundred steps: a network of
+18 convolutions of 0.15e9 operations each took 27 s to compile with pieces, and takes 3.6."""
+
 LARGEST_FILTER = 1_000_000
 """Numbers; the filter's gradient took 2.0 ms in pieces and 5.1 at once with 0.16e9 operations and 1
 channel (0.4 and 0.7 with 0.014e9, 1.3 and 4.2 with 0.058e9), 50 and 194 with 7.4e9 and 64 channels,
@@ -45,12 +49,12 @@ at 3x3x256x256 two thirds of the processor's time, at 3x3x512x512 2.3 times; wit
 and 0.05e9 it was slower in pieces."""
 
 
-def _has_pieces(problem: Problem) -> bool:
+def _has_pieces(problem: Problem, least: float) -> bool:
     """Whether there is enough work, with a window larger than one element."""
     if problem.rank > 2 or problem.window.groups > 1 or math.prod(problem.filters[:-2]) == 1:
         return False
-    one_channel = problem.filters[-2] == 1
-    least = LEAST_OPERATIONS_OF_ONE_CHANNEL if one_channel else LEAST_OPERATIONS
+    if problem.filters[-2] == 1:
+        least = LEAST_OPERATIONS_OF_ONE_CHANNEL
     return problem.operations >= least and math.prod(problem.filters) <= LARGEST_FILTER
 
 
@@ -104,7 +108,7 @@ def _in_pieces(compute: Callable[..., Any], *arrays: Any) -> list[Any]:
 
 def _forward_has_pieces(problem: Problem) -> bool:
     few = math.prod(problem.filters) <= PIECES_FILTER and problem.filters[-2] >= PIECES_CHANNELS
-    return few and _has_pieces(problem)
+    return few and _has_pieces(problem, LEAST_OPERATIONS)
 
 
 def _forward_in_pieces(x: Any, filters: Any, window: Window) -> Any:
@@ -115,7 +119,7 @@ def _forward_in_pieces(x: Any, filters: Any, window: Window) -> Any:
 def _input_gradient_has_pieces(problem: Problem) -> bool:
     size = math.prod(problem.filters)
     few = size <= PIECES_FILTER_BACK and problem.filters[-1] >= PIECES_CHANNELS
-    return few and _has_pieces(problem)
+    return few and _has_pieces(problem, LEAST_OPERATIONS)
 
 
 def _input_gradient_in_pieces(dy: Any, filters: Any, problem: Problem) -> Any:
@@ -124,6 +128,10 @@ def _input_gradient_in_pieces(dy: Any, filters: Any, problem: Problem) -> Any:
         return input_gradient_of(plain)(part, filters, piece)
 
     return jnp.concatenate(_in_pieces(of, _cut(dy)))[: len(dy)]
+
+
+def _filter_gradient_has_pieces(problem: Problem) -> bool:
+    return _has_pieces(problem, LEAST_OPERATIONS_OF_FILTER_GRADIENT)
 
 
 def _filter_gradient_in_pieces(x: Any, dy: Any, problem: Problem) -> Any:
@@ -149,5 +157,5 @@ def _filter_gradient_in_pieces(x: Any, dy: Any, problem: Problem) -> Any:
 RULES = (
     Rule(_forward_has_pieces, _forward_in_pieces),
     Rule(_input_gradient_has_pieces, input_gradient=_input_gradient_in_pieces),
-    Rule(_has_pieces, filter_gradient=_filter_gradient_in_pieces),
+    Rule(_filter_gradient_has_pieces, filter_gradient=_filter_gradient_in_pieces),
 )

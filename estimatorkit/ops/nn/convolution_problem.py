@@ -41,15 +41,15 @@ class Window(NamedTuple):
 
 
 def as_window(
-    x: Any,
-    filters: Any,
+    x: Shape,
+    filters: Shape,
     strides: Sequence[int],
     padding: Any,
     dilations: Sequence[int],
     groups: int = 1,
 ) -> Window:
-    """The window with numeric padding; `x` has its channels last."""
-    pads = window_pads(x.shape[1:-1], filters.shape[:-2], strides, padding, dilations)
+    """The window with numeric padding, for the shapes of a `Problem`."""
+    pads = window_pads(x[1:-1], filters[:-2], strides, padding, dilations)
     return Window(tuple(strides), tuple(pads), tuple(dilations), groups)
 
 
@@ -137,6 +137,7 @@ def rewritten(applies: Callable[[Problem], bool], forward: Callable[..., Any]) -
 
 
 def plain(x: Any, filters: Any, window: Window) -> Any:
+    """The convolution as XLA computes it."""
     return lax.conv_general_dilated(
         x,
         filters,
@@ -152,6 +153,7 @@ def plain(x: Any, filters: Any, window: Window) -> Any:
 
 
 def padded(x: Any, window: Window) -> Any:
+    """`x` with the window's padding, which is not negative."""
     return jnp.pad(x, [(0, 0), *window.pads, (0, 0)]) if any(map(any, window.pads)) else x
 
 
@@ -167,4 +169,5 @@ def taps_of(x: Any, problem: Problem) -> Iterator[tuple[Shape, Any]]:
 
 
 def problem_of(x: Any, filters: Any, window: Window) -> Problem:
+    """The problem of arrays."""
     return Problem(tuple(x.shape), tuple(filters.shape), window)

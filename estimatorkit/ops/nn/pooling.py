@@ -7,8 +7,9 @@ exclude padding.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -37,6 +38,7 @@ from estimatorkit.ops.nn.sliding_windows import (
 from estimatorkit.ops.nn.space_blocks import batch_to_space_nd, space_to_batch_nd
 
 _IMAGE = np.sin(np.arange(2 * 5 * 4 * 2, dtype=np.float32) * 2).reshape(2, 5, 4, 2)
+_LONG = np.sin(np.arange(2 * 17 * 5 * 2, dtype=np.float32) * 2).reshape(2, 17, 5, 2)
 
 
 def _channels_last(x: Any, first: bool) -> Any:
@@ -119,16 +121,94 @@ def _give_to_place(kept: tuple[Any, int], dy: Any) -> tuple[list[Any]]:
 _greatest_by_place.defvjp(_keep_place, _give_to_place)
 
 
+@jax.custom_vjp
+def _greatest_of_block(x: Any) -> Any:
+    """The maximum over the second axis; at ties the gradient goes to the first."""
+    return jnp.max(x, 1)
+
+
+def _keep_index(x: Any) -> tuple[Any, tuple[Any, int]]:
+    best, count = jnp.max(x, 1, keepdims=True), x.shape[1]
+    places = lax.broadcasted_iota(np.int32, x.shape, 1)
+    which = jnp.min(jnp.where((x == best) | (x != x), places, count), 1, keepdims=True)
+    return best[:, 0], (which, count)
+
+
+def _give_to_index(kept: tuple[Any, int], dy: Any) -> tuple[Any]:
+    which, count = kept
+    shape = (which.shape[0], count, *which.shape[2:])
+    is_chosen = lax.broadcasted_iota(np.int32, shape, 1) == which
+    return (jnp.where(is_chosen, dy[:, None], jnp.zeros((), dy.dtype)),)
+
+
+_greatest_of_block.defvjp(_keep_index, _give_to_index)
+
+
+class _Reduction(NamedTuple):
+    """A pooling of windows.
+
+    Attributes:
+        fill: the identity, with which the input is padded.
+        places: reduces the elements at each window offset.
+        block: reduces the second axis.
+    """
+
+    fill: Any
+    places: Callable[[list[Any]], Any]
+    block: Callable[[Any], Any]
+
+
+MOST_PLACES = 16
+"""Offsets of a window that are computed one by one. A maximum over 54 words compiled for 20 s."""
+
+
+def _pooled(x: Any, window: Any, strides: Any, padding: Any, reduction: _Reduction) -> Any:
+    """Pools the dimensions of space, one after the other, the last one first, if there are many
+    places: so the first maximum of a window is the same as for all places in row-major order.
+    """
+    lengths = x.shape[1:-1]
+    if math.prod(window) <= MOST_PLACES or 0 in x.shape:
+        return reduction.places(_windows(x, window, strides, padding, reduction.fill))
+    check_window(lengths, window, strides, padding, (1,) * len(lengths))
+    pads = window_pads(lengths, window, strides, padding)
+    for at in reversed(range(len(lengths))):
+        size, stride, (before, after) = window[at], strides[at], pads[at]
+        count = max(0, (lengths[at] + before + after - size) // stride + 1)
+        if count == 1 or stride >= size:
+            x = _blocks(x, 1 + at, size, max(stride, size), before, count, reduction)
+            continue
+        alone = [1] * len(lengths)
+        own_window, own_strides, own_pads = alone.copy(), alone.copy(), [(0, 0)] * len(lengths)
+        own_window[at], own_strides[at], own_pads[at] = size, stride, pads[at]
+        x = reduction.places(_windows(x, own_window, own_strides, own_pads, reduction.fill))
+    return x
+
+
+def _blocks(
+    x: Any, axis: int, size: int, stride: int, before: int, count: int, reduction: _Reduction
+) -> Any:
+    """Pools windows that do not overlap, along an axis."""
+    pads = [(0, 0, 0)] * x.ndim
+    pads[axis] = (before, count * stride - x.shape[axis] - before, 0)
+    x = lax.pad(x, jnp.asarray(reduction.fill, x.dtype), pads)
+    shape = x.shape
+    x = x.reshape(math.prod(shape[:axis]) * count, stride, *shape[axis + 1 :])[:, :size]
+    return reduction.block(x).reshape(*shape[:axis], count, *shape[axis + 1 :])
+
+
 def _max_pool(x: Any, window: Any, strides: Any, padding: Any, channels_first: bool) -> Any:
     x = _channels_last(jnp.asarray(x), channels_first)
-    places = _windows(x, window, strides, padding, least(x.dtype))
     greatest = _greatest_by_place if max(strides) > 1 else _greatest
-    return _channels_back(greatest(places), channels_first)
+    reduction = _Reduction(least(x.dtype), greatest, _greatest_of_block)
+    return _channels_back(_pooled(x, window, strides, padding, reduction), channels_first)
+
+
+_SUM = _Reduction(0, functools.partial(functools.reduce, jnp.add), lambda x: jnp.sum(x, 1))
 
 
 def _avg_pool(x: Any, window: Any, strides: Any, padding: Any, channels_first: bool) -> Any:
     x = _channels_last(jnp.asarray(x), channels_first)
-    total = functools.reduce(jnp.add, _windows(x, window, strides, padding, 0))
+    total = _pooled(x, window, strides, padding, _SUM)
     inside = np.ones((1, *x.shape[1:-1], 1), np.float32)
     pads = window_pads(x.shape[1:-1], window, strides, padding)
     if not any(map(sum, pads)):
@@ -208,6 +288,9 @@ for _type, _kernel, _reduce in (
                 (_IMAGE, _attrs()),
                 (_IMAGE, _attrs(window=(3, 2), strides=(1, 2), padding="VALID")),
                 (_IMAGE, _attrs(window=(3, 3), strides=(2, 1))),
+                (_LONG, _attrs(window=(17, 2), strides=(1, 2), padding="VALID")),
+                (_LONG, _attrs(window=(6, 3), strides=(6, 1))),
+                (_LONG, _attrs(window=(9, 2), strides=(2, 3))),
                 (np.moveaxis(_IMAGE, -1, 1), _attrs(channels_first=True)),
             )
         ],

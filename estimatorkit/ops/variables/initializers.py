@@ -284,11 +284,11 @@ class Orthogonal(Initializer):
         return reshape(basis, dims) * self.gain
 
 
-def _orthogonal_basis(matrix: Any) -> Any:
+def _orthogonal_basis(matrix: Any, xp: Any = jnp) -> Any:
     """Orthonormal basis of the columns of `matrix`, with signs that make it Haar-distributed."""
     wide = matrix.astype(jnp.promote_types(matrix.dtype, jnp.float32))
-    basis, triangle = jnp.linalg.qr(wide)
-    return (basis * jnp.sign(jnp.diagonal(triangle))).astype(matrix.dtype)
+    basis, triangle = xp.linalg.qr(wide)
+    return (basis * xp.sign(xp.diagonal(triangle))).astype(matrix.dtype)
 
 
 _BASIS = np.array([[0.6, 0.8], [0.8, -0.6]], np.float32)
@@ -296,6 +296,7 @@ _BASIS = np.array([[0.6, 0.8], [0.8, -0.6]], np.float32)
 register(
     "OrthogonalBasis",
     _orthogonal_basis,
+    numpy_kernel=lambda matrix: _orthogonal_basis(matrix, np),
     infer=same_as_input(),
     gradient=None,
     accepts="f",

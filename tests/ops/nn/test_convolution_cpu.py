@@ -28,7 +28,8 @@ _WINDOWS = [
 
 @pytest.fixture(autouse=True)
 def _small_ones_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("LEAST_OPERATIONS", "LEAST_OPERATIONS_OF_ONE_CHANNEL"):
+    for part in ("", "_OF_FILTER_GRADIENT", "_OF_ONE_CHANNEL"):
+        name = f"LEAST_OPERATIONS{part}"
         monkeypatch.setattr(convolution_pieces, name, 0)
     monkeypatch.setattr(convolution_cpu, "FEW_OUTPUTS", 0)
     monkeypatch.setattr(convolution_pieces, "PIECES_CHANNELS", 1)
@@ -63,7 +64,7 @@ def _results(convolve: Any, x: Any, filters: Any) -> list[Any]:
 def test_is_the_convolution(strides: Any, padding: Any, dilations: Any, batch: int) -> None:
     x, filters = _arrays(batch)
     attrs = (strides, padding, dilations, False, 1)
-    assert convolution._window_for_cpu(x, filters, *attrs) is not None
+    assert convolution._problem_for_cpu(x, filters, *attrs) is not None
 
     def ours(x: Any, filters: Any) -> Any:
         return convolution._convolve(x, filters, *attrs)
@@ -115,11 +116,11 @@ def test_each_rule_is_the_convolution(name: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(convolution_cpu, "STRIDED_FILTER", 100)
     monkeypatch.setattr(convolution_pieces, "LARGEST_FILTER", 200)
     if "few" in name:
-        monkeypatch.setattr(convolution_pieces, "LEAST_OPERATIONS", 0)
+        monkeypatch.setattr(convolution_cpu, "FEW_LEAST_OPERATIONS", 0)
     size, window_size, *attrs, groups, rule = _RULED[name]
     x = jnp.asarray(_RANDOM.normal(size=size).astype(np.float32))
     filters = jnp.asarray(_RANDOM.normal(size=window_size, scale=0.2).astype(np.float32))
-    window = convolution_problem.as_window(x, filters, *attrs, groups)
+    window = convolution_problem.as_window(x.shape, filters.shape, *attrs, groups)
     problem = convolution_problem.Problem(x.shape, filters.shape, window)
     applied = [each for each in convolution_cpu.RULES[x.dtype] if each.applies(problem)]
     assert rule in {getattr(part, "__name__", "") for each in applied[:1] for part in each}
@@ -185,10 +186,10 @@ def test_left_alone(change: dict[str, Any], why: str) -> None:
     x = np.zeros((6, 7, 8, 2), change.get("dtype", np.float32))
     filters = np.zeros(change.get("filters", (3, 2, 2, 4)), x.dtype)
     attrs = ((1, 1), change.get("padding", "SAME"), change.get("dilations", (1, 1)), False, 1)
-    assert convolution._window_for_cpu(x, filters, *attrs) is None, why
+    assert convolution._problem_for_cpu(x, filters, *attrs) is None, why
 
 
 def test_small_ones_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     x, filters = _arrays(6)
-    assert convolution._window_for_cpu(x, filters, (1, 1), "SAME", (1, 1), False, 1) is None
+    assert convolution._problem_for_cpu(x, filters, (1, 1), "SAME", (1, 1), False, 1) is None
