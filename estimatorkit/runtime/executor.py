@@ -646,12 +646,13 @@ class PlanRunner:
     def _run_together(self, steps: Sequence[Step], values: dict[Tensor, Any]) -> None:
         """Runs independent segments, those on devices concurrently."""
         compiled = [step for step in steps if isinstance(step, CompiledSegment)]
-        with ThreadPoolExecutor(len(compiled)) as pool:
-            for done in [pool.submit(step, values) for step in compiled]:
-                done.result()
+        if len(compiled) > 1:
+            with ThreadPoolExecutor(len(compiled)) as pool:
+                for done in [pool.submit(step, values) for step in compiled]:
+                    done.result()
+            steps = [step for step in steps if not isinstance(step, CompiledSegment)]
         for step in steps:
-            if not isinstance(step, CompiledSegment):
-                step(values)
+            step(values)
 
 
 Step: TypeAlias = CompiledSegment | HostSegment | InitializerSegment
