@@ -23,18 +23,13 @@ from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.columns import is_aligned
+from estimatorkit.runtime.compiler_options import in_order
 from estimatorkit.runtime.executor import State, large_constants
 from estimatorkit.runtime.host_tuning import use_huge_pages
 from estimatorkit.runtime.lower import changed_names, segment_function, state_names
 from estimatorkit.runtime.partial_batch import PartialBatches
 from estimatorkit.runtime.plan import Plan, Segment
 from estimatorkit.runtime.resource_store import Access
-
-_IN_ORDER = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
-"""XLA's option for loops on a CPU: operations run one after the other, large ones on all cores. By
-default those that do not depend on each other are handed to all cores, which costs small ones more
-than it saves: a census wide-and-deep step, 250 of them, took 325 us and 430 us of the cores' time,
-and takes 285 and 323 (on one core 245)."""
 
 STEPS_WITHOUT_INPUT = 1024
 """The block length of steps that take no elements."""
@@ -124,7 +119,7 @@ class SingleDevice:
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self.compiler_options = _IN_ORDER if jax.default_backend() == "cpu" else None
+        self.compiler_options = in_order()
 
     def segment(self, segment: Segment) -> Callable[..., Any]:
         """The step as a function of inputs and state (see `segment_function`)."""

@@ -33,6 +33,7 @@ from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.cancellation import LoopWatch, cancellable
 from estimatorkit.runtime.compilation_cache import use_compilation_cache
+from estimatorkit.runtime.compiler_options import compile_without_unrolling
 from estimatorkit.runtime.host_tuning import keep_freed_memory, use_huge_pages
 from estimatorkit.runtime.lower import changed_names, interpret, segment_function, state_names
 from estimatorkit.runtime.placement import DEFAULT, Placer, default_name, device_named
@@ -92,6 +93,7 @@ class State:
     ) -> None:
         keep_freed_memory()
         use_compilation_cache()
+        compile_without_unrolling()
         self.held = held = held or ResourceStore()
         self.graph = graph
         self.placer = placer or Placer()

@@ -24,6 +24,7 @@ from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.graph_optimizer import Rewriting
+from estimatorkit.runtime.jaxpr_optimizer import optimized
 from estimatorkit.runtime.plan import Segment
 from estimatorkit.runtime.random_bits import random_key, split_key, state_in_body
 
@@ -345,7 +346,7 @@ def segment_function(
             [current[name] for name in changed_names(segment)],
         )
 
-    return function
+    return optimized(function)
 
 
 def trace_segment(segment: Segment, unknown: int = 1) -> jax.stages.Traced:
