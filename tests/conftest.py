@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator
 
 import hypothesis
+import jax
 import pytest
 
 import estimatorkit
@@ -49,6 +50,24 @@ def _fresh_graph() -> Iterator[None]:
     logger = logging.getLogger("estimatorkit")
     for handler in list(logger.handlers):
         logger.removeHandler(handler)
+
+
+_executables: list[float] = []
+
+
+def _count(event: str, seconds: float, **_: object) -> None:
+    if event == "/jax/core/compile/backend_compile_duration":
+        _executables.append(seconds)
+
+
+jax.monitoring.register_event_duration_secs_listener(_count)
+
+
+@pytest.fixture
+def executables() -> list[float]:
+    """Grows by one for each executable that XLA makes, or finds in its cache."""
+    _executables.clear()
+    return _executables
 
 
 @pytest.fixture

@@ -509,7 +509,9 @@ class InitializerSegment:
         self._state = state
         names = changed_names(segment)
         self._access = Access.of([], segment.random, names)
-        self._device = device_named(segment.device)
+        # As the results of executables are: arrays put on a device by name would be another
+        # kind of argument, for which the step is compiled once more.
+        self._device = None if segment.device == DEFAULT else device_named(segment.device)
         ops = [tensor.op for op in segment.ops for tensor in op.inputs]
         self._dtypes = {op.name: op.attrs["dtype"] for op in ops if role_of(op) is Role.VARIABLE}
 
@@ -663,9 +665,14 @@ Step: TypeAlias = CompiledSegment | HostSegment | InitializerSegment
 def _step(segment: Segment, state: State) -> Step:
     if InitializerSegment.accepts(segment):
         return InitializerSegment(segment, state)
-    if segment.place == "host":
+    if segment.place == "host" or all(map(_only_reads, segment.ops)):
         return HostSegment(segment, state)
     return CompiledSegment(segment, state, segment_name(segment))
+
+
+def _only_reads(op: Operation) -> bool:
+    """Whether there is nothing to compute: an executable would take longer to make, and to call."""
+    return role_of(op) in (Role.READ, Role.NO_OP)
 
 
 def to_numpy(value: Any, tensor: Tensor) -> Any:

@@ -264,12 +264,13 @@ def test_names_are_given_in_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_an_export_that_answers_otherwise_is_refused(
     model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = Predictor.__call__
+    original = Predictor.answers
 
     def wrong(self: Predictor, *args: Any) -> Any:
-        return {key: each[::-1] for key, each in original(self, *args).items()}
+        found = original(self, *args)
+        return [{key: each[::-1] for key, each in answer.items()} for answer in found]
 
-    monkeypatch.setattr(Predictor, "__call__", wrong)
+    monkeypatch.setattr(Predictor, "answers", wrong)
     with pytest.raises(errors.InternalError, match="output differs from the model's"):
         export(model, tmp_path)
     assert not list(tmp_path.iterdir())

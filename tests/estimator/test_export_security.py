@@ -405,7 +405,7 @@ def test_changed_bytes_raise_errors_of_ours_only(
         _sign(model)
     try:
         with suppress(errors.OpError, ValueError), load_predictor(model) as predictor:
-            predictor._opened(predictor.signature("predict"))
+            predictor._opened([predictor.signature("predict")])
     finally:
         for each in (name, SIGNATURE):
             shutil.copyfile(shared_export() / each, model / each)

@@ -57,3 +57,14 @@ def test_a_variable_that_numpy_would_fill_slowly_is_compiled() -> None:
         assert not InitializerSegment.accepts(segment)
         session.run(large.initializer)
         assert np.isfinite(session.run(tf.reduce_sum(large)))
+
+
+def test_a_step_with_dropout_compiles_once(executables: list[float]) -> None:
+    x = tf.placeholder(tf.float32, [8, 4])
+    hidden = tf.nn.dropout(tf.layers.dense(x, 4), rate=0.5)
+    train = tf.train.AdamOptimizer().minimize(tf.reduce_mean(tf.square(hidden)))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(3):
+            session.run(train, {x: np.ones((8, 4), np.float32)})
+    assert len(executables) == 1

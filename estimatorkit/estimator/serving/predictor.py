@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,7 @@ class Predictor:
         }
         self._lock = threading.Lock()
         self._sessions: dict[int, Session] = {}
-        self._calls: dict[str, Callable[..., list[NDArray[Any]]]] = {}
+        self._calls: dict[tuple[str, ...], Callable[..., list[NDArray[Any]]]] = {}
         self._closed = False
 
     def signature(self, name: str | None = None) -> Signature:
@@ -123,38 +123,50 @@ class Predictor:
                 such signature.
             InvalidArgumentError: the model rejects a value, or the predictor is closed.
         """
-        chosen = self.signature(signature)
-        fed = _as_fed(chosen, inputs)
-        call = self._calls.get(chosen.name) or self._opened(chosen)
-        rows = _batch_size(chosen, fed) if self._contents.graphs[chosen.graph].rows_alone else 0
+        return self.answers(inputs, [self.signature(signature)])[0]
+
+    def answers(
+        self, inputs: Mapping[str, Any], signatures: Sequence[Signature]
+    ) -> list[dict[str, NDArray[Any]]]:
+        """Like a call, of several signatures with the same graph and inputs, in one run.
+
+        Returns:
+            The outputs of each.
+        """
+        first = signatures[0]
+        fed = _as_fed(first, inputs)
+        names = tuple(each.name for each in signatures)
+        call = self._calls.get(names) or self._opened(signatures)
+        rows = _batch_size(first, fed) if self._contents.graphs[first.graph].rows_alone else 0
         padded = _next_size(rows)
         if padded != rows:
             fed = [np.concatenate([each, np.repeat(each[-1:], padded - rows, 0)]) for each in fed]
         found = call(*fed)
         if padded != rows:
             found = [each[:rows] for each in found]
-        return dict(zip(chosen.fetches, map(np.asarray, found), strict=True))
+        left = map(np.asarray, found)
+        return [{key: next(left) for key in each.fetches} for each in signatures]
 
-    def _opened(self, signature: Signature) -> Callable[..., list[NDArray[Any]]]:
+    def _opened(self, signatures: Sequence[Signature]) -> Callable[..., list[NDArray[Any]]]:
+        first = signatures[0]
         with self._lock:
             if self._closed:
                 raise InvalidArgumentError.explained(
                     "the predictor is closed", hint="load the model again"
                 )
-            session = self._sessions.get(signature.graph)
+            session = self._sessions.get(first.graph)
             if session is None:
-                session = self._sessions[signature.graph] = self._session(signature.graph)
+                session = self._sessions[first.graph] = self._session(first.graph)
             try:
-                call = session.make_callable(
-                    list(signature.fetches.values()), list(signature.feeds.values())
-                )
+                fetches = [name for each in signatures for name in each.fetches.values()]
+                call = session.make_callable(fetches, list(first.feeds.values()))
             except (TypeError, ValueError, KeyError) as error:
                 files.damaged(
                     self.directory / files.SIGNATURE,
-                    f"signature {signature.name!r} does not fit its graph",
+                    f"signature {first.name!r} does not fit its graph",
                     received=str(error).splitlines()[0],
                 )
-            self._calls[signature.name] = call
+            self._calls[tuple(each.name for each in signatures)] = call
             return call
 
     def _session(self, number: int) -> Session:
