@@ -19,23 +19,25 @@ NUMBERS = [
     "highway-mpg",
 ]
 PATH = os.path.join(os.environ["ESTIMATORKIT_DATA_DIR"], "automobile", "imports-85.data")
-NAMES = (
-    "symboling,losses,make,fuel-type,aspiration,num-of-doors,body-style,drive-wheels,"
-    "engine-location,wheel-base,length,width,height,curb-weight,engine-type,num-of-cylinders,"
-    "engine-size,fuel-system,bore,stroke,compression-ratio,horsepower,peak-rpm,city-mpg,"
-    "highway-mpg,price"
-).split(",")
+NAMES = [
+    *("symboling", "losses", "make", "fuel-type", "aspiration", "num-of-doors", "body-style"),
+    *("drive-wheels", "engine-location", "wheel-base", "length", "width", "height"),
+    *("curb-weight", "engine-type", "num-of-cylinders", "engine-size", "fuel-system", "bore"),
+    *("stroke", "compression-ratio", "horsepower", "peak-rpm", "city-mpg", "highway-mpg", "price"),
+]
 
 rows = pd.read_csv(PATH, names=NAMES, na_values="?").dropna(subset=["price", *NUMBERS])
 rows[NUMBERS] = rows[NUMBERS].astype(np.float32)
 order = np.random.RandomState(1).permutation(len(rows))
 train, test = rows.iloc[order[:140]], rows.iloc[order[140:]]
-columns = [
-    tf.feature_column.numeric_column(
-        key, normalizer_fn=lambda x, m=train[key].mean(), s=train[key].std(): (x - m) / s
-    )
-    for key in NUMBERS
-]
+
+
+def scaled(key):
+    mean, deviation = train[key].mean(), train[key].std()
+    return tf.feature_column.numeric_column(key, normalizer_fn=lambda x: (x - mean) / deviation)
+
+
+columns = [scaled(key) for key in NUMBERS]
 styles = tf.feature_column.categorical_column_with_vocabulary_list(
     "body-style", ["hardtop", "wagon", "sedan", "hatchback", "convertible"]
 )

@@ -8,10 +8,11 @@ import tempfile
 import estimatorkit.compat.v1 as tf
 
 FOLDER = os.path.join(os.environ["ESTIMATORKIT_DATA_DIR"], "census")
-NAMES = (
-    "age,workclass,fnlwgt,education,education_num,marital_status,occupation,relationship,race,"
-    "gender,capital_gain,capital_loss,hours_per_week,native_country,income_bracket"
-).split(",")
+NAMES = [
+    *("age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation"),
+    *("relationship", "race", "gender", "capital_gain", "capital_loss", "hours_per_week"),
+    *("native_country", "income_bracket"),
+]
 NUMBERS = {"age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week"}
 RELATIONSHIPS = ["Husband", "Not-in-family", "Wife", "Own-child", "Unmarried", "Other-relative"]
 fc = tf.feature_column

@@ -72,7 +72,9 @@ def main():
     for each in sockets:
         each.close()
     others = [
-        subprocess.Popen([sys.executable, os.path.abspath(__file__), job, number, *hosts])
+        subprocess.Popen(  # noqa: S603 - this file
+            [sys.executable, os.path.abspath(__file__), job, number, *hosts]
+        )
         for job, number in (("ps", "0"), ("worker", "1"))
     ]
     try:

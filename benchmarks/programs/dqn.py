@@ -22,7 +22,7 @@ class CartPole:
         return self.state
 
     def step(self, action):
-        x, speed, angle, turn = self.state
+        _, speed, angle, turn = self.state
         force = 10.0 if action else -10.0
         sine, cosine = np.sin(angle), np.cos(angle)
         push = (force + 0.05 * turn**2 * sine) / 1.1

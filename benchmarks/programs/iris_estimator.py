@@ -29,7 +29,7 @@ def eval_input_fn(features, labels, batch_size):
 
 
 (train_x, train_y), (test_x, test_y) = load("iris_training.csv"), load("iris_test.csv")
-columns = [tf.feature_column.numeric_column(key=key) for key in train_x.keys()]
+columns = [tf.feature_column.numeric_column(key=key) for key in train_x]
 with tempfile.TemporaryDirectory() as folder:
     classifier = tf.estimator.DNNClassifier(
         feature_columns=columns,

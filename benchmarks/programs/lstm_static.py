@@ -6,7 +6,7 @@ images at the end.
 """
 
 import numpy as np
-from texts import digits
+from data import mnist
 
 import estimatorkit.compat.v1 as tf
 
@@ -19,7 +19,8 @@ timesteps = 28
 num_hidden = 128
 num_classes = 10
 
-train_x, train_y, test_x, test_y = digits()
+(train_x, train_y), (test_x, test_y) = mnist()
+train_y, test_y = np.eye(10)[train_y], np.eye(10)[test_y]
 np.random.seed(1)
 tf.set_random_seed(1)
 

@@ -6,7 +6,6 @@ the head of ``text8`` and the Gutenberg selection. Everything is deterministic.
 """
 
 import collections
-import gzip
 import os
 import re
 import zipfile
@@ -94,19 +93,3 @@ def punctuated(name="carroll-alice", length=40, smallest_count=2):
     arrays = [np.array(part, np.int32) for part in (rows, tags, lengths)]
     order = np.random.RandomState(10).permutation(len(rows))
     return *(array[order] for array in arrays), len(known) + 2
-
-
-def digits():
-    """MNIST as (training rows, training labels, test rows, test labels): floats of 0 to 1 by
-    784, labels one-hot."""
-
-    def read(name, offset):
-        content = gzip.decompress((FOLDER / "mnist" / f"{name}.gz").read_bytes())
-        return np.frombuffer(content, np.uint8, offset=offset)
-
-    parts = []
-    for part in ("train", "t10k"):
-        images = read(f"{part}-images-idx3-ubyte", 16).reshape(-1, 784)
-        parts.append(images.astype(np.float32) / np.float32(255))
-        parts.append(np.eye(10, dtype=np.float32)[read(f"{part}-labels-idx1-ubyte", 8)])
-    return tuple(parts)

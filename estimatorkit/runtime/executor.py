@@ -33,11 +33,10 @@ from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.cancellation import LoopWatch, cancellable
 from estimatorkit.runtime.compilation_cache import use_compilation_cache
-from estimatorkit.runtime.compiler_options import compile_without_unrolling
 from estimatorkit.runtime.host_tuning import keep_freed_memory, use_huge_pages
 from estimatorkit.runtime.lower import changed_names, interpret, segment_function, state_names
 from estimatorkit.runtime.placement import DEFAULT, Placer, default_name, device_named
-from estimatorkit.runtime.plan import Plan, Segment, make_plan
+from estimatorkit.runtime.plan import Plan, Segment, make_plan, small_between_hosts
 from estimatorkit.runtime.resource_store import Access, ResourceStore
 from estimatorkit.runtime.shape_watch import ShapeWatch, VaryingShapes
 from estimatorkit.runtime.timeline import Trace
@@ -93,7 +92,6 @@ class State:
     ) -> None:
         keep_freed_memory()
         use_compilation_cache()
-        compile_without_unrolling()
         self.held = held = held or ResourceStore()
         self.graph = graph
         self.placer = placer or Placer()
@@ -279,6 +277,8 @@ class State:
         """Plans a run (see `make_plan`) and returns its runner."""
         placer = self.placer
         plan = make_plan(self.graph, fetches, targets, feeds, placer, optimize, elsewhere)
+        if small := small_between_hosts(plan):
+            plan = plan.with_on_host(small)
         placer.report(op for segment in plan.segments for op in segment.ops)
         return PlanRunner(plan, self)
 

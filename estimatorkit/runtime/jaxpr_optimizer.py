@@ -100,8 +100,11 @@ class _Evaluation:
     def run(self, arguments: Sequence[Any]) -> list[Any]:
         """Returns the outputs."""
         jaxpr = self._closed.jaxpr
-        self._values.update(zip(jaxpr.constvars, self._closed.consts, strict=True))
-        self._values.update(zip(jaxpr.invars, arguments, strict=True))
+        given = [*self._closed.consts, *arguments]
+        for variable, value in zip([*jaxpr.constvars, *jaxpr.invars], given, strict=True):
+            # NumPy's 64 bits are 32 to JAX, outside `x64`.
+            known = isinstance(value, (np.ndarray, np.generic))
+            self._values[variable] = np.asarray(value, variable.aval.dtype) if known else value
         at = 0
         for loop in self._loops:
             self._evaluate(range(at, loop.start))

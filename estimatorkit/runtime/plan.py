@@ -212,6 +212,45 @@ def make_plan(
     return Plan(tuple(fetches), tuple(feeds), tuple(segments), unused, rewriting, with_on_host)
 
 
+SMALL = 4096
+"""Elements. NumPy adds as many in 1 us, and a call of an executable takes 20 to 200."""
+
+
+def small_between_hosts(plan: Plan) -> set[Operation]:
+    """Device operations on a few numbers that come from the host and are used there alone, as when
+    the fields of a line are stacked between a reader and a queue."""
+    made = {
+        tensor: segment.place
+        for segment in plan.segments
+        for op in segment.ops
+        for tensor in op.outputs
+    }
+    taken = {
+        tensor
+        for segment in plan.segments
+        if segment.place == "device"
+        for tensor in segment.inputs
+    }
+    return {
+        op
+        for segment in plan.segments
+        if segment.place == "device"
+        and not segment.reads
+        and segment.inputs
+        and all(made.get(tensor) == "host" for tensor in segment.inputs)
+        and not taken & set(segment.outputs)
+        and all(map(_is_small, segment.ops))
+        for op in segment.ops
+    }
+
+
+def _is_small(op: Operation) -> bool:
+    sizes = [tensor.shape.num_elements() for tensor in op.outputs]
+    return registry.lookup(op.type).foldable and all(
+        size is not None and size <= SMALL for size in sizes
+    )
+
+
 def needed_operations(
     fetches: Sequence[Tensor],
     targets: Sequence[Operation],
