@@ -225,20 +225,15 @@ def small_between_hosts(plan: Plan) -> set[Operation]:
         for op in segment.ops
         for tensor in op.outputs
     }
-    taken = {
-        tensor
-        for segment in plan.segments
-        if segment.place == "device"
-        for tensor in segment.inputs
-    }
+    devices = [segment for segment in plan.segments if segment.place == "device"]
+    elsewhere = {*plan.results, *(tensor for segment in devices for tensor in segment.inputs)}
     return {
         op
-        for segment in plan.segments
-        if segment.place == "device"
-        and not segment.reads
+        for segment in devices
+        if not segment.reads
         and segment.inputs
         and all(made.get(tensor) == "host" for tensor in segment.inputs)
-        and not taken & set(segment.outputs)
+        and not elsewhere & set(segment.outputs)
         and all(map(_is_small, segment.ops))
         for op in segment.ops
     }

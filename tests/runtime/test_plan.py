@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import estimatorkit.compat.v1 as tf
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import constant
@@ -109,6 +110,20 @@ def test_host_before_and_after_the_device(graph: Graph) -> None:
     plan = plan_of(graph, [rows, doubled], [words])
     assert places(plan) == ["host", "device", "host"]
     assert plan.segments[0].outputs == [joined] or plan.segments[0].outputs[0].op.type == "Size"
+
+
+def test_a_few_numbers_between_a_reader_and_a_queue_stay_on_the_host(graph: Graph) -> None:
+    queue = tf.FIFOQueue(9, [tf.float32])
+    fields = tf.decode_csv(tf.constant("1,2"), [[0.0], [0.0]])
+    large = tf.random.uniform([5000]) + fields[0]
+    with tf.Session() as session:
+        plan = session.plan([queue.enqueue(tf.stack(fields))], [])
+        assert [segment.place for segment in plan.segments] == ["host"]
+        assert [segment.place for segment in session.plan([tf.stack(fields)], []).segments] == [
+            *("host", "device")
+        ]
+        plan = session.plan([queue.enqueue(large)], [])
+        assert "device" in [segment.place for segment in plan.segments]
 
 
 def test_independent_work_of_one_place_shares_a_segment(graph: Graph) -> None:
