@@ -9,6 +9,7 @@ by (seed, epoch, element number), so their results do not depend on the block si
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -213,6 +214,8 @@ class _DeviceStep:
         ops = {op.name: op for op in segment.ops}
         self._words = np.array([_words(ops[name], key) for name in segment.random], np.uint32)
         self._compiled: dict[Any, Callable[..., Any]] = {}
+        self._ready: set[Any] = set()
+        self._compiling = threading.Lock()
         self._wide = segment.wide
         self._moves_only = not segment.random and all(map(_is_exact, segment.ops))
 
@@ -287,10 +290,14 @@ class _DeviceStep:
             self._compiled[key] = self._compile(static, spread)
         epoch = np.array([rows.epoch & 0xFFFFFFFF, rows.epoch >> 32 & 0xFFFFFFFF], np.uint32)
         numbers = _lengthened((rows.first + group).astype(np.uint32), size)
-        with x64() if self._wide else nullcontext():
+        signature = (key, *((each.shape, each.dtype) for each in (*by_row, *shared)))
+        # Threads that come with the same shapes wait for one compilation.
+        lock = nullcontext() if signature in self._ready else self._compiling
+        with lock, x64() if self._wide else nullcontext():
             variables = self._state.take(segment.reads)
             words = self._words ^ epoch if len(self._words) else self._words
             outputs = self._compiled[key](by_row, numbers, shared, variables, words)
+            self._ready.add(signature)
             return [np.asarray(output)[:count] for output in outputs]
 
     def _compile(self, static: dict[Tensor, Any], spread: set[Tensor]) -> Callable[..., Any]:

@@ -307,6 +307,16 @@ class HostQueue(Blocking):
                 raise
         return taken
 
+    def take_at_once(self, count: int) -> list[Element]:
+        """Removes up to `count` elements without waiting; none while others wait."""
+        taken: list[Element] = []
+        with self._changed:
+            least = 0 if self._closed else self.spec.min_after_dequeue
+            while not self._taking and len(taken) < count and len(self._store) > least:
+                taken.append(self._store.take())
+            self._changed.notify_all()
+        return taken
+
     def _rest(self, taken: list[Element], count: int, up_to: bool) -> list[Element]:
         """The remaining elements of a closed queue that has too few."""
         if not up_to or not len(self._store) + len(taken):

@@ -1,7 +1,7 @@
 """Readers: records of files whose names come from a queue.
 
 A reader is a handle in the graph; its current file and position live in the session
-(`_HostReader`). `read` returns the next record, and dequeues the next name at the end of a file;
+(`HostReader`). `read` returns the next record, and dequeues the next name at the end of a file;
 the records end when the queue does. One generator per kind of reader splits a file into records.
 """
 
@@ -97,7 +97,7 @@ _KINDS: dict[str, Callable[..., Iterator[Record]]] = {
 # -- a reader's state in a session
 
 
-class _HostReader(Blocking):
+class HostReader(Blocking):
     """The position of a reader."""
 
     def __init__(self, kind: str, attrs: Mapping[str, Any]) -> None:
@@ -189,10 +189,11 @@ class _HostReader(Blocking):
             self.produced, self.completed = counts[1:]
 
 
-def _reader(context: Any, name: str) -> _HostReader:
+def host_reader(context: Any, name: str) -> HostReader:
+    """The position of the reader whose handle has this name, in a session."""
     op: Operation = context.graph.get_operation_by_name(name)
     kind = op.type.removesuffix("V2")
-    held: _HostReader = context.resource(name, lambda: _HostReader(kind, op.attrs))
+    held: HostReader = context.resource(name, lambda: HostReader(kind, op.attrs))
     return held
 
 
@@ -200,22 +201,22 @@ def _reader(context: Any, name: str) -> _HostReader:
 
 
 def _read(*, reader: str, queue: str, context: Any) -> list[Any]:
-    ((key, value),) = _reader(context, reader).read(queue, 1, context)
+    ((key, value),) = host_reader(context, reader).read(queue, 1, context)
     return [np.array(key, object), np.array(value, object)]
 
 
 def _read_up_to(count: Any, *, reader: str, queue: str, context: Any) -> list[Any]:
-    records = _reader(context, reader).read(queue, int(count), context)
+    records = host_reader(context, reader).read(queue, int(count), context)
     return [np.array(column, object) for column in zip(*records, strict=True)]
 
 
 def _restore(state: Any, *, reader: str, context: Any) -> list[Any]:
-    _reader(context, reader).restore(np.asarray(state).item(), context)
+    host_reader(context, reader).restore(np.asarray(state).item(), context)
     return []
 
 
 def _reset(*, reader: str, context: Any) -> list[Any]:
-    _reader(context, reader).reset(context)
+    host_reader(context, reader).reset(context)
     return []
 
 
@@ -228,17 +229,17 @@ for _type, _kernel, _infer in (
     ("ReaderReadUpToV2", _read_up_to, lambda inputs, attrs: [Spec(string, _VECTOR)] * 2),
     (
         "ReaderNumRecordsProducedV2",
-        lambda *, reader, context: np.asarray(_reader(context, reader).produced, np.int64),
+        lambda *, reader, context: np.asarray(host_reader(context, reader).produced, np.int64),
         fixed(int64),
     ),
     (
         "ReaderNumWorkUnitsCompletedV2",
-        lambda *, reader, context: np.asarray(_reader(context, reader).completed, np.int64),
+        lambda *, reader, context: np.asarray(host_reader(context, reader).completed, np.int64),
         fixed(int64),
     ),
     (
         "ReaderSerializeStateV2",
-        lambda *, reader, context: np.array(_reader(context, reader).state(context), object),
+        lambda *, reader, context: np.array(host_reader(context, reader).state(context), object),
         fixed(string),
     ),
     ("ReaderRestoreStateV2", _restore, no_outputs),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -72,14 +73,14 @@ class SynchronizingRunner(QueueRunner):
         return super().create_threads(own, coord, daemon, start)
 
     @staticmethod
-    def _fill(session: Any, enqueue_op: Any, coord: Coordinator | None) -> None:
+    def _fill(session: Any, enqueue: Callable[[], Any], coord: Coordinator | None) -> None:
         def raise_if_stopped() -> None:
             if coord is not None and coord.should_stop():
                 raise CancelledError(None, None, "Training has ended.")
 
         try:
             with session.state.watched(raise_if_stopped):
-                QueueRunner._fill(session, enqueue_op, coord)
+                QueueRunner._fill(session, enqueue, coord)
         except CancelledError:
             if coord is None or not coord.should_stop():
                 raise

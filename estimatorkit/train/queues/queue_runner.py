@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from estimatorkit.core.default_session import get_default_session
@@ -25,6 +25,7 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.lazy import listing
 from estimatorkit.logger import logger
 from estimatorkit.ops.queues.queues import QueueBase
+from estimatorkit.train.queues.enqueue_blocks import EnqueueBlocks
 from estimatorkit.train.sessions.coordinator import Coordinator
 
 
@@ -181,9 +182,13 @@ class QueueRunner:
             self._running[sess] = len(self._enqueue_ops)
             self._exceptions = []
         name = f"QueueRunnerThread-{self.name}"
+        blocks = {op: EnqueueBlocks.of(sess, op) for op in dict.fromkeys(self._enqueue_ops)}
         threads = [
             threading.Thread(
-                target=self._run, args=(sess, op, coord), name=f"{name}-{op.name}", daemon=daemon
+                target=self._run,
+                args=(sess, op, blocks[op], coord),
+                name=f"{name}-{op.name}",
+                daemon=daemon,
             )
             for op in self._enqueue_ops
         ]
@@ -203,10 +208,16 @@ class QueueRunner:
                 thread.start()
         return threads
 
-    def _run(self, session: Any, enqueue_op: Any, coord: Coordinator | None) -> None:
+    def _run(
+        self,
+        session: Any,
+        enqueue_op: Any,
+        blocks: EnqueueBlocks | None,
+        coord: Coordinator | None,
+    ) -> None:
         """The body of a thread."""
         try:
-            self._fill(session, enqueue_op, coord)
+            self._fill(session, blocks or session.make_callable(enqueue_op), coord)
         except self._ended:
             if self._is_last(session):
                 _close(session, self._close_op)
@@ -224,8 +235,7 @@ class QueueRunner:
             self._is_last(session)
 
     @staticmethod
-    def _fill(session: Any, enqueue_op: Any, coord: Coordinator | None) -> None:
-        enqueue = session.make_callable(enqueue_op)
+    def _fill(session: Any, enqueue: Callable[[], Any], coord: Coordinator | None) -> None:
         while coord is None or not coord.should_stop():
             enqueue()
 
