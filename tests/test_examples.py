@@ -6,6 +6,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -16,6 +17,33 @@ from tests.slides.data import data_dir
 from tests.sweep import sweep
 
 ROOT = Path(__file__).parent.parent
+
+EXECUTABLES = {
+    # A block of steps, an evaluation and the predictions.
+    "test_iris_learns_with_each_seed": 3,
+    # A step, the cost, and the formula.
+    "test_ridge_regression_finds_what_the_formula_says": 3,
+    # For feeds and for a dataset: a step, and the test; and the loss of a batch.
+    "test_mnist_softmax_is_the_same_by_feeds_and_by_a_dataset": 5,
+    # Training, evaluation of full and partial batches, four exports, and the loaded one's answers.
+    "test_mnist_dnn_exports_the_best_of_its_evaluations": 8,
+    # The same, step by step because of convolutions.
+    "test_mnist_cnn_learns_and_its_export_answers": 9,
+    # Keras's training and evaluation, and the estimator's; full and partial batches of each.
+    "test_mnist_keras_hands_its_weights_to_the_estimator": 10,
+    "test_census_learns_more_than_always_no": 3,
+    # Five models: a block of steps and an evaluation of each.
+    "test_automobile_prices_are_told_better_than_by_their_mean": 10,
+}
+"""How many executables XLA makes in each example."""
+
+
+@pytest.fixture(autouse=True)
+def _compiled_once(request: pytest.FixtureRequest, executables: list[float]) -> Iterator[None]:
+    yield
+    name = request.node.originalname
+    if name in EXECUTABLES:
+        assert len(executables) <= EXECUTABLES[name]
 
 
 def load_example(name: str) -> ModuleType:

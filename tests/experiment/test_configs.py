@@ -45,7 +45,6 @@ SMALL: dict[str, tuple[str, list[str], str, float]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_configs_learn(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needed, changes, metric, worst = SMALL[name]
