@@ -99,10 +99,12 @@ right = tf.cast(tf.equal(tf.argmax(logits, 1, output_type=tf.int32), labels), tf
 random = np.random.RandomState(1)
 with tf.Session() as sess:
     sess.run(tf.global_variables_initializer())
+    losses = []
     for step in range(1, STEPS + 1):
         chosen = random.randint(0, len(train_x), BATCH)
         feed = {images: augment(train_x[chosen], random), labels: train_y[chosen], training: True}
         _, value, now = sess.run([train_op, cross_entropy, rate], feed)
+        losses.append(value)
         if step % EVERY == 0 or step == 1:
             print(f"step {step}: loss {value:.3f}, rate {now:g}")
     rights = []
@@ -110,4 +112,5 @@ with tf.Session() as sess:
         part = slice(start, start + 100)
         feed = {images: test_x[part], labels: test_y[part], training: False}
         rights.append(sess.run(right, feed))
-print(f"figure accuracy {np.mean(rights):.4f}")
+    print(f"test accuracy {np.mean(rights):.4f}")
+print(f"figure loss {np.mean(losses[-20:]):.3f}")  # steadier than the accuracy

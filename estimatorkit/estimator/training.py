@@ -34,6 +34,7 @@ from estimatorkit.train.hooks.hooks import (
     SessionRunHook,
     StopAtStepHook,
 )
+from estimatorkit.train.hooks.interruption import InterruptionHook
 from estimatorkit.train.hooks.progress import ProgressHook
 from estimatorkit.train.hooks.records import RecordHook, has_summaries
 from estimatorkit.train.hooks.summary_hooks import SummarySaverHook
@@ -131,6 +132,9 @@ class Training:
             if steps is not None or max_steps is not None:
                 all_hooks.append(StopAtStepHook(steps, max_steps))
             all_hooks += self._reports(steps, max_steps)
+            if not self._has_others:
+                all_hooks.append(interruption := InterruptionHook())
+                closing.enter_context(interruption.watching())
             all_hooks += saving  # last: where a hook before them fails, nothing bad is saved
             for hook in all_hooks:
                 closing.callback(hook.close)

@@ -6,6 +6,7 @@ by its table `renamed`; nested sections are built first.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import estimatorkit as ek
 from estimatorkit.experiment import columns as kinds
 from estimatorkit.experiment.estimators import WarmStart
-from estimatorkit.experiment.schema import EarlyStopping, Experiment
+from estimatorkit.experiment.schema import EarlyStopping, Experiment, ExportBest
 from estimatorkit.experiment.sections import Model
 from estimatorkit.feature_columns import InferredColumns
 
@@ -99,11 +100,22 @@ def feature_columns(
     return found
 
 
-def estimator(experiment: Experiment, inferred: InferredColumns | None) -> Any:
+def _checkpoints(experiment: Experiment, rows: int) -> dict[str, int]:
+    """When to save checkpoints: each is evaluated."""
+    number, unit = experiment.evaluate.rhythm
+    if unit == "epoch":
+        number = max(1, round(number * rows / experiment.train.batch_size))
+    return {f"save_checkpoints_{'secs' if unit == 'sec' else 'steps'}": number}
+
+
+def estimator(
+    experiment: Experiment, inferred: InferredColumns | None, rows: int | None = None
+) -> Any:
     """The premade estimator.
 
     Args:
         inferred: the columns inferred from the training data, if requested.
+        rows: the number of training rows, if it is to be trained.
     """
     given = {}
     for name, value in _arguments(experiment.estimator).items():
@@ -118,7 +130,10 @@ def estimator(experiment: Experiment, inferred: InferredColumns | None) -> Any:
     if experiment.estimator.type == "KMeans":
         given["seed"] = experiment.seed
     config = ek.estimator.RunConfig(
-        model_dir=experiment.model_dir, tf_random_seed=experiment.seed, **dict(experiment.run)
+        model_dir=experiment.model_dir,
+        tf_random_seed=experiment.seed,
+        **dict(experiment.run),
+        **({} if rows is None else _checkpoints(experiment, rows)),
     )
     kind = experiment.estimator.type
     make = getattr(ek.estimator, kind, None) or getattr(ek.estimator.experimental, kind)
@@ -146,10 +161,19 @@ def exporters(experiment: Experiment, inferred: InferredColumns | None) -> list[
     }
     return [
         getattr(ek.estimator, each.factory)(
-            serving_input_receiver_fn=receivers[each.inputs](), **_arguments(each, "inputs")
+            serving_input_receiver_fn=receivers[each.inputs](),
+            **_arguments(each, "inputs") | _compared(experiment, each),
         )
         for each in experiment.export
     ]
+
+
+def _compared(experiment: Experiment, export: Any) -> dict[str, Any]:
+    """The metric of an exporter of the best model that names none."""
+    selection = experiment.selection
+    if not isinstance(export, ExportBest) or export.metric is not None or selection is None:
+        return {}
+    return {"metric": selection.metric, "mode": selection.mode}
 
 
 def hooks(experiment: Experiment) -> list[Any]:
@@ -164,6 +188,11 @@ def hooks(experiment: Experiment) -> list[Any]:
             given["output_dir"] = experiment.model_dir
         found.append(getattr(ek.train, each.factory)(**given))
     stopping: EarlyStopping | None = experiment.train.early_stopping
+    selection = experiment.selection
     if stopping is not None:
         found.append(ek.estimator.EarlyStopping(**dict(stopping)))
+    elif selection is not None:
+        found.append(
+            ek.estimator.EarlyStopping(selection.metric, selection.mode, patience=sys.maxsize)
+        )
     return found

@@ -12,7 +12,7 @@ import functools
 import shlex
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,8 @@ from estimatorkit.experiment.errors import ConfigurationError, DataError
 from estimatorkit.version import __version__
 
 if TYPE_CHECKING:
+    from estimatorkit.experiment.earlier_run import Choice
+    from estimatorkit.experiment.runner import Trained
     from estimatorkit.experiment.schema import Experiment
 
 SAMPLES = 3
@@ -135,6 +137,18 @@ def _on_experiment(function: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+def _on_earlier_run(function: Callable[..., None]) -> Callable[..., None]:
+    """Adds --restart and --resume, as the argument `choice` of `earlier_run.reconcile`."""
+    for choice, help_text in (
+        ("resume", "Train on a model that was trained with other settings."),
+        ("restart", "Train a new model, and keep the one in model_dir beside it."),
+    ):
+        function = click.option(f"--{choice}", "choice", flag_value=choice, help=help_text)(
+            function
+        )
+    return function
+
+
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="estimatorkit", message="%(prog)s %(version)s")
 def cli() -> None:
@@ -149,10 +163,12 @@ def cli() -> None:
 
 @cli.command()
 @_on_experiment
-def run(invocation: Invocation) -> None:
+@_on_earlier_run
+def run(invocation: Invocation, choice: Choice | None) -> None:
     """Train, evaluate, export, and predict three samples."""
     experiment = invocation.load()
-    _show_metrics(experiment, _train(experiment))
+    trained = _train(experiment, choice)
+    _show_metrics(experiment, trained.metrics, trained.last_step)
     samples = _predict_samples(experiment)
     folder = shlex.quote(experiment.model_dir)
     click.echo(f"\nThe model is in {experiment.model_dir} (checkpoints, TensorBoard events).")
@@ -172,10 +188,11 @@ def run(invocation: Invocation) -> None:
 
 @cli.command()
 @_on_experiment
-def train(invocation: Invocation) -> None:
+@_on_earlier_run
+def train(invocation: Invocation, choice: Choice | None) -> None:
     """Train from the latest checkpoint, and export."""
     experiment = invocation.load()
-    _train(experiment)
+    _train(experiment, choice)
     click.echo(f"The model is in {experiment.model_dir}.")
     click.echo(f"Next:\n  {invocation.again('evaluate')}")
 
@@ -330,9 +347,12 @@ def serve(directory: Path, port: int, host: str, name: str | None, max_request_m
         store.close()
 
 
-def _train(experiment: Experiment) -> dict[str, dict[str, float]]:
-    from estimatorkit.experiment import runner, tables
+def _train(experiment: Experiment, choice: Choice | None) -> Trained:
+    from estimatorkit.experiment import earlier_run, runner, tables
 
+    kept = earlier_run.reconcile(experiment, choice or "ask")
+    if kept is not None:
+        click.echo(f"The earlier model is kept in {kept}.")
     settings = experiment.train
     length = f"{settings.steps} steps" if settings.steps else f"up to step {settings.max_steps}"
     if settings.epochs is not None:
@@ -344,11 +364,17 @@ def _train(experiment: Experiment) -> dict[str, dict[str, float]]:
     return runner.train(experiment)
 
 
-def _show_metrics(experiment: Experiment, metrics: dict[str, dict[str, float]]) -> None:
+def _show_metrics(
+    experiment: Experiment, metrics: Mapping[str, Mapping[str, float]], last_step: int | None = None
+) -> None:
+    """Prints metrics; of a training that ended at `last_step`, which checkpoint they are of."""
     from estimatorkit.experiment import report, tables
 
+    selection, found = experiment.selection, ""
+    if selection is not None and last_step is not None:
+        found = f" at the step with the best {selection.metric}, the training ended at {last_step}"
     for name, values in metrics.items():
-        click.echo(f"Evaluation on {tables.evaluation_source(experiment, name)}:")
+        click.echo(f"Evaluation on {tables.evaluation_source(experiment, name)}{found}:")
         for line in report.metrics_lines(values):
             click.echo(line)
 

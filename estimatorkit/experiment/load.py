@@ -49,12 +49,42 @@ def load_experiment(path: str | Path, overrides: Sequence[str] = ()) -> Experime
         )
     for text in overrides:
         root = document.override(root, text)
+    experiment = _validated(root, path)
+    if "{" in experiment.name:
+        root = document.override(root, f"name={_filled_in(root, experiment)}")
+        experiment = _validated(root, path)
+    return experiment
+
+
+def _validated(root: yaml.Node, path: Path) -> Experiment:
     try:
         return Experiment.model_validate(
             document.to_data(root), context={"folder": path.parent.resolve()}
         )
     except ValidationError as error:
         raise ConfigurationError(_word(root, error)) from None
+
+
+def _filled_in(root: yaml.Node, experiment: Experiment) -> str:
+    """The name, with the values of the settings that it refers to."""
+    settings = experiment.model_dump(mode="json")
+
+    def value(match: re.Match[str]) -> str:
+        found: Any = settings
+        for part in match[1].split("."):
+            found = found.get(part) if isinstance(found, dict) else None
+        parts = found if isinstance(found, list) else [found]
+        if not parts or any(isinstance(part, dict | list | None) for part in parts):
+            raise ConfigurationError(
+                explain(
+                    f"{document.where(document.step(root, 'name') or root)}: name refers to "
+                    f"{match[0]}, which is not set to a value",
+                    expected="a setting by its dotted name, such as {train.batch_size}",
+                )
+            )
+        return re.sub(r"[^A-Za-z0-9._-]", "-", "x".join(map(str, parts)))
+
+    return re.sub(r"\{([^{}]*)\}", value, experiment.name)
 
 
 def dump_experiment(experiment: Experiment) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 
 import estimatorkit as ek
 from estimatorkit.core.errors import explain
+from estimatorkit.estimator.evaluation.completion import read_completion
 from estimatorkit.experiment import build, examples, tables
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.load import dump_experiment
@@ -48,11 +49,28 @@ def build_estimator(experiment: Experiment) -> Any:
     return build.estimator(experiment, examples.inferred_columns(experiment))
 
 
-def train(experiment: Experiment) -> dict[str, Metrics]:
+@dataclass(frozen=True)
+class Trained:
+    """The result of `train`.
+
+    Attributes:
+        metrics: those of the model, by name of the evaluation set.
+        last_step: the global step at which the training ended.
+    """
+
+    metrics: Mapping[str, Metrics]
+    last_step: int
+
+    @property
+    def step(self) -> int:
+        """The global step of the model: of the best checkpoint, or the last."""
+        return int(self.metrics[MAIN]["global_step"])
+
+
+def train(experiment: Experiment) -> Trained:
     """Trains, evaluates and exports.
 
-    Returns:
-        The metrics by name of the evaluation set.
+    Evaluations save checkpoints. With a `selection`, the best of them is the model at the end.
 
     Raises:
         DataError: the data does not fit the experiment.
@@ -68,27 +86,33 @@ def train(experiment: Experiment) -> dict[str, Metrics]:
             dataset = dataset.shuffle(settings.shuffle_buffer, seed=experiment.seed)
         return dataset.repeat().batch(settings.batch_size)
 
+    rows = tables.row_count(table)
     inferred = examples.inferred_columns(experiment)
-    estimator = build.estimator(experiment, inferred)
+    estimator = build.estimator(experiment, inferred, rows)
     exporters = build.exporters(experiment, inferred)
+    selection = experiment.selection
+    selected = (selection and selection.evaluation) or MAIN
     specs = [
         ek.estimator.EvalSpec(
             _evaluation_input(experiment, name),
             steps=experiment.evaluate.steps,
             name=None if name == MAIN else name,
-            exporters=exporters if name == MAIN else None,
-            throttle_secs=experiment.evaluate.throttle_secs,
+            exporters=exporters if name == selected else None,
+            throttle_secs=0,
         )
         for name in tables.evaluation_names(experiment)
     ]
     spec = ek.estimator.TrainSpec(
         input_fn,
-        last_step(experiment, tables.row_count(table), _step(estimator)),
+        last_step(experiment, rows, _step(estimator)),
         hooks=build.hooks(experiment),
     )
     write_description(experiment)
     metrics, _ = ek.estimator.train_and_evaluate(estimator, spec, specs)
-    return {label: _numbers(each) for label, each in metrics.items()}
+    done = read_completion(experiment.model_dir)
+    numbers = {label: _numbers(each) for label, each in metrics.items()}
+    step = int(numbers[MAIN]["global_step"]) if done is None else done.step
+    return Trained(numbers, step)
 
 
 def last_step(experiment: Experiment, rows: int, start: int) -> int:

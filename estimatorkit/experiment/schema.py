@@ -9,9 +9,11 @@ that `runner` runs, and `model_dump(mode="json")` is the YAML that loads to the 
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from estimatorkit.experiment.columns import Feature, Read, all_reads, kinds_that
 from estimatorkit.experiment.estimators import Classifier, Estimator, Regressor, Supervised
@@ -133,15 +135,31 @@ class Train(Model):
         return self
 
 
+def _rhythm(text: str) -> str:
+    if not re.fullmatch(r"epoch|[1-9]\d* (epoch|step|sec)s?", text):
+        raise wrong(
+            f"is {text!r}, which is no interval",
+            expected="epoch, 2 epochs, 500 steps or 60 secs",
+        )
+    return text
+
+
 class Evaluate(Model):
     """Evaluation settings."""
 
     batch_size: Count = 32
     steps: Annotated[Count | None, Field(description="batches; null takes every example")] = None
-    throttle_secs: Annotated[
-        NotNegative,
-        Field(description="seconds between evaluations at checkpoints; the last one always is"),
-    ] = 600.0
+    every: Annotated[
+        str,
+        AfterValidator(_rhythm),
+        Field(description="epoch, 2 epochs, 500 steps or 60 secs; a checkpoint is saved each time"),
+    ] = "epoch"
+
+    @property
+    def rhythm(self) -> tuple[int, Literal["epoch", "step", "sec"]]:
+        """How many epochs, steps or seconds are between two evaluations."""
+        number, _, unit = self.every.rpartition(" ")
+        return int(number or 1), unit.rstrip("s")  # type: ignore[return-value]
 
 
 class Predict(Model):
@@ -181,7 +199,9 @@ class ExportBest(_Export):
     factory: ClassVar[str] = "BestExporter"
     type: Literal["best"] = "best"
     name: Word = "best"
-    metric: Text = "loss"
+    metric: Annotated[
+        Text | None, Field(description="that of train.early_stopping, or loss, unless given")
+    ] = None
     mode: Mode = "auto"
     exports_to_keep: Count | None = 5
 
@@ -200,37 +220,38 @@ Export = Annotated[
 class Run(Model):
     """What to write during training (the arguments of `RunConfig`)."""
 
-    save_checkpoints_steps: Count | None = None
-    save_checkpoints_secs: Annotated[
-        Count | None, Field(description="seconds; 600 unless save_checkpoints_steps is given")
-    ] = 600
     keep_checkpoint_max: Annotated[
         int, Field(strict=True, ge=0, description="newest checkpoints to keep; 0 keeps all")
     ] = 5
     log_step_count_steps: Count | None = 100
     save_summary_steps: Count = 100
 
-    @model_validator(mode="before")
-    @classmethod
-    def _steps_replace_seconds(cls, data: Any) -> Any:
-        if isinstance(data, dict) and data.get("save_checkpoints_steps") is not None:
-            return {"save_checkpoints_secs": None} | data
-        return data
 
-    @model_validator(mode="after")
-    def _one_rhythm(self) -> Self:
-        if self.save_checkpoints_steps is not None and self.save_checkpoints_secs is not None:
-            raise wrong(
-                "gives both save_checkpoints_steps and save_checkpoints_secs",
-                expected="one of them; the other may be left out or null",
-            )
-        return self
+@dataclass(frozen=True)
+class Selection:
+    """How the best evaluated checkpoint is chosen: it becomes the model at the end.
+
+    Attributes:
+        metric: its name.
+        mode: whether lower is better.
+        evaluation: the name of the evaluation; None for the main one.
+    """
+
+    metric: str
+    mode: str
+    evaluation: str | None = None
 
 
 class Experiment(Model):
     """One experiment: data, features, estimator, training and evaluation."""
 
-    name: Annotated[Word, Field(description="a name for the experiment")]
+    name: Annotated[
+        str,
+        Field(
+            pattern=r"^[A-Za-z0-9{][A-Za-z0-9._{}-]*$",
+            description="a name for the experiment; {train.batch_size} becomes that setting",
+        ),
+    ]
     model_dir: Annotated[
         Text, Field(description="where the model is kept; runs/<name> unless given")
     ] = ""
@@ -351,6 +372,16 @@ class Experiment(Model):
                 at=("train", "early_stopping", "evaluation"),
                 expected=f"one of {', '.join(more)}" if more else "null",
             )
+        best = next((each for each in self.export if isinstance(each, ExportBest)), None)
+        if best is not None and best.metric and stopping is not None and stopping.restore_best:
+            place = self.export.index(best)
+            if best.metric != stopping.metric:
+                raise wrong(
+                    f"is {best.metric}, and train.early_stopping.metric is {stopping.metric}",
+                    at=("export", place, "metric"),
+                    expected="the same metric: both say which checkpoint is the best",
+                    hint=f"metric: {stopping.metric}",
+                )
         names = [each.name for each in self.export]
         for place, name in enumerate(names):
             if name in names[:place]:
@@ -375,6 +406,15 @@ class Experiment(Model):
     def feature_keys(self) -> tuple[str, ...]:
         """The names of these columns."""
         return tuple(self.reads)
+
+    @property
+    def selection(self) -> Selection | None:
+        """How the best checkpoint is chosen; None if the last one is the model."""
+        stopping = self.train.early_stopping
+        if stopping is not None and stopping.restore_best:
+            return Selection(stopping.metric, stopping.mode, stopping.evaluation)
+        best = next((each for each in self.export if isinstance(each, ExportBest)), None)
+        return None if best is None else Selection(best.metric or "loss", best.mode)
 
     @property
     def weight_column(self) -> str | None:

@@ -54,7 +54,7 @@ def test_configs_learn(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     experiment = load_experiment(
         ROOT / "configs" / f"{name}.yaml", [*changes, f"model_dir={tmp_path}", "export=[]"]
     )
-    found = runner.train(experiment)["eval"]
+    found = runner.train(experiment).metrics["eval"]
     assert (found[metric] if worst > 0 else -found[metric]) > worst
 
 

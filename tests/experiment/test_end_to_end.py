@@ -78,7 +78,7 @@ def test_run_trains_evaluates_predicts_and_says_what_is_next() -> None:
 
 
 def train(config: str, *changes: str) -> dict[str, float]:
-    return runner.train(load_experiment(config, changes))["eval"]
+    return runner.train(load_experiment(config, changes)).metrics["eval"]
 
 
 @pytest.mark.slow
@@ -203,7 +203,7 @@ def test_a_model_must_be_trained_first(name: str) -> None:
 
 def test_a_changed_network_is_not_restored_in_silence() -> None:
     succeed("train", IRIS, "--set", "train.steps=2")
-    result = invoke("train", IRIS, "--set", "train.steps=2", "--set", "estimator.hidden_units=[7]")
+    result = invoke("train", IRIS, "train.steps=2", "estimator.hidden_units=[7]", "--resume")
     assert result.exit_code == 1
     assert "Traceback" not in result.stderr
     assert "hiddenlayer" in result.stderr

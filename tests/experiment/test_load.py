@@ -44,8 +44,7 @@ def test_defaults_are_those_of_tf_estimator(tmp_path: Path) -> None:
     experiment = load(tmp_path, BASE)
     assert experiment.model_dir == "runs/iris"
     assert experiment.seed is None
-    assert experiment.run.save_checkpoints_secs == 600
-    assert experiment.run.save_checkpoints_steps is None
+    assert experiment.evaluate.rhythm == (1, "epoch")
     assert experiment.run.keep_checkpoint_max == 5
     assert experiment.run.log_step_count_steps == 100
     assert experiment.run.save_summary_steps == 100
@@ -101,9 +100,21 @@ def test_plain_scalars_follow_yaml_1_2(tmp_path: Path) -> None:
     assert experiment.train.steps == 1000
 
 
-def test_checkpoints_by_steps_replace_those_by_seconds(tmp_path: Path) -> None:
-    run = load(tmp_path, BASE, "run.save_checkpoints_steps=50").run
-    assert (run.save_checkpoints_steps, run.save_checkpoints_secs) == (50, None)
+def test_names_of_runs_hold_settings(tmp_path: Path) -> None:
+    changes = "name=iris-{train.batch_size}-{estimator.optimizer}", "train.batch_size=8"
+    experiment = load(tmp_path, BASE, *changes)
+    assert experiment.name == "iris-8-Ftrl"
+    assert experiment.model_dir == "runs/iris-8-Ftrl"
+    network = "estimator={type: DNNClassifier, hidden_units: [4, 2]}"
+    assert load(tmp_path, BASE, network, "name='{estimator.hidden_units}'").name == "4x2"
+
+
+@pytest.mark.parametrize(
+    ("text", "rhythm"),
+    [("500 steps", (500, "step")), ("1 sec", (1, "sec")), ("2 epochs", (2, "epoch"))],
+)
+def test_intervals_of_evaluations(tmp_path: Path, text: str, rhythm: tuple[int, str]) -> None:
+    assert load(tmp_path, BASE, f"evaluate.every={text}").evaluate.rhythm == rhythm
 
 
 def test_overrides_apply_in_order_and_add_sections(tmp_path: Path) -> None:

@@ -225,11 +225,24 @@ bad.yaml:14:3: train gives both steps and max_steps.
 bad.yaml:14:3: train gives neither steps nor max_steps nor epochs.
   expected: steps: 1000 (1000 more at every run) or max_steps: 1000 (1000 in all)""",
     ),
-    "checkpoints by steps and by seconds": (
-        ("train:\n", "run: {save_checkpoints_steps: 5, save_checkpoints_secs: 5}\ntrain:\n"),
+    "an interval in no unit": (
+        ("train:\n", "evaluate: {every: 5 minutes}\ntrain:\n"),
         """\
-bad.yaml:13:6: run gives both save_checkpoints_steps and save_checkpoints_secs.
-  expected: one of them; the other may be left out or null""",
+bad.yaml:13:19: evaluate.every is '5 minutes', which is no interval.
+  expected: epoch, 2 epochs, 500 steps or 60 secs""",
+    ),
+    "two metrics of the best": (
+        ("train:\n", "export: [{type: best, metric: accuracy}]\ntrain:\n  early_stopping: {}\n"),
+        """\
+bad.yaml:13:31: export.0.metric is accuracy, and train.early_stopping.metric is loss.
+  expected: the same metric: both say which checkpoint is the best
+  hint:     metric: loss""",
+    ),
+    "a name of a setting that is not there": (
+        ("name: iris", "name: iris-{train.rate}"),
+        """\
+bad.yaml:1:7: name refers to {train.rate}, which is not set to a value.
+  expected: a setting by its dotted name, such as {train.batch_size}""",
     ),
     "too few class names": (
         ("label: Species", "label: Species\n  class_names: [a, b]"),

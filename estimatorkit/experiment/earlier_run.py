@@ -1,0 +1,132 @@
+"""The earlier run in an experiment's `model_dir`: whether its settings are those asked for now."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from estimatorkit.core.errors import explain
+from estimatorkit.estimator.evaluation.completion import read_completion
+from estimatorkit.experiment import document
+from estimatorkit.experiment.errors import ConfigurationError
+from estimatorkit.experiment.load import dump_experiment
+from estimatorkit.experiment.schema import Experiment
+from estimatorkit.storage.checkpoint import latest_checkpoint
+
+FILE = "config.yaml"
+
+_MAY_CHANGE = (
+    *("name", "model_dir", "export", "run", "predict", "evaluate"),
+    *("train.steps", "train.max_steps", "train.epochs", "train.hooks"),
+)
+"""Settings that a training goes on with; the others make another model."""
+
+_SHOWN = 6
+
+Choice = Literal["ask", "restart", "resume"]
+
+
+def reconcile(experiment: Experiment, choice: Choice) -> str | None:
+    """Makes `model_dir` ready for a training with these settings.
+
+    Args:
+        choice: what to do if a model was trained there with other settings: refuse, begin a new one
+            and keep the old one beside it, or train the old one on.
+
+    Returns:
+        The folder that now has the old model, if it was moved.
+
+    Raises:
+        ConfigurationError: the settings differ and `choice` is 'ask'.
+    """
+    folder = Path(experiment.model_dir)
+    path = folder / FILE
+    if latest_checkpoint(str(folder)) is None:
+        return None
+    if choice == "restart":
+        return str(_moved_aside(folder))
+    if not path.is_file():  # a model of a script
+        return None
+    differences = _differences(path, experiment)
+    crucial = [
+        each for each in differences if not any(_is_within(each[0], name) for name in _MAY_CHANGE)
+    ]
+    if crucial and choice == "ask":
+        shown = [f"{name}: {new} (there {old})" for name, old, new in crucial[:_SHOWN]]
+        if len(crucial) > _SHOWN:
+            shown.append(f"and {len(crucial) - _SHOWN} more")
+        raise ConfigurationError(
+            explain(
+                f"{experiment.model_dir}: the model there was trained with other settings",
+                expected=f"those of {path}",
+                received=", ".join(shown),
+                hint="--restart trains a new model and keeps the old one beside it, --resume "
+                "trains the old one on; name=... or --model-dir puts the new one elsewhere",
+            )
+        )
+    if differences:
+        _forget_results(str(folder))
+    return None
+
+
+def _is_within(name: str, section: str) -> bool:
+    return name == section or name.startswith(f"{section}.")
+
+
+def _differences(path: Path, experiment: Experiment) -> list[tuple[str, str, str]]:
+    """The settings that differ: name, value in the file, value now."""
+    there = document.to_data(document.parse(path.read_text("utf-8"), str(path)))
+    here = document.to_data(document.parse(dump_experiment(experiment), "settings"))
+    old, new = dict(_settings(there)), dict(_settings(here))
+    names = dict.fromkeys((*new, *old))
+    return [
+        (name, _shown(old.get(name)), _shown(new.get(name)))
+        for name in names
+        if old.get(name) != new.get(name) and not _has_moved(old.get(name), new.get(name))
+    ]
+
+
+def _settings(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """The leaves of a document by dotted name; a list is a leaf, and an absent value no setting."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _settings(each, f"{name}.{key}" if name else str(key))
+    elif value is not None:
+        yield name, value
+
+
+def _shown(value: Any) -> str:
+    return "not set" if value is None else document.shorten(document.dump(value, flow=True))
+
+
+def _has_moved(old: Any, new: Any) -> bool:
+    """Whether the old files do not exist any more, and the new ones have their names."""
+    if not (isinstance(old, list) and isinstance(new, list) and len(old) == len(new)):
+        return False
+    return all(
+        isinstance(one, str)
+        and isinstance(other, str)
+        and os.path.isabs(one)
+        and os.path.basename(one) == os.path.basename(other)
+        and not os.path.exists(one)
+        for one, other in zip(old, new, strict=True)
+    )
+
+
+def _forget_results(model_dir: str) -> None:
+    """Makes a finished training evaluate and export again."""
+    done = read_completion(model_dir)
+    if done is not None and done.results is not None:
+        replace(done, results=None).write(model_dir)
+
+
+def _moved_aside(folder: Path) -> Path:
+    """Renames a folder to NAME-1, or the next number that is free."""
+    number = 1
+    while (target := folder.with_name(f"{folder.name}-{number}")).exists():
+        number += 1
+    folder.rename(target)
+    return target
