@@ -6,17 +6,19 @@ by its table `renamed`; nested sections are built first.
 
 from __future__ import annotations
 
-import sys
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 import estimatorkit as ek
 from estimatorkit.experiment import columns as kinds
-from estimatorkit.experiment.estimators import WarmStart
+from estimatorkit.experiment import preprocessing, scores
+from estimatorkit.experiment.estimators import LabelScaling, WarmStart
 from estimatorkit.experiment.schema import EarlyStopping, Experiment, ExportBest
 from estimatorkit.experiment.sections import Model
-from estimatorkit.feature_columns import InferredColumns
 
 Function = Callable[[Any], Any]
 
@@ -88,16 +90,12 @@ def _arguments(section: Model, *without: str) -> dict[str, Any]:
     return {name: value for name, value in section if name not in ("type", *without)}
 
 
-def feature_columns(
-    experiment: Experiment, inferred: InferredColumns | None
-) -> dict[str, list[Any]]:
+def feature_columns(experiment: Experiment) -> dict[str, list[Any]]:
     """The estimator's feature column arguments."""
-    found = {}
-    for key, (argument, of_numbers) in experiment.estimator.columns.items():
-        found[argument] = columns(getattr(experiment, key))
-        if inferred is not None:
-            found[argument] += inferred.columns if of_numbers else inferred.wide
-    return found
+    return {
+        argument: columns(getattr(experiment, key))
+        for key, (argument, _) in experiment.estimator.columns.items()
+    }
 
 
 def _checkpoints(experiment: Experiment, rows: int) -> dict[str, int]:
@@ -108,17 +106,15 @@ def _checkpoints(experiment: Experiment, rows: int) -> dict[str, int]:
     return {f"save_checkpoints_{'secs' if unit == 'sec' else 'steps'}": number}
 
 
-def estimator(
-    experiment: Experiment, inferred: InferredColumns | None, rows: int | None = None
-) -> Any:
+def estimator(experiment: Experiment, rows: int | None = None) -> Any:
     """The premade estimator.
 
     Args:
-        inferred: the columns inferred from the training data, if requested.
+        experiment: with its columns listed (`inferred.resolve`).
         rows: the number of training rows, if it is to be trained.
     """
     given = {}
-    for name, value in _arguments(experiment.estimator).items():
+    for name, value in _arguments(experiment.estimator, "label_scaling").items():
         if name.endswith("optimizer"):
             given[name] = optimizer(value)
         elif name.endswith("activation"):
@@ -135,37 +131,88 @@ def estimator(
         **dict(experiment.run),
         **({} if rows is None else _checkpoints(experiment, rows)),
     )
-    kind = experiment.estimator.type
+    kind: str = experiment.estimator.type
+    scaling = getattr(experiment.estimator, "label_scaling", None)
+    if scaling is not None:
+        kind = kind.replace("Regressor", "Estimator")
+        given["head"] = _head_of_scaled_labels(scaling, given)
     make = getattr(ek.estimator, kind, None) or getattr(ek.estimator.experimental, kind)
-    return make(
-        model_dir=experiment.model_dir,
-        config=config,
-        **given,
-        **feature_columns(experiment, inferred),
+    made = make(
+        model_dir=experiment.model_dir, config=config, **given, **feature_columns(experiment)
+    )
+    return scores.with_metrics(experiment, made)
+
+
+def _head_of_scaled_labels(scaling: LabelScaling, given: dict[str, Any]) -> Any:
+    """The head of a regressor with standardized labels; takes its arguments out of `given`."""
+
+    def squared_error(labels: Any, logits: Any) -> Any:
+        return ek.math.squared_difference((labels - scaling.mean) / scaling.deviation, logits)
+
+    return ek.estimator.RegressionHead(
+        loss_fn=squared_error,
+        inverse_link_fn=lambda logits: logits * scaling.deviation + scaling.mean,
+        **{
+            name: given.pop(name) for name in ("label_dimension", "weight_column", "loss_reduction")
+        },
     )
 
 
-def exporters(experiment: Experiment, inferred: InferredColumns | None) -> list[Any]:
+def exporters(experiment: Experiment) -> list[Any]:
     """The exporters of the evaluation."""
-    used = [each for made in feature_columns(experiment, inferred).values() for each in made]
-    used = used or columns(experiment.features)  # a baseline takes the number of examples from them
-    weight = experiment.weight_column
-    unasked = None if weight in experiment.reads else weight  # a weight may be a feature, too
-    receivers = {
-        "features": lambda: ek.estimator.export.serving_input_receiver_fn_from_columns(
-            used, unasked
-        ),
-        "examples": lambda: ek.estimator.export.build_parsing_serving_input_receiver_fn(
-            ek.feature_column.make_parse_example_spec(used)
-        ),
-    }
+    receivers = {"features": _receiver, "examples": _examples_receiver}
     return [
         getattr(ek.estimator, each.factory)(
-            serving_input_receiver_fn=receivers[each.inputs](),
+            serving_input_receiver_fn=functools.partial(receivers[each.inputs], experiment),
             **_arguments(each, "inputs") | _compared(experiment, each),
         )
         for each in experiment.export
     ]
+
+
+def _data_spec(experiment: Experiment) -> dict[str, Any]:
+    """The parsing spec of the data's columns.
+
+    A number with a default is NaN where it is missing, and `preprocessing` replaces it.
+    """
+    used = [each for made in feature_columns(experiment).values() for each in made]
+    used = used or columns(experiment.features)  # a baseline takes the number of examples from them
+    spec = ek.feature_column.make_parse_example_spec(used)
+    weight = experiment.weight_column
+    if weight is not None and weight not in experiment.reads:  # a weight may be a feature, too
+        spec.pop(weight, None)
+    for key, derived in experiment.derived.items():
+        spec.pop(key, None)
+        if derived.source not in spec:
+            dtype = experiment.reads[derived.source].dtype
+            spec[derived.source] = ek.io.FixedLenFeature(
+                [1], ek.string if dtype in ("string", "any") else getattr(ek, dtype), None
+            )
+    return {
+        key: each._replace(default_value=np.full(each.shape, np.nan))
+        if preprocessing.is_filled(read)
+        else each
+        for key, each in spec.items()
+        for read in (experiment.reads.get(key),)
+    }
+
+
+def _receiver(experiment: Experiment) -> Any:
+    """Receives the data's columns as they are."""
+    fed = {
+        key: ek.placeholder(each.dtype, [None, *getattr(each, "shape", [None])])
+        for key, each in _data_spec(experiment).items()
+    }
+    features = preprocessing.features(experiment, fed)
+    return ek.estimator.export.ServingInputReceiver(features, fed)
+
+
+def _examples_receiver(experiment: Experiment) -> Any:
+    """Receives serialized `Example`s."""
+    examples = ek.placeholder(ek.string, [None], "input_example_tensor")
+    data = ek.io.parse_example(examples, _data_spec(experiment))
+    features = preprocessing.features(experiment, data)
+    return ek.estimator.export.ServingInputReceiver(features, {"examples": examples})
 
 
 def _compared(experiment: Experiment, export: Any) -> dict[str, Any]:
@@ -192,7 +239,5 @@ def hooks(experiment: Experiment) -> list[Any]:
     if stopping is not None:
         found.append(ek.estimator.EarlyStopping(**dict(stopping)))
     elif selection is not None:
-        found.append(
-            ek.estimator.EarlyStopping(selection.metric, selection.mode, patience=sys.maxsize)
-        )
+        found.append(ek.estimator.EarlyStopping(selection.metric, selection.mode, patience=None))
     return found

@@ -9,7 +9,7 @@ fixed table: a configuration holds data, never code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
@@ -475,16 +475,15 @@ def _check_ids(feature: Feature, at: tuple[str | int, ...]) -> None:
         )
 
 
-def all_reads(features: tuple[Feature, ...]) -> dict[str, Read]:
-    """The data columns that features read, in order.
+def all_reads(reads: Iterable[Read]) -> dict[str, Read]:
+    """The columns that are read, in order, each once.
 
     Raises:
         ValueError: one is read both as text and as numbers; the message is its name.
     """
     found: dict[str, Read] = {}
-    for feature in features:
-        for read in feature.arguments.reads():
-            found[read.key] = _joined(found.get(read.key, read), read)
+    for read in reads:
+        found[read.key] = _joined(found.get(read.key, read), read)
     return found
 
 

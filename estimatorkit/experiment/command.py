@@ -168,7 +168,7 @@ def run(invocation: Invocation, choice: Choice | None) -> None:
     """Train, evaluate, export, and predict three samples."""
     experiment = invocation.load()
     trained = _train(experiment, choice)
-    _show_metrics(experiment, trained.metrics, trained.last_step)
+    _show_metrics(experiment, trained.metrics, trained)
     samples = _predict_samples(experiment)
     folder = shlex.quote(experiment.model_dir)
     click.echo(f"\nThe model is in {experiment.model_dir} (checkpoints, TensorBoard events).")
@@ -225,9 +225,9 @@ def evaluate(invocation: Invocation) -> None:
 )
 def predict(invocation: Invocation, source: Path, output: Path | None) -> None:
     """Predict for the examples in a CSV file."""
-    experiment = invocation.load()
-    from estimatorkit.experiment import examples, report, runner, tables
+    from estimatorkit.experiment import examples, inferred, report, runner, tables
 
+    experiment = inferred.resolve(invocation.load())
     table = tables.read_csv(source)
     unused = examples.unused_columns(experiment, table)
     predictions = runner.predict(experiment, table, str(source))
@@ -361,22 +361,27 @@ def _train(experiment: Experiment, choice: Choice | None) -> Trained:
     click.echo(
         f"Training {experiment.name} on {source}: {length}, batches of {settings.batch_size}"
     )
-    return runner.train(experiment)
+    return runner.train(experiment, click.echo)
 
 
 def _show_metrics(
-    experiment: Experiment, metrics: Mapping[str, Mapping[str, float]], last_step: int | None = None
+    experiment: Experiment,
+    metrics: Mapping[str, Mapping[str, float]],
+    trained: Trained | None = None,
 ) -> None:
-    """Prints metrics; of a training that ended at `last_step`, which checkpoint they are of."""
+    """Prints metrics; after a training, those of which checkpoint, and what a baseline scores."""
     from estimatorkit.experiment import report, tables
 
     selection, found = experiment.selection, ""
-    if selection is not None and last_step is not None:
-        found = f" at the step with the best {selection.metric}, the training ended at {last_step}"
+    if selection is not None and trained is not None:
+        found = f" at the best {selection.metric} (the training ended at step {trained.last_step})"
     for name, values in metrics.items():
         click.echo(f"Evaluation on {tables.evaluation_source(experiment, name)}{found}:")
         for line in report.metrics_lines(values):
             click.echo(line)
+        if trained is not None:
+            for line in report.baseline_lines(values, trained.baselines.get(name, {})):
+                click.echo(line)
 
 
 def _predict_samples(experiment: Experiment) -> Path | None:

@@ -14,6 +14,7 @@ from estimatorkit.experiment.sections import (
     Count,
     Model,
     NotNegative,
+    Number,
     Positive,
     Switch,
     Text,
@@ -196,10 +197,24 @@ class Classifier(Supervised):
         return self
 
 
+class LabelScaling(Model):
+    """The mean and standard deviation of the labels."""
+
+    mean: Number
+    deviation: Positive
+
+
 class Regressor(Supervised):
     """The common arguments of regressors."""
 
     label_dimension: Annotated[Count, Field(description="numbers to predict an example")] = 1
+    label_scaling: Annotated[
+        LabelScaling | None,
+        Field(
+            description="the loss is that of standardized labels; predictions are in the label's"
+            " units. infer sets it"
+        ),
+    ] = None
 
 
 class Network(Supervised):

@@ -1,14 +1,12 @@
 """Examples: the features and labels of an experiment, extracted from a table and typed.
 
-Numbers are cast to the dtype that the columns read, with missing ones replaced by their default;
-text becomes bytes. A numeric column that is read as text (a vocabulary of "1", "2", a cross) is
-formatted as 3, not 3.0.
+Numbers are cast to the dtype that the columns read; missing ones are NaN, which the graph replaces
+(`preprocessing`), or the default of an id. Text becomes bytes. A numeric column that is read as
+text (a vocabulary of "1", "2", a cross) is formatted as 3, not 3.0.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -19,49 +17,9 @@ from estimatorkit.experiment.columns import Read
 from estimatorkit.experiment.document import suggestion
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.estimators import Baseline, Classifier, Regressor, Supervised
+from estimatorkit.experiment.preprocessing import is_filled
 from estimatorkit.experiment.schema import Experiment
-from estimatorkit.experiment.tables import (
-    Table,
-    file_versions,
-    missing,
-    require,
-    training_table,
-)
-from estimatorkit.feature_columns import InferredColumns, infer
-
-
-def inferred_columns(experiment: Experiment) -> InferredColumns | None:
-    """The columns inferred from the training data, or None if the experiment does not request them.
-
-    They depend on the training data only, so evaluation and prediction infer the same ones.
-    """
-    if experiment.infer is None:
-        return None
-    return _inferred(experiment.model_dump_json(), file_versions(experiment.data.train))
-
-
-@functools.lru_cache(maxsize=2)
-def _inferred(text: str, versions: Hashable) -> InferredColumns:
-    experiment = Experiment.model_validate_json(text)
-    settings = experiment.infer
-    assert settings is not None  # noqa: S101 (it was asked for)
-    frame = _to_infer_from(experiment, training_table(experiment))
-    return infer(frame, **{key: value for key, value in settings if key != "without"})
-
-
-def _to_infer_from(experiment: Experiment, table: Table) -> dict[str, Any]:
-    """The columns of a table that no feature, label or weight reads, in pandas' types."""
-    without = experiment.infer.without if experiment.infer else ()
-    known = {*used_columns(experiment), *(experiment.data.label or ()), *without}
-    return {
-        name: [_word(value) for value in column] if column.dtype.kind == "O" else column
-        for name, column in table.items()
-        if name not in known and column.ndim == 1
-    }
-
-
-def _word(value: Any) -> Any:
-    return text(value) or None if isinstance(value, str | bytes) else value
+from estimatorkit.experiment.tables import Table, missing, require
 
 
 def text(value: object) -> str:
@@ -78,9 +36,6 @@ def used_columns(experiment: Experiment) -> tuple[str, ...]:
 def unused_columns(experiment: Experiment, table: Table) -> list[str]:
     """The columns of a table that neither features nor labels read."""
     used = {*used_columns(experiment), *(experiment.data.label or ())}
-    inferred = inferred_columns(experiment)
-    if inferred is not None:
-        used |= {str(each.name) for each in inferred.findings}
     ignored = isinstance(experiment.estimator, Baseline)
     return [] if ignored else [name for name in table if name not in used]
 
@@ -102,15 +57,6 @@ def features_of(
     if isinstance(experiment.estimator, Baseline) and not features:
         labels = experiment.data.label or ()
         features = {name: table[name] for name in table if name not in labels}
-    inferred = inferred_columns(experiment)
-    if inferred is not None:
-        try:
-            prepared = inferred.prepare(_to_infer_from(experiment, table))
-        except (ValueError, TypeError) as error:
-            raise DataError(f"{origin}: {error}") from error
-        for name in prepared.columns:
-            if name not in features:
-                features[name] = np.asarray(prepared[name])
     if weight is not None:
         features[weight] = column_of(table[weight], Read(weight, "float32"), origin)
     return features
@@ -139,7 +85,8 @@ def column_of(column: NDArray[Any], read: Read, origin: str) -> NDArray[Any]:
                     hint=f"give a default: - numeric: {{key: {read.key}, default: 0}}",
                 )
             )
-        column = np.where(np.isnan(column), read.default, column)
+        if not is_filled(read):
+            column = np.where(np.isnan(column), read.default, column)
     if dtype.startswith("int") and column.dtype.kind == "f":
         broken = column != np.floor(column)
         if broken.any():

@@ -28,6 +28,22 @@ def metrics_lines(metrics: Mapping[str, float]) -> list[str]:
     ]
 
 
+_LOWER_IS_BETTER = ("rmse", "mae")
+
+
+def baseline_lines(metrics: Mapping[str, float], baseline: Mapping[str, float]) -> list[str]:
+    """What a model without features scores, and whether this one is no better."""
+    if not baseline:
+        return []
+    kind = "majority" if "accuracy" in baseline else "mean"
+    shown = ", ".join(f"{name} {number(value)}" for name, value in baseline.items())
+    name, value = next(iter(baseline.items()))
+    found = metrics.get(name, value)
+    worse = found >= value if name in _LOWER_IS_BETTER else found <= value
+    line = f"  the {kind} of the training labels has {shown}"
+    return [line, "  The model is no better than that: it has learnt nothing."] if worse else [line]
+
+
 def value_text(value: str | tuple[float, ...]) -> str:
     """A class's name in quotes, or the number(s) of a regressor."""
     return f'"{value}"' if isinstance(value, str) else ", ".join(number(part) for part in value)

@@ -26,7 +26,7 @@ from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.description import describe, description_html
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.evaluation.evaluation_records import EVENT_FILES, LINES, events, lines
-from estimatorkit.experiment import build, examples, tables
+from estimatorkit.experiment import build, examples, inferred, preprocessing, tables
 from estimatorkit.experiment import report_plots as plots
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.html import html_table
@@ -178,13 +178,14 @@ def write_experiment_report(
         table, origin = tables.evaluation_table(experiment)
     else:
         table, origin = tables.read_csv(data), os.fspath(data)
+    experiment = inferred.resolve(experiment)
     arrays = examples.examples_of(experiment, table, origin)
-    estimator = build.estimator(experiment, examples.inferred_columns(experiment))
+    estimator = build.estimator(experiment)
     size = experiment.evaluate.batch_size
     title = f"{experiment.name}: {origin}"
     return write_report(
         estimator,
-        lambda: Dataset.from_tensor_slices(arrays).batch(size),
+        lambda: preprocessing.apply(experiment, Dataset.from_tensor_slices(arrays).batch(size)),
         path,
         title=title,
         class_names=examples.class_names(experiment),

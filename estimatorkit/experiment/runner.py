@@ -20,8 +20,9 @@ from typing import Any
 import estimatorkit as ek
 from estimatorkit.core.errors import explain
 from estimatorkit.estimator.evaluation.completion import read_completion
-from estimatorkit.experiment import build, examples, tables
+from estimatorkit.experiment import build, examples, inferred, preprocessing, scores, tables
 from estimatorkit.experiment.errors import DataError
+from estimatorkit.experiment.estimators import Supervised
 from estimatorkit.experiment.load import dump_experiment
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tables import MAIN, Table
@@ -44,11 +45,6 @@ class Prediction:
     probabilities: Mapping[str, float]
 
 
-def build_estimator(experiment: Experiment) -> Any:
-    """Makes the premade estimator of the experiment."""
-    return build.estimator(experiment, examples.inferred_columns(experiment))
-
-
 @dataclass(frozen=True)
 class Trained:
     """The result of `train`.
@@ -56,10 +52,12 @@ class Trained:
     Attributes:
         metrics: those of the model, by name of the evaluation set.
         last_step: the global step at which the training ended.
+        baselines: what a model without features scores, by name of the evaluation set.
     """
 
     metrics: Mapping[str, Metrics]
     last_step: int
+    baselines: Mapping[str, Metrics]
 
     @property
     def step(self) -> int:
@@ -67,14 +65,18 @@ class Trained:
         return int(self.metrics[MAIN]["global_step"])
 
 
-def train(experiment: Experiment) -> Trained:
+def train(experiment: Experiment, tell: Callable[[str], None] = lambda text: None) -> Trained:
     """Trains, evaluates and exports.
 
     Evaluations save checkpoints. With a `selection`, the best of them is the model at the end.
 
+    Args:
+        tell: gets lines to be shown, such as the columns that `infer` chooses.
+
     Raises:
         DataError: the data does not fit the experiment.
     """
+    asked, experiment = experiment, inferred.resolve(experiment, tell)
     settings = experiment.train
     origin = tables.source_name(experiment.data.train)
     table = tables.training_table(experiment)
@@ -84,17 +86,23 @@ def train(experiment: Experiment) -> Trained:
         dataset = ek.data.Dataset.from_tensor_slices(arrays)
         if settings.shuffle_buffer is not None:
             dataset = dataset.shuffle(settings.shuffle_buffer, seed=experiment.seed)
-        return dataset.repeat().batch(settings.batch_size)
+        return preprocessing.apply(experiment, dataset.repeat().batch(settings.batch_size))
 
     rows = tables.row_count(table)
-    inferred = examples.inferred_columns(experiment)
-    estimator = build.estimator(experiment, inferred, rows)
-    exporters = build.exporters(experiment, inferred)
+    estimator = build.estimator(experiment, rows)
+    exporters = build.exporters(experiment)
     selection = experiment.selection
     selected = (selection and selection.evaluation) or MAIN
+    inputs, baselines = {}, {}
+    for name in tables.evaluation_names(experiment):
+        evaluated = _evaluation_arrays(experiment, name)
+        inputs[name] = _evaluation_input(experiment, evaluated)
+        if isinstance(experiment.estimator, Supervised):
+            weights = evaluated[0].get(experiment.weight_column)
+            baselines[name] = scores.baseline(experiment, arrays[1], evaluated[1], weights)
     specs = [
         ek.estimator.EvalSpec(
-            _evaluation_input(experiment, name),
+            inputs[name],
             steps=experiment.evaluate.steps,
             name=None if name == MAIN else name,
             exporters=exporters if name == selected else None,
@@ -107,12 +115,12 @@ def train(experiment: Experiment) -> Trained:
         last_step(experiment, rows, _step(estimator)),
         hooks=build.hooks(experiment),
     )
-    write_description(experiment)
+    write_description(asked)
     metrics, _ = ek.estimator.train_and_evaluate(estimator, spec, specs)
     done = read_completion(experiment.model_dir)
     numbers = {label: _numbers(each) for label, each in metrics.items()}
     step = int(numbers[MAIN]["global_step"]) if done is None else done.step
-    return Trained(numbers, step)
+    return Trained(numbers, step, baselines)
 
 
 def last_step(experiment: Experiment, rows: int, start: int) -> int:
@@ -148,10 +156,16 @@ def write_description(experiment: Experiment) -> None:
     (folder / "env.json").write_text(json.dumps(environment, indent=2) + "\n", encoding="utf-8")
 
 
-def _evaluation_input(experiment: Experiment, name: str) -> Callable[[], Any]:
+def _evaluation_arrays(experiment: Experiment, name: str) -> Any:
     table, origin = tables.evaluation_table(experiment, name)
-    arrays = examples.examples_of(experiment, table, origin)
-    return lambda: ek.data.Dataset.from_tensor_slices(arrays).batch(experiment.evaluate.batch_size)
+    return examples.examples_of(experiment, table, origin)
+
+
+def _evaluation_input(experiment: Experiment, arrays: Any) -> Callable[[], Any]:
+    return lambda: preprocessing.apply(
+        experiment,
+        ek.data.Dataset.from_tensor_slices(arrays).batch(experiment.evaluate.batch_size),
+    )
 
 
 def evaluate(experiment: Experiment) -> dict[str, Metrics]:
@@ -160,8 +174,10 @@ def evaluate(experiment: Experiment) -> dict[str, Metrics]:
     Raises:
         DataError: there is no checkpoint, or the data does not fit the experiment.
     """
+    experiment = inferred.resolve(experiment)
     inputs = {
-        name: _evaluation_input(experiment, name) for name in tables.evaluation_names(experiment)
+        name: _evaluation_input(experiment, _evaluation_arrays(experiment, name))
+        for name in tables.evaluation_names(experiment)
     }
     estimator = _trained(experiment)
     return {
@@ -186,10 +202,12 @@ def predict(experiment: Experiment, table: Table, origin: str) -> list[Predictio
     Raises:
         DataError: there is no checkpoint, or a column is missing or invalid.
     """
+    experiment = inferred.resolve(experiment)
     features = examples.features_of(experiment, table, origin, weighted=False)
     outputs = _trained(experiment).predict(
-        input_fn=lambda: ek.data.Dataset.from_tensor_slices(features).batch(
-            experiment.predict.batch_size
+        input_fn=lambda: preprocessing.apply(
+            experiment,
+            ek.data.Dataset.from_tensor_slices(features).batch(experiment.predict.batch_size),
         )
     )
     names = examples.class_names(experiment)
@@ -206,7 +224,7 @@ def _prediction(output: Mapping[str, Any], names: tuple[str, ...]) -> Prediction
 
 
 def _trained(experiment: Experiment) -> Any:
-    estimator = build_estimator(experiment)
+    estimator = build.estimator(experiment)
     if estimator.latest_checkpoint() is None:
         raise DataError(
             explain(

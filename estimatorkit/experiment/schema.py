@@ -13,7 +13,17 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    SerializerFunctionWrapHandler,
+    Tag,
+    model_serializer,
+    model_validator,
+)
 
 from estimatorkit.experiment.columns import Feature, Read, all_reads, kinds_that
 from estimatorkit.experiment.estimators import Classifier, Estimator, Regressor, Supervised
@@ -27,6 +37,7 @@ from estimatorkit.experiment.sections import (
     Texts,
     Whole,
     Word,
+    short,
     wrong,
 )
 from estimatorkit.experiment.sources import Data
@@ -58,6 +69,51 @@ class Infer(Model):
 def _infer_of(value: Any) -> Any:
     """Converts `infer: true` to `infer: {}`, and `false` to None."""
     return ({} if value else None) if isinstance(value, bool) else value
+
+
+class Derived(Model):
+    """A feature that is computed from a column of the data, in exported models, too.
+
+    It is 1 where a value is missing, the year (a number), or the month (1 to 12), the day of the
+    week (Monday is 0) or the hour (ids; -1 if missing) of an ISO date.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
+
+    missing: Text | None = None
+    year: Text | None = None
+    month: Text | None = None
+    weekday: Text | None = None
+    hour: Text | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        given = [kind for kind, source in self if source is not None]
+        if len(given) != 1:
+            raise wrong(
+                f"names {len(given)} functions",
+                expected=f"one of {', '.join(type(self).model_fields)}, as in {{month: sold}}",
+            )
+        return self
+
+    @property
+    def kind(self) -> str:
+        """The name of the function."""
+        return next(kind for kind, source in self if source is not None)
+
+    @property
+    def source(self) -> str:
+        """The column of the data."""
+        return str(getattr(self, self.kind))
+
+    @property
+    def read(self) -> Read:
+        """How the column is read."""
+        return Read(self.source, "any" if self.kind == "missing" else "string")
+
+    @model_serializer(mode="wrap")
+    def _only_the_kind(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {kind: value for kind, value in handler(self).items() if value is not None}
 
 
 # -- phases
@@ -160,6 +216,44 @@ class Evaluate(Model):
         """How many epochs, steps or seconds are between two evaluations."""
         number, _, unit = self.every.rpartition(" ")
         return int(number or 1), unit.rstrip("s")  # type: ignore[return-value]
+
+
+class Metric(Model):
+    """A metric of `keras.metrics`, with the arguments of its class."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: Literal[
+        "AUC",
+        "BinaryAccuracy",
+        "BinaryCrossentropy",
+        "CategoricalAccuracy",
+        "CategoricalCrossentropy",
+        "CosineSimilarity",
+        "F1Score",
+        "FBetaScore",
+        "FalseNegatives",
+        "FalsePositives",
+        "KLDivergence",
+        "LogCoshError",
+        "MeanAbsoluteError",
+        "MeanAbsolutePercentageError",
+        "MeanSquaredError",
+        "MeanSquaredLogarithmicError",
+        "Poisson",
+        "Precision",
+        "PrecisionAtRecall",
+        "R2Score",
+        "Recall",
+        "RecallAtPrecision",
+        "RootMeanSquaredError",
+        "SensitivityAtSpecificity",
+        "SparseTopKCategoricalAccuracy",
+        "SpecificityAtSensitivity",
+        "TopKCategoricalAccuracy",
+        "TrueNegatives",
+        "TruePositives",
+    ]
 
 
 class Predict(Model):
@@ -268,6 +362,10 @@ class Experiment(Model):
     dnn_features: Annotated[
         Features, Field(description="the network's columns (DNNLinearCombined...)")
     ] = ()
+    derive: Annotated[
+        dict[Text, Derived] | None,
+        Field(description="features computed from columns: {age_missing: {missing: age}}"),
+    ] = None
     infer: Annotated[
         Infer | None,
         BeforeValidator(_infer_of, json_schema_input_type=bool | Infer | None),
@@ -276,6 +374,10 @@ class Experiment(Model):
     estimator: Annotated[Estimator, Field(description="the model: type and its arguments")]
     train: Annotated[Train, Field(description="how long to train: steps or max_steps or epochs")]
     evaluate: Evaluate = Evaluate()
+    metrics: Annotated[
+        tuple[Annotated[Metric, BeforeValidator(short("type"))], ...],
+        Field(description="more metrics, by class: [Precision, {type: Recall, thresholds: 0.3}]"),
+    ] = ()
     predict: Predict = Predict()
     export: Annotated[
         tuple[Export, ...], Field(description="final, latest, or {type: best, metric: auc}, ...")
@@ -325,6 +427,13 @@ class Experiment(Model):
                     )
 
     def _check_reads(self) -> None:
+        for key in self.derived:
+            if key in {each.source for each in self.derived.values()}:
+                raise wrong(
+                    "has the name of a column that it is derived from",
+                    at=("derive", key),
+                    expected="a name of its own",
+                )
         try:
             self.reads  # noqa: B018
         except ValueError as error:
@@ -398,9 +507,25 @@ class Experiment(Model):
             )
 
     @property
+    def derived(self) -> dict[str, Derived]:
+        """`derive`, empty if there is none."""
+        return self.derive or {}
+
+    @property
+    def column_reads(self) -> dict[str, Read]:
+        """What the listed feature columns read: columns of the data, and derived features."""
+        return all_reads(
+            read
+            for feature in (*self.features, *self.linear_features, *self.dnn_features)
+            for read in feature.arguments.reads()
+        )
+
+    @property
     def reads(self) -> dict[str, Read]:
-        """The data columns that the listed features read, in order, with their types."""
-        return all_reads((*self.features, *self.linear_features, *self.dnn_features))
+        """The columns of the data that features read or derive from, in order, with their types."""
+        found = self.column_reads
+        read = [each for key, each in found.items() if key not in self.derived]
+        return all_reads([*read, *(each.read for each in self.derived.values())])
 
     @property
     def feature_keys(self) -> tuple[str, ...]:

@@ -118,7 +118,7 @@ def test_schema_describes_what_editors_complete() -> None:
 def test_errors_of_the_library_are_messages(
     error: BaseException, code: int, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(experiment: Experiment) -> None:
+    def fail(experiment: Experiment, tell: object) -> None:
         raise error
 
     monkeypatch.setattr(runner, "train", fail)

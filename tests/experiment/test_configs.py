@@ -61,9 +61,9 @@ def test_configs_learn(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda p: p.stem)
 def test_every_config_builds_its_estimator(path: Path, tmp_path: Path) -> None:
     experiment = load_experiment(path, [f"model_dir={tmp_path}"])
-    estimator = build.estimator(experiment, None)
+    estimator = build.estimator(experiment)
     assert type(estimator) is getattr(ek.estimator, experiment.estimator.type)
-    assert len(build.exporters(experiment, None)) == len(experiment.export)
+    assert len(build.exporters(experiment)) == len(experiment.export)
 
 
 def test_the_files_of_readme_load(tmp_path: Path) -> None:

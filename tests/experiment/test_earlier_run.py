@@ -31,8 +31,8 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def metrics(output: str) -> str:
-    """The lines of the evaluation."""
-    found = re.search(r"^Evaluation on .*:\n((?:  .*\n)+)", output, re.MULTILINE)
+    """The metrics of the evaluation."""
+    found = re.search(r"^Evaluation on .*:\n((?:  .* {2}.*\n)+)", output, re.MULTILINE)
     assert found is not None, output
     return found[1]
 

@@ -29,8 +29,8 @@ train:
 """
 
 KEYS = (
-    "name, model_dir, seed, data, features, linear_features, dnn_features, infer, estimator, "
-    "train, evaluate, predict, export, run"
+    "name, model_dir, seed, data, features, linear_features, dnn_features, derive, infer, "
+    "estimator, train, evaluate, metrics, predict, export, run"
 )
 KINDS = (
     "numeric, bucketized, vocabulary_list, vocabulary_file, identity, hash_bucket, crossed, "

@@ -38,12 +38,12 @@ def test_features_are_taken_in_order_as_their_dtype(tmp_path: Path) -> None:
     features = examples.features_of(experiment(tmp_path), table(Width=[3.0, np.nan]), "x.csv")
     assert list(features) == ["Length", "Width"]
     assert [column.dtype for column in features.values()] == [np.float32, np.float32]
-    np.testing.assert_array_equal(features["Width"], [3.0, 1.5])
+    np.testing.assert_array_equal(features["Width"], [3.0, np.nan])
 
 
 def test_numbers_that_were_read_as_text_are_numbers(tmp_path: Path) -> None:
     features = examples.features_of(experiment(tmp_path), table(Width=[b"2.5", b""]), "x.csv")
-    np.testing.assert_array_equal(features["Width"], [2.5, 1.5])
+    np.testing.assert_array_equal(features["Width"], [2.5, np.nan])
 
 
 def test_numbers_that_are_read_as_words_are_written_out(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from pydantic import TypeAdapter
 
 import estimatorkit as ek
-from estimatorkit.experiment import examples, tables
+from estimatorkit.experiment import examples, inferred, tables
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.load import load_experiment
 from estimatorkit.experiment.sources import FILE_SOURCES, DataSetName, Source
@@ -152,13 +152,14 @@ def test_files_are_read_once_while_they_stay(
     )
     experiment = load_experiment(tmp_path / "a.yaml")
     table = tables.training_table(experiment)
-    assert set(examples.features_of(experiment, table, "a.csv")) == {"x"}
+    resolved = inferred.resolve(experiment)
+    assert set(examples.features_of(resolved, table, "a.csv")) == {"x"}
     tables.evaluation_table(experiment)
     assert len(reads) == 1
     with (tmp_path / "a.csv").open("a") as stream:
         stream.write("20,40\n")
     assert tables.row_count(tables.read_source(experiment.data.train)) == 21
-    assert examples.inferred_columns(experiment) is not None
+    assert inferred.resolve(experiment).reads
     assert len(reads) == 2
 
 

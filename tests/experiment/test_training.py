@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as ek
-from estimatorkit.experiment import build, examples, runner, tables
+from estimatorkit.experiment import build, examples, inferred, runner, tables
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.load import load_experiment
 from tests.experiment.commands import succeed
@@ -94,7 +94,7 @@ def test_wide_and_deep_with_every_kind_of_column() -> None:
     accuracy = re.search(r"accuracy +([\d.]+)", parts[0])
     assert accuracy is not None
     assert float(accuracy[1]) > 0.8
-    assert "the best accuracy, the training ended at 40:" in parts[0]
+    assert "the best accuracy (the training ended at step 40):" in parts[0]
     assert output.count("Prediction is ") == 3
     assert "serve runs/people/export/best" in output
 
@@ -134,7 +134,7 @@ def test_exporters_hooks_and_early_stopping_are_those_that_are_described() -> No
     changes += ["export.2.inputs=examples", "train.early_stopping.patience=2"]
     changes += ["train.hooks=[{type: log_tensors, tensors: 'global_step:0'}, {type: profiler}]"]
     experiment = load_experiment("people.yaml", changes)
-    latest, best, final = build.exporters(experiment, None)
+    latest, best, final = build.exporters(experiment)
     assert [type(each) for each in (latest, best, final)] == [
         ek.estimator.LatestExporter,
         ek.estimator.BestExporter,
@@ -164,24 +164,24 @@ def test_columns_are_inferred_beside_those_that_are_listed() -> None:
     write_people()
     Path("inferred.yaml").write_text(INFERRED)
     experiment = load_experiment("inferred.yaml")
-    inferred = examples.inferred_columns(experiment)
-    assert inferred is not None
-    sources = {each.name for each in inferred.findings}
-    assert sources == {"job", "town", "children", "level", "share"}
-    columns = build.feature_columns(experiment, inferred)["feature_columns"]
+    resolved = inferred.resolve(experiment)
+    sources = {"job", "town", "children", "level", "share"}
+    assert set(resolved.reads) == {"age", *sources}
+    columns = build.feature_columns(resolved)["feature_columns"]
     assert columns[0].name == "age"
     metrics = runner.train(experiment).metrics["eval"]
     assert metrics["global_step"] == 5
     table = {name: column[:2] for name, column in tables.read_csv("test.csv").items()}
-    features = examples.features_of(experiment, table, "test.csv")
+    features = examples.features_of(resolved, table, "test.csv")
     assert set(features) == {"age", *sources}
     del table["town"]
-    with pytest.raises(DataError, match=r"the features need a column 'town'"):
-        examples.features_of(experiment, table, "test.csv")
+    with pytest.raises(DataError, match="no column 'town'"):
+        examples.features_of(resolved, table, "test.csv")
     wide = load_experiment(
-        "inferred.yaml", ["estimator={type: LinearClassifier, label_vocabulary: [no, yes]}"]
+        "inferred.yaml",
+        ["model_dir=wide", "estimator={type: LinearClassifier, label_vocabulary: [no, yes]}"],
     )
-    columns = build.feature_columns(wide, inferred)["feature_columns"]
+    columns = build.feature_columns(inferred.resolve(wide))["feature_columns"]
     assert any("vocabulary" in type(each).__name__.lower() for each in columns)
 
 

@@ -49,12 +49,12 @@ class Patience:
 
     Args:
         monitor: compares two values.
-        evaluations: the number allowed.
+        evaluations: the number allowed; None for any.
         min_delta: the minimum difference that counts as an improvement.
     """
 
     monitor: MetricMonitor
-    evaluations: int
+    evaluations: int | None
     min_delta: float = 0.0
 
     def waited(self, values: Iterable[float]) -> int:
@@ -70,7 +70,7 @@ class Patience:
 
     def is_over(self, values: Iterable[float]) -> bool:
         """Whether to stop."""
-        return self.waited(values) >= self.evaluations
+        return self.evaluations is not None and self.waited(values) >= self.evaluations
 
 
 class EarlyStopping(EvaluationHook):
@@ -83,7 +83,8 @@ class EarlyStopping(EvaluationHook):
     Args:
         metric: its name in the result of `Estimator.evaluate`.
         mode: 'min' if lower is better, 'max' if higher is; 'auto' infers it from the name.
-        patience: the number of evaluations without improvement that stops training, at least 1.
+        patience: the number of evaluations without improvement that stops training, at least 1;
+            None never stops it, and only keeps the best checkpoint.
         min_delta: the minimum difference that counts as an improvement.
         restore_best: restore the best checkpoint at the end.
         evaluation: the name of the `EvalSpec` with the metric, if there are several; by default the
@@ -97,12 +98,12 @@ class EarlyStopping(EvaluationHook):
         self,
         metric: str = "loss",
         mode: Mode = "auto",
-        patience: int = 3,
+        patience: int | None = 3,
         min_delta: float = 0.0,
         restore_best: bool = True,
         evaluation: str | None = None,
     ) -> None:
-        if patience < 1 or min_delta < 0:
+        if (patience is not None and patience < 1) or min_delta < 0:
             raise value_error(
                 "EarlyStopping: invalid patience or min_delta",
                 expected="patience >= 1 (evaluations) and min_delta >= 0",
@@ -161,11 +162,10 @@ class EarlyStopping(EvaluationHook):
                 "EarlyStopping saw no evaluations: give it to "
                 "TrainSpec(hooks=[...]) of train_and_evaluate; Estimator.train does not evaluate."
             )
-        elif heard < needed and not self._warned:
+        elif needed is not None and heard < needed and not self._warned:
             logger.warning(
-                "EarlyStopping waits for %d evaluations without improvement, but saw %d: "
-                "RunConfig(save_checkpoints_steps=...) and EvalSpec(throttle_secs=...) say how "
-                "often there is one.",
+                "EarlyStopping waits for %d evaluations without improvement, but saw %d: evaluate "
+                "more often, or lower the patience.",
                 *(needed, heard),
             )
 
@@ -181,16 +181,17 @@ class EarlyStopping(EvaluationHook):
     def _warn_of_few_evaluations(self, training: EvaluatedTraining) -> None:
         config, spec = training.estimator.config, training.eval_specs[self._label or ""]
         max_steps, every = training.train_spec.max_steps, config.save_checkpoints_steps
-        if max_steps is None or every is None:
+        patience = self._patience.evaluations
+        if max_steps is None or every is None or patience is None:
             return
         evaluations = -(-(max_steps - training.start_step) // every) + len(self._evaluations)
-        if evaluations <= self._patience.evaluations:
+        if evaluations <= patience:
             self._warned = True
+            apart = f", and {spec.throttle_secs:g} seconds apart" if spec.throttle_secs else ""
             logger.warning(
                 "EarlyStopping waits for %d evaluations without improvement, but there are at most "
-                "%d in %d steps: one every %d steps (RunConfig.save_checkpoints_steps), and %s "
-                "seconds apart (EvalSpec.throttle_secs). It will not stop this training.",
-                *(self._patience.evaluations, evaluations, max_steps, every, spec.throttle_secs),
+                "%d in %d steps: one every %d steps%s. It will not stop this training.",
+                *(patience, evaluations, max_steps, every, apart),
             )
 
 

@@ -1,0 +1,167 @@
+"""`infer`: feature columns chosen from the training data, as the settings that describe them.
+
+`feature_columns.infer` looks at the table; here its proposal becomes the keys `features`, `derive`
+and `label_scaling`. They are kept beside the checkpoints, so that a resumed training, `evaluate`
+and `predict` use the columns that the model was trained with, whatever the data have become.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from estimatorkit._inferred_code import Call
+from estimatorkit._inferred_findings import Feature as InferredFeature
+from estimatorkit.experiment import document
+from estimatorkit.experiment.errors import DataError
+from estimatorkit.experiment.estimators import Regressor
+from estimatorkit.experiment.examples import labels_of, text, used_columns
+from estimatorkit.experiment.schema import Experiment
+from estimatorkit.experiment.tables import Table, source_name, training_table
+from estimatorkit.feature_columns import infer
+from estimatorkit.storage.checkpoint import latest_checkpoint
+
+FILE = "inferred.yaml"
+"""The settings in `model_dir`."""
+
+_DERIVED = {"dt.year": "year", "dt.month": "month", "dt.day_of_week": "weekday", "dt.hour": "hour"}
+
+
+def resolve(experiment: Experiment, tell: Callable[[str], None] | None = None) -> Experiment:
+    """Returns the experiment with the columns of `infer` listed: those of its model, if there is
+    one.
+
+    Args:
+        tell: shows the columns that are chosen anew; if given, they are kept in `model_dir`.
+
+    Raises:
+        DataError: the training data have no column that can be used.
+    """
+    if experiment.infer is None:
+        return experiment
+    kept = Path(experiment.model_dir) / FILE
+    if latest_checkpoint(experiment.model_dir) is None or not kept.is_file():
+        chosen = settings(experiment)
+        if tell is not None:
+            shown = document.dump(chosen)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text(shown, encoding="utf-8")
+            tell(f"The columns that infer chooses, kept in {kept}:")
+            tell(textwrap.indent(shown, "  "))
+        return _merged(experiment, chosen)
+    chosen = document.to_data(document.parse(kept.read_text("utf-8"), str(kept)))
+    return _merged(experiment, chosen)
+
+
+def settings(experiment: Experiment) -> dict[str, Any]:
+    """Returns what `infer` chooses from the training data, as keys of an experiment.
+
+    Raises:
+        DataError: see `resolve`.
+    """
+    table = training_table(experiment)
+    chosen = experiment.infer
+    assert chosen is not None  # noqa: S101 (callers ask)
+    try:
+        found = infer(
+            _to_infer_from(experiment, table),
+            **{key: value for key, value in chosen if key != "without"},
+        )
+    except ValueError as error:
+        raise DataError(f"{source_name(experiment.data.train)}: {error}") from error
+    made = [feature for finding in found.findings for feature in finding.features]
+    result: dict[str, Any] = {}
+    for key, (_, of_numbers) in experiment.estimator.columns.items():
+        calls = [(each, each.deep if of_numbers else each.wide) for each in made]
+        result[key] = [_setting(call, each) for each, call in calls if call is not None]
+    derived = {each.key: {_derived(each): str(each.source)} for each in made if _derived(each)}
+    if derived:
+        result["derive"] = derived
+    scaling = _label_scaling(experiment, table)
+    return result | ({"estimator": {"label_scaling": scaling}} if scaling else {})
+
+
+def _merged(experiment: Experiment, chosen: dict[str, Any]) -> Experiment:
+    """The experiment with further columns."""
+    data = experiment.model_dump(mode="json") | {"infer": None}
+    for key in experiment.estimator.columns:
+        data[key] = [*data[key], *chosen.get(key, ())]
+    data["derive"] = chosen.get("derive", {}) | (data["derive"] or {}) or None
+    data["estimator"] = data["estimator"] | chosen.get("estimator", {})
+    return Experiment.model_validate(data)
+
+
+def _to_infer_from(experiment: Experiment, table: Table) -> dict[str, Any]:
+    """The columns of a table that no feature, label or weight reads, in pandas' types."""
+    without = experiment.infer.without if experiment.infer else ()
+    known = {*used_columns(experiment), *(experiment.data.label or ()), *without}
+    return {
+        name: [_word(value) for value in column] if column.dtype.kind == "O" else column
+        for name, column in table.items()
+        if name not in known and column.ndim == 1
+    }
+
+
+def _word(value: Any) -> Any:
+    return text(value) or None if isinstance(value, str | bytes) else value
+
+
+def _derived(feature: InferredFeature) -> str | None:
+    """The function of `derive` that makes a feature; None for a column of the data."""
+    paths = [step.path for step in feature.steps]
+    if paths[-2:] in (["isna", "astype"], ["eq", "astype"]):
+        return "missing"
+    return next((_DERIVED[path] for path in paths if path in _DERIVED), None)
+
+
+def _setting(call: Call, feature: InferredFeature) -> dict[str, Any]:
+    """A feature column as the item of `features` that makes it."""
+    name, given, options = call.function.__name__, call.arguments[0], dict(call.keywords)
+    if name == "numeric_column":
+        return {"numeric": _numeric(call, feature)}
+    if name == "bucketized_column":
+        return {"bucketized": {"column": _numeric(given, feature)} | _listed(options)}
+    if name == "indicator_column":
+        return {"indicator": _setting(given, feature)}
+    if name == "embedding_column":
+        return {"embedding": {"column": _setting(given, feature)} | options}
+    kind = name.removeprefix("categorical_column_with_")
+    if kind == "vocabulary_list":
+        return {kind: {"key": given, "words": list(call.arguments[1])}}
+    return {kind: {"key": given} | options}
+
+
+def _listed(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: list(value) for name, value in options.items()}
+
+
+def _numeric(call: Call, feature: InferredFeature) -> dict[str, Any]:
+    """The arguments of a column of numbers."""
+    found: dict[str, Any] = {"key": call.arguments[0]}
+    steps = {step.path: step.arguments for step in feature.steps}
+    (filler,) = steps.get("fillna") or (None,)
+    if _derived(feature) != "missing" and isinstance(filler, float):
+        found["default"] = filler
+    if steps.get("astype") == ("float64",):
+        found["dtype"] = "float64"
+    scaling = dict(call.keywords).get("normalizer_fn")
+    if scaling is not None:
+        mean, deviation = float(scaling.center), float(scaling.scale)
+        found["normalizer"] = {"type": "standardize", "mean": mean, "deviation": deviation}
+    return found
+
+
+def _label_scaling(experiment: Experiment, table: Table) -> dict[str, float] | None:
+    """The mean and standard deviation of a regressor's labels."""
+    estimator = experiment.estimator
+    if not isinstance(estimator, Regressor) or not estimator.columns or estimator.label_scaling:
+        return None
+    labels = labels_of(experiment, table, source_name(experiment.data.train))
+    if labels is None or labels.ndim > 1:
+        return None
+    mean, deviation = float(labels.mean(dtype=float)), float(labels.std(dtype=float))
+    if deviation == 0.0:
+        return None
+    return {"mean": float(f"{mean:.6g}"), "deviation": float(f"{deviation:.6g}")}

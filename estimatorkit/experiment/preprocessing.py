@@ -1,0 +1,119 @@
+"""Preprocessing in the graph, and so in exported models: missing numbers, and derived features.
+
+`features` maps the data columns to what feature columns read. The input functions and the receivers
+of exports call it alike, so that a server predicts what `estimatorkit predict` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import estimatorkit as ek
+from estimatorkit.experiment.columns import Read
+from estimatorkit.experiment.schema import Experiment
+
+Tensors = dict[str, Any]
+
+
+def apply(experiment: Experiment, batches: Any) -> Any:
+    """Maps a dataset of data columns, or of these and labels, to what feature columns read."""
+    if not experiment.derived and not any(map(is_filled, experiment.column_reads.values())):
+        return batches
+
+    def mapped(data: Any, *labels: Any) -> Any:
+        found = features(experiment, data)
+        return (found, *labels) if labels else found
+
+    return batches.map(mapped)
+
+
+def is_filled(read: Read | None) -> bool:
+    """Whether a missing value is NaN until the graph replaces it by a default."""
+    return read is not None and read.default is not None and read.dtype.startswith("float")
+
+
+def features(experiment: Experiment, data: Mapping[str, Any]) -> Tensors:
+    """The features of the data columns: missing numbers are replaced, derived features added.
+
+    Args:
+        data: tensors by column, `(batch, ...)`; a missing number is NaN or infinite, a missing id
+            -1, and a missing word ''.
+    """
+    found = dict(data)
+    for key, each in experiment.derived.items():
+        found[key] = _DERIVED[each.kind](_dense(data[each.source]))
+    for key, read in experiment.column_reads.items():
+        if key in found and is_filled(read):
+            x = found[key]
+            found[key] = _replaced(x, read.default)
+    return found
+
+
+def _dense(x: Any) -> Any:
+    """A tensor; sparse words of parsed `Example`s are padded by ''."""
+    if not isinstance(x, ek.SparseTensor):
+        return x
+    return ek.sparse_tensor_to_dense(x, default_value="" if x.dtype is ek.string else -1)
+
+
+def _replaced(x: Any, default: Any) -> Any:
+    return ek.where(ek.math.is_finite(x), x, ek.fill(ek.shape(x), _like(x, default)))
+
+
+def _like(x: Any, value: Any) -> Any:
+    return ek.constant(value, x.dtype)
+
+
+def _is_missing(x: Any) -> Any:
+    if x.dtype is ek.string:
+        missing = ek.equal(x, "")
+    elif x.dtype.is_floating:
+        missing = ek.logical_not(ek.math.is_finite(x))
+    else:
+        missing = ek.equal(x, _like(x, -1))
+    return ek.cast(missing, ek.int64)
+
+
+_ISO_DATE = r"\d{4}-\d{2}-\d{2}.*"
+_NO_DATE = "0000-00-00T00"
+
+
+def _part(start: int, length: int) -> Callable[[Any], Any]:
+    """The number in a place of ISO dates; -1 where there is no date."""
+
+    def of(text: Any) -> Any:
+        dated = ek.strings.regex_full_match(text, _ISO_DATE)
+        whole = ek.where(dated, text + "T00", ek.fill(ek.shape(text), _NO_DATE))
+        number = ek.strings.to_number(ek.strings.substr(whole, start, length), ek.int64)
+        return ek.where(dated, number, -ek.ones_like(number))
+
+    return of
+
+
+_year, _month, _day, _hour = _part(0, 4), _part(5, 2), _part(8, 2), _part(11, 2)
+
+
+def _year_or_missing(text: Any) -> Any:
+    """The year as float32; NaN where there is no date."""
+    year = ek.cast(_year(text), ek.float32)
+    return ek.where(year < 0.0, ek.fill(ek.shape(year), float("nan")), year)
+
+
+def _weekday(text: Any) -> Any:
+    """Days since Monday; -1 where there is no date (Sakamoto's method)."""
+    year, month, day = _year(text), _month(text), _day(text)
+    year -= ek.cast(month < 3, ek.int64)
+    offsets = ek.constant([0, 0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4], ek.int64)
+    offset = ek.gather(offsets, ek.clip_by_value(month, 0, 12))
+    since_sunday = (year + year // 4 - year // 100 + year // 400 + offset + day) % 7
+    return ek.where(day < 0, -ek.ones_like(day), (since_sunday + 6) % 7)
+
+
+_DERIVED: dict[str, Callable[[Any], Any]] = {
+    "missing": _is_missing,
+    "year": _year_or_missing,
+    "month": _month,
+    "weekday": _weekday,
+    "hour": _hour,
+}

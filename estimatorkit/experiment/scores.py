@@ -1,0 +1,137 @@
+"""Metrics of an experiment beyond its estimator's own, and what a model without features scores.
+
+Regressors always report `rmse`, `mae` and `r2`; the key `metrics` adds those of `keras.metrics`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import estimatorkit as ek
+from estimatorkit.core.errors import explain
+from estimatorkit.experiment.errors import ConfigurationError
+from estimatorkit.experiment.estimators import Classifier, Regressor
+from estimatorkit.experiment.schema import Experiment, Metric
+
+
+def with_metrics(experiment: Experiment, estimator: Any) -> Any:
+    """The estimator, with the metrics of the experiment.
+
+    Raises:
+        ConfigurationError: a metric does not take its arguments.
+    """
+    kind = experiment.estimator
+    if not isinstance(kind, Regressor | Classifier):
+        return estimator
+    for each in experiment.metrics:
+        _made(kind, each)
+
+    def added(features: Any, labels: Any, predictions: Any) -> dict[str, Any]:
+        compare = _numbers if isinstance(kind, Regressor) else _classes
+        truth, guesses = compare(kind, labels, predictions)
+        weights = features[kind.weight_column] if kind.weight_column else None
+        found = _errors(kind, truth, guesses, weights) if isinstance(kind, Regressor) else {}
+        for each in experiment.metrics:
+            metric = _made(kind, each)
+            expected = ek.argmax(truth, 1) if each.type.startswith("Sparse") else truth
+            metric.update_state(expected, guesses, sample_weight=weights)
+            found[metric.name] = metric
+        return found
+
+    return ek.estimator.add_metrics(estimator, added)
+
+
+def _made(kind: Regressor | Classifier, metric: Metric) -> Any:
+    """A metric of `keras.metrics`; F-scores are one number unless `average` says otherwise."""
+    given: dict[str, Any] = dict(metric.model_extra or {})
+    if metric.type in ("F1Score", "FBetaScore"):
+        given = {"average": "macro", **given}
+        if isinstance(kind, Classifier) and kind.n_classes == 2:
+            given = {"threshold": 0.5, **given}
+    try:
+        return getattr(ek.keras.metrics, metric.type)(**given)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(
+            explain(
+                f"metrics: {metric.type} does not take its arguments: {error}",
+                expected=f"those of keras.metrics.{metric.type}",
+                received=", ".join(map(str, given)) or "none",
+            )
+        ) from error
+
+
+def _numbers(kind: Any, labels: Any, predictions: Any) -> tuple[Any, Any]:
+    """Labels and predictions, `(batch, label_dimension)`."""
+    guesses = predictions["predictions"]
+    return ek.reshape(ek.cast(labels, ek.float32), ek.shape(guesses)), guesses
+
+
+def _classes(kind: Any, labels: Any, predictions: Any) -> tuple[Any, Any]:
+    """One-hot labels and probabilities, `(batch, classes)`; of two classes those of the second,
+    `(batch, 1)`.
+    """
+    names = kind.label_vocabulary or range(kind.n_classes)
+    column = ek.reshape(labels, [-1, 1])
+    truth = ek.cast(ek.equal(column, ek.constant([list(names)], column.dtype)), ek.float32)
+    guesses = predictions["probabilities"]
+    return (truth[:, 1:], guesses[:, 1:]) if kind.n_classes == 2 else (truth, guesses)
+
+
+def _errors(kind: Regressor, truth: Any, guesses: Any, weights: Any) -> dict[str, Any]:
+    """The errors of a regressor, in units of the label.
+
+    R2 is computed from scaled labels: float32 squares of dollars lose their deviations.
+    """
+    metrics = ek.keras.metrics
+    scaling = kind.label_scaling
+    scaled = [
+        each if scaling is None else (each - scaling.mean) / scaling.deviation
+        for each in (truth, guesses)
+    ]
+    found = {
+        "rmse": (metrics.RootMeanSquaredError(), (truth, guesses)),
+        "mae": (metrics.MeanAbsoluteError(), (truth, guesses)),
+        "r2": (metrics.R2Score(), scaled),
+    }
+    for metric, values in found.values():
+        metric.update_state(*values, sample_weight=weights)
+    return {name: metric for name, (metric, _) in found.items()}
+
+
+# -- baselines
+
+
+def baseline(
+    experiment: Experiment,
+    labels: NDArray[Any],
+    evaluated: NDArray[Any],
+    weights: NDArray[Any] | None = None,
+) -> dict[str, float]:
+    """What the best constant scores: the mean of the training labels, or their majority.
+
+    Args:
+        labels: of the training.
+        evaluated: the labels that are predicted.
+        weights: of these.
+
+    Returns:
+        'rmse', 'mae' and 'r2' of a regressor, 'accuracy' of a classifier; empty without labels.
+    """
+    if isinstance(experiment.estimator, Classifier):
+        values, counts = np.unique(labels.astype(str), return_counts=True)
+        right = evaluated.astype(str) == values[counts.argmax()]
+        return {"accuracy": float(np.average(right, weights=weights))}
+    if not isinstance(experiment.estimator, Regressor) or labels.ndim > 1:
+        return {}
+    errors = evaluated.astype(float) - labels.astype(float).mean()
+    mean = np.average(evaluated.astype(float), weights=weights)
+    spread = np.average((evaluated - mean) ** 2, weights=weights)
+    squared = np.average(errors**2, weights=weights)
+    return {
+        "rmse": float(np.sqrt(squared)),
+        "mae": float(np.average(np.abs(errors), weights=weights)),
+        "r2": float(1 - squared / spread) if spread else 0.0,
+    }
