@@ -489,9 +489,9 @@ class HostSegment:
             last_use=self._last_use,
             rewriting=self._segment.rewriting,
         )
-        written = state.own(self._segment.writes)
-        with state.lock:
-            state.values.update((name, variables[name]) for name in written)
+        written = Access.of([], [], state.own(self._segment.writes))
+        state.held.begin(written, state.take, state.raise_if_cancelled)
+        state.held.end(written, (), [variables[name] for name in written.changed])
         for tensor in self._segment.outputs:
             values[tensor] = np.asarray(local[tensor], tensor.dtype.numpy_dtype)
         state.raise_if_cancelled()  # Python functions and datasets do not look by themselves
