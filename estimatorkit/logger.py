@@ -14,6 +14,9 @@ from tqdm import tqdm
 
 logger = logging.getLogger("estimatorkit")
 
+# Programs that log everything would see that this machine has no TPU, line by line.
+logging.getLogger("jax._src.xla_bridge").setLevel(logging.WARNING)
+
 
 class _Stderr(logging.Handler):
     """Writes lines to what `sys.stderr` is at that moment, above a progress bar if one is shown."""

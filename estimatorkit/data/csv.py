@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -70,7 +72,78 @@ def read_csv(
             quotes are malformed, or a row is malformed and `on_bad_rows` is "error".
     """
     name = os.fspath(path)
-    text = _text(name, encoding)
+    return _read(
+        *(name, _text(name, encoding), 1, columns, dtypes, header, skip_rows),
+        *(na_values, delimiter, skip_initial_space, on_bad_rows),
+    )[0]
+
+
+def read_csv_chunks(
+    path: str | os.PathLike[str],
+    *,
+    columns: Sequence[str] | None = None,
+    dtypes: Mapping[str, Any] | None = None,
+    header: bool | Literal["infer"] = "infer",
+    na_values: Collection[str] = ("",),
+    delimiter: str = ",",
+    skip_initial_space: bool = False,
+    encoding: str = "utf-8",
+    on_bad_rows: Literal["error", "skip"] = "error",
+    chunk_bytes: int | None = None,
+) -> Iterator[tuple[dict[str, NDArray[Any]], Ints]]:
+    """Reads a CSV file in chunks of whole rows (see `read_csv`).
+
+    Args:
+        chunk_bytes: the size of chunks; None reads the whole file as one. Dtypes that are not given
+            are those of the chunk's cells.
+
+    Yields:
+        The columns, and the line on which each row begins, from 1.
+    """
+    name = os.fspath(path)
+    layout = CsvLayout((), None, delimiter.encode(), na_values=frozenset(), encoding="utf-8")
+    with ExitStack() as closing:
+        if chunk_bytes is None or not _is_utf8(encoding):
+            file: Any = io.BytesIO(_text(name, encoding))
+        else:
+            file = closing.enter_context(_opened(name))
+        waiting, line, ended = b"", 1, False
+        while not ended:
+            data = file.read(-1 if chunk_bytes is None else chunk_bytes)
+            ended = chunk_bytes is None or not data
+            waiting += data if line > 1 or waiting else data.removeprefix(BYTE_ORDER_MARK)
+            size = len(waiting) if ended else end_of_records(layout, waiting)
+            text, waiting = waiting[:size], waiting[size:]
+            if text or (line == 1 and ended):
+                yield (
+                    found := _read(
+                        *(name, text, line, columns, dtypes, header, 0),
+                        *(na_values, delimiter, skip_initial_space, on_bad_rows),
+                    )
+                )
+                columns, header = list(found[0]), False
+            line += len(LINE_END.findall(text))
+
+
+def _opened(name: str) -> Any:
+    with file_errors("read", name):
+        return open_file(name)
+
+
+def _read(
+    name: str,
+    text: bytes,
+    first_line: int,
+    columns: Sequence[str] | None,
+    dtypes: Mapping[str, Any] | None,
+    header: bool | Literal["infer"],
+    skip_rows: int,
+    na_values: Collection[str],
+    delimiter: str,
+    skip_initial_space: bool,
+    on_bad_rows: Literal["error", "skip"],
+) -> tuple[dict[str, NDArray[Any]], Ints]:
+    """The columns of a text, and the line on which each row begins."""
     layout = CsvLayout(
         (),
         None,
@@ -98,7 +171,7 @@ def read_csv(
         ),
         width=len(names),
     )
-    texts, lines, bad = _parsed(name, text, start, layout)
+    texts, lines, bad = _parsed(name, text, start, layout, first_line)
     if not len(lines) and not bad:
         raise value_error(
             f"{name} has no rows",
@@ -120,16 +193,22 @@ def read_csv(
         reason = bad[min(bad)]
         if on_bad_rows == "error":
             raise ValueError(reason)
-        warnings.warn(f"{name}: {len(bad)} bad rows skipped; the first: {reason}", stacklevel=2)
+        warnings.warn(f"{name}: {len(bad)} bad rows skipped; the first: {reason}", stacklevel=3)
     kept = ~np.isin(lines, list(bad))
-    return {each: values if kept.all() else values[kept] for each, values in read.items()}
+    return {each: values if kept.all() else values[kept] for each, values in read.items()}, lines[
+        kept
+    ]
+
+
+def _is_utf8(encoding: str) -> bool:
+    return encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig")
 
 
 def _text(name: str, encoding: str) -> bytes:
     """A file's content as UTF-8."""
     with file_errors("read", name), open_file(name) as file:
         content: bytes = file.read()
-    if encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig"):
+    if _is_utf8(encoding):
         return content.removeprefix(BYTE_ORDER_MARK)  # parsing reports what cannot be decoded
     try:
         return content.decode(encoding).encode().removeprefix(BYTE_ORDER_MARK)
@@ -143,10 +222,10 @@ def _text(name: str, encoding: str) -> bytes:
 
 
 def _parsed(
-    name: str, text: bytes, start: int, layout: CsvLayout
+    name: str, text: bytes, start: int, layout: CsvLayout, first_line: int
 ) -> tuple[list[NDArray[Any]], Ints, dict[int, str]]:
     """The cells of each column as UTF-8, the line of each row, and errors by line."""
-    parser, line = Parser(layout, name), 1 + len(LINE_END.findall(text, 0, start))
+    parser, line = Parser(layout, name), first_line + len(LINE_END.findall(text, 0, start))
     parts: list[list[NDArray[Any]]] = [[np.empty(0, object)] * len(layout.columns)]
     lines = [np.empty(0, np.int64)]
     bad: dict[int, str] = {}

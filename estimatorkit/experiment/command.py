@@ -8,7 +8,9 @@ traceback unless `--traceback` is given. All imports but click are inside the co
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import logging
 import shlex
 import shutil
 import sys
@@ -21,6 +23,7 @@ import click
 
 from estimatorkit.core.errors import OpError
 from estimatorkit.experiment.errors import ConfigurationError, DataError
+from estimatorkit.logger import logger
 from estimatorkit.version import __version__
 
 if TYPE_CHECKING:
@@ -42,10 +45,22 @@ class _Failure(click.ClickException):
         click.echo(click.style("error: ", fg="red") + self.format_message(), file=file, err=True)
 
 
+class _Notes(logging.Handler):
+    """Shows the package's warnings as notes, above a progress bar if one is shown."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        from tqdm import tqdm
+
+        tqdm.write(f"note: {record.getMessage()}", file=sys.stderr)
+
+
 class _Group(click.Group):
     """Converts errors to messages and exit codes."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        notes = _Notes(logging.WARNING)
+        if not logger.handlers and not logging.getLogger().handlers:
+            logger.addHandler(notes)
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -60,6 +75,8 @@ class _Group(click.Group):
                 raise _Failure(str(error), error.exit_code) from error
             hint = "  (--traceback shows where it was raised)"
             raise _Failure(f"{type(error).__name__}: {error}\n{hint}", 1) from error
+        finally:
+            logger.removeHandler(notes)
 
 
 @dataclass(frozen=True)
@@ -74,7 +91,12 @@ class Invocation:
         """Loads the experiment."""
         from estimatorkit.experiment.load import load_experiment
 
-        experiment = load_experiment(self.config, self.overrides)
+        folder = Path(self.config)
+        if (folder / "config.yaml").is_file():  # the folder of a run
+            experiment = load_experiment(folder / "config.yaml", self.overrides)
+            experiment = experiment.model_copy(update={"model_dir": self.config})
+        else:
+            experiment = load_experiment(self.config, self.overrides)
         if self.model_dir is not None:
             experiment = experiment.model_copy(update={"model_dir": self.model_dir})
         return experiment
@@ -162,6 +184,29 @@ def cli() -> None:
 
 
 @cli.command()
+@click.argument("data", metavar="DATA", type=click.Path(path_type=Path))
+@click.option("--label", metavar="COLUMN", help="The column to predict.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE.yaml",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The file to write; by default named after DATA, in this folder.",
+)
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+def init(data: Path, label: str | None, output: Path | None, force: bool) -> None:
+    """Write a commented experiment that predicts a column of DATA (CSV or Parquet)."""
+    from estimatorkit.experiment import starter
+
+    path = output or Path(f"{data.name.split('.')[0]}.yaml")
+    if path.exists() and not force:
+        raise click.UsageError(f"{path} exists; --force replaces it")
+    path.write_text(starter.starter(data, label, path), encoding="utf-8")
+    click.echo(f"The experiment is in {path}. Next:")
+    click.echo(f"  {shlex.join([*_program(), 'run', str(path)])}")
+
+
+@cli.command()
 @_on_experiment
 @_on_earlier_run
 def run(invocation: Invocation, choice: Choice | None) -> None:
@@ -213,33 +258,53 @@ def evaluate(invocation: Invocation) -> None:
     "--input",
     "source",
     required=True,
-    metavar="FILE.csv",
+    metavar="FILE",
     type=click.Path(path_type=Path),
-    help="A CSV file of examples; the first line names the columns.",
+    help="A CSV, Parquet or TFRecord file of examples, read as the training data are.",
 )
 @click.option(
     "--output",
-    metavar="FILE.csv",
+    metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the predictions here instead of printing a table.",
+    help="Write the predictions to this CSV or Parquet file instead of printing a table.",
 )
-def predict(invocation: Invocation, source: Path, output: Path | None) -> None:
-    """Predict for the examples in a CSV file."""
-    from estimatorkit.experiment import examples, inferred, report, runner, tables
+@click.option("--keep", multiple=True, metavar="COLUMN", help="Keep a column of the input, too.")
+def predict(
+    invocation: Invocation, source: Path, output: Path | None, keep: tuple[str, ...]
+) -> None:
+    """Predict for the examples in a file.
 
-    experiment = inferred.resolve(invocation.load())
-    table = tables.read_csv(source)
-    unused = examples.unused_columns(experiment, table)
-    predictions = runner.predict(experiment, table, str(source))
-    if unused:
-        click.echo(f"note: {source}: columns not used: {', '.join(unused)}", err=True)
-    if output is None:
-        for line in report.table_lines(predictions):
-            click.echo(line)
-        return
-    with output.open("w", encoding="utf-8", newline="") as stream:
-        report.write_predictions(stream, predictions)
-    click.echo(f"{len(predictions)} predictions are in {output}.")
+    CONFIG is a YAML file, the folder of a run, or an exported model.
+    """
+    from estimatorkit.experiment import examples, inferred, predicting, report, tables
+
+    export = predicting.export_in(Path(invocation.config))
+    if export is not None:
+        model, origin = predicting.of_export(export), tables.source_of(source)
+    else:
+        experiment = inferred.resolve(invocation.load())
+        model = predicting.of_experiment(experiment)
+        labels = experiment.data.label or ()
+        origin = tables.source_of(source, experiment.data.train, labels)
+    writer = None if output is None else report.PredictionFile(output)
+    done = 0
+    with contextlib.ExitStack() as closing:
+        for table in tables.read_chunks(origin):
+            tables.require(table, keep, str(source), lambda table: table)
+            kept = {name: table[name] for name in keep}
+            found = kept | model(table, str(source))
+            unused = () if export is not None else examples.unused_columns(experiment, table)
+            if unused and not done:
+                click.echo(f"note: {source}: columns not used: {', '.join(unused)}", err=True)
+            if writer is None:
+                click.echo("\n".join(report.table_lines(found, done + 1)))
+            elif not done:
+                closing.enter_context(writer)
+            if writer is not None:
+                writer.write(found)
+            done += tables.row_count(table)
+    if output is not None:
+        click.echo(f"{done} predictions are in {output}.")
 
 
 @cli.command()
@@ -361,7 +426,14 @@ def _train(experiment: Experiment, choice: Choice | None) -> Trained:
     click.echo(
         f"Training {experiment.name} on {source}: {length}, batches of {settings.batch_size}"
     )
-    return runner.train(experiment, click.echo)
+    return runner.train(experiment, _tell)
+
+
+def _tell(text: str) -> None:
+    """Prints a line, above a progress bar if one is shown."""
+    from tqdm import tqdm
+
+    tqdm.write(text, file=sys.stdout)
 
 
 def _show_metrics(
@@ -393,7 +465,7 @@ def _predict_samples(experiment: Experiment) -> Path | None:
     from estimatorkit.experiment import examples, report, runner, tables
 
     table, origin = tables.evaluation_table(experiment)
-    table = {name: column[:SAMPLES] for name, column in table.items()}
+    table = table.take(slice(SAMPLES))
     labels = examples.labels_of(experiment, table, origin)
     expected = [None] * SAMPLES if labels is None else examples.label_names(experiment, labels)
     for prediction, label in zip(

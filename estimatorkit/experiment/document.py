@@ -428,8 +428,30 @@ def dump(data: Any, *, flow: bool = False) -> str:
     return text.removesuffix("...\n").strip() if flow else text
 
 
+_SYNONYMS = {
+    "lr": "learning_rate",
+    "bs": "batch_size",
+    "batch": "batch_size",
+    "dropout_rate": "dropout",
+    "eval": "evaluate",
+    "layers": "hidden_units",
+    "num_classes": "n_classes",
+    "classes": "n_classes",
+    "target": "label",
+    "test": "evaluate",
+    "units": "hidden_units",
+    "valid": "evaluate",
+    "validation": "evaluate",
+    "validation_split": "holdout",
+    "test_size": "holdout",
+}
+"""Names that other libraries have for keys."""
+
+
 def nearest(word: str, known: Sequence[str]) -> str | None:
-    """The known word closest to `word`, ignoring case, or None."""
+    """The known word closest to `word`, ignoring case, or what other libraries call so; or None."""
+    if _SYNONYMS.get(word.lower()) in known:
+        return _SYNONYMS[word.lower()]
     lower = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word.lower(), list(lower), n=1, cutoff=0.6)
     return lower[near[0]] if near else None

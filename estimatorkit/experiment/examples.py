@@ -7,6 +7,7 @@ text (a vocabulary of "1", "2", a cross) is formatted as 3, not 3.0.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def unused_columns(experiment: Experiment, table: Table) -> list[str]:
 
 def features_of(
     experiment: Experiment, table: Table, origin: str, *, weighted: bool = True
-) -> Table:
+) -> dict[str, NDArray[Any]]:
     """Extracts the features (and the weight, if `weighted`) from a table.
 
     `origin` names the table in messages.
@@ -53,17 +54,23 @@ def features_of(
     weight = experiment.weight_column if weighted else None
     names = [*experiment.feature_keys, *([weight] if weight else [])]
     require(table, names, origin, lambda table: unused_columns(experiment, table))
-    features = {key: column_of(table[key], read, origin) for key, read in experiment.reads.items()}
+    features = {
+        key: column_of(table[key], read, origin, table.place)
+        for key, read in experiment.reads.items()
+    }
     if isinstance(experiment.estimator, Baseline) and not features:
         labels = experiment.data.label or ()
         features = {name: table[name] for name in table if name not in labels}
     if weight is not None:
-        features[weight] = column_of(table[weight], Read(weight, "float32"), origin)
+        features[weight] = column_of(table[weight], Read(weight, "float32"), origin, table.place)
     return features
 
 
-def column_of(column: NDArray[Any], read: Read, origin: str) -> NDArray[Any]:
-    """Converts a column to the type that is read.
+def column_of(
+    column: NDArray[Any], read: Read, origin: str, place: Callable[[int], str]
+) -> NDArray[Any]:
+    """Converts a column to the type that is read; `origin` and `place` name the table and its rows
+    in messages.
 
     Raises:
         DataError: it holds text but is read as numbers, or lacks a value without a default.
@@ -72,7 +79,7 @@ def column_of(column: NDArray[Any], read: Read, origin: str) -> NDArray[Any]:
     if dtype in ("string", "any"):
         return _as_text(column)
     if column.dtype.kind in "OUS":
-        column = _numbers_in(column, read.key, origin)
+        column = _numbers_in(column, read.key, origin, place)
     absent = missing(column)
     if absent.any():
         if read.default is None:
@@ -81,7 +88,7 @@ def column_of(column: NDArray[Any], read: Read, origin: str) -> NDArray[Any]:
                     f"{origin}: the column {read.key!r} lacks {int(absent.sum())} of "
                     f"{len(column)} values",
                     expected="a number in every row",
-                    received=f"nothing in example {int(absent.argmax()) + 1}",
+                    received=f"nothing in {place(int(absent.argmax()))}",
                     hint=f"give a default: - numeric: {{key: {read.key}, default: 0}}",
                 )
             )
@@ -94,7 +101,7 @@ def column_of(column: NDArray[Any], read: Read, origin: str) -> NDArray[Any]:
                 explain(
                     f"{origin}: the column {read.key!r} is read as ids",
                     expected="an integer in every row",
-                    received=f"{column[broken][0]} in example {int(broken.argmax()) + 1}",
+                    received=f"{column[broken][0]} in {place(int(broken.argmax()))}",
                 )
             )
     return column.astype(dtype)
@@ -109,15 +116,17 @@ def _as_text(column: NDArray[Any]) -> NDArray[Any]:
     return np.array([each.encode() for each in shown], dtype=object)
 
 
-def _numbers_in(column: NDArray[Any], name: str, origin: str) -> NDArray[Any]:
+def _numbers_in(
+    column: NDArray[Any], name: str, origin: str, place: Callable[[int], str]
+) -> NDArray[Any]:
     """Parses numbers that were read as text; NaN if empty."""
-    for row, value in enumerate(column, start=1):
+    for row, value in enumerate(column):
         if value and not _is_number(value):
             raise DataError(
                 explain(
                     f"{origin}: the column {name!r} holds text",
                     expected="a number in every row",
-                    received=f"{text(value)!r} in example {row}",
+                    received=f"{text(value)!r} in {place(row)}",
                 )
             )
     return np.array([float(value) if value else np.nan for value in column])
@@ -145,26 +154,42 @@ def labels_of(experiment: Experiment, table: Table, origin: str) -> NDArray[Any]
         return None
     require(table, names, origin, lambda table: unused_columns(experiment, table))
     if isinstance(estimator, Classifier):
-        return _classes(estimator, table[names[0]], f"{origin}: the label {names[0]!r}")
-    columns = [_label(table[name], name, origin) for name in names]
+        return _classes(
+            estimator, table[names[0]], f"{origin}: the label {names[0]!r}", table.place
+        )
+    columns = [_label(table[name], name, origin, table.place) for name in names]
     return np.stack(columns, axis=1) if len(columns) > 1 else columns[0]
 
 
-def _label(column: NDArray[Any], name: str, origin: str) -> NDArray[Any]:
+def _label(
+    column: NDArray[Any], name: str, origin: str, place: Callable[[int], str]
+) -> NDArray[Any]:
     absent = missing(column)
     if absent.any():
         raise DataError(
             explain(
                 f"{origin}: the label {name!r} lacks {int(absent.sum())} of {len(column)} values",
                 expected="a number in every row",
-                received=f"nothing in example {int(absent.argmax()) + 1}",
+                received=f"nothing in {place(int(absent.argmax()))}",
                 hint="data.missing_labels: skip leaves these rows out.",
             )
         )
-    return column_of(column, Read(name, "float32"), origin)
+    return column_of(column, Read(name, "float32"), origin, place)
 
 
-def _classes(estimator: Classifier, column: NDArray[Any], where: str) -> NDArray[Any]:
+def _classes(
+    estimator: Classifier, column: NDArray[Any], where: str, place: Callable[[int], str]
+) -> NDArray[Any]:
+    absent = missing(column)
+    if absent.any():
+        raise DataError(
+            explain(
+                f"{where} lacks {int(absent.sum())} of {len(column)} values",
+                expected="a class in every row",
+                received=f"nothing in {place(int(absent.argmax()))}",
+                hint="data.missing_labels: skip leaves these rows out.",
+            )
+        )
     if estimator.label_vocabulary is not None:
         found = [word.decode() for word in _as_text(column)]
         unknown = sorted(set(found) - set(estimator.label_vocabulary))
@@ -173,7 +198,7 @@ def _classes(estimator: Classifier, column: NDArray[Any], where: str) -> NDArray
                 explain(
                     f"{where} is not in label_vocabulary",
                     expected=f"one of {', '.join(estimator.label_vocabulary)}",
-                    received=", ".join(unknown[:5]),
+                    received=f"{', '.join(unknown[:5])}, in {place(found.index(unknown[0]))}",
                     hint=suggestion(unknown[0], estimator.label_vocabulary),
                 )
             )
@@ -194,7 +219,7 @@ def _classes(estimator: Classifier, column: NDArray[Any], where: str) -> NDArray
             explain(
                 f"{where} is not a class",
                 expected=f"a class number from 0 to {estimator.n_classes - 1} (n_classes - 1)",
-                received=f"{column[wrong][0]} in example {int(wrong.argmax()) + 1}",
+                received=f"{column[wrong][0]} in {place(int(wrong.argmax()))}",
             )
         )
     return column.astype(np.int64)

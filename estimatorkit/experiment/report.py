@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
+from typing import Any, Self
 
-from estimatorkit.experiment.runner import Prediction
-from estimatorkit.experiment.tables import Table
+from numpy.typing import NDArray
+
+from estimatorkit.core.errors import explain
+from estimatorkit.experiment.errors import DataError
+from estimatorkit.experiment.predicting import Columns, Prediction
 
 INTEGERS = ("global_step",)
 
@@ -60,51 +63,95 @@ def _probability(prediction: Prediction) -> str:
     return f"{prediction.probabilities[str(prediction.value)]:.1%}"
 
 
-def table_lines(predictions: Sequence[Prediction]) -> list[str]:
-    """A table with one line per example: index, prediction and probability."""
-    rows = [["example", "prediction", *(["probability"] if _with_classes(predictions) else [])]]
-    for index, prediction in enumerate(predictions, start=1):
-        row = [str(index), value_text(prediction.value).strip('"')]
-        if prediction.probabilities:
-            row.append(_probability(prediction))
-        rows.append(row)
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = []
-    for example, value, *rest in rows:
-        cells = [example.rjust(widths[0]), value.ljust(widths[1])]
-        lines.append("  ".join([*cells, *(cell.rjust(widths[2]) for cell in rest)]).rstrip())
-    return lines
+def table_lines(predictions: Columns, first: int = 1) -> list[str]:
+    """A line per example: index, prediction and probability; of the first examples, with a head.
 
-
-def _with_classes(predictions: Sequence[Prediction]) -> bool:
-    return bool(predictions) and bool(predictions[0].probabilities)
-
-
-def write_predictions(stream: IO[str], predictions: Sequence[Prediction]) -> None:
-    """Writes predictions as CSV, one line per example in the input's order.
-
-    The columns are `prediction`, and for a classifier `probability` (of that class) and
-    `probability_<class>`; for a regressor with several outputs `prediction_0`, `prediction_1`, ...
+    Args:
+        predictions: columns (see `predicting`).
+        first: the index of the first example.
     """
-    writer = csv.writer(stream, lineterminator="\n")
-    first = predictions[0]
-    if first.probabilities:
-        names = [f"probability_{name}" for name in first.probabilities]
-        writer.writerow(["prediction", "probability", *names])
-    elif isinstance(first.value, str) or len(first.value) == 1:
-        writer.writerow(["prediction"])
-    else:
-        writer.writerow([f"prediction_{index}" for index in range(len(first.value))])
-    for prediction in predictions:
-        if isinstance(prediction.value, str):
-            shares = prediction.probabilities
-            cells = [shares[prediction.value], *shares.values()] if shares else []
-            writer.writerow([prediction.value, *(f"{cell:.6g}" for cell in cells)])
+    names = [name for name in predictions if not name.startswith("probability_")]
+    cells = {name: [_cell(name, each) for each in predictions[name]] for name in names}
+    widths = {name: max(len(name), *map(len, cells[name])) for name in names}
+    lines = ["  ".join(["example", *(name.ljust(widths[name]) for name in names)]).rstrip()]
+    for row in range(len(cells[names[0]])):
+        shown = [
+            each[row].rjust(widths[name])
+            if name == "probability"
+            else each[row].ljust(widths[name])
+            for name, each in cells.items()
+        ]
+        lines.append("  ".join([f"{first + row:>7}", *shown]).rstrip())
+    return lines if first == 1 else lines[1:]
+
+
+def _cell(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:.1%}" if name == "probability" else number(float(value))
+
+
+class PredictionFile:
+    """Writes predictions to a CSV or Parquet file, by its name; a context manager.
+
+    Numbers have the digits that float32 has.
+
+    Raises:
+        DataError: Parquet files need pyarrow, which is not installed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._temporary = path.with_name(f".{path.name}.partial")
+        self._is_parquet = path.suffix in (".parquet", ".pq")
+        self._writer: Any = None
+        self.rows = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            if kind is None:
+                self._temporary.replace(self._path)
+            else:
+                self._temporary.unlink()
+
+    def write(self, columns: Columns) -> None:
+        """Appends rows."""
+        import pandas as pd
+
+        frame = pd.DataFrame({name: _written(column) for name, column in columns.items()})
+        if self._is_parquet:
+            self._write_parquet(frame)
         else:
-            writer.writerow([f"{part:.6g}" for part in prediction.value])
+            self._writer = self._writer or self._temporary.open("w", encoding="utf-8", newline="")
+            frame.to_csv(self._writer, header=self.rows == 0, index=False, lineterminator="\n")
+        self.rows += len(frame)
+
+    def _write_parquet(self, frame: Any) -> None:
+        try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        except ImportError as error:
+            raise DataError(
+                explain("writing Parquet files needs pyarrow", hint="pip install pyarrow.")
+            ) from error
+        schema = None if self._writer is None else self._writer.schema
+        rows = pa.Table.from_pandas(frame, schema, preserve_index=False)
+        self._writer = self._writer or pq.ParquetWriter(self._temporary, rows.schema)
+        self._writer.write_table(rows)
 
 
-def write_table(path: Path, table: Table) -> None:
+def _written(column: NDArray[Any]) -> Any:
+    """A column as it is written: words as text."""
+    if column.dtype.kind != "O":
+        return column
+    return [each.decode() if isinstance(each, bytes) else each for each in column]
+
+
+def write_table(path: Path, table: Columns) -> None:
     """Writes a table as a CSV file with a header."""
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")

@@ -13,36 +13,33 @@ import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import estimatorkit as ek
 from estimatorkit.core.errors import explain
 from estimatorkit.estimator.evaluation.completion import read_completion
-from estimatorkit.experiment import build, examples, inferred, preprocessing, scores, tables
-from estimatorkit.experiment.errors import DataError
+from estimatorkit.experiment import (
+    build,
+    examples,
+    inferred,
+    predicting,
+    preprocessing,
+    scores,
+    tables,
+)
+from estimatorkit.experiment.document import suggestion
+from estimatorkit.experiment.epochs import EpochLines
+from estimatorkit.experiment.errors import ConfigurationError
 from estimatorkit.experiment.estimators import Supervised
 from estimatorkit.experiment.load import dump_experiment
+from estimatorkit.experiment.predicting import Prediction
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tables import MAIN, Table
 
 Metrics = dict[str, float]
 
 _PACKAGES = ("jax", "jaxlib", "numpy", "pandas", "pyarrow")
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """The model's prediction for one example.
-
-    Attributes:
-        value: the class's name, or the number(s) of a regressor.
-        probabilities: by class name, in class order; empty for a regressor.
-    """
-
-    value: str | tuple[float, ...]
-    probabilities: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -110,17 +107,39 @@ def train(experiment: Experiment, tell: Callable[[str], None] = lambda text: Non
         )
         for name in tables.evaluation_names(experiment)
     ]
-    spec = ek.estimator.TrainSpec(
-        input_fn,
-        last_step(experiment, rows, _step(estimator)),
-        hooks=build.hooks(experiment),
-    )
+    end = last_step(experiment, rows, _step(estimator))
+    lines = EpochLines(experiment, rows, end, tell)
+    _check_metric(experiment, estimator, inputs[selected])
+    spec = ek.estimator.TrainSpec(input_fn, end, hooks=[lines, *build.hooks(experiment)])
     write_description(asked)
     metrics, _ = ek.estimator.train_and_evaluate(estimator, spec, specs)
     done = read_completion(experiment.model_dir)
     numbers = {label: _numbers(each) for label, each in metrics.items()}
     step = int(numbers[MAIN]["global_step"]) if done is None else done.step
     return Trained(numbers, step, baselines)
+
+
+def _check_metric(experiment: Experiment, estimator: Any, input_fn: Callable[[], Any]) -> None:
+    """Raises ConfigurationError if there is no metric of the name that selects the best model."""
+    stopping, selection = experiment.train.early_stopping, experiment.selection
+    name = stopping.metric if stopping is not None else selection.metric if selection else "loss"
+    if name == "loss":
+        return
+    with ek.Graph().as_default():
+        batch = ek.data.make_one_shot_iterator(input_fn()).get_next()
+        data, labels = batch if isinstance(batch, tuple) else (batch, None)
+        ek.train.create_global_step()
+        spec = estimator.model_fn(data, labels, ek.estimator.ModeKeys.EVAL, estimator.config)
+    known = ["loss", *spec.eval_metric_ops]
+    if name not in known:
+        key = "train.early_stopping.metric" if stopping is not None else "metric of export"
+        raise ConfigurationError(
+            explain(
+                f"{key} is {name!r}, and there is no such metric",
+                expected=f"one of {', '.join(sorted(known))}",
+                hint=suggestion(name, known) or "metrics: [...] adds those of keras.metrics.",
+            )
+        )
 
 
 def last_step(experiment: Experiment, rows: int, start: int) -> int:
@@ -179,7 +198,7 @@ def evaluate(experiment: Experiment) -> dict[str, Metrics]:
         name: _evaluation_input(experiment, _evaluation_arrays(experiment, name))
         for name in tables.evaluation_names(experiment)
     }
-    estimator = _trained(experiment)
+    estimator = predicting.trained(experiment)
     return {
         name: _numbers(
             estimator.evaluate(
@@ -202,35 +221,5 @@ def predict(experiment: Experiment, table: Table, origin: str) -> list[Predictio
     Raises:
         DataError: there is no checkpoint, or a column is missing or invalid.
     """
-    experiment = inferred.resolve(experiment)
-    features = examples.features_of(experiment, table, origin, weighted=False)
-    outputs = _trained(experiment).predict(
-        input_fn=lambda: preprocessing.apply(
-            experiment,
-            ek.data.Dataset.from_tensor_slices(features).batch(experiment.predict.batch_size),
-        )
-    )
-    names = examples.class_names(experiment)
-    return [_prediction(output, names) for output in islice(outputs, tables.row_count(table))]
-
-
-def _prediction(output: Mapping[str, Any], names: tuple[str, ...]) -> Prediction:
-    if "cluster_index" in output:
-        return Prediction(f"cluster {int(output['cluster_index'])}", {})
-    if not names:
-        return Prediction(tuple(float(number) for number in output["predictions"]), {})
-    probabilities = dict(zip(names, map(float, output["probabilities"]), strict=True))
-    return Prediction(names[int(output["class_ids"][0])], probabilities)
-
-
-def _trained(experiment: Experiment) -> Any:
-    estimator = build.estimator(experiment)
-    if estimator.latest_checkpoint() is None:
-        raise DataError(
-            explain(
-                f"{experiment.model_dir}: there is no trained model",
-                expected="a checkpoint in model_dir",
-                hint="train first (estimatorkit train), or give the right --model-dir.",
-            )
-        )
-    return estimator
+    columns = predicting.of_experiment(experiment)(table, origin)
+    return predicting.by_row(columns, examples.class_names(experiment))

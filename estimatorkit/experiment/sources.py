@@ -44,6 +44,7 @@ class CsvSource(Model):
         Field(strict=True, description="is the first line no data? null: yes without columns"),
     ] = None
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ","
+    encoding: Annotated[Text, Field(description="such as latin-1 or utf-16")] = "utf-8"
     skip_initial_space: Annotated[
         Switch, Field(description="leave out spaces after a delimiter")
     ] = False

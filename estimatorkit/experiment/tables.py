@@ -1,21 +1,25 @@
 """Tables: the data of sources, and the training and evaluation rows of an experiment.
 
-A table is a dict of columns, NumPy arrays of equal length (floats, integers, or text objects).
-`read_source` reads one with the table `READERS`; `examples` extracts features and labels.
+A table is a dict of columns, NumPy arrays of equal length (floats, integers, or text objects), that
+knows where its rows are in their files. `read_source` reads one with the table `READERS`;
+`examples` extracts features and labels.
 """
 
 from __future__ import annotations
 
 import bz2
+import csv
 import functools
 import glob
 import gzip
+import json
 import lzma
 import os
+import re
 import shutil
 import tempfile
 import zlib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,6 +29,7 @@ from numpy.typing import NDArray
 
 import estimatorkit as ek
 from estimatorkit.core.errors import NotFoundError, explain
+from estimatorkit.data.csv import read_csv_chunks
 from estimatorkit.data.datasets.splits import split_indices
 from estimatorkit.experiment import sources
 from estimatorkit.experiment.document import suggestion
@@ -32,7 +37,28 @@ from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.sections import Model
 
-Table = dict[str, NDArray[Any]]
+
+class Table(dict[str, NDArray[Any]]):
+    """Columns of equal length.
+
+    Args:
+        columns: arrays by name.
+        place: says where a row is in its file, for messages; by default by its number.
+    """
+
+    def __init__(
+        self, columns: Mapping[str, NDArray[Any]] = {}, place: Callable[[int], str] | None = None
+    ) -> None:
+        super().__init__(columns)
+        self.place = place or (lambda row: f"example {row + 1}")
+
+    def take(self, rows: Any) -> Table:
+        """The rows of an index array, a mask or a slice."""
+        numbers = np.arange(row_count(self))[rows]
+        return Table(
+            {name: column[rows] for name, column in self.items()},
+            lambda row: self.place(int(numbers[row])),
+        )
 
 
 def source_name(source: Any) -> str:
@@ -62,7 +88,7 @@ def read_source(source: Any) -> Table:
     kind: Any = type(source)  # not Hashable for mypy
     table = _read(kind, source.model_dump_json(), file_versions(source))
     rows = source.rows
-    return table if rows is None else {name: column[:rows] for name, column in table.items()}
+    return table if rows is None else table.take(slice(rows))
 
 
 @functools.lru_cache(maxsize=1)
@@ -90,7 +116,7 @@ def file_versions(source: Any) -> Hashable:
 
 def _frame(frame: Any) -> Table:
     """A DataFrame as a table: missing values are NaN among numbers and '' among text."""
-    table = {}
+    table = Table()
     for name in frame.columns:
         column = frame[name]
         numbers = column.dtype.kind in "biuf"
@@ -103,7 +129,7 @@ def _frame(frame: Any) -> Table:
 def _labelled(part: tuple[Any, Any], label: str, name: str | None = None) -> Table:
     values, labels = part
     features = {name: np.asarray(values)} if name else _frame(values)
-    return {**features, label: np.asarray(labels)}
+    return Table({**features, label: np.asarray(labels)})
 
 
 # How the parts of a data set, (training, test) or one frame, become tables.
@@ -169,16 +195,91 @@ def _joined(parts: Sequence[Table], names: Sequence[str]) -> Table:
                     received=", ".join(part),
                 )
             )
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    ends = np.cumsum([row_count(part) for part in parts])
+
+    def place(row: int) -> str:
+        part = int(np.searchsorted(ends, row, "right"))
+        return parts[part].place(row - int(ends[part]) + row_count(parts[part]))
+
+    return Table({name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, place)
 
 
-def read_csv(path: str | os.PathLike[str]) -> Table:
-    """Reads a CSV file with a header line.
+def read_chunks(source: Any, size: int = 1 << 24) -> Iterator[Table]:
+    """Reads files in chunks.
+
+    Args:
+        size: bytes of CSV files; of other files rows of about 256 bytes.
 
     Raises:
-        DataError: the file is missing, has no rows, or is not a table.
+        DataError: a file is missing or damaged, or has no rows.
     """
-    return _csv(sources.CsvSource(csv=(os.fspath(path),)))
+    if isinstance(source, sources.CsvSource):
+        for name in _files_of(source):
+            for table in _csv_chunks(source, name, {}, size):
+                yield _with_defaults(source, table)
+    elif isinstance(source, sources.ParquetSource):
+        for name in _files_of(source):
+            for batch in _parquet_file(name).iter_batches(size >> 8, columns=source.columns):
+                yield _frame(batch.to_pandas())
+    else:
+        table = read_source(source)
+        for start in range(0, row_count(table), size >> 8):
+            yield table.take(slice(start, start + (size >> 8)))
+
+
+def read_file(path: str | os.PathLike[str], like: Any = None) -> Table:
+    """Reads a file (see `source_of`)."""
+    return read_source(source_of(path, like))
+
+
+def source_of(path: str | os.PathLike[str], like: Any = None, labels: Collection[str] = ()) -> Any:
+    """The source of a file: its kind by its name, read as another of that kind.
+
+    Args:
+        like: a source whose delimiter, names of columns, features and so on apply.
+        labels: columns that a CSV file without a header may lack.
+
+    Raises:
+        DataError: the file has no columns that are known.
+    """
+    name = os.fspath(path)
+    suffixes = Path(name).suffixes
+    key = next(
+        (key for each, key in _KINDS.items() if each in suffixes),
+        "csv",
+    )
+    kind = sources.FILE_SOURCES[key]
+    if isinstance(like, kind):
+        found: Any = like.model_copy(update={key: (name,), "rows": None})
+        if isinstance(found, sources.CsvSource) and found.columns and os.path.isfile(name):
+            return _without_labels(found, name, labels)
+        return found
+    if key == "tfrecord":
+        raise DataError(
+            explain(
+                f"{name}: the features of the records are unknown",
+                expected="a model that was trained on TFRecord files",
+            )
+        )
+    return kind(**{key: (name,)})
+
+
+def _without_labels(source: sources.CsvSource, name: str, labels: Collection[str]) -> Any:
+    """The source, without the labels if its first line has as many cells as there are others."""
+    columns = source.columns or ()
+    others = tuple(column for column in columns if column not in labels)
+    with _decompressed(name) as path, open(path, encoding=source.encoding, newline="") as stream:
+        first = next(csv.reader(stream, delimiter=source.delimiter), [])
+    fits = len(first) == len(others) < len(columns)
+    return source.model_copy(update={"columns": others}) if fits else source
+
+
+_KINDS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".tfrecord": "tfrecord",
+    ".tfrecords": "tfrecord",
+}
 
 
 def _csv(source: Any) -> Table:
@@ -193,7 +294,10 @@ def _csv(source: Any) -> Table:
     if mixed:  # numbers in one file, text in another: read as text, unchanged
         texts = dict.fromkeys(mixed, ek.string)
         parts = [_csv_file(source, name, texts) for name in names]
-    table = _joined(parts, names)
+    return _with_defaults(source, _joined(parts, names))
+
+
+def _with_defaults(source: Any, table: Table) -> Table:
     for column, value in (source.defaults or {}).items():
         if column not in table:
             raise DataError(
@@ -208,11 +312,22 @@ def _csv(source: Any) -> Table:
 
 
 def _csv_file(source: Any, name: str, dtypes: dict[str, Any]) -> Table:
+    (table,) = _csv_chunks(source, name, dtypes, None)
+    return table
+
+
+def _csv_chunks(
+    source: Any, name: str, dtypes: dict[str, Any], chunk_bytes: int | None
+) -> Iterator[Table]:
     if "://" not in name and not Path(name).is_file():
         raise _missing_file(name, "CSV")
+
+    def place(lines: Any, row: int) -> str:
+        return f"{os.path.relpath(name)}:{lines[row]}"
+
     with _decompressed(name) as path:
         try:
-            read: Table = ek.data.read_csv(
+            for columns, lines in read_csv_chunks(
                 path,
                 columns=source.columns,
                 dtypes=dtypes,
@@ -220,11 +335,14 @@ def _csv_file(source: Any, name: str, dtypes: dict[str, Any]) -> Table:
                 na_values=source.na_values,
                 delimiter=source.delimiter,
                 skip_initial_space=source.skip_initial_space,
+                encoding=source.encoding,
                 on_bad_rows=source.on_bad_rows,
-            )
+                chunk_bytes=chunk_bytes,
+            ):
+                yield Table(columns, functools.partial(place, lines))
         except (ValueError, NotFoundError) as error:
-            raise DataError(str(error).replace(path, name)) from error
-    return read
+            told = re.sub(r"\b(encoding|columns|header)=('[^']*'|True)?", r"\1: \2", str(error))
+            raise DataError(told.replace(path, name)) from error
 
 
 _COMPRESSED: dict[str, Callable[[str], Any]] = {
@@ -263,23 +381,31 @@ def _filled(column: NDArray[Any], value: float | str) -> NDArray[Any]:
 
 
 def _parquet(source: Any) -> Table:
-    import pandas as pd
-
     names = _files_of(source)
     parts = []
     for name in names:
-        if "://" not in name and not Path(name).is_file():
-            raise _missing_file(name, "Parquet")
+        columns = source.columns and list(source.columns)
         try:
-            frame = pd.read_parquet(name, columns=source.columns and list(source.columns))
-        except ImportError as error:
-            raise DataError(
-                explain("reading Parquet files needs pyarrow", hint="pip install pyarrow.")
-            ) from error
+            frame = _parquet_file(name).read(columns).to_pandas()
         except ValueError as error:  # pyarrow's errors are ValueErrors
             raise DataError(f"{os.path.relpath(name)}: {error}") from error
         parts.append(_frame(frame))
     return _joined(parts, names)
+
+
+def _parquet_file(name: str) -> Any:
+    if "://" not in name and not Path(name).is_file():
+        raise _missing_file(name, "Parquet")
+    try:
+        import pyarrow.parquet
+
+        return pyarrow.parquet.ParquetFile(name)
+    except ImportError as error:
+        raise DataError(
+            explain("reading Parquet files needs pyarrow", hint="pip install pyarrow.")
+        ) from error
+    except ValueError as error:
+        raise DataError(f"{os.path.relpath(name)}: {error}") from error
 
 
 def _tfrecord(source: Any) -> Table:
@@ -300,8 +426,8 @@ def _tfrecord(source: Any) -> Table:
     with ek.Graph().as_default(), ek.Session() as session:
         records = ek.placeholder(ek.string, [None])
         parsed = ek.io.parse_example(records, spec)
-        table: Table = session.run(parsed, {records: np.array(serialized, dtype=object)})
-    return table
+        columns = session.run(parsed, {records: np.array(serialized, dtype=object)})
+    return Table(columns)
 
 
 READERS: dict[type[Model], Callable[[Any], Table]] = {
@@ -357,7 +483,7 @@ def evaluation_names(experiment: Experiment) -> tuple[str, ...]:
 def _split(experiment: Experiment, table: Table) -> tuple[Table, Table]:
     data = experiment.data
     rows = split_indices(row_count(table), 1.0 - (data.holdout or 0.0), data.holdout_seed)
-    first, second = ({name: column[part] for name, column in table.items()} for part in rows)
+    first, second = map(table.take, rows)
     return first, second
 
 
@@ -368,7 +494,7 @@ def _with_labels(experiment: Experiment, table: Table) -> Table:
         for name in experiment.data.label or ():
             if name in table:
                 kept &= ~missing(table[name])
-    return table if kept.all() else {name: column[kept] for name, column in table.items()}
+    return table if kept.all() else table.take(kept)
 
 
 def missing(column: NDArray[Any]) -> NDArray[np.bool_]:
@@ -393,6 +519,18 @@ def require(
     absent = [name for name in names if name not in table]
     if absent:
         others = list(unused(table))
+        mark = next(
+            (each for each in ";\t|" if len(table) == 1 and each in next(iter(table))), None
+        )
+        if mark is not None:
+            raise DataError(
+                explain(
+                    f"{origin}: the first line has no delimiter",
+                    expected="names with commas between them",
+                    received=next(iter(table)),
+                    hint=f"give it beside csv: {{csv: ..., delimiter: {json.dumps(mark)}}}.",
+                )
+            )
         hints = [f"{name}: {near}" for name in absent if (near := suggestion(name, others))]
         raise DataError(
             explain(

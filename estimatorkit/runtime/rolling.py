@@ -38,7 +38,7 @@ _POSITIONS = {
 gets a gradient."""
 
 _SLOW_IN_LOOPS = ("conv_general_dilated",)
-"""XLA has its fast kernels of these outside loops only, on a CPU: a residual network whose two equal
+"""XLA has its fast kernels of these outside loops only, on a CPU: a residual network whose equal
 blocks became a loop took 3 s a step, and takes 0.4."""
 
 Variable = Any

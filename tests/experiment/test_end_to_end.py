@@ -172,8 +172,8 @@ def test_csv_files_from_training_to_predictions() -> None:
 
 BAD_INPUTS = {
     "misspelt column": ("Lenght,Width\n1,2\n", "hint:     Length: did you mean 'Lenght'?"),
-    "text": ("Length,Width\n1,2\nlong,2\n", "received: 'long' in example 2"),
-    "missing value": ("Length,Width\n1,2\n,2\n", "received: nothing in example 2"),
+    "text": ("Length,Width\n1,2\nlong,2\n", "received: 'long' in bad.csv:3"),
+    "missing value": ("Length,Width\n1,2\n,2\n", "received: nothing in bad.csv:3"),
     "no rows": ("Length,Width\n", "bad.csv"),
     "nothing": ("", "bad.csv"),
     "too many values in a row": ("Length,Width\n1,2\n1,2,3,4\n", "bad.csv"),

@@ -78,7 +78,7 @@ def test_the_model_is_good_and_says_what_it_is_better_than() -> None:
 def test_served_predictions_are_those_of_predict() -> None:
     experiment = load_experiment("houses.yaml")
     runner.train(experiment)
-    table = {name: column[:60] for name, column in tables.read_csv("houses.csv").items()}
+    table = tables.read_file("houses.csv").take(slice(60))
     expected = [each.value[0] for each in runner.predict(experiment, table, "houses.csv")]
     (best,) = Path("runs/houses/export/best").glob("[0-9]*")
     raw = {

@@ -348,8 +348,8 @@ bad.yaml:3:3: data gives neither evaluate nor holdout.
         ("train: iris_training", "train: {cvs: a.csv}"),
         """\
 bad.yaml:3:11: unknown key data.train.cvs.
-  expected: one of csv, columns, header, delimiter, skip_initial_space, na_values, defaults, \
-on_bad_rows, rows
+  expected: one of csv, columns, header, delimiter, encoding, skip_initial_space, na_values, \
+defaults, on_bad_rows, rows
   received: cvs
   hint:     did you mean 'csv'?""",
     ),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from estimatorkit.experiment import examples, report, tables
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.load import load_experiment
-from estimatorkit.experiment.runner import Prediction
+from estimatorkit.experiment.predicting import Prediction
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tables import Table
 
@@ -31,7 +32,7 @@ def experiment(folder: Path, *overrides: str) -> Experiment:
 
 def table(**columns: list[object]) -> Table:
     base: dict[str, list[object]] = {"Length": [1, 2], "Width": [3.0, 4.0], "Kind": [0, 1]}
-    return {name: np.array(values) for name, values in (base | columns).items()}
+    return Table({name: np.array(values) for name, values in (base | columns).items()})
 
 
 def test_features_are_taken_in_order_as_their_dtype(tmp_path: Path) -> None:
@@ -148,7 +149,7 @@ x.csv: the label 'Kind' is not a class.
         """\
 x.csv: the label 'Kind' is not in label_vocabulary.
   expected: one of no, yes
-  received: noo
+  received: noo, in example 2
   hint:     did you mean 'no'?""",
     ),
     "no label column": (
@@ -180,7 +181,7 @@ def test_missing_csv_names_those_nearby(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     Path("train.csv").write_text("A\n1\n")
     with pytest.raises(DataError, match=r"trian\.csv: no such file(.|\n)*mean 'train\.csv'\?"):
-        tables.read_csv(Path("trian.csv"))
+        tables.read_file(Path("trian.csv"))
 
 
 SURE = Prediction("Setosa", {"Setosa": 0.9964, "Virginica": 0.0036})
@@ -192,12 +193,17 @@ def test_words_for_predictions_and_metrics(tmp_path: Path) -> None:
     )
     number = Prediction((1.25,), {})
     assert report.sentence(number, (1.5,)) == "Prediction is 1.2500, expected 1.5000"
-    assert report.table_lines([SURE, SURE]) == [
+    sure = {
+        "prediction": np.array(["Setosa", "Iris"], object),
+        "probability": np.array([0.9964, 0.5]),
+        "probability_Setosa": np.array([0.9964, 0.4]),
+    }
+    assert report.table_lines(sure) == [
         "example  prediction  probability",
         "      1  Setosa            99.6%",
-        "      2  Setosa            99.6%",
+        "      2  Iris              50.0%",
     ]
-    assert report.table_lines([number]) == ["example  prediction", "      1  1.2500"]
+    assert report.table_lines({"prediction": np.array([1.25])}, 8) == ["      8  1.2500"]
     assert report.metrics_lines({"loss": 1e-7, "global_step": 1000.0, "accuracy": 29 / 30}) == [
         "  accuracy     0.9667",
         "  loss         1e-07",
@@ -205,20 +211,29 @@ def test_words_for_predictions_and_metrics(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("prediction", "lines"),
-    [
-        (
-            SURE,
-            "prediction,probability,probability_Setosa,probability_Virginica\n"
-            "Setosa,0.9964,0.9964,0.0036\n",
-        ),
-        (Prediction((1.5,), {}), "prediction\n1.5\n"),
-        (Prediction((1.5, 2.0), {}), "prediction_0,prediction_1\n1.5,2\n"),
-    ],
-)
-def test_predictions_as_csv(prediction: Prediction, lines: str, tmp_path: Path) -> None:
-    path = tmp_path / "out.csv"
-    with path.open("w") as stream:
-        report.write_predictions(stream, [prediction])
-    assert path.read_text() == lines
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
+def test_files_of_predictions(name: str, tmp_path: Path) -> None:
+    read = pd.read_csv if name.endswith("csv") else pd.read_parquet
+    columns = {
+        "id": np.array([b"a", b"b,"], object),
+        "prediction": np.array([0.1, 239095.05], np.float32),
+    }
+    with report.PredictionFile(tmp_path / name) as file:
+        for _ in range(2):
+            file.write(columns)
+        assert not (tmp_path / name).exists()
+    assert file.rows == 4
+    frame = read(tmp_path / name)
+    assert frame["id"].tolist() == ["a", "b,"] * 2
+    np.testing.assert_array_equal(np.float32(frame["prediction"]), [*columns["prediction"]] * 2)
+    if name.endswith("csv"):
+        assert (tmp_path / name).read_text().startswith('id,prediction\na,0.1\n"b,",239095.05\n')
+
+    def fail() -> None:
+        with report.PredictionFile(tmp_path / "not") as broken:
+            broken.write(columns)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert [each.name for each in tmp_path.iterdir()] == [name]

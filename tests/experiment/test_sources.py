@@ -128,7 +128,7 @@ def test_numbers_that_name_classes_are_written_as_in_the_file(tmp_path: Path) ->
     )
     experiment = load_experiment(tmp_path / "a.yaml")
     table = tables.read_source(experiment.data.train)
-    kept = {name: column[[0, 2]] for name, column in table.items()}
+    kept = table.take([0, 2])
     labels = examples.labels_of(experiment, kept, "a.csv")
     assert labels is not None
     assert labels.tolist() == ["7", "12"]
@@ -140,11 +140,11 @@ def test_files_are_read_once_while_they_stay(
     """By training, the part to measure with, and columns that are inferred."""
     reads: list[str] = []
 
-    def read(path: str, original: Any = ek.data.read_csv, **options: Any) -> Any:
+    def read(path: str, original: Any = tables.read_csv_chunks, **options: Any) -> Any:
         reads.append(path)
         return original(path, **options)
 
-    monkeypatch.setattr(ek.data, "read_csv", read)
+    monkeypatch.setattr(tables, "read_csv_chunks", read)
     (tmp_path / "a.csv").write_text("x,y\n" + "".join(f"{i},{2 * i}\n" for i in range(20)))
     (tmp_path / "a.yaml").write_text(
         "name: a\ndata: {train: {csv: a.csv}, holdout: 0.3, label: y}\n"
@@ -179,3 +179,70 @@ def test_a_part_is_kept_and_rows_without_a_label_are_left_out(tmp_path: Path) ->
     np.testing.assert_array_equal(again["x"], kept["x"])
     other = load_experiment(tmp_path / "a.yaml", ["data.holdout_seed=1"])
     assert sorted(tables.training_table(other)["x"].tolist()) != sorted(train)
+
+
+def test_rows_know_their_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text('x,y\n1,"two\nlines"\n\n2,b\n')
+    Path("b.csv").write_text("x,y\n3,c\n4,\n")
+    table = tables.read_source(source(tmp_path, csv=["a.csv", "b.csv"]))
+    assert [table.place(row) for row in range(4)] == ["a.csv:2", "a.csv:5", "b.csv:2", "b.csv:3"]
+    later = table.take(np.array([False, True, True, True])).take([2, 0])
+    assert [later.place(row) for row in range(2)] == ["b.csv:3", "a.csv:5"]
+    assert later["x"].tolist() == [4, 2]
+
+
+def test_a_label_that_is_missing_is_found_in_its_file_after_a_holdout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{i},{'ab'[i % 2] if i != 13 else ''}\n" for i in range(40)]
+    Path("a.csv").write_text("x,y\n" + "".join(rows))
+    Path("a.yaml").write_text(
+        "name: a\ndata: {train: {csv: a.csv}, holdout: 0.5, label: y}\nfeatures: [numeric: x]\n"
+        "train: {epochs: 1}\nestimator: {type: LinearClassifier, label_vocabulary: [a, b]}\n"
+    )
+    experiment = load_experiment("a.yaml")
+    for table in (tables.training_table(experiment), tables.evaluation_table(experiment)[0]):
+        if b"" in table["y"]:
+            with pytest.raises(DataError, match=r"received: nothing in a\.csv:15"):
+                examples.labels_of(experiment, table, "a.csv")
+            break
+    else:
+        pytest.fail("the row is in neither part")
+
+
+def test_encodings(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("town,x\nMünchen,1\n".encode("latin-1"))
+    table = tables.read_source(source(tmp_path, csv="a.csv", encoding="latin-1"))
+    assert table["town"].tolist() == ["München".encode()]
+    with pytest.raises(DataError, match=r"(?s)a\.csv:2.*utf-8.*encoding: 'latin-1'"):
+        tables.read_source(source(tmp_path, csv="a.csv"))
+
+
+def test_files_are_read_in_chunks(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    rows = [f'{i},"text\n{i}"\n' for i in range(500)]
+    (tmp_path / "a.csv").write_text("x,y\n" + "".join(rows))
+    whole = tables.read_file(tmp_path / "a.csv")
+    parts = list(tables.read_chunks(tables.source_of(tmp_path / "a.csv"), 1000))
+    assert len(parts) > 5
+    for name in ("x", "y"):
+        assert np.concatenate([each[name] for each in parts]).tolist() == whole[name].tolist()
+    assert parts[-1].place(tables.row_count(parts[-1]) - 1).endswith("a.csv:1000")
+
+    pd.DataFrame({"x": range(500)}).to_parquet(tmp_path / "a.parquet")
+    parts = list(tables.read_chunks(tables.source_of(tmp_path / "a.parquet"), 100 << 8))
+    assert [tables.row_count(each) for each in parts] == [100] * 5
+
+
+def test_files_are_read_as_the_training_data(tmp_path: Path) -> None:
+    like = source(tmp_path, csv="train.csv", columns=["a", "label"], delimiter=";")
+    (tmp_path / "new.csv").write_text("1\n2\n")
+    table = tables.read_source(tables.source_of(tmp_path / "new.csv", like, ["label"]))
+    assert lists(table) == {"a": [1, 2]}
+    (tmp_path / "old.csv").write_text("1;x\n2;y\n")
+    table = tables.read_source(tables.source_of(tmp_path / "old.csv", like, ["label"]))
+    assert list(table) == ["a", "label"]
+    with pytest.raises(DataError, match="trained on TFRecord"):
+        tables.source_of("new.tfrecord", like)

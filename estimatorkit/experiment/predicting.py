@@ -1,0 +1,178 @@
+"""Predictions of a trained experiment or an exported model, as columns.
+
+The columns are `prediction` and, of a classifier, `probability` (of that class) and
+`probability_<class>`; of a regressor with several outputs `prediction_0`, `prediction_1`, ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import estimatorkit as ek
+from estimatorkit.core.errors import explain
+from estimatorkit.estimator.serving.exported_files import SIGNATURE
+from estimatorkit.experiment import build, examples, inferred, preprocessing, tables
+from estimatorkit.experiment.columns import Read
+from estimatorkit.experiment.errors import DataError
+from estimatorkit.experiment.schema import Experiment
+from estimatorkit.experiment.tables import Table
+
+Columns = dict[str, NDArray[Any]]
+Model = Callable[[Table, str], Columns]
+"""Takes a table and its name for messages."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The model's prediction for one example.
+
+    Attributes:
+        value: the class's name, or the number(s) of a regressor.
+        probabilities: by class name, in class order; empty for a regressor.
+    """
+
+    value: str | tuple[float, ...]
+    probabilities: Mapping[str, float]
+
+
+def by_row(columns: Columns, names: Sequence[str]) -> list[Prediction]:
+    """The predictions of the columns' rows.
+
+    Args:
+        names: those of the classes; empty for a regressor.
+    """
+    if names:
+        chances = np.stack([columns[f"probability_{name}"] for name in names], axis=1)
+        return [
+            Prediction(str(value), dict(zip(names, map(float, row), strict=True)))
+            for value, row in zip(columns["prediction"], chances, strict=True)
+        ]
+    if all(column.dtype.kind == "O" for column in columns.values()):  # clusters
+        return [Prediction(value, {}) for value in columns["prediction"]]
+    return [Prediction(tuple(map(float, row)), {}) for row in zip(*columns.values(), strict=True)]
+
+
+def of_experiment(experiment: Experiment) -> Model:
+    """The model of an experiment at its latest checkpoint, which the first call looks for."""
+    experiment = inferred.resolve(experiment)
+    names = examples.class_names(experiment)
+    found: list[Any] = []
+
+    def predict(table: Table, origin: str) -> Columns:
+        features = examples.features_of(experiment, table, origin, weighted=False)
+        (estimator,) = found or (trained(experiment),)
+        found[:] = [estimator]
+
+        def input_fn() -> Any:
+            rows = ek.data.Dataset.from_tensor_slices(features)
+            return preprocessing.apply(experiment, rows.batch(experiment.predict.batch_size))
+
+        batches = list(estimator.predict(input_fn, yield_single_examples=False))
+        return _columns(_joined(batches), names, table, origin)
+
+    return predict
+
+
+def trained(experiment: Experiment) -> Any:
+    """The estimator of an experiment (with its columns listed), which has a checkpoint.
+
+    Raises:
+        DataError: it has none.
+    """
+    estimator = build.estimator(experiment)
+    if estimator.latest_checkpoint() is None:
+        raise DataError(
+            explain(
+                f"{experiment.model_dir}: there is no trained model",
+                expected="a checkpoint in model_dir",
+                hint="train first (estimatorkit train), or give the right --model-dir.",
+            )
+        )
+    return estimator
+
+
+def export_in(folder: Path) -> Path | None:
+    """The exported model in a folder: the folder itself, or its newest version; None if there is
+    none.
+    """
+    if (folder / SIGNATURE).is_file():
+        return folder
+    versions = [each for each in folder.glob("[0-9]*") if (each / SIGNATURE).is_file()]
+    return max(versions, key=lambda each: (len(each.name), each.name), default=None)
+
+
+def of_export(directory: Path) -> Model:
+    """An exported model, whose inputs are the columns of the data.
+
+    Raises:
+        DataError: its inputs are not columns.
+    """
+    predictor = ek.load_predictor(str(directory))
+    signature = next(
+        (each for name, each in predictor.signatures.items() if name == "predict"),
+        predictor.signature(),
+    )
+    described = {key: signature.inputs[key] for key in signature.inputs}
+    if any(dtype is ek.string for dtype, _ in described.values()) and len(described) == 1:
+        raise DataError(
+            explain(
+                f"{directory}: the model takes serialized Examples, not columns",
+                expected="an export with inputs: features",
+            )
+        )
+
+    def predict(table: Table, origin: str) -> Columns:
+        tables.require(table, described, origin, lambda table: table)
+        fed = {}
+        for key, (dtype, _) in described.items():
+            missing = None if dtype is ek.string else -1 if dtype.is_integer else np.nan
+            read = Read(key, dtype.name, missing)
+            fed[key] = examples.column_of(table[key], read, origin, table.place)
+        outputs = predictor.answers(fed, [signature])[0]
+        names = [examples.text(each) for each in outputs.get("all_classes", [[]])[0]]
+        return _columns(outputs, names, table, origin)
+
+    return predict
+
+
+def _joined(batches: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {key: np.concatenate([each[key] for each in batches]) for key in batches[0]}
+
+
+def _columns(
+    outputs: Mapping[str, NDArray[Any]], names: Sequence[str], table: Table, origin: str
+) -> Columns:
+    """A model's outputs as columns.
+
+    Raises:
+        DataError: a prediction is not a number, as a feature is not.
+    """
+    if "cluster_index" in outputs:
+        clusters = outputs["cluster_index"].reshape(-1)
+        return {"prediction": np.array([f"cluster {each}" for each in clusters], object)}
+    numbers = outputs["predictions" if "predictions" in outputs else "probabilities"]
+    broken = ~np.isfinite(numbers).all(axis=1)
+    if broken.any():
+        raise DataError(
+            explain(
+                f"{origin}: the prediction for {table.place(int(broken.argmax()))} is not a number",
+                expected="a number in each column that the model reads",
+                hint="features with a default may be missing.",
+            )
+        )
+    if "predictions" in outputs:
+        count = numbers.shape[1]
+        keys = ["prediction"] if count == 1 else [f"prediction_{each}" for each in range(count)]
+        return dict(zip(keys, numbers.T, strict=True))
+    chosen = outputs["class_ids"].reshape(-1)
+    found = {
+        "prediction": np.array(names, object)[chosen],
+        "probability": numbers[np.arange(len(chosen)), chosen],
+    }
+    return found | {f"probability_{name}": numbers[:, at] for at, name in enumerate(names)}

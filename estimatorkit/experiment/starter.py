@@ -1,0 +1,138 @@
+"""`estimatorkit init`: a commented experiment for a table."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.errors import explain
+from estimatorkit.experiment import inferred, tables
+from estimatorkit.experiment.document import dump, suggestion
+from estimatorkit.experiment.errors import DataError
+from estimatorkit.experiment.examples import text
+from estimatorkit.experiment.schema import Experiment
+
+_MOST_CLASSES = 20
+"""Integer labels of more values are numbers to predict."""
+
+_DELIMITERS = (",", ";", "\t", "|")
+
+_TEMPLATE = """\
+# Predicts {label} from the other columns of {file}.
+#
+#   estimatorkit run {config}                        train, evaluate, export, predict three examples
+#   estimatorkit predict runs/{name} --input FILE    predict for another file
+#   estimatorkit report runs/{name}                  curves, errors, importance of columns
+#   estimatorkit serve runs/{name}/export/best       answer requests
+
+name: {name}
+seed: 1                     # the same seed gives the same model; null: another at each run
+
+data:
+  train: {source}
+  holdout: 0.2              # the share of the rows to measure with; or evaluate: {{csv: test.csv}}
+  label: {label}
+{missing}
+infer: true                 # these columns, chosen from the data; or paste and change them
+{columns}
+estimator:
+{estimator}
+  hidden_units: [64, 32]
+  optimizer: {{type: Adam, learning_rate: 0.001}}
+  # dropout: 0.1
+
+train:
+  batch_size: {batch_size}
+  epochs: 30
+  early_stopping: {{metric: {metric}, patience: 5}}   # evaluations, one an epoch
+
+export: [best]              # the best of the evaluated models
+"""
+
+
+def starter(path: Path, label: str | None, config: Path) -> str:
+    """Returns the text of an experiment that learns a column of a file.
+
+    Args:
+        path: a CSV or Parquet file.
+        label: the column to predict.
+        config: where the text will be.
+
+    Raises:
+        DataError: the file cannot be read, or has no such column.
+    """
+    source = tables.source_of(path)
+    table, delimiter = tables.read_source(source), ","
+    if len(table) == 1 and path.suffix not in (".parquet", ".pq"):
+        name = next(iter(table))
+        delimiter = max(_DELIMITERS, key=name.count)
+        source = source.model_copy(update={"delimiter": delimiter})
+        table = tables.read_source(source)
+    if label is None or label not in table:
+        raise DataError(
+            explain(
+                f"{path}: which column is to be predicted?"
+                if label is None
+                else f"{path}: there is no column {label!r}",
+                expected=f"--label with one of {', '.join(table)}",
+                hint=suggestion(label or "", list(table)),
+            )
+        )
+    kind, arguments, metric = _task(table[label])
+    absent = int(tables.missing(table[label]).sum())
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", path.name.split(".")[0]).strip("-._") or "model"
+    described = {"parquet" if path.suffix in (".parquet", ".pq") else "csv": path.name}
+    if path.parent.resolve() != config.parent.resolve():
+        described = {next(iter(described)): str(path.resolve())}
+    if delimiter != ",":
+        described["delimiter"] = delimiter
+    estimator = {"type": kind, **arguments}
+    data = {"train": described, "holdout": 0.2, "label": label, "missing_labels": "skip"}
+    experiment = Experiment.model_validate(
+        {
+            "name": name,
+            "data": data,
+            "infer": True,
+            "estimator": {**estimator, "hidden_units": [64, 32]},
+            "train": {"epochs": 1},
+        },
+        context={"folder": config.parent.resolve()},
+    )
+    chosen = dump(inferred.settings(experiment))
+    skipped = f"  missing_labels: skip      # {absent:,} rows have no {label}\n" if absent else ""
+    return _TEMPLATE.format(
+        label=dump(label, flow=True),
+        file=path.name,
+        config=config,
+        name=name,
+        source=f"{{{', '.join(_lines(described))}}}",
+        missing=skipped,
+        columns=textwrap.indent(chosen, "# ", lambda line: True),
+        estimator=textwrap.indent("\n".join(_lines(estimator)), "  "),
+        batch_size=64 if tables.row_count(table) > 2000 else 16,
+        metric=metric,
+    )
+
+
+def _lines(settings: dict[str, Any]) -> list[str]:
+    return [f"{key}: {dump(value, flow=True)}" for key, value in settings.items()]
+
+
+def _task(column: Any) -> tuple[str, dict[str, Any], str]:
+    """The estimator of a label, its arguments, and the metric to stop by."""
+    present = column[~tables.missing(column)]
+    if column.dtype.kind in "OUSb":
+        words = sorted({text(each) for each in present})
+        given: dict[str, Any] = {"label_vocabulary": words}
+        if len(words) != 2:
+            given = {"n_classes": len(words), **given}
+        return "DNNClassifier", given, "accuracy"
+    values = np.unique(present)
+    whole = bool((values == np.floor(values)).all())
+    if whole and len(values) <= _MOST_CLASSES and values.tolist() == [*range(len(values))]:
+        return "DNNClassifier", {"n_classes": len(values)}, "accuracy"
+    return "DNNRegressor", {}, "rmse"

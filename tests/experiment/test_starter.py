@@ -1,0 +1,97 @@
+"""`estimatorkit init`: the experiment that it writes for a table runs."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from estimatorkit.experiment import document
+from estimatorkit.experiment.load import load_experiment
+from tests.experiment.commands import invoke, succeed
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["estimatorkit"])
+
+
+def frame(rows: int = 120) -> pd.DataFrame:
+    random = np.random.default_rng(0)
+    age = random.integers(20, 70, rows)
+    return pd.DataFrame(
+        {
+            "age": age,
+            "town": [("Rome", "Oslo")[row % 2] for row in range(rows)],
+            "rich": np.where(age > 45, "yes", "no"),
+            "level": age // 20 - 1,
+            "income": age * 1000.5,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("label", "estimator", "metric"),
+    [
+        ("rich", {"type": "DNNClassifier", "label_vocabulary": ["no", "yes"]}, "accuracy"),
+        ("level", {"type": "DNNClassifier", "n_classes": 3}, "accuracy"),
+        ("income", {"type": "DNNRegressor"}, "rmse"),
+    ],
+)
+def test_the_label_decides_the_task(label: str, estimator: dict[str, object], metric: str) -> None:
+    frame().to_csv("people.csv", index=False)
+    output = succeed("init", "people.csv", "--label", label)
+    assert output == ("The experiment is in people.yaml. Next:\n  estimatorkit run people.yaml\n")
+    experiment = load_experiment("people.yaml")
+    shown = experiment.estimator.model_dump(mode="json")
+    assert {name: shown[name] for name in estimator} == estimator
+    assert experiment.train.early_stopping is not None
+    assert experiment.train.early_stopping.metric == metric
+
+    # The columns in its comments are those that infer chooses.
+    text = Path("people.yaml").read_text()
+    comments = re.search(r"^infer: true.*\n((?:#.*\n)+)", text, re.MULTILINE)
+    assert comments is not None
+    pasted = "".join(line[2:] + "\n" for line in comments[1].splitlines())
+    assert "features" in document.to_data(document.parse(pasted, "comments"))
+    assert load_experiment("people.yaml", ["infer=false", "features=[numeric: age]"]).features
+
+
+def test_what_it_writes_runs() -> None:
+    table = frame()
+    table.loc[3, "rich"] = None
+    Path("data").mkdir()
+    table.to_csv("data/my people.csv", index=False, sep=";")
+    succeed("init", "data/my people.csv", "--label", "rich", "-o", "people.yaml")
+    text = Path("people.yaml").read_text()
+    assert "name: my-people\n" in text
+    assert "missing_labels: skip      # 1 rows have no rich\n" in text
+    output = succeed("run", "people.yaml", "train.epochs=2")
+    assert output.count("Prediction is ") == 3
+    assert re.search(r"^epoch 1/2 .* accuracy .* examples/s", output, re.MULTILINE), output
+
+
+def test_parquet_and_existing_files() -> None:
+    pytest.importorskip("pyarrow")
+    frame().to_parquet("people.parquet")
+    succeed("init", "people.parquet", "--label", "income")
+    assert load_experiment("people.yaml").data.train.parquet  # type: ignore[union-attr]
+    result = invoke("init", "people.parquet", "--label", "rich")
+    assert result.exit_code == 2
+    assert "people.yaml exists; --force replaces it" in result.stderr
+    succeed("init", "people.parquet", "--label", "rich", "--force")
+
+
+def test_a_label_that_is_not_there() -> None:
+    frame().to_csv("people.csv", index=False)
+    result = invoke("init", "people.csv")
+    assert "--label with one of age, town, rich, level, income" in result.stderr
+    result = invoke("init", "people.csv", "--label", "ritch")
+    assert "did you mean 'rich'?" in result.stderr
+    result = invoke("init", "peple.csv", "--label", "rich")
+    assert "did you mean 'people.csv'?" in result.stderr
