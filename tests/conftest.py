@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import random
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -50,6 +51,12 @@ def _fresh_graph() -> Iterator[None]:
     logger = logging.getLogger("estimatorkit")
     for handler in list(logger.handlers):
         logger.removeHandler(handler)
+
+
+@pytest.fixture(autouse=True)
+def _reproducible_seeds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gives what has no seed the same numbers in every run of a test, and others in every test."""
+    monkeypatch.setattr(os, "urandom", random.Random(request.node.nodeid).randbytes)
 
 
 _executables: list[float] = []
