@@ -49,6 +49,7 @@ _PLACES: dict[str, str] = {
     **names("estimatorkit.ops.control.higher_order", "foldl foldr map_fn scan vectorized_map"),
     **names("estimatorkit.ops.control.tensor_array", "TensorArray"),
     **names("estimatorkit.ops.control.jax_functions", "jax_function"),
+    **names("estimatorkit.experiment.tuning.search", "tune"),
     **names(
         "estimatorkit.runtime.protos",
         "ConfigProto Event GPUOptions GraphDef GraphOptions HistogramProto MetaGraphDef NodeDef",

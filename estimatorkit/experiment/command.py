@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 SAMPLES = 3
 
 
-class _Failure(click.ClickException):
+class Failure(click.ClickException):
     """An error of this package as a click exception, with its exit code."""
 
     def __init__(self, message: str, exit_code: int) -> None:
@@ -72,9 +72,9 @@ class _Group(click.Group):
             if ctx.meta.get("traceback") or isinstance(error, BrokenPipeError):
                 raise
             if isinstance(error, ConfigurationError | DataError):
-                raise _Failure(str(error), error.exit_code) from error
+                raise Failure(str(error), error.exit_code) from error
             hint = "  (--traceback shows where it was raised)"
-            raise _Failure(f"{type(error).__name__}: {error}\n{hint}", 1) from error
+            raise Failure(f"{type(error).__name__}: {error}\n{hint}", 1) from error
         finally:
             logger.removeHandler(notes)
 
@@ -103,13 +103,13 @@ class Invocation:
 
     def again(self, command: str, *arguments: str) -> str:
         """A command line that runs another command on the same experiment, for display."""
-        words = [*_program(), command, self.config, *self.overrides]
+        words = [*program(), command, self.config, *self.overrides]
         if self.model_dir is not None:
             words += ["--model-dir", self.model_dir]
         return shlex.join([*words, *arguments])
 
 
-def _program() -> list[str]:
+def program() -> list[str]:
     """How this program was started, as the user can type it again."""
     started = Path(sys.argv[0])
     if started.name == "__main__.py":
@@ -125,7 +125,7 @@ def _remember_traceback(ctx: click.Context, _: click.Parameter, value: bool) -> 
     ctx.meta["traceback"] = value
 
 
-def _on_experiment(function: Callable[..., None]) -> Callable[..., None]:
+def on_experiment(function: Callable[..., None]) -> Callable[..., None]:
     """Adds CONFIG, KEY=VALUE, --set and so on to a command, as an `Invocation`."""
 
     @click.argument("config", metavar="CONFIG")
@@ -203,17 +203,17 @@ def init(data: Path, label: str | None, output: Path | None, force: bool) -> Non
         raise click.UsageError(f"{path} exists; --force replaces it")
     path.write_text(starter.starter(data, label, path), encoding="utf-8")
     click.echo(f"The experiment is in {path}. Next:")
-    click.echo(f"  {shlex.join([*_program(), 'run', str(path)])}")
+    click.echo(f"  {shlex.join([*program(), 'run', str(path)])}")
 
 
 @cli.command()
-@_on_experiment
+@on_experiment
 @_on_earlier_run
 def run(invocation: Invocation, choice: Choice | None) -> None:
     """Train, evaluate, export, and predict three samples."""
     experiment = invocation.load()
-    trained = _train(experiment, choice)
-    _show_metrics(experiment, trained.metrics, trained)
+    trained = train_experiment(experiment, choice)
+    show_metrics(experiment, trained.metrics, trained)
     samples = _predict_samples(experiment)
     folder = shlex.quote(experiment.model_dir)
     click.echo(f"\nThe model is in {experiment.model_dir} (checkpoints, TensorBoard events).")
@@ -222,7 +222,7 @@ def run(invocation: Invocation, choice: Choice | None) -> None:
         click.echo(f"  {invocation.again('predict', '--input', str(samples))}")
     click.echo(f"  {invocation.again('show')}")
     for each in experiment.export:
-        click.echo(f"  {shlex.join([*_program(), 'serve'])} {folder}/export/{each.name}")
+        click.echo(f"  {shlex.join([*program(), 'serve'])} {folder}/export/{each.name}")
     click.echo(f"  tensorboard --logdir {folder}")
     if experiment.train.steps is not None:
         click.echo(
@@ -232,28 +232,28 @@ def run(invocation: Invocation, choice: Choice | None) -> None:
 
 
 @cli.command()
-@_on_experiment
+@on_experiment
 @_on_earlier_run
 def train(invocation: Invocation, choice: Choice | None) -> None:
     """Train from the latest checkpoint, and export."""
     experiment = invocation.load()
-    _train(experiment, choice)
+    train_experiment(experiment, choice)
     click.echo(f"The model is in {experiment.model_dir}.")
     click.echo(f"Next:\n  {invocation.again('evaluate')}")
 
 
 @cli.command()
-@_on_experiment
+@on_experiment
 def evaluate(invocation: Invocation) -> None:
     """Evaluate the latest checkpoint on the evaluation data."""
     from estimatorkit.experiment import runner
 
     experiment = invocation.load()
-    _show_metrics(experiment, runner.evaluate(experiment))
+    show_metrics(experiment, runner.evaluate(experiment))
 
 
 @cli.command()
-@_on_experiment
+@on_experiment
 @click.option(
     "--input",
     "source",
@@ -308,7 +308,7 @@ def predict(
 
 
 @cli.command()
-@_on_experiment
+@on_experiment
 def show(invocation: Invocation) -> None:
     """Print the complete configuration, including defaults, as YAML."""
     from estimatorkit.experiment.load import dump_experiment
@@ -375,7 +375,7 @@ def report_(
             experiment = experiment.model_copy(update={"model_dir": str(model_dir)})
             report_html.write_experiment_report(experiment, path, data)
     except ImportError as error:  # matplotlib is an extra
-        raise _Failure(str(error), 1) from error
+        raise Failure(str(error), 1) from error
     click.echo(f"The report is in {path}.")
 
 
@@ -412,7 +412,8 @@ def serve(directory: Path, port: int, host: str, name: str | None, max_request_m
         store.close()
 
 
-def _train(experiment: Experiment, choice: Choice | None) -> Trained:
+def train_experiment(experiment: Experiment, choice: Choice | None) -> Trained:
+    """Trains, after a line that says what; `choice`: see `earlier_run.reconcile`."""
     from estimatorkit.experiment import earlier_run, runner, tables
 
     kept = earlier_run.reconcile(experiment, choice or "ask")
@@ -436,7 +437,7 @@ def _tell(text: str) -> None:
     tqdm.write(text, file=sys.stdout)
 
 
-def _show_metrics(
+def show_metrics(
     experiment: Experiment,
     metrics: Mapping[str, Mapping[str, float]],
     trained: Trained | None = None,

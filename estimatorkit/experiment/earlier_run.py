@@ -19,14 +19,14 @@ from estimatorkit.storage.checkpoint import latest_checkpoint
 FILE = "config.yaml"
 
 _MAY_CHANGE = (
-    *("name", "model_dir", "export", "run", "predict", "evaluate"),
+    *("name", "model_dir", "export", "run", "predict", "evaluate", "tune"),
     *("train.steps", "train.max_steps", "train.epochs", "train.hooks"),
 )
 """Settings that a training goes on with; the others make another model."""
 
 _SHOWN = 6
 
-Choice = Literal["ask", "restart", "resume"]
+Choice = Literal["ask", "restart", "resume", "replace"]
 
 
 def reconcile(experiment: Experiment, choice: Choice) -> str | None:
@@ -34,7 +34,8 @@ def reconcile(experiment: Experiment, choice: Choice) -> str | None:
 
     Args:
         choice: what to do if a model was trained there with other settings: refuse, begin a new one
-            and keep the old one beside it, or train the old one on.
+            ('restart' even with the same settings, 'replace' only with others) and keep the old
+            one beside it, or train the old one on.
 
     Returns:
         The folder that now has the old model, if it was moved.
@@ -47,13 +48,13 @@ def reconcile(experiment: Experiment, choice: Choice) -> str | None:
     if latest_checkpoint(str(folder)) is None:
         return None
     if choice == "restart":
-        return str(_moved_aside(folder))
+        return str(move_aside(folder))
     if not path.is_file():  # a model of a script
         return None
-    differences = _differences(path, experiment)
-    crucial = [
-        each for each in differences if not any(_is_within(each[0], name) for name in _MAY_CHANGE)
-    ]
+    found = differences(path, experiment)
+    crucial = [each for each in found if not any(_is_within(each[0], name) for name in _MAY_CHANGE)]
+    if crucial and choice == "replace":
+        return str(move_aside(folder))
     if crucial and choice == "ask":
         shown = [f"{name}: {new} (there {old})" for name, old, new in crucial[:_SHOWN]]
         if len(crucial) > _SHOWN:
@@ -67,7 +68,7 @@ def reconcile(experiment: Experiment, choice: Choice) -> str | None:
                 "trains the old one on; name=... or --model-dir puts the new one elsewhere",
             )
         )
-    if differences:
+    if found:
         _forget_results(str(folder))
     return None
 
@@ -76,11 +77,11 @@ def _is_within(name: str, section: str) -> bool:
     return name == section or name.startswith(f"{section}.")
 
 
-def _differences(path: Path, experiment: Experiment) -> list[tuple[str, str, str]]:
-    """The settings that differ: name, value in the file, value now."""
+def differences(path: Path, experiment: Experiment) -> list[tuple[str, str, str]]:
+    """The settings that differ from those in a file: name, value there, value now."""
     there = document.to_data(document.parse(path.read_text("utf-8"), str(path)))
     here = document.to_data(document.parse(dump_experiment(experiment), "settings"))
-    old, new = dict(_settings(there)), dict(_settings(here))
+    old, new = dict(settings(there)), dict(settings(here))
     names = dict.fromkeys((*new, *old))
     return [
         (name, _shown(old.get(name)), _shown(new.get(name)))
@@ -89,11 +90,11 @@ def _differences(path: Path, experiment: Experiment) -> list[tuple[str, str, str
     ]
 
 
-def _settings(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+def settings(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """The leaves of a document by dotted name; a list is a leaf, and an absent value no setting."""
     if isinstance(value, Mapping):
         for key, each in value.items():
-            yield from _settings(each, f"{name}.{key}" if name else str(key))
+            yield from settings(each, f"{name}.{key}" if name else str(key))
     elif value is not None:
         yield name, value
 
@@ -123,7 +124,7 @@ def _forget_results(model_dir: str) -> None:
         replace(done, results=None).write(model_dir)
 
 
-def _moved_aside(folder: Path) -> Path:
+def move_aside(folder: Path) -> Path:
     """Renames a folder to NAME-1, or the next number that is free."""
     number = 1
     while (target := folder.with_name(f"{folder.name}-{number}")).exists():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -62,13 +62,18 @@ class Trained:
         return int(self.metrics[MAIN]["global_step"])
 
 
-def train(experiment: Experiment, tell: Callable[[str], None] = lambda text: None) -> Trained:
+def train(
+    experiment: Experiment,
+    tell: Callable[[str], None] = lambda text: None,
+    hooks: Sequence[ek.train.SessionRunHook] = (),
+) -> Trained:
     """Trains, evaluates and exports.
 
     Evaluations save checkpoints. With a `selection`, the best of them is the model at the end.
 
     Args:
         tell: gets lines to be shown, such as the columns that `infer` chooses.
+        hooks: more hooks of the training.
 
     Raises:
         DataError: the data does not fit the experiment.
@@ -110,7 +115,7 @@ def train(experiment: Experiment, tell: Callable[[str], None] = lambda text: Non
     end = last_step(experiment, rows, _step(estimator))
     lines = EpochLines(experiment, rows, end, tell)
     _check_metric(experiment, estimator, inputs[selected])
-    spec = ek.estimator.TrainSpec(input_fn, end, hooks=[lines, *build.hooks(experiment)])
+    spec = ek.estimator.TrainSpec(input_fn, end, hooks=[lines, *hooks, *build.hooks(experiment)])
     write_description(asked)
     metrics, _ = ek.estimator.train_and_evaluate(estimator, spec, specs)
     done = read_completion(experiment.model_dir)

@@ -19,9 +19,7 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
-    SerializerFunctionWrapHandler,
     Tag,
-    model_serializer,
     model_validator,
 )
 
@@ -31,6 +29,7 @@ from estimatorkit.experiment.sections import (
     Count,
     Model,
     NotNegative,
+    OneKey,
     Positive,
     Switch,
     Text,
@@ -41,6 +40,7 @@ from estimatorkit.experiment.sections import (
     wrong,
 )
 from estimatorkit.experiment.sources import Data
+from estimatorkit.experiment.tuning.space import Dimension
 
 Features = tuple[Feature, ...]
 Mode = Annotated[Literal["auto", "min", "max"], Field(description="whether lower is better")]
@@ -71,14 +71,14 @@ def _infer_of(value: Any) -> Any:
     return ({} if value else None) if isinstance(value, bool) else value
 
 
-class Derived(Model):
+class Derived(OneKey):
     """A feature that is computed from a column of the data, in exported models, too.
 
     It is 1 where a value is missing, the year (a number), or the month (1 to 12), the day of the
     week (Monday is 0) or the hour (ids; -1 if missing) of an ISO date.
     """
 
-    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
+    example: ClassVar[str] = "{month: sold}"
 
     missing: Text | None = None
     year: Text | None = None
@@ -86,34 +86,15 @@ class Derived(Model):
     weekday: Text | None = None
     hour: Text | None = None
 
-    @model_validator(mode="after")
-    def _one_kind(self) -> Self:
-        given = [kind for kind, source in self if source is not None]
-        if len(given) != 1:
-            raise wrong(
-                f"names {len(given)} functions",
-                expected=f"one of {', '.join(type(self).model_fields)}, as in {{month: sold}}",
-            )
-        return self
-
-    @property
-    def kind(self) -> str:
-        """The name of the function."""
-        return next(kind for kind, source in self if source is not None)
-
     @property
     def source(self) -> str:
         """The column of the data."""
-        return str(getattr(self, self.kind))
+        return str(self.value)
 
     @property
     def read(self) -> Read:
         """How the column is read."""
         return Read(self.source, "any" if self.kind == "missing" else "string")
-
-    @model_serializer(mode="wrap")
-    def _only_the_kind(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {kind: value for kind, value in handler(self).items() if value is not None}
 
 
 # -- phases
@@ -332,7 +313,7 @@ class Selection:
     """
 
     metric: str
-    mode: str
+    mode: Literal["auto", "min", "max"]
     evaluation: str | None = None
 
 
@@ -383,6 +364,10 @@ class Experiment(Model):
         tuple[Export, ...], Field(description="final, latest, or {type: best, metric: auc}, ...")
     ] = ()
     run: Run = Run()
+    tune: Annotated[
+        dict[Text, Dimension] | None,
+        Field(description="settings to search: {train.batch_size: {choice: [32, 128]}}"),
+    ] = None
 
     @model_validator(mode="before")
     @classmethod

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    model_serializer,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 Text = Annotated[str, Field(min_length=1)]
@@ -60,6 +69,37 @@ def wrong(
     """
     parts = {"problem": problem, "expected": expected, "at": at, "hint": hint}
     return PydanticCustomError("experiment", "{at} {problem}", parts)
+
+
+class OneKey(Model):
+    """The base class of sections in which exactly one key is given; `example` shows one."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
+    example: ClassVar[str] = ""
+
+    @model_validator(mode="after")
+    def _one_key(self) -> Self:
+        given = [key for key, value in self if value is not None]
+        if len(given) != 1:
+            raise wrong(
+                f"gives {len(given)} keys",
+                expected=f"one of {', '.join(type(self).model_fields)}, as in {self.example}",
+            )
+        return self
+
+    @property
+    def kind(self) -> str:
+        """The key."""
+        return next(key for key, value in self if value is not None)
+
+    @property
+    def value(self) -> Any:
+        """Its value."""
+        return getattr(self, self.kind)
+
+    @model_serializer(mode="wrap")
+    def _only_the_kind(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {key: value for key, value in handler(self).items() if value is not None}
 
 
 def short(key: str) -> Callable[[Any], Any]:

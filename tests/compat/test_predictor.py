@@ -98,6 +98,7 @@ def test_a_predictor_of_an_estimator(tmp_path: Path) -> None:
 def test_the_network_of_the_tutorial() -> None:
     from estimatorkit.compat.v1.examples.tutorials.mnist import mnist
 
+    tf.set_random_seed(1)
     images = tf.placeholder(tf.float32, [None, mnist.IMAGE_PIXELS])
     labels = tf.placeholder(tf.int32, [None])
     logits = mnist.inference(images, 8, 4)

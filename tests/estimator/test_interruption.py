@@ -16,9 +16,11 @@ from estimatorkit.estimator.evaluation.completion import read_completion
 from estimatorkit.storage.checkpoint import latest_checkpoint, load_variable
 
 PROGRAM = """\
-import sys, time
+import signal, sys, time
 import numpy as np
 import estimatorkit as tf
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests ignore it
 
 def model_fn(features, labels, mode):
     loss = tf.reduce_mean(tf.layers.dense(features["x"], 1))
@@ -105,6 +107,7 @@ def test_train_and_evaluate_resumes_after_a_signal(tmp_path: Path) -> None:
 def test_handlers_of_the_program_stay(tmp_path: Path) -> None:
     came: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: came.append(number))
+    interrupt = signal.getsignal(signal.SIGINT)
 
     class Signalled(ek.train.SessionRunHook):
         def after_steps(self, steps: ek.train.FinishedSteps) -> None:
@@ -128,4 +131,4 @@ def test_handlers_of_the_program_stay(tmp_path: Path) -> None:
         signal.signal(signal.SIGTERM, before)
     assert came
     assert estimator.get_variable_value("global_step") == 20
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is interrupt

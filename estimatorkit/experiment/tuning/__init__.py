@@ -1,0 +1,1 @@
+"""Hyperparameter search: spaces, studies of Optuna, trials of experiments."""
