@@ -98,12 +98,15 @@ def feature_columns(experiment: Experiment) -> dict[str, list[Any]]:
     }
 
 
-def _checkpoints(experiment: Experiment, rows: int) -> dict[str, int]:
-    """When to save checkpoints: each is evaluated."""
+def _intervals(experiment: Experiment, rows: int) -> dict[str, int]:
+    """When to save checkpoints, each of which is evaluated; and summaries, at least as often."""
     number, unit = experiment.evaluate.rhythm
+    if unit == "sec":
+        return {"save_checkpoints_secs": number}
     if unit == "epoch":
         number = max(1, round(number * rows / experiment.train.batch_size))
-    return {f"save_checkpoints_{'secs' if unit == 'sec' else 'steps'}": number}
+    summaries = min(number, experiment.run.save_summary_steps)
+    return {"save_checkpoints_steps": number, "save_summary_steps": summaries}
 
 
 def estimator(experiment: Experiment, rows: int | None = None) -> Any:
@@ -128,8 +131,7 @@ def estimator(experiment: Experiment, rows: int | None = None) -> Any:
     config = ek.estimator.RunConfig(
         model_dir=experiment.model_dir,
         tf_random_seed=experiment.seed,
-        **dict(experiment.run),
-        **({} if rows is None else _checkpoints(experiment, rows)),
+        **dict(experiment.run) | ({} if rows is None else _intervals(experiment, rows)),
     )
     kind: str = experiment.estimator.type
     scaling = getattr(experiment.estimator, "label_scaling", None)

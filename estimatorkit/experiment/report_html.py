@@ -9,6 +9,7 @@ it can be mailed, and opened offline.
 from __future__ import annotations
 
 import base64
+import itertools
 import math
 import os
 import time
@@ -28,6 +29,7 @@ from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.evaluation.evaluation_records import EVENT_FILES, LINES, events, lines
 from estimatorkit.experiment import build, examples, inferred, preprocessing, tables
 from estimatorkit.experiment import report_plots as plots
+from estimatorkit.experiment import report_search as searched
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.html import html_table
 from estimatorkit.inspection import (
@@ -49,6 +51,9 @@ MAX_ROWS = 20_000
 
 _MAX_IMPORTANCE_ROWS = 4_000
 _MAX_BARS = 30
+_MAX_SLICES = 12
+_MAX_SLICE_VALUES = 20
+_MIN_SLICE = 20
 _OWN = "report"  # the report's own evaluation, not a point of a curve
 _MAX_PLOTS = 18
 
@@ -72,7 +77,9 @@ img {{ max-width: 100%; height: auto; }}
 table {{ border-collapse: collapse; font-size: .87rem; margin: .5rem 0 1rem; }}
 caption {{ text-align: left; color: #666; }}
 th, td {{ padding: .15rem .8rem .15rem 0; text-align: left; vertical-align: top;
- border-bottom: 1px solid #eee; overflow-wrap: anywhere; }}
+ border-bottom: 1px solid #eee; overflow-wrap: break-word; }}
+th {{ hyphens: none; }}
+section {{ overflow-x: auto; }}
 pre {{ background: #f6f6f6; padding: .8rem; overflow-x: auto; font-size: .8rem; }}
 </style>
 </head>
@@ -145,6 +152,7 @@ def write_report(
     sections[1:1] = _curve_sections(model_dir)
     if isinstance(estimator, Estimator) and estimator.latest_checkpoint() is not None:
         sections += _weight_sections(estimator)
+    sections += _search_sections(model_dir)
     description = describe(model_dir)
     sections.append(Section("Model", description_html(description)))
     sections += _config_sections(model_dir)
@@ -272,6 +280,23 @@ def read_scalars(folder: str | os.PathLike[str]) -> dict[str, list[tuple[int, fl
     return {name: sorted(points.items()) for name, points in found.items()}
 
 
+def _search_sections(model_dir: str) -> list[Section]:
+    """The search for the model's settings."""
+    search = searched.search_of(model_dir)
+    if search is None or search.best() is None:
+        return []
+    metric = search.monitor.metric
+    content = picture(searched.history(search), f"Trials by number: {searched.counts(search)}.")
+    content += searched.trials_table(search)
+    text = f"Completed trials; the darker, the better their {metric}."
+    content += picture(searched.coordinates(search), text)
+    weights = searched.importance(search)
+    if weights is not None:
+        text = f"How much of the differences in {metric} each setting explains."
+        content += picture(weights, text)
+    return [Section("Search", content)]
+
+
 def _config_sections(model_dir: str) -> list[Section]:
     path = Path(model_dir) / "config.yaml"
     if not path.is_file():
@@ -327,6 +352,7 @@ def _evaluation_sections(
         sections += _number_sections(labels, predictions["predictions"])
     else:
         return sections
+    sections += _slice_sections(features, labels, predictions)
     if importance:
         some = slice(None, _MAX_IMPORTANCE_ROWS)
         table = {key: value[some] for key, value in features.items()}
@@ -415,6 +441,64 @@ def _class_sections(
         Section("ROC, precision and recall", picture(curve, about)),
         Section("Calibration and scores", picture(calibrated, text)),
     ]
+
+
+def _slice_sections(
+    features: Mapping[str, NDArray[Any]],
+    labels: NDArray[Any],
+    predictions: Mapping[str, NDArray[Any]],
+) -> list[Section]:
+    """The parts of the rows, by the values of a column, that are predicted worst."""
+    if "class_ids" in predictions:
+        chosen = predictions["class_ids"].reshape(-1)
+        losses = (label_ids(labels, predictions) != chosen).astype(np.float64)
+        name, square = "error rate", False
+    else:
+        found = np.asarray(predictions["predictions"], np.float64)
+        losses = ((np.asarray(labels, np.float64).reshape(found.shape) - found) ** 2).mean(1)
+        name, square = "rmse", True
+
+    def shown(mean: float) -> str:
+        return f"{math.sqrt(mean):.5g}" if square else f"{mean:.1%}"
+
+    worst = sorted(slices(features, losses), key=lambda each: -each[3])[:_MAX_SLICES]
+    if not worst:
+        return []
+    rows = [(key, text, f"{count:,}", shown(mean)) for key, text, count, mean in worst]
+    rows.append(("all rows", "", f"{len(losses):,}", shown(losses.mean())))
+    note = '<p class="note">The worst slices of the rows, by one column each.</p>'
+    table = html_table(("column", "values", "examples", name), rows)
+    return [Section("Slices", note + table)]
+
+
+def slices(
+    features: Mapping[str, NDArray[Any]], losses: NDArray[Any]
+) -> Iterator[tuple[str, str, int, float]]:
+    """Yields the column, values, number of rows and mean loss of each part that is large enough:
+    rows of one value, or a quarter of a column of many numbers.
+    """
+    least = max(_MIN_SLICE, len(losses) // 100)
+    for key, column in features.items():
+        values = np.asarray(column).reshape(len(losses), -1)
+        if values.shape[1] > 1:
+            continue
+        values, texts = values[:, 0], None
+        if values.dtype.kind in "iuf" and len(np.unique(values)) > _MAX_SLICE_VALUES:
+            edges = np.unique(np.nanquantile(values, [0, 0.25, 0.5, 0.75, 1]))
+            texts = [f"{low:g} to {high:g}" for low, high in itertools.pairwise(edges)]
+            values = np.clip(np.searchsorted(edges, values, "right") - 1, 0, len(texts) - 1)
+        kinds, places = np.unique(values, return_inverse=True)
+        counts = np.bincount(places)
+        means = np.bincount(places, losses) / counts
+        for kind, count, mean in zip(kinds, counts, means, strict=True):
+            if least <= count < len(losses):
+                if texts is not None:
+                    text = texts[int(kind)]
+                elif isinstance(kind, bytes):
+                    text = kind.decode(errors="replace")
+                else:
+                    text = f"{kind:.6g}"
+                yield key, text, int(count), float(mean)
 
 
 def _number_sections(labels: NDArray[Any], predictions: NDArray[Any]) -> list[Section]:

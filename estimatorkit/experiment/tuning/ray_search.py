@@ -8,6 +8,7 @@ trials. The folder has to be on storage that all machines share.
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from estimatorkit.experiment.tuning.trials import (
     run_trial,
     write_best,
 )
+from estimatorkit.logger import logger
 
 _METRIC = "best"
 """What trials report: the best value so far."""
@@ -101,6 +103,7 @@ def _trial(folder: str, parameters: dict[str, Any]) -> None:
     """Runs one trial in a process of Ray."""
     from ray import tune as ray_tune
 
+    logger.setLevel(logging.ERROR)
     experiment = load_experiment(Path(folder) / EXPERIMENT)
     number = ray_tune.get_context().get_trial_id()
     report = Report(_RayTrial(number, ray_tune.report), monitor(experiment))

@@ -17,7 +17,12 @@ from typing import Any, Literal
 from filelock import FileLock
 from pydantic import TypeAdapter, ValidationError
 
-from estimatorkit.core.errors import OpError, explain, value_error
+from estimatorkit.core.errors import (
+    InvalidArgumentError,
+    ResourceExhaustedError,
+    explain,
+    value_error,
+)
 from estimatorkit.estimator.evaluation.continuous_evaluation import (
     EvaluationHook,
     FinishedEvaluation,
@@ -25,6 +30,7 @@ from estimatorkit.estimator.evaluation.continuous_evaluation import (
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
 from estimatorkit.estimator.training_and_evaluation import train_and_evaluate
 from estimatorkit.experiment.tuning.space import Dimension
+from estimatorkit.train.hooks.hooks import NanLossDuringTrainingError
 
 Settings = dict[str, Any]
 Space = Mapping[str, Dimension]
@@ -32,7 +38,13 @@ State = Literal["complete", "pruned", "failed", "running"]
 
 _STALE = "stale"
 _ERROR, _ERRORS = "error", "errors"
-FAILURES = (OpError, ArithmeticError, MemoryError)
+FAILURES = (
+    NanLossDuringTrainingError,
+    InvalidArgumentError,
+    ResourceExhaustedError,
+    ArithmeticError,
+    MemoryError,
+)
 """Errors of a trial that other settings may avoid, such as a loss that is NaN."""
 
 
