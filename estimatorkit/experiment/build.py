@@ -16,7 +16,8 @@ import numpy as np
 import estimatorkit as ek
 from estimatorkit.experiment import columns as kinds
 from estimatorkit.experiment import preprocessing, scores
-from estimatorkit.experiment.estimators import LabelScaling, WarmStart
+from estimatorkit.experiment.estimators import LabelScaling, Schedule, WarmStart
+from estimatorkit.experiment.examples import CLASS_WEIGHT
 from estimatorkit.experiment.schema import EarlyStopping, Experiment, ExportBest
 from estimatorkit.experiment.sections import Model
 
@@ -79,11 +80,40 @@ def columns(features: Sequence[kinds.Feature]) -> list[Any]:
     return found
 
 
-def optimizer(given: Any) -> Any:
-    """An optimizer; a name is kept, for the estimator's own default learning rate."""
+def optimizer(given: Any, last_step: int = 1) -> Any:
+    """An optimizer, or a function that makes one; a name is kept, for the estimator's own default
+    learning rate.
+
+    Args:
+        last_step: the global step at which the training ends, for schedules of the whole of it.
+    """
     if isinstance(given, str):
         return given
-    return getattr(ek.train, given.factory)(**_arguments(given))
+    arguments = _arguments(given)
+    make = getattr(ek.train, given.factory)
+    rate = arguments["learning_rate"]
+    if not isinstance(rate, Schedule):
+        return make(**arguments)
+    return lambda: make(**arguments | {"learning_rate": _scheduled(rate, last_step)})
+
+
+def _scheduled(schedule: Schedule, last_step: int) -> Any:
+    """The learning rate of the global step."""
+    given = _arguments(schedule, "warmup_steps")
+    warmup = schedule.warmup_steps
+    step = ek.train.get_or_create_global_step()
+    after = ek.cast(ek.maximum(step - warmup, 0), ek.float32)
+    if given.get("decay_steps", 1) is None:
+        given["decay_steps"] = max(1, last_step - warmup)
+    rate = (
+        getattr(ek.train, schedule.factory)(global_step=after, **given)
+        if schedule.factory
+        else ek.constant(schedule.learning_rate)
+    )
+    if not warmup:
+        return rate
+    growing = ek.cast(step + 1, ek.float32) / (warmup + 1)
+    return rate * ek.minimum(growing, 1.0)
 
 
 def _arguments(section: Model, *without: str) -> dict[str, Any]:
@@ -117,15 +147,18 @@ def estimator(experiment: Experiment, rows: int | None = None) -> Any:
         rows: the number of training rows, if it is to be trained.
     """
     given = {}
+    end = 1 if rows is None else experiment.train.last_step(rows)
     for name, value in _arguments(experiment.estimator, "label_scaling").items():
         if name.endswith("optimizer"):
-            given[name] = optimizer(value)
+            given[name] = optimizer(value, end)
         elif name.endswith("activation"):
             given[f"{name}_fn"] = getattr(ek.nn, value)
         elif isinstance(value, WarmStart):
             given[name] = ek.estimator.WarmStartSettings(**dict(value))
         else:
             given[name] = list(value) if isinstance(value, tuple) else value
+    if experiment.train.class_weights is not None:
+        given["weight_column"] = CLASS_WEIGHT
     if experiment.estimator.type == "KMeans":
         given["seed"] = experiment.seed
     config = ek.estimator.RunConfig(

@@ -22,7 +22,68 @@ from estimatorkit.experiment.sections import (
     wrong,
 )
 
-LearningRate = Annotated[Positive, Field(description="the step size, a number > 0")]
+# -- learning rates
+
+
+class Schedule(Model):
+    """The common arguments of learning rates that change during training."""
+
+    factory: ClassVar[str]
+    type: str
+    learning_rate: Annotated[Positive, Field(description="the first one, after the warm-up")]
+    warmup_steps: Annotated[
+        int, Field(strict=True, ge=0, description="steps in which it grows from 0")
+    ] = 0
+
+
+_DecaySteps = Annotated[Count | None, Field(description="null: the whole training")]
+
+
+class CosineDecay(Schedule):
+    """Half a cosine wave down to `alpha` times the first rate (Loshchilov and Hutter 2017)."""
+
+    factory: ClassVar[str] = "cosine_decay"
+    type: Literal["cosine_decay"] = "cosine_decay"
+    decay_steps: _DecaySteps = None
+    alpha: NotNegative = 0.0
+
+
+class ExponentialDecay(Schedule):
+    """Times `decay_rate` every `decay_steps` steps."""
+
+    factory: ClassVar[str] = "exponential_decay"
+    type: Literal["exponential_decay"] = "exponential_decay"
+    decay_steps: _DecaySteps = None
+    decay_rate: Positive
+    staircase: Switch = False
+
+
+class PolynomialDecay(Schedule):
+    """A polynomial down to `end_learning_rate`; a line by default."""
+
+    factory: ClassVar[str] = "polynomial_decay"
+    type: Literal["polynomial_decay"] = "polynomial_decay"
+    decay_steps: _DecaySteps = None
+    end_learning_rate: NotNegative = 0.0
+    power: Positive = 1.0
+
+
+class Constant(Schedule):
+    """The same rate after a warm-up."""
+
+    factory: ClassVar[str] = ""
+    type: Literal["constant"] = "constant"
+
+
+LearningRate = Annotated[
+    Annotated[Positive, Tag("a number")]
+    | Annotated[CosineDecay, Tag("cosine_decay")]
+    | Annotated[ExponentialDecay, Tag("exponential_decay")]
+    | Annotated[PolynomialDecay, Tag("polynomial_decay")]
+    | Annotated[Constant, Tag("constant")],
+    Discriminator(lambda value: name_or_type(value, "a number")),
+    Field(description="the step size, a number > 0; or {type: cosine_decay, learning_rate: 0.01}"),
+]
 
 # -- optimizers
 
@@ -70,7 +131,7 @@ class Adadelta(Model):
 
     factory: ClassVar[str] = "AdadeltaOptimizer"
     type: Literal["Adadelta"] = "Adadelta"
-    learning_rate: Positive = 0.001
+    learning_rate: LearningRate = 0.001
     rho: NotNegative = 0.95
     epsilon: Positive = 1e-8
 
@@ -80,7 +141,7 @@ class Adam(Model):
 
     factory: ClassVar[str] = "AdamOptimizer"
     type: Literal["Adam"] = "Adam"
-    learning_rate: Positive = 0.001
+    learning_rate: LearningRate = 0.001
     beta1: NotNegative = 0.9
     beta2: NotNegative = 0.999
     epsilon: Positive = 1e-8

@@ -22,6 +22,9 @@ from estimatorkit.experiment.preprocessing import is_filled
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tables import Table, missing, require
 
+CLASS_WEIGHT = "class weight"
+"""The feature with the weight of an example by its class, where there are such weights."""
+
 
 def text(value: object) -> str:
     """Decodes a word that may be bytes."""
@@ -225,11 +228,34 @@ def _classes(
     return column.astype(np.int64)
 
 
-def examples_of(experiment: Experiment, table: Table, origin: str) -> Any:
-    """Features and labels, or the features alone (see `features_of` and `labels_of`)."""
+def examples_of(
+    experiment: Experiment, table: Table, origin: str, *, training: bool = False
+) -> Any:
+    """Features and labels, or the features alone (see `features_of` and `labels_of`).
+
+    Args:
+        training: whether the weights of classes count.
+    """
     features = features_of(experiment, table, origin)
     labels = labels_of(experiment, table, origin)
-    return features if labels is None else (features, labels)
+    if labels is None:
+        return features
+    if experiment.train.class_weights is not None:
+        weights = _class_weights(experiment, labels) if training else np.ones(len(labels))
+        if experiment.weight_column is not None:
+            weights = weights * features[experiment.weight_column]
+        features[CLASS_WEIGHT] = weights.astype(np.float32)
+    return features, labels
+
+
+def _class_weights(experiment: Experiment, labels: NDArray[Any]) -> NDArray[Any]:
+    """The weight of each label; balanced ones are as scikit-learn's."""
+    given = experiment.train.class_weights
+    classes, places = np.unique(labels.astype(str), return_inverse=True)
+    if isinstance(given, dict):
+        return np.array([given.get(each, 1.0) for each in classes])[places]
+    counts = np.bincount(places)
+    return np.asarray((len(labels) / (len(classes) * counts))[places])
 
 
 def class_names(experiment: Experiment) -> tuple[str, ...]:

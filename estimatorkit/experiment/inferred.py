@@ -67,7 +67,7 @@ def settings(experiment: Experiment) -> dict[str, Any]:
     try:
         found = infer(
             _to_infer_from(experiment, table),
-            **{key: value for key, value in chosen if key != "without"},
+            **{key: value for key, value in chosen if key not in ("without", "buckets_in_network")},
         )
     except ValueError as error:
         raise DataError(f"{source_name(experiment.data.train)}: {error}") from error
@@ -76,6 +76,9 @@ def settings(experiment: Experiment) -> dict[str, Any]:
     for key, (_, of_numbers) in experiment.estimator.columns.items():
         calls = [(each, each.deep if of_numbers else each.wide) for each in made]
         result[key] = [_setting(call, each) for each, call in calls if call is not None]
+        if of_numbers and chosen.buckets_in_network:
+            ranges = [_setting(each.wide, each) for each in made if each.wide is not None]
+            result[key] += [{"indicator": each} for each in ranges if "bucketized" in each]
     derived = {each.key: {_derived(each): str(each.source)} for each in made if _derived(each)}
     if derived:
         result["derive"] = derived

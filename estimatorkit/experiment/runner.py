@@ -8,7 +8,6 @@ the model's folder.
 from __future__ import annotations
 
 import json
-import math
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from estimatorkit.experiment import (
     build,
     examples,
     inferred,
+    inputs,
     predicting,
     preprocessing,
     scores,
@@ -31,7 +31,6 @@ from estimatorkit.experiment import (
 from estimatorkit.experiment.document import suggestion
 from estimatorkit.experiment.epochs import EpochLines
 from estimatorkit.experiment.errors import ConfigurationError
-from estimatorkit.experiment.estimators import Supervised
 from estimatorkit.experiment.load import dump_experiment
 from estimatorkit.experiment.predicting import Prediction
 from estimatorkit.experiment.schema import Experiment
@@ -80,31 +79,29 @@ def train(
     """
     asked, experiment = experiment, inferred.resolve(experiment, tell)
     settings = experiment.train
-    origin = tables.source_name(experiment.data.train)
-    table = tables.training_table(experiment)
-    arrays = examples.examples_of(experiment, table, origin)
+    trained = inputs.training(experiment)
 
     def input_fn() -> Any:
-        dataset = ek.data.Dataset.from_tensor_slices(arrays)
+        dataset = trained.dataset()
         if settings.shuffle_buffer is not None:
             dataset = dataset.shuffle(settings.shuffle_buffer, seed=experiment.seed)
         return preprocessing.apply(experiment, dataset.repeat().batch(settings.batch_size))
 
-    rows = tables.row_count(table)
+    rows = trained.count()
     estimator = build.estimator(experiment, rows)
     exporters = build.exporters(experiment)
     selection = experiment.selection
     selected = (selection and selection.evaluation) or MAIN
-    inputs, baselines = {}, {}
+    input_fns, baselines = {}, {}
     for name in tables.evaluation_names(experiment):
-        evaluated = _evaluation_arrays(experiment, name)
-        inputs[name] = _evaluation_input(experiment, evaluated)
-        if isinstance(experiment.estimator, Supervised):
-            weights = evaluated[0].get(experiment.weight_column)
-            baselines[name] = scores.baseline(experiment, arrays[1], evaluated[1], weights)
+        evaluated = inputs.evaluation(experiment, name)
+        input_fns[name] = _evaluation_input(experiment, evaluated)
+        if trained.labels is not None and evaluated.labels is not None:
+            weights = evaluated.sample[0].get(experiment.weight_column)
+            baselines[name] = scores.baseline(experiment, trained.labels, evaluated.labels, weights)
     specs = [
         ek.estimator.EvalSpec(
-            inputs[name],
+            input_fns[name],
             steps=experiment.evaluate.steps,
             name=None if name == MAIN else name,
             exporters=exporters if name == selected else None,
@@ -112,9 +109,9 @@ def train(
         )
         for name in tables.evaluation_names(experiment)
     ]
-    end = last_step(experiment, rows, _step(estimator))
+    end = settings.last_step(rows, _step(estimator))
     lines = EpochLines(experiment, rows, end, tell)
-    _check_metric(experiment, estimator, inputs[selected])
+    _check_metric(experiment, estimator, input_fns[selected])
     spec = ek.estimator.TrainSpec(input_fn, end, hooks=[lines, *hooks, *build.hooks(experiment)])
     write_description(asked)
     metrics, _ = ek.estimator.train_and_evaluate(estimator, spec, specs)
@@ -147,19 +144,6 @@ def _check_metric(experiment: Experiment, estimator: Any, input_fn: Callable[[],
         )
 
 
-def last_step(experiment: Experiment, rows: int, start: int) -> int:
-    """The global step at which training ends.
-
-    Args:
-        rows: the number of training rows.
-        start: the global step of the latest checkpoint.
-    """
-    settings = experiment.train
-    if settings.epochs is not None:
-        return math.ceil(rows * settings.epochs / settings.batch_size)
-    return settings.max_steps or start + (settings.steps or 0)
-
-
 def _step(estimator: Any) -> int:
     latest = estimator.latest_checkpoint()
     return 0 if latest is None else int(estimator.get_variable_value("global_step"))
@@ -180,15 +164,9 @@ def write_description(experiment: Experiment) -> None:
     (folder / "env.json").write_text(json.dumps(environment, indent=2) + "\n", encoding="utf-8")
 
 
-def _evaluation_arrays(experiment: Experiment, name: str) -> Any:
-    table, origin = tables.evaluation_table(experiment, name)
-    return examples.examples_of(experiment, table, origin)
-
-
-def _evaluation_input(experiment: Experiment, arrays: Any) -> Callable[[], Any]:
+def _evaluation_input(experiment: Experiment, evaluated: inputs.Examples) -> Callable[[], Any]:
     return lambda: preprocessing.apply(
-        experiment,
-        ek.data.Dataset.from_tensor_slices(arrays).batch(experiment.evaluate.batch_size),
+        experiment, evaluated.dataset().batch(experiment.evaluate.batch_size)
     )
 
 
@@ -199,8 +177,8 @@ def evaluate(experiment: Experiment) -> dict[str, Metrics]:
         DataError: there is no checkpoint, or the data does not fit the experiment.
     """
     experiment = inferred.resolve(experiment)
-    inputs = {
-        name: _evaluation_input(experiment, _evaluation_arrays(experiment, name))
+    input_fns = {
+        name: _evaluation_input(experiment, inputs.evaluation(experiment, name))
         for name in tables.evaluation_names(experiment)
     }
     estimator = predicting.trained(experiment)
@@ -212,7 +190,7 @@ def evaluate(experiment: Experiment) -> dict[str, Metrics]:
                 name=None if name == MAIN else name,
             )
         )
-        for name, input_fn in inputs.items()
+        for name, input_fn in input_fns.items()
     }
 
 

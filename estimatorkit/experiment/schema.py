@@ -9,6 +9,7 @@ that `runner` runs, and `model_dump(mode="json")` is the YAML that loads to the 
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -64,6 +65,9 @@ class Infer(Model):
     buckets: Annotated[
         int, Field(strict=True, ge=0, description="ranges of numbers for linear models")
     ] = 10
+    buckets_in_network: Annotated[
+        Switch, Field(description="the network gets these ranges, too, beside the numbers")
+    ] = False
 
 
 def _infer_of(value: Any) -> Any:
@@ -141,6 +145,10 @@ class EarlyStopping(Model):
     ] = None
 
 
+def _with_text_keys(value: Any) -> Any:
+    return {str(key): each for key, each in value.items()} if isinstance(value, dict) else value
+
+
 class Train(Model):
     """Training settings."""
 
@@ -156,6 +164,11 @@ class Train(Model):
         Count | None, Field(description="examples to shuffle among; null keeps the file's order")
     ] = 1000
     early_stopping: EarlyStopping | None = None
+    class_weights: Annotated[
+        Literal["balanced"] | dict[str, Positive] | None,
+        BeforeValidator(_with_text_keys),
+        Field(description="weights of the classes in the loss: balanced, or {yes: 3}; others 1"),
+    ] = None
     hooks: tuple[Hook, ...] = ()
 
     @model_validator(mode="after")
@@ -170,6 +183,17 @@ class Train(Model):
                 hint="null takes one away, as in --set train.steps=null." if given else None,
             )
         return self
+
+    def last_step(self, rows: int, start: int = 0) -> int:
+        """The global step at which training ends.
+
+        Args:
+            rows: the number of training rows.
+            start: the global step of the latest checkpoint.
+        """
+        if self.epochs is not None:
+            return math.ceil(rows * self.epochs / self.batch_size)
+        return self.max_steps or start + (self.steps or 0)
 
 
 def _rhythm(text: str) -> str:
@@ -381,6 +405,7 @@ class Experiment(Model):
         self._check_columns()
         self._check_reads()
         self._check_labels()
+        self._check_class_weights()
         self._check_names()
         return self
 
@@ -456,6 +481,24 @@ class Experiment(Model):
                 f"has {len(names)} names",
                 at=("data", "class_names"),
                 expected=f"{estimator.n_classes} names, as many as estimator.n_classes",
+            )
+
+    def _check_class_weights(self) -> None:
+        estimator, given = self.estimator, self.train.class_weights
+        if given is None:
+            return
+        at = ("train", "class_weights")
+        if not isinstance(estimator, Classifier):
+            raise wrong(
+                f"is given, but {estimator.type} has no classes", at=at, expected="a classifier"
+            )
+        known = estimator.label_vocabulary or tuple(map(str, range(estimator.n_classes)))
+        unknown = [] if given == "balanced" else [name for name in given if name not in known]
+        if unknown:
+            raise wrong(
+                f"names {unknown[0]!r}, which is no class",
+                at=at,
+                expected=f"weights of {', '.join(known)}",
             )
 
     def _check_names(self) -> None:

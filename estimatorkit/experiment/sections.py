@@ -107,9 +107,9 @@ def short(key: str) -> Callable[[Any], Any]:
     return lambda value: {key: value} if isinstance(value, str) else value
 
 
-def name_or_type(value: Any) -> str | None:
-    """Distinguishes a union's short form (a word) from its long form (a mapping with `type`)."""
+def name_or_type(value: Any, short_form: str = "a name") -> str | None:
+    """Distinguishes a union's short form from its long form (a mapping with `type`)."""
     if isinstance(value, dict):
         kind = value.get("type")
         return kind if isinstance(kind, str) else None
-    return getattr(value, "type", "a name")
+    return getattr(value, "type", short_form)

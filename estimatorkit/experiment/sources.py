@@ -152,6 +152,9 @@ class Data(Model):
         Share | None, Field(description="the share of train to measure with, such as 0.3")
     ] = None
     holdout_seed: Annotated[Whole, Field(description="which rows these are")] = 0
+    stream: Annotated[
+        Switch, Field(description="read files in chunks, for tables larger than memory")
+    ] = False
     also_evaluate: Annotated[
         dict[Word, Source] | None, Field(description="more examples to measure with, by name")
     ] = None

@@ -442,23 +442,43 @@ READERS: dict[type[Model], Callable[[Any], Table]] = {
 MAIN = "eval"
 
 
-def training_table(experiment: Experiment) -> Table:
-    """The training rows."""
-    table = _with_labels(experiment, read_source(experiment.data.train))
-    return table if experiment.data.holdout is None else _split(experiment, table)[0]
+def training_chunks(experiment: Experiment) -> Iterator[Table]:
+    """The training rows: one table, or several that are read one after another if streamed."""
+    return _chunks(experiment, experiment.data.train, 0 if experiment.data.holdout else None)
 
 
-def evaluation_table(experiment: Experiment, name: str = MAIN) -> tuple[Table, str]:
-    """The evaluation rows, and their name for display.
+def evaluation_chunks(experiment: Experiment, name: str = MAIN) -> Iterator[Table]:
+    """The evaluation rows, as `training_chunks`.
 
     Args:
         name: 'eval' for `data.evaluate` (or the holdout), or a name of `data.also_evaluate`.
     """
     source = _evaluation_source(experiment, name)
-    table = _with_labels(experiment, read_source(source or experiment.data.train))
-    if source is None:
-        table = _split(experiment, table)[1]
-    return table, evaluation_source(experiment, name)
+    if source is not None:
+        return _chunks(experiment, source, None)
+    return _chunks(experiment, experiment.data.train, 1)
+
+
+def _chunks(experiment: Experiment, source: Any, part: int | None) -> Iterator[Table]:
+    """The rows of a source, or of the first or second part of a split of each chunk."""
+    parts = read_chunks(source) if experiment.data.stream else iter((read_source(source),))
+    for table in parts:
+        chunk = _with_labels(experiment, table)
+        yield chunk if part is None else _split(experiment, chunk)[part]
+
+
+def training_table(experiment: Experiment) -> Table:
+    """The training rows; if they are streamed, the first chunk."""
+    return next(training_chunks(experiment))
+
+
+def evaluation_table(experiment: Experiment, name: str = MAIN) -> tuple[Table, str]:
+    """The evaluation rows (if they are streamed, the first chunk), and their name for display.
+
+    Args:
+        name: as for `evaluation_chunks`.
+    """
+    return next(evaluation_chunks(experiment, name)), evaluation_source(experiment, name)
 
 
 def evaluation_source(experiment: Experiment, name: str = MAIN) -> str:

@@ -30,13 +30,15 @@ train:
 
 KEYS = (
     "name, model_dir, seed, data, features, linear_features, dnn_features, derive, infer, "
-    "estimator, train, evaluate, metrics, predict, export, run"
+    "estimator, train, evaluate, metrics, predict, export, run, tune"
 )
 KINDS = (
     "numeric, bucketized, vocabulary_list, vocabulary_file, identity, hash_bucket, crossed, "
     "weighted, indicator, embedding, shared_embeddings"
 )
-TRAIN_KEYS = "batch_size, steps, max_steps, epochs, shuffle_buffer, early_stopping, hooks"
+TRAIN_KEYS = (
+    "batch_size, steps, max_steps, epochs, shuffle_buffer, early_stopping, class_weights, hooks"
+)
 TYPES = (
     "DNNClassifier, DNNRegressor, LinearClassifier, LinearRegressor, "
     "DNNLinearCombinedClassifier, DNNLinearCombinedRegressor, "

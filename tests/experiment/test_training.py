@@ -224,8 +224,8 @@ def test_epochs_and_steps() -> None:
         "train: {epochs: 2.5, batch_size: 32}\n"
     )
     epochs = load_experiment("one.yaml")
-    assert runner.last_step(epochs, 120, 7) == 10
+    assert epochs.train.last_step(120, 7) == 10
     steps = load_experiment("one.yaml", ["train={steps: 5}"])
-    assert runner.last_step(steps, 120, 7) == 12
+    assert steps.train.last_step(120, 7) == 12
     in_all = load_experiment("one.yaml", ["train={max_steps: 5}"])
-    assert runner.last_step(in_all, 120, 7) == 5
+    assert in_all.train.last_step(120, 7) == 5

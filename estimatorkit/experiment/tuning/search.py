@@ -120,7 +120,7 @@ class Search:
             load_if_exists=True,
             direction="minimize" if monitor.mode == "min" else "maximize",
             sampler=module.samplers.TPESampler(seed=seed, multivariate=True),
-            pruner=module.pruners.MedianPruner(n_warmup_steps=1),
+            pruner=module.pruners.MedianPruner(n_startup_trials=8, n_warmup_steps=2),
         )
         self._distributions = {name: each.distribution() for name, each in self.space.items()}
 

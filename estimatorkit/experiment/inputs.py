@@ -1,0 +1,83 @@
+"""The examples of an experiment as datasets: of a table in memory, or of chunks of files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import estimatorkit as ek
+from estimatorkit.experiment import examples, tables
+from estimatorkit.experiment.schema import Experiment
+from estimatorkit.experiment.tables import MAIN, Table
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Examples of an experiment.
+
+    Attributes:
+        sample: (features, labels), or features: all of them in memory, or those of a chunk.
+        dataset: makes a dataset of one example each.
+        count: how many there are; if they are streamed, this reads all files.
+    """
+
+    sample: Any
+    dataset: Callable[[], ek.data.Dataset]
+    count: Callable[[], int]
+
+    @property
+    def labels(self) -> NDArray[Any] | None:
+        """The labels of the sample, if there are any."""
+        return self.sample[1] if isinstance(self.sample, tuple) else None
+
+
+def training(experiment: Experiment) -> Examples:
+    """The training examples.
+
+    Raises:
+        DataError: the data does not fit the experiment.
+    """
+    origin = tables.source_name(experiment.data.train)
+    return _examples(experiment, lambda: tables.training_chunks(experiment), origin, training=True)
+
+
+def evaluation(experiment: Experiment, name: str = MAIN) -> Examples:
+    """The examples of an evaluation; `name` as in `tables.evaluation_chunks`.
+
+    Raises:
+        DataError: the data does not fit the experiment.
+    """
+    origin = tables.evaluation_source(experiment, name)
+    return _examples(
+        experiment, lambda: tables.evaluation_chunks(experiment, name), origin, training=False
+    )
+
+
+def _examples(
+    experiment: Experiment, chunks: Callable[[], Iterator[Table]], origin: str, training: bool
+) -> Examples:
+    first = next(chunks())
+    sample = examples.examples_of(experiment, first, origin, training=training)
+    if not experiment.data.stream:
+        rows = tables.row_count(first)
+        return Examples(sample, lambda: ek.data.Dataset.from_tensor_slices(sample), lambda: rows)
+
+    def generate() -> Iterator[Any]:
+        for table in chunks():
+            yield examples.examples_of(experiment, table, origin, training=training)
+
+    types = ek.nest.map_structure(_type, sample)
+    shapes = ek.nest.map_structure(lambda array: [None, *array.shape[1:]], sample)
+    return Examples(
+        sample,
+        lambda: ek.data.Dataset.from_generator(generate, types, shapes).unbatch(),
+        lambda: sum(map(tables.row_count, chunks())),
+    )
+
+
+def _type(array: NDArray[Any]) -> Any:
+    return ek.string if array.dtype.kind in "OUS" else ek.as_dtype(np.dtype(array.dtype))
