@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -234,3 +235,26 @@ def test_readme_script_of_a_graph_runs() -> None:
     assert total - total / steps < 10.0
     for row, value in zip((1, 2, 3), slope, strict=True):
         assert abs(value) == pytest.approx(2 * steps * row * projection_square**0.5, rel=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "least"), [("diabetes", 0.3), ("automobile", 0.6), ("abalone", 0.4), ("criteo", 0.5)]
+)
+def test_tables_by_command(name: str, least: float, tmp_path: Path) -> None:
+    environment = dict(os.environ)
+    if name != "diabetes":
+        environment["ESTIMATORKIT_DATA_DIR"] = str(data_dir(name).parent)
+    pytest.importorskip("optuna", reason="NOT TESTED: tables by command, for want of optuna")
+    pytest.importorskip("matplotlib", reason="NOT TESTED: tables by command, for want of it")
+    command = [sys.executable, str(ROOT / "examples/tables_by_command.py"), name]
+    command += ["--trials", "2", "--epochs", "6", "--folder", str(tmp_path / "files")]
+    result = subprocess.run(
+        command, capture_output=True, text=True, timeout=400, env=environment, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    row = result.stdout.splitlines()[-1]
+    figures = [float(cell) for cell in row.strip("| ").split(" | ")[2:]]
+    assert len(figures) == 4
+    assert figures[0] > least
+    assert figures[1] > least

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 import estimatorkit as ek
+from estimatorkit.estimator.serving.example_requests import EXAMPLE_ROWS
 from estimatorkit.experiment import columns as kinds
 from estimatorkit.experiment import preprocessing, scores
 from estimatorkit.experiment.estimators import LabelScaling, Schedule, WarmStart
-from estimatorkit.experiment.examples import CLASS_WEIGHT
+from estimatorkit.experiment.examples import CLASS_WEIGHT, example_rows
 from estimatorkit.experiment.schema import EarlyStopping, Experiment, ExportBest
 from estimatorkit.experiment.sections import Model
 
@@ -238,6 +239,8 @@ def _receiver(experiment: Experiment) -> Any:
         key: ek.placeholder(each.dtype, [None, *getattr(each, "shape", [None])])
         for key, each in _data_spec(experiment).items()
     }
+    for key, values in example_rows(experiment).items():
+        ek.add_to_collection(EXAMPLE_ROWS, (fed[key], values))
     features = preprocessing.features(experiment, fed)
     return ek.estimator.export.ServingInputReceiver(features, fed)
 

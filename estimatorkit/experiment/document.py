@@ -367,7 +367,7 @@ def _replace(
         items = list(node.value)
         items[int(part)] = _replace(items[int(part)], rest, value, origin, (*done, int(part)))
         return yaml.SequenceNode(node.tag, items, node.start_mark, node.end_mark)
-    if isinstance(node, yaml.ScalarNode) and node.tag == _TAG + "null" and done:
+    if isinstance(node, yaml.ScalarNode) and done and _may_have_keys(node):
         node = yaml.MappingNode(_TAG + "map", [], value.start_mark, value.end_mark)
     if not isinstance(node, yaml.MappingNode):
         raise ConfigurationError(
@@ -386,6 +386,11 @@ def _replace(
     new = _replace(child, rest, value, origin, (*done, part))
     key = yaml.ScalarNode(_TAG + "str", part, value.start_mark, value.end_mark)
     return yaml.MappingNode(node.tag, [*pairs, (key, new)], node.start_mark, node.end_mark)
+
+
+def _may_have_keys(node: yaml.ScalarNode) -> bool:
+    """Whether a value stands for a mapping without keys: null, and true as in `infer: true`."""
+    return node.tag == _TAG + "null" or (node.tag == _TAG + "bool" and node.value.lower() == "true")
 
 
 _KINDS = {

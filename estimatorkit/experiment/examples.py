@@ -20,10 +20,13 @@ from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.estimators import Baseline, Classifier, Regressor, Supervised
 from estimatorkit.experiment.preprocessing import is_filled
 from estimatorkit.experiment.schema import Experiment
-from estimatorkit.experiment.tables import Table, missing, require
+from estimatorkit.experiment.tables import Table, missing, require, row_count, training_table
 
 CLASS_WEIGHT = "class weight"
 """The feature with the weight of an example by its class, where there are such weights."""
+
+
+_ROWS_TO_CHOOSE_FROM = 100
 
 
 def text(value: object) -> str:
@@ -256,6 +259,19 @@ def _class_weights(experiment: Experiment, labels: NDArray[Any]) -> NDArray[Any]
         return np.array([given.get(each, 1.0) for each in classes])[places]
     counts = np.bincount(places)
     return np.asarray((len(labels) / (len(classes) * counts))[places])
+
+
+def example_rows(experiment: Experiment, count: int = 3) -> dict[str, NDArray[Any]]:
+    """The features of the first training rows that lack no number, for example requests; empty if
+    there is no such row.
+    """
+    table = training_table(experiment).take(slice(_ROWS_TO_CHOOSE_FROM))
+    features = features_of(experiment, table, "", weighted=False)
+    whole = np.ones(row_count(table), bool)
+    for column in features.values():
+        if column.dtype.kind == "f":
+            whole &= np.isfinite(column.reshape(len(whole), -1)).all(1)
+    return {key: column[whole][:count] for key, column in features.items() if whole.any()}
 
 
 def class_names(experiment: Experiment) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ _TEMPLATE = """\
 # Predicts {label} from the other columns of {file}.
 #
 #   estimatorkit run {config}                        train, evaluate, export, predict three examples
+#   estimatorkit tune {config}                       search for better settings
 #   estimatorkit predict runs/{name} --input FILE    predict for another file
 #   estimatorkit report runs/{name}                  curves, errors, importance of columns
 #   estimatorkit serve runs/{name}/export/best       answer requests
@@ -51,6 +52,14 @@ train:
   early_stopping: {{metric: {metric}, patience: 5}}   # evaluations, one an epoch
 
 export: [best]              # the best of the evaluated models
+
+tune:                       # what estimatorkit tune {config} searches
+  train.batch_size: {{choice: {batch_sizes}}}
+  estimator.hidden_units: {{choice: [[64, 32], [128, 64], [256, 128, 64]]}}
+  estimator.optimizer.learning_rate: {{log_uniform: [0.0003, 0.01]}}
+  estimator.dropout: {{choice: [null, 0.1, 0.3]}}
+  infer.buckets: {{int: [8, 40]}}
+  infer.buckets_in_network: {{choice: [false, true]}}
 """
 
 
@@ -104,6 +113,7 @@ def starter(path: Path, label: str | None, config: Path) -> str:
     )
     chosen = dump(inferred.settings(experiment))
     skipped = f"  missing_labels: skip      # {absent:,} rows have no {label}\n" if absent else ""
+    batch_size = 64 if tables.row_count(table) > 2000 else 16
     return _TEMPLATE.format(
         label=dump(label, flow=True),
         file=path.name,
@@ -113,7 +123,8 @@ def starter(path: Path, label: str | None, config: Path) -> str:
         missing=skipped,
         columns=textwrap.indent(chosen, "# ", lambda line: True),
         estimator=textwrap.indent("\n".join(_lines(estimator)), "  "),
-        batch_size=64 if tables.row_count(table) > 2000 else 16,
+        batch_size=batch_size,
+        batch_sizes=f"[{batch_size}, {2 * batch_size}, {4 * batch_size}]",
         metric=metric,
     )
 
@@ -130,9 +141,14 @@ def _task(column: Any) -> tuple[str, dict[str, Any], str]:
         given: dict[str, Any] = {"label_vocabulary": words}
         if len(words) != 2:
             given = {"n_classes": len(words), **given}
-        return "DNNClassifier", given, "accuracy"
+        return "DNNClassifier", given, _metric(len(words))
     values = np.unique(present)
     whole = bool((values == np.floor(values)).all())
     if whole and len(values) <= _MOST_CLASSES and values.tolist() == [*range(len(values))]:
-        return "DNNClassifier", {"n_classes": len(values)}, "accuracy"
+        return "DNNClassifier", {"n_classes": len(values)}, _metric(len(values))
     return "DNNRegressor", {}, "rmse"
+
+
+def _metric(classes: int) -> str:
+    """The metric of a classifier: of two classes, one of which may be rare, the ranking."""
+    return "auc" if classes == 2 else "accuracy"

@@ -112,7 +112,15 @@ def test_not_a_number_and_infinity(features: Client) -> None:
     body = b'{"instances": [{"x": [NaN, Infinity, -Infinity], "word": ["a"], "name": ["v"]}]}'
     status, found = features(path, body)
     assert status == 200
-    assert all(np.isnan(found["predictions"][0]["probabilities"]))
+    assert set(found["predictions"][0]["probabilities"]) == {None}  # JSON has no NaN
+
+
+def test_null_is_a_missing_value(features: Client) -> None:
+    path = f"{features.prefix}:predict"
+    rows = [{**ROW, "x": [None, 1.0, 2.0], "word": [None]}]
+    body = b'{"instances": [{"x": [NaN, 1, 2], "word": [""], "name": ["v"]}]}'
+    status, found = features(path, {"instances": rows})
+    assert (status, found) == features(path, body)
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ def frame(rows: int = 120) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("label", "estimator", "metric"),
     [
-        ("rich", {"type": "DNNClassifier", "label_vocabulary": ["no", "yes"]}, "accuracy"),
+        ("rich", {"type": "DNNClassifier", "label_vocabulary": ["no", "yes"]}, "auc"),
         ("level", {"type": "DNNClassifier", "n_classes": 3}, "accuracy"),
         ("income", {"type": "DNNRegressor"}, "rmse"),
     ],

@@ -1,7 +1,8 @@
 """Generates inputs for a model from its graph, for the verification of an export and its example
 request.
 
-Numbers are drawn with a fixed seed, integers are 0 and 1, words come from the vocabularies in which
+They are rows of data if the receiver put some into the graph's collection `EXAMPLE_ROWS`. Otherwise
+numbers are drawn with a fixed seed, integers are 0 and 1, words come from the vocabularies in which
 the graph looks them up, and serialized `Example`s hold the features that the graph parses.
 """
 
@@ -18,13 +19,30 @@ from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.ops.parsing.parsing import PARSE_EXAMPLE
 from estimatorkit.storage.example_proto import Example
 
+EXAMPLE_ROWS = "example_rows"
+"""The collection of rows of data, as pairs of an input and its values."""
+
 _WORDS = (b"one", b"two", b"three")
 _LENGTH = 2  # of unknown dimensions, except the batch
 
 
 def sample_inputs(feeds: Mapping[str, Tensor], rows: int) -> dict[str, NDArray[Any]]:
     """Values for fed tensors, `(rows, ...)` each."""
-    return {key: _values(tensor, rows, seed) for seed, (key, tensor) in enumerate(feeds.items())}
+    graphs = {tensor.graph for tensor in feeds.values()}
+    known = dict(pair for graph in graphs for pair in graph.get_collection(EXAMPLE_ROWS))
+    return {
+        key: _of_rows(known[tensor], tensor, rows)
+        if tensor in known
+        else _values(tensor, rows, seed)
+        for seed, (key, tensor) in enumerate(feeds.items())
+    }
+
+
+def _of_rows(values: NDArray[Any], tensor: Tensor, rows: int) -> NDArray[Any]:
+    """The first values of a column, repeated if there are fewer."""
+    dims = tensor.shape.dims or (None,)
+    some = values[np.arange(rows) % len(values)]
+    return some.reshape(rows, *(_LENGTH if dim is None else dim for dim in dims[1:]))
 
 
 def _values(tensor: Tensor, rows: int, seed: int) -> NDArray[Any]:

@@ -1,8 +1,9 @@
 """TensorFlow Serving's JSON format: requests to inputs, outputs to responses.
 
 Predictions have row format (`instances`, `predictions`) or column format (`inputs`, `outputs`);
-`classify` and `regress` take `examples`, feature values by key. Bytes are `{"b64": ...}`; NaN and
-infinities are the bare words `NaN`, `Infinity` and `-Infinity`, as in TensorFlow Serving.
+`classify` and `regress` take `examples`, feature values by key. Bytes are `{"b64": ...}`. A missing
+value of a request is null: NaN among floats, and '' among strings. A number of a response that is
+not finite is null, too: TensorFlow Serving writes the words NaN and Infinity, which JSON has not.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from estimatorkit.core.dtypes import string
 from estimatorkit.core.errors import explain
 from estimatorkit.estimator.serving.predictor import Signature
 from estimatorkit.storage.example_proto import Example, Feature
@@ -44,8 +47,20 @@ def parse(body: bytes) -> dict[str, Any]:
 
 
 def dump(content: Any) -> bytes:
-    """The body of a response."""
-    return json.dumps(content, indent=1).encode() + b"\n"
+    """The body of a response; null for numbers that are not finite."""
+    try:
+        text = json.dumps(content, indent=1, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(content), indent=1, allow_nan=False)
+    return text.encode() + b"\n"
+
+
+def _finite(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {key: _finite(each) for key, each in content.items()}
+    if isinstance(content, list):
+        return [_finite(each) for each in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 # -- requests
@@ -69,14 +84,14 @@ def predict_inputs(content: Mapping[str, Any], signature: Signature) -> tuple[di
         given = content["inputs"]
         named = isinstance(given, dict) and set(given) != {"b64"}
         columns = given if named else {_only(names): given}
-        return {key: _decoded(value) for key, value in columns.items()}, False
+        return {key: _input(signature, key, value) for key, value in columns.items()}, False
     rows = content["instances"]
     if not isinstance(rows, list) or not rows:
         raise RequestError(
             explain("'instances' must be a list of examples", received=f"{rows!r:.100}")
         )
     if not _is_named(rows[0]):
-        return {_only(names): _decoded(rows)}, True
+        return {_only(names): _input(signature, names[0], rows)}, True
     keys = list(rows[0])
     for number, row in enumerate(rows):
         if not _is_named(row) or row.keys() != rows[0].keys():
@@ -87,7 +102,16 @@ def predict_inputs(content: Mapping[str, Any], signature: Signature) -> tuple[di
                     received=sorted(row) if isinstance(row, dict) else f"{row!r:.100}",
                 )
             )
-    return {key: [_decoded(row[key]) for row in rows] for key in keys}, True
+    return {key: _input(signature, key, [row[key] for row in rows]) for key in keys}, True
+
+
+def _input(signature: Signature, key: str, value: Any) -> Any:
+    """A decoded value of an input, with what stands for null in its dtype."""
+    missing = None
+    if key in signature.inputs:
+        dtype, _ = signature.inputs[key]
+        missing = b"" if dtype is string else math.nan if dtype.is_floating else None
+    return _decoded(value, missing)
 
 
 def _is_named(row: Any) -> bool:
@@ -102,10 +126,12 @@ def _only(names: Sequence[str]) -> str:
     return names[0]
 
 
-def _decoded(value: Any) -> Any:
-    """Decodes `{"b64": ...}` in a value to bytes."""
+def _decoded(value: Any, missing: Any = None) -> Any:
+    """Decodes `{"b64": ...}` in a value to bytes, and null to `missing`."""
+    if value is None:
+        return missing
     if isinstance(value, list):
-        return [_decoded(each) for each in value]
+        return [_decoded(each, missing) for each in value]
     if isinstance(value, dict):
         if set(value) != {"b64"} or not isinstance(value["b64"], str):
             raise RequestError(
