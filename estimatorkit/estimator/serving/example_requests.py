@@ -19,7 +19,7 @@ from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.ops.parsing.parsing import PARSE_EXAMPLE
 from estimatorkit.storage.example_proto import Example
 
-EXAMPLE_ROWS = "example_rows"
+EXAMPLE_ROWS = "_example_rows"
 """The collection of rows of data, as pairs of an input and its values."""
 
 _WORDS = (b"one", b"two", b"three")
@@ -42,7 +42,7 @@ def _of_rows(values: NDArray[Any], tensor: Tensor, rows: int) -> NDArray[Any]:
     """The first values of a column, repeated if there are fewer."""
     dims = tensor.shape.dims or (None,)
     some = values[np.arange(rows) % len(values)]
-    return some.reshape(rows, *(_LENGTH if dim is None else dim for dim in dims[1:]))
+    return some.reshape(rows, *(1 if dim is None else dim for dim in dims[1:]))
 
 
 def _values(tensor: Tensor, rows: int, seed: int) -> NDArray[Any]:

@@ -150,8 +150,11 @@ def _clear_devices(graph_def: Any) -> None:
 def write_collection(made: Any, key: str, items: Sequence[Any], scope: str = "") -> None:
     """Adds a collection to a `MetaGraphDef`, restricted to items below `scope`.
 
-    Items that cannot be serialized are omitted with a warning.
+    Items that cannot be serialized are omitted with a warning; collections whose names begin with
+    an underscore are this package's own, and stay out.
     """
+    if key.startswith("_"):
+        return
     from tensorboard.compat.proto.meta_graph_pb2 import CollectionDef
 
     if scope:
