@@ -162,7 +162,9 @@ def by_command(name, train, test, trials, epochs):
 def predictions_of(name, folder):
     """The predictions that a command wrote: probabilities of the second class, or numbers."""
     frame = pd.read_csv(Path(folder) / "predictions.csv")
-    column = [each for each in frame if each.startswith("probability_")][1] if name in CLASSES else 0
+    column = (
+        [each for each in frame if each.startswith("probability_")][1] if name in CLASSES else 0
+    )
     return (frame[column] if name in CLASSES else frame.iloc[:, 0]).to_numpy()
 
 
