@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from estimatorkit.core.errors import explain, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.keras.engine.model_utils import get_source_inputs, multi_gpu_model
+from estimatorkit.keras.feature_space import FeatureSpace
 from estimatorkit.keras.file_utils import get_file
 from estimatorkit.keras.progress_bar import Progbar
 from estimatorkit.layers.serialization import (
@@ -131,6 +132,7 @@ def serialize_keras_object(instance: Any) -> Any:
 
 __all__ = [
     "CustomObjectScope",
+    "FeatureSpace",
     "Progbar",
     "Sequence",
     "custom_object_scope",

@@ -1,23 +1,26 @@
 """Layers that prepare features: `Rescaling`, `Normalization`, `Discretization`, `CategoryEncoding`,
-`Hashing`.
+`Hashing`, `HashedCrossing`.
 
-What they know of the data is among their arguments, or (`Normalization`) in their variables.
+What they know of the data is among their arguments (`Discretization.adapt` sets them before the
+first call), or (`Normalization`) in their variables.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from estimatorkit.core.dtypes import as_dtype
-from estimatorkit.core.errors import value_error
+from estimatorkit.core.errors import explain, value_error
 from estimatorkit.core.registry import output
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.configured import ConfiguredLayer, known_dimension
 from estimatorkit.ops.array import array, filling, indexing
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.sparse.counts import sparse_cross_hashed
 from estimatorkit.ops.text import string_numbers
 
 _EPSILON = 1e-7
@@ -135,7 +138,7 @@ class Normalization(ConfiguredLayer):
                 f"Cannot `adapt` a Normalization layer ({self.name}) that was given a mean"
             )
         count, mean, spread = 0.0, np.float64(0.0), np.float64(0.0)
-        for number, each in enumerate(_batches(data)):
+        for number, each in enumerate(batches(data)):
             if steps is not None and number >= steps:
                 break
             batch = np.asarray(each, np.float64)
@@ -151,11 +154,17 @@ class Normalization(ConfiguredLayer):
         self.set_weights([mean, spread / count, np.int64(count)])
 
 
-def _batches(data: Any) -> Iterable[Any]:
-    return [data] if hasattr(data, "shape") or isinstance(data, (list, tuple)) else data
+def batches(data: Any) -> Iterable[Any]:
+    """The batches of an array, a list, a dataset or an iterable of them."""
+    found: Iterable[Any] = data
+    if hasattr(data, "as_numpy_iterator"):
+        found = data.as_numpy_iterator()
+    elif hasattr(data, "shape") or isinstance(data, (list, tuple)):
+        found = [data]
+    return found
 
 
-class _Encoding(ConfiguredLayer):
+class Encoding(ConfiguredLayer):
     """A layer of integers, given as they are or encoded.
 
     Args:
@@ -197,7 +206,7 @@ class _Encoding(ConfiguredLayer):
                 made_at=ids.op.source,
             )
         spread = indexing.one_hot(ids, depth, dtype=as_dtype(self.compute_dtype))
-        if self.output_mode != "count":
+        if self.output_mode not in ("count", "tf_idf"):
             return reduce.reduce_max(spread, -2)
         if weights is not None:
             weights = elementwise.cast(weights, spread.dtype)
@@ -205,7 +214,7 @@ class _Encoding(ConfiguredLayer):
         return reduce.reduce_sum(spread, -2)
 
 
-class CategoryEncoding(_Encoding):
+class CategoryEncoding(Encoding):
     """Integers as vectors (`tf.keras.layers.CategoryEncoding`).
 
     Inputs: integers in [0, num_tokens), `(batch,)` or `(batch, n)`; others count nowhere. Outputs:
@@ -250,19 +259,19 @@ class CategoryEncoding(_Encoding):
         return self.encoded(elementwise.cast(inputs, "int64"), self.num_tokens, count_weights)
 
 
-class Discretization(_Encoding):
+class Discretization(Encoding):
     """The numbers of the ranges in which numbers are (`tf.keras.layers.Discretization`).
 
     Args:
-        bin_boundaries: where a range ends and the next begins, in rising order.
-        num_bins, epsilon: of TensorFlow's `adapt`, which is not there: give the boundaries, such as
-            `numpy.quantile(x, [0.25, 0.5, 0.75])`.
+        bin_boundaries: where a range ends and the next begins, in rising order; None for `adapt`.
+        num_bins: how many ranges `adapt` makes, of equally many numbers each.
+        epsilon: accepted for TensorFlow's signature: `adapt` takes exact quantiles.
         output_mode: 'int', 'one_hot', 'multi_hot' or 'count'.
         sparse: must be False.
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: there are no boundaries, or an argument is invalid.
+        ValueError: not exactly one of the boundaries and their number is given.
     """
 
     def __init__(
@@ -275,25 +284,54 @@ class Discretization(_Encoding):
         **kwargs: Any,
     ) -> None:
         super().__init__(output_mode, sparse, **kwargs)
-        if num_bins is not None or bin_boundaries is None:
+        if (bin_boundaries is None) == (num_bins is None):
             raise value_error(
-                "Discretization needs bin_boundaries",
+                "Discretization takes either bin_boundaries or num_bins",
                 received=f"bin_boundaries={bin_boundaries}, num_bins={num_bins}",
-                hint="bin_boundaries=numpy.quantile(x, [0.25, 0.5, 0.75])",
+                hint="num_bins=4 and adapt(data), or bin_boundaries=[0.5, 1.5]",
             )
-        self.bin_boundaries = [float(each) for each in bin_boundaries]
+        self.bin_boundaries: list[float] | None = None
+        if bin_boundaries is not None:
+            self.bin_boundaries = [float(each) for each in bin_boundaries]
         self.num_bins = num_bins
         self.epsilon = epsilon
 
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments; once adapted, the boundaries."""
+        known = self.bin_boundaries is not None
+        return super().get_config() | ({"num_bins": None} if known else {})
+
+    def adapt(self, data: Any, batch_size: int | None = None, steps: int | None = None) -> None:
+        """Sets the boundaries to quantiles of data.
+
+        Args:
+            data: an array, a list, a dataset, or an iterable of batches.
+            batch_size: accepted for TensorFlow's signature.
+            steps: how many batches to read; all by default.
+
+        Raises:
+            ValueError: the layer was given boundaries, or has been called.
+        """
+        if self.num_bins is None or self.built:
+            raise value_error(
+                f"{self.name} was given boundaries, or has been called",
+                expected="Discretization(num_bins=...), and adapt before the first call",
+            )
+        parts = [np.ravel(each) for each in itertools.islice(batches(data), steps)]
+        shares = np.linspace(0, 1, self.num_bins + 1)[1:-1]
+        self.bin_boundaries = np.unique(np.quantile(np.concatenate(parts), shares)).tolist()
+
     def call(self, inputs: Tensor) -> Any:
         """The outputs."""
+        if self.bin_boundaries is None:
+            raise RuntimeError(explain(f"{self.name} has no boundaries", hint="call adapt(data)"))
         x = inputs if inputs.dtype.is_floating else elementwise.cast(inputs, "float32")
         limits = {"boundaries": tuple(self.bin_boundaries)}
         ids = output("Bucketize", [x], limits, "bucketize")
         return self.encoded(ids, len(self.bin_boundaries) + 1)
 
 
-class Hashing(_Encoding):
+class Hashing(Encoding):
     """Words or integers by the hash of their text (`tf.keras.layers.Hashing`).
 
     Args:
@@ -343,4 +381,44 @@ class Hashing(_Encoding):
         return self.encoded(ids, self.num_bins)
 
 
-__all__ = ["CategoryEncoding", "Discretization", "Hashing", "Normalization", "Rescaling"]
+class HashedCrossing(Encoding):
+    """The combinations of features by their hash (`tf.keras.layers.HashedCrossing`).
+
+    Inputs: a list of words or integers, `(batch,)` or `(batch, 1)` each. Outputs: of that shape, or
+    `(batch, num_bins)`.
+
+    Args:
+        num_bins: how many numbers there are.
+        output_mode: 'int' or 'one_hot'.
+        sparse: must be False.
+        kwargs: as for `Layer`.
+
+    Raises:
+        ValueError: an argument is invalid.
+    """
+
+    modes = ("int", "one_hot")
+
+    def __init__(
+        self, num_bins: int, output_mode: str = "int", sparse: bool = False, **kwargs: Any
+    ) -> None:
+        super().__init__(output_mode, sparse, **kwargs)
+        if num_bins is None or num_bins <= 0:
+            raise value_error(
+                "HashedCrossing: num_bins must be positive", received=f"num_bins={num_bins}"
+            )
+        self.num_bins = num_bins
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs."""
+        columns = [array.expand_dims(each, -1) if each.shape.rank == 1 else each for each in inputs]
+        crossed = sparse_cross_hashed(columns, self.num_bins)
+        ids = array.reshape(crossed.values, array.shape(inputs[0]))
+        ids.set_shape(inputs[0].shape)
+        return self.encoded(ids, self.num_bins)
+
+
+__all__ = [
+    *("CategoryEncoding", "Discretization", "HashedCrossing", "Hashing", "Normalization"),
+    "Rescaling",
+]

@@ -57,7 +57,11 @@ PLACES: dict[str, str] = {
         "Activation ELU Identity Lambda LeakyReLU Masking PReLU ReLU Softmax ThresholdedReLU",
     ),
     **_places("merging", "Add Average Concatenate Dot Maximum Minimum Multiply Subtract"),
-    **_places("preprocessing", "CategoryEncoding Discretization Hashing Normalization Rescaling"),
+    **_places(
+        "preprocessing",
+        "CategoryEncoding Discretization HashedCrossing Hashing Normalization Rescaling",
+    ),
+    **_places("lookup", "IntegerLookup StringLookup TextVectorization"),
     **_places("attention", "AdditiveAttention Attention MultiHeadAttention"),
     **_places("recurrent.recurrent", "RNN"),
     **_places("recurrent.recurrent_base", "AbstractRNNCell StackedRNNCells"),

@@ -281,7 +281,7 @@ def test_normalization_adapts_to_data_in_parts() -> None:
 
 
 REFUSED: dict[str, tuple[Any, str]] = {
-    "boundaries": (lambda: layers.Discretization(num_bins=3), "needs bin_boundaries"),
+    "boundaries": (lambda: layers.Discretization(), "either bin_boundaries or num_bins"),
     "mode": (lambda: layers.CategoryEncoding(3, "int"), "Unknown value for `output_mode`"),
     "sparse": (lambda: layers.Hashing(3, sparse=True), "outputs are dense"),
     "bins": (lambda: layers.Hashing(0), "non-positive"),
