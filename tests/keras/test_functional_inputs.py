@@ -41,3 +41,23 @@ def test_notes_on_tensors_stay() -> None:
         tensor = tf.zeros([2])
         tensor._uses_learning_phase = True
         assert tensor._uses_learning_phase
+
+
+def test_columns_by_name_as_vectors() -> None:
+    number = tf.keras.layers.Input((1,), name="number")
+    word = tf.keras.layers.Input((1,), name="word", dtype="string")
+    ids = tf.keras.layers.StringLookup(vocabulary=["u", "v"], output_mode="multi_hot")(word)
+    output = tf.keras.layers.Dense(1)(tf.keras.layers.concatenate([number, ids]))
+    model = tf.keras.Model([number, word], output)
+    with pytest.raises(ValueError, match="did you mean 'mean_squared_error'"):
+        model.compile("sgd", "mean_sqared_error")
+    with pytest.raises(ValueError, match="Unknown loss function"):
+        model.compile("sgd", {model.output_names[0]: "squares"})
+    model.compile("sgd", {"class_name": "Huber", "config": {"delta": 2.0}})
+    model.compile("sgd", "mse")
+    columns = {"number": np.arange(8.0) / 8, "word": np.array(["u", "v"] * 4)}
+    first = model.fit(columns, np.arange(8.0), epochs=5, verbose=0).history["loss"]
+    assert first[-1] < first[0]
+    assert model.predict(columns).shape == (8, 1)
+    again = model.fit(list(columns.values()), np.arange(8.0), verbose=0).history["loss"]
+    assert again[0] < first[0]

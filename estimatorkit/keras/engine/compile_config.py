@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from estimatorkit.keras.engine import model_config
+from estimatorkit.keras.engine.compiled import map_leaves
 from estimatorkit.keras.engine.weights import StoredLayer
 from estimatorkit.layers.serialization import get_registered_object
 
@@ -71,10 +72,10 @@ def compile_config(model: Any) -> Any:
         return model_config.plain_value(
             {
                 "optimizer": optimizer,
-                "loss": _each(_named(losses.serialize), compiled.loss),
-                "metrics": _each(_named(metrics.serialize), compiled.given_metrics),
+                "loss": map_leaves(_named(losses.serialize), compiled.loss),
+                "metrics": map_leaves(_named(metrics.serialize), compiled.given_metrics),
                 "loss_weights": compiled.given_loss_weights,
-                "weighted_metrics": _each(
+                "weighted_metrics": map_leaves(
                     _named(metrics.serialize), compiled.given_weighted_metrics
                 ),
             },
@@ -106,10 +107,10 @@ def compile_from_config(
         optimizer = optimizers.deserialize(config["optimizer"], custom_objects)
     model.compile(
         optimizer,
-        loss=_each(lambda each: losses.deserialize(each, custom_objects), config.get("loss")),
-        metrics=_each(metric, config.get("metrics")),
+        loss=map_leaves(lambda each: losses.deserialize(each, custom_objects), config.get("loss")),
+        metrics=map_leaves(metric, config.get("metrics")),
         loss_weights=config.get("loss_weights"),
-        weighted_metrics=_each(metric, config.get("weighted_metrics")),
+        weighted_metrics=map_leaves(metric, config.get("weighted_metrics")),
     )
 
 
@@ -122,17 +123,6 @@ def _metric(value: Any, custom_objects: Mapping[str, Any] | None) -> Any:
         return value  # which one depends on the outputs
     found = metrics.deserialize(value, custom_objects)
     return value if named else found
-
-
-def _each(function: Callable[[Any], Any], value: Any) -> Any:
-    """Maps a function over leaves; names and {'class_name', ...} dicts are leaves."""
-    if value is None:
-        return None
-    if isinstance(value, (list, tuple)):
-        return [_each(function, each) for each in value]
-    if isinstance(value, Mapping) and "class_name" not in value:
-        return {key: _each(function, each) for key, each in value.items()}
-    return function(value)
 
 
 def _named(serialize: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -121,6 +121,17 @@ def weights_of_classes(y_true: Any, class_weight: Mapping[int, float]) -> Tensor
 
 def _is_number(key: Any) -> bool:
     return isinstance(key, (int, float, np.integer, np.floating)) and int(key) == key
+
+
+def map_leaves(function: Callable[[Any], Any], value: Any) -> Any:
+    """Maps a function over leaves; names and {'class_name', ...} dicts are leaves."""
+    if value is None:
+        return None
+    if isinstance(value, (list, tuple)):
+        return [map_leaves(function, each) for each in value]
+    if isinstance(value, Mapping) and "class_name" not in value:
+        return {key: map_leaves(function, each) for key, each in value.items()}
+    return function(value)
 
 
 class CompiledLoss:

@@ -17,6 +17,7 @@ from estimatorkit.core.nest import map_structure
 from estimatorkit.data.spec import SparseTensorSpec
 from estimatorkit.data.spec import flatten as flatten_specs
 from estimatorkit.keras.engine import training
+from estimatorkit.keras.engine.compiled import map_leaves
 from estimatorkit.keras.engine.data_adapter import Batches, batches_of, split_off
 from estimatorkit.keras.engine.model_files import ModelFiles
 from estimatorkit.keras.engine.model_structure import ModelStructure
@@ -102,9 +103,9 @@ class Model(ModelFiles, ModelStructure):
             kwargs: must be empty.
 
         Raises:
-            ValueError: an argument is invalid.
+            ValueError: an argument is invalid, or there is no loss of a name.
         """
-        from estimatorkit.keras import optimizers
+        from estimatorkit.keras import losses, optimizers
         from estimatorkit.keras.mixed_precision import LossScaleOptimizer
 
         if target_tensors is not None or distribute is not None or kwargs:
@@ -115,6 +116,7 @@ class Model(ModelFiles, ModelStructure):
             )
         if run_eagerly:
             raise ValueError("compile(): run_eagerly=True: models run as graphs here")
+        map_leaves(losses.get, loss)  # raises where a name is unknown
         with self.graph.as_default():
             chosen = optimizers.get(optimizer)
             if self.compute_dtype == "float16" and not isinstance(chosen, LossScaleOptimizer):
