@@ -24,6 +24,7 @@ _PLACES = {
         "BestExporter Exporter FinalExporter LatestExporter",
     ),
     **names("estimatorkit.estimator.evaluation.early_stopping", "EarlyStopping"),
+    **names("estimatorkit.estimator.evaluation.experiment_trackers", "MLflowHook WandbHook"),
     **names("estimatorkit.estimator.extenders", "add_metrics"),
     # What TensorFlow has here as well as in `train`
     **names(

@@ -20,7 +20,7 @@ from estimatorkit.experiment import preprocessing, scores
 from estimatorkit.experiment.estimators import LabelScaling, Schedule, WarmStart
 from estimatorkit.experiment.examples import CLASS_WEIGHT, example_rows
 from estimatorkit.experiment.schema import EarlyStopping, Experiment, ExportBest
-from estimatorkit.experiment.sections import Model
+from estimatorkit.experiment.sections import Model, leaves
 
 Function = Callable[[Any], Any]
 
@@ -165,7 +165,8 @@ def estimator(experiment: Experiment, rows: int | None = None) -> Any:
     config = ek.estimator.RunConfig(
         model_dir=experiment.model_dir,
         tf_random_seed=experiment.seed,
-        **dict(experiment.run) | ({} if rows is None else _intervals(experiment, rows)),
+        **_arguments(experiment.run, "loggers")
+        | ({} if rows is None else _intervals(experiment, rows)),
     )
     kind: str = experiment.estimator.type
     scaling = getattr(experiment.estimator, "label_scaling", None)
@@ -261,6 +262,9 @@ def _compared(experiment: Experiment, export: Any) -> dict[str, Any]:
     return {"metric": selection.metric, "mode": selection.mode}
 
 
+_TRACKERS = {"mlflow": ek.estimator.MLflowHook, "wandb": ek.estimator.WandbHook}
+
+
 def hooks(experiment: Experiment) -> list[Any]:
     """The training hooks."""
     found = []
@@ -272,6 +276,12 @@ def hooks(experiment: Experiment) -> list[Any]:
         if each.type == "profiler":
             given["output_dir"] = experiment.model_dir
         found.append(getattr(ek.train, each.factory)(**given))
+    for name in experiment.run.loggers:
+        settings = {
+            key: each if isinstance(each, bool | int | float | str) else str(each)
+            for key, each in leaves(experiment.model_dump(mode="json"))
+        }
+        found.append(_TRACKERS[name](experiment.name, settings, experiment.run.save_summary_steps))
     stopping: EarlyStopping | None = experiment.train.early_stopping
     selection = experiment.selection
     if stopping is not None:

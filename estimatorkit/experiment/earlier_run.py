@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +13,7 @@ from estimatorkit.experiment import document
 from estimatorkit.experiment.errors import ConfigurationError
 from estimatorkit.experiment.load import dump_experiment
 from estimatorkit.experiment.schema import Experiment
+from estimatorkit.experiment.sections import leaves
 from estimatorkit.storage.checkpoint import latest_checkpoint
 
 FILE = "config.yaml"
@@ -81,22 +81,13 @@ def differences(path: Path, experiment: Experiment) -> list[tuple[str, str, str]
     """The settings that differ from those in a file: name, value there, value now."""
     there = document.to_data(document.parse(path.read_text("utf-8"), str(path)))
     here = document.to_data(document.parse(dump_experiment(experiment), "settings"))
-    old, new = dict(settings(there)), dict(settings(here))
+    old, new = dict(leaves(there)), dict(leaves(here))
     names = dict.fromkeys((*new, *old))
     return [
         (name, _shown(old.get(name)), _shown(new.get(name)))
         for name in names
         if old.get(name) != new.get(name) and not _has_moved(old.get(name), new.get(name))
     ]
-
-
-def settings(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """The leaves of a document by dotted name; a list is a leaf, and an absent value no setting."""
-    if isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from settings(each, f"{name}.{key}" if name else str(key))
-    elif value is not None:
-        yield name, value
 
 
 def _shown(value: Any) -> str:

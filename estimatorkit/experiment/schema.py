@@ -324,6 +324,10 @@ class Run(Model):
     ] = 5
     log_step_count_steps: Count | None = 100
     save_summary_steps: Count = 100
+    loggers: Annotated[
+        tuple[Literal["mlflow", "wandb"], ...],
+        Field(description="trackers that get losses and metrics, beside TensorBoard's files"),
+    ] = ()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
@@ -113,3 +113,12 @@ def name_or_type(value: Any, short_form: str = "a name") -> str | None:
         kind = value.get("type")
         return kind if isinstance(kind, str) else None
     return getattr(value, "type", short_form)
+
+
+def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """The leaves of a document by dotted name; a list is a leaf, and an absent value no setting."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from leaves(each, f"{name}.{key}" if name else str(key))
+    elif value is not None:
+        yield name, value

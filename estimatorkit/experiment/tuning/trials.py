@@ -23,6 +23,7 @@ from estimatorkit.experiment import document, earlier_run, runner, tables
 from estimatorkit.experiment.errors import ConfigurationError
 from estimatorkit.experiment.load import dump_experiment, load_experiment
 from estimatorkit.experiment.schema import Experiment, Selection
+from estimatorkit.experiment.sections import leaves
 from estimatorkit.experiment.tuning.search import Report, Search, Settings, Trial
 from estimatorkit.interop.summary_writer import FileWriter
 from estimatorkit.logger import logger
@@ -143,7 +144,7 @@ def current_settings(experiment: Experiment) -> Settings:
     """The experiment's own values of the settings that are searched."""
     return {
         name: value
-        for name, value in earlier_run.settings(experiment.model_dump(mode="json"))
+        for name, value in leaves(experiment.model_dump(mode="json"))
         if name in (experiment.tune or {})
     }
 
