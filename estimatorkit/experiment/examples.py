@@ -7,6 +7,7 @@ text (a vocabulary of "1", "2", a cross) is formatted as 3, not 3.0.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ from estimatorkit.experiment.columns import Read
 from estimatorkit.experiment.document import suggestion
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.estimators import Baseline, Classifier, Regressor, Supervised
+from estimatorkit.experiment.preprocessing import ISO_DATE as _ISO_DATE
 from estimatorkit.experiment.preprocessing import is_filled
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tables import Table, missing, require, row_count, training_table
@@ -27,6 +29,9 @@ CLASS_WEIGHT = "class weight"
 
 
 _ROWS_TO_CHOOSE_FROM = 100
+
+
+_DATE = re.compile(_ISO_DATE.encode())
 
 
 def text(value: object) -> str:
@@ -64,12 +69,38 @@ def features_of(
         key: column_of(table[key], read, origin, table.place)
         for key, read in experiment.reads.items()
     }
+    _check_years(experiment, features, origin, table.place)
     if isinstance(experiment.estimator, Baseline) and not features:
         labels = experiment.data.label or ()
         features = {name: table[name] for name in table if name not in labels}
     if weight is not None:
         features[weight] = column_of(table[weight], Read(weight, "float32"), origin, table.place)
     return features
+
+
+def _check_years(
+    experiment: Experiment,
+    features: dict[str, NDArray[Any]],
+    origin: str,
+    place: Callable[[int], str],
+) -> None:
+    """Raises DataError if a year, which is a number, has neither a date nor a default."""
+    reads = experiment.column_reads
+    for key, each in experiment.derived.items():
+        if each.kind != "year" or key not in reads or reads[key].default is not None:
+            continue
+        dated = [_DATE.match(value) is not None for value in features[each.source]]
+        if not all(dated):
+            row = dated.index(False)
+            raise DataError(
+                explain(
+                    f"{origin}: the column {each.source!r} lacks {dated.count(False)} of "
+                    f"{len(dated)} dates",
+                    expected="a date as in 2024-01-31 in every row",
+                    received=f"{text(features[each.source][row])!r} in {place(row)}",
+                    hint=f"give a default: - numeric: {{key: {key}, default: 2000}}",
+                )
+            )
 
 
 def column_of(
@@ -198,14 +229,18 @@ def _classes(
         )
     if estimator.label_vocabulary is not None:
         found = [word.decode() for word in _as_text(column)]
-        unknown = sorted(set(found) - set(estimator.label_vocabulary))
+        there = sorted(set(found))
+        unknown = [word for word in there if word not in estimator.label_vocabulary]
         if unknown:
+            hint = suggestion(unknown[0], estimator.label_vocabulary)
+            if len(there) == estimator.n_classes:
+                hint = f"the data has the classes label_vocabulary: [{', '.join(there)}]"
             raise DataError(
                 explain(
                     f"{where} is not in label_vocabulary",
                     expected=f"one of {', '.join(estimator.label_vocabulary)}",
                     received=f"{', '.join(unknown[:5])}, in {place(found.index(unknown[0]))}",
-                    hint=suggestion(unknown[0], estimator.label_vocabulary),
+                    hint=hint,
                 )
             )
         return np.array(found, dtype=object)

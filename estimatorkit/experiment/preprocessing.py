@@ -75,7 +75,7 @@ def _is_missing(x: Any) -> Any:
     return ek.cast(missing, ek.int64)
 
 
-_ISO_DATE = r"\d{4}-\d{2}-\d{2}.*"
+ISO_DATE = r"\d{4}-\d{2}-\d{2}.*"
 _NO_DATE = "0000-00-00T00"
 
 
@@ -83,7 +83,7 @@ def _part(start: int, length: int) -> Callable[[Any], Any]:
     """The number in a place of ISO dates; -1 where there is no date."""
 
     def of(text: Any) -> Any:
-        dated = ek.strings.regex_full_match(text, _ISO_DATE)
+        dated = ek.strings.regex_full_match(text, ISO_DATE)
         whole = ek.where(dated, text + "T00", ek.fill(ek.shape(text), _NO_DATE))
         number = ek.strings.to_number(ek.strings.substr(whole, start, length), ek.int64)
         return ek.where(dated, number, -ek.ones_like(number))
