@@ -135,7 +135,7 @@ def test_with_data_there_is_what_the_model_does(report: str) -> None:
     page = Page(report)
     assert page.titles == [
         *("Metrics", "Learning curves", "Confusion matrix", "ROC, precision and recall"),
-        *("Calibration and scores", "Importance of features", "Linear weights", "Model"),
+        *("Calibration and scores", "Slices", "Importance of features", "Linear weights", "Model"),
     ]
     assert len(page.pictures) == 5  # one record is no curve
     assert is_self_contained(page)

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.core import errors
+from estimatorkit.estimator.serving import rest_json
 from estimatorkit.estimator.serving.exporting import export_saved_model
 from estimatorkit.estimator.serving.predictor import load_predictor
 from estimatorkit.experiment.serving import ModelServer, ModelStore, is_local
@@ -121,6 +123,14 @@ def test_null_is_a_missing_value(features: Client) -> None:
     body = b'{"instances": [{"x": [NaN, 1, 2], "word": [""], "name": ["v"]}]}'
     status, found = features(path, {"instances": rows})
     assert (status, found) == features(path, body)
+
+
+def test_null_among_integers_is_no_id() -> None:
+    signature: Any = SimpleNamespace(inputs={"id": (tf.int64, (None,)), "on": (tf.bool, (None,))})
+    inputs, _ = rest_json.predict_inputs({"instances": [{"id": None, "on": True}]}, signature)
+    assert inputs == {"id": [-1], "on": [True]}
+    inputs, _ = rest_json.predict_inputs({"instances": [{"id": 3, "on": None}]}, signature)
+    assert inputs["on"] == [None]  # which the model refuses
 
 
 @pytest.mark.slow

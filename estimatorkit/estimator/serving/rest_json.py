@@ -2,8 +2,9 @@
 
 Predictions have row format (`instances`, `predictions`) or column format (`inputs`, `outputs`);
 `classify` and `regress` take `examples`, feature values by key. Bytes are `{"b64": ...}`. A missing
-value of a request is null: NaN among floats, and '' among strings. A number of a response that is
-not finite is null, too: TensorFlow Serving writes the words NaN and Infinity, which JSON has not.
+value of a request is null: NaN among floats, '' among strings, and -1 among integers, which is the
+id that feature columns ignore. A number of a response that is not finite is null, too: TensorFlow
+Serving writes the words NaN and Infinity, which JSON has not.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.dtypes import string
+from estimatorkit.core.dtypes import DType, string
 from estimatorkit.core.errors import explain
 from estimatorkit.estimator.serving.predictor import Signature
 from estimatorkit.storage.example_proto import Example, Feature
@@ -107,11 +108,17 @@ def predict_inputs(content: Mapping[str, Any], signature: Signature) -> tuple[di
 
 def _input(signature: Signature, key: str, value: Any) -> Any:
     """A decoded value of an input, with what stands for null in its dtype."""
-    missing = None
-    if key in signature.inputs:
-        dtype, _ = signature.inputs[key]
-        missing = b"" if dtype is string else math.nan if dtype.is_floating else None
-    return _decoded(value, missing)
+    dtype, _ = signature.inputs.get(key, (None, None))
+    return _decoded(value, None if dtype is None else _missing(dtype))
+
+
+def _missing(dtype: DType) -> Any:
+    """What stands for null; among integers, the id that feature columns ignore."""
+    if dtype is string:
+        return b""
+    if dtype.is_floating:
+        return math.nan
+    return -1 if dtype.is_integer and not dtype.is_unsigned else None
 
 
 def _is_named(row: Any) -> bool:
