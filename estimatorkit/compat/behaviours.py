@@ -72,6 +72,7 @@ _ROWS: tuple[tuple[str, str], ...] = (
         "tasks talk by Arrow Flight, and know each other by a token (docs/clusters.md)",
     ),
     ("Print", "complex numbers are printed as (1+2j)"),
+    ("GradientTape", "records operations of the graph; gradients are tensors, for session.run"),
 )
 
 DIFFERENT: dict[str, str] = {name: sentence for names, sentence in _ROWS for name in names.split()}
@@ -80,4 +81,12 @@ REFUSED: dict[str, str] = {
     name: "programs here are graphs with sessions: leave the call out, and evaluate tensors with "
     "session.run"
     for name in ("enable_eager_execution", "compat_eager_only")
+}
+
+# TensorFlow 2's eager execution; `tf.function` is a module here, as `Defun`'s was.
+EAGER: dict[str, str] = {
+    "tf.function": "leave the decorator out: the function adds to the graph that a session "
+    "compiles; Python's if and while need tf.cond and tf.while_loop",
+    "numpy()": "tensors of a graph have values in a session: use session.run(tensor); the elements "
+    "of a Dataset's loop are arrays already",
 }

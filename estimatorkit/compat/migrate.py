@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Literal
 
 from estimatorkit.compat import numpy_removals
-from estimatorkit.compat.behaviours import DIFFERENT, REFUSED
+from estimatorkit.compat.behaviours import DIFFERENT, EAGER, REFUSED
 from estimatorkit.compat.modules import ROOT
 
 Kind = Literal["syntax", "unsupported", "different", "import"]
@@ -87,6 +87,11 @@ class Examined:
         """Whether everything it uses is supported."""
         return not any(each.kind in ("syntax", "unsupported") for each in self.findings)
 
+    @property
+    def is_eager(self) -> bool:
+        """Whether it is written for TensorFlow 2's eager execution."""
+        return any(each.name in EAGER for each in self.findings)
+
 
 @dataclass(frozen=True)
 class _Edit:
@@ -113,7 +118,7 @@ def examine(source: bytes, name: str = "<script>") -> Examined:
         return Examined((_syntax_finding(error, source),), source, source)
     script = _Script(tree)
     lines = text.encode().splitlines(keepends=True)  # ast counts bytes of UTF-8
-    findings, edits = [*script.of_imports(), *script.of_names()], []
+    findings, edits = [*script.of_imports(), *script.of_names(), *script.of_eager_execution()], []
     for statement, edit in script.edits(lines):
         if edit is None:
             told = "is written so that it must be changed by hand"
@@ -271,6 +276,29 @@ class _Script:
                 }
                 if told := numpy_removals.argument_problem(path, given):
                     yield Finding("unsupported", call.lineno, f"np.{path}", told)
+
+    def of_eager_execution(self) -> Iterator[Finding]:
+        """Findings for `@tf.function`, and for `tensor.numpy()` unless PyTorch may be meant."""
+        decorators = [
+            each
+            for node in self._nodes
+            if isinstance(node, ast.FunctionDef)
+            for each in node.decorator_list
+        ]
+        calls = [node for node in self._nodes if isinstance(node, ast.Call)]
+        used = {id(each): each for each in [*decorators, *(call.func for call in calls)]}
+        for node in used.values():
+            if self._path(node) == "function":
+                yield Finding("unsupported", node.lineno, "tf.function", EAGER["tf.function"])
+        imported = {alias.name for statement in self._imports for alias in statement.names}
+        imported |= {node.module or "" for node in self._froms}
+        if not self._bound or any(_below(each, ("torch",)) is not None for each in imported):
+            return
+        for call in calls:
+            match call:
+                case ast.Call(ast.Attribute(attr="numpy"), [], []):
+                    line = call.end_lineno or call.lineno
+                    yield Finding("unsupported", line, "numpy()", EAGER["numpy()"])
 
     def _with_local_names(
         self, node: ast.AST, local: frozenset[str]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from estimatorkit.compat.migrate import Finding
+    from estimatorkit.compat.migrate import Examined, Finding
 
 
 @click.command()
@@ -32,25 +32,42 @@ def migrate(ctx: click.Context, files: tuple[Path, ...], write: bool) -> None:
     """
     from estimatorkit.compat.migrate import examine
 
-    supported, left = True, 0
+    scripts: list[Examined] = []
     for path in _scripts(files):
         source = path.read_bytes()
         examined = examine(source, str(path))
-        supported &= examined.is_supported
-        changed = examined.migrated != source
+        scripts.append(examined)
         for line in _report(path, examined.findings, write):
             click.echo(line)
-        if write and changed:
+        if write and examined.migrated != source:
             _replace(path, examined.migrated)
             click.echo(f"{path}: imports changed")
-        elif changed:
-            left += 1
         elif not examined.findings:
             click.echo(f"{path}: nothing to do")
-    if left:
-        click.echo("--write changes the imports as shown (->).")
-    if not supported:
+    click.echo(_summary(scripts, write))
+    if not all(each.is_supported for each in scripts):
         ctx.exit(1)
+
+
+def _summary(scripts: list[Examined], written: bool) -> str:
+    """How many scripts run, run with other imports, or do not; and what to do next."""
+    supported = [each for each in scripts if each.is_supported]
+    to_change = [each for each in supported if each.migrated != each.source and not written]
+    counts = {
+        "ready": len(supported) - len(to_change),
+        "ready once the imports are changed": len(to_change),
+        "with something that is not supported": len(scripts) - len(supported),
+    }
+    listed = ", ".join(f"{count} {words}" for words, count in counts.items() if count)
+    told = f"{len(scripts)} file{'s' * (len(scripts) != 1)}: {listed or 'no Python files'}."
+    if eager := sum(each.is_eager for each in scripts):
+        told += (
+            f"\n{eager} use{'s' * (eager == 1)} TensorFlow 2's eager execution: programs here "
+            "build a graph and run it in a session, or train Estimators and Keras models."
+        )
+    if not written and any(each.migrated != each.source for each in scripts):
+        told += "\n--write changes the imports as shown (->)."
+    return told
 
 
 def _scripts(files: tuple[Path, ...]) -> list[Path]:

@@ -285,12 +285,16 @@ def test_the_command_lists_and_writes(tmp_path: Path) -> None:
     assert listed.stdout.splitlines() == [
         f"{script}:2: import tensorflow as tf  ->  import estimatorkit.compat.v1 as tf",
         f"{script}:3: differs: tf.gather: {DIFFERENT['gather']}",
+        "1 file: 1 ready once the imports are changed.",
         "--write changes the imports as shown (->).",
     ]
     assert script.read_bytes() == before
     written = migrate(script, "--write")
     assert written.exit_code == 0
-    assert written.stdout.splitlines()[-1] == f"{script}: imports changed"
+    assert written.stdout.splitlines()[-2:] == [
+        f"{script}: imports changed",
+        "1 file: 1 ready.",
+    ]
     assert script.read_bytes() == before.replace(b"tensorflow", b"estimatorkit.compat.v1")
     assert os.access(script, os.X_OK)
     assert [each.name for each in tmp_path.iterdir()] == ["train.py"]
@@ -304,17 +308,48 @@ def test_exit_codes(tmp_path: Path) -> None:
     fine.write_text("print(1)\n")
     lacking.write_text("import tensorflow as tf\ntf.raw_ops.Add\ntf.raw_ops.Add\n")
     broken.write_text("x = (\n")
-    assert migrate(fine).stdout == f"{fine}: nothing to do\n"
+    assert migrate(fine).stdout == f"{fine}: nothing to do\n1 file: 1 ready.\n"
     assert migrate(fine).exit_code == 0
     result = migrate(lacking)
     assert result.exit_code == 1
     assert f"{lacking}:2: not supported: tf.raw_ops.Add" in result.stdout
     assert result.stdout.count("raw_ops.Add") == 1
     assert "(also on 3)" in result.stdout
-    assert migrate(tmp_path).exit_code == 1  # a folder
+    folder = migrate(tmp_path)
+    assert folder.exit_code == 1
+    assert "\n3 files: 1 ready, 2 with something that is not supported.\n" in folder.stdout
     assert f"{broken}:1: cannot be read: " in migrate(broken).stdout
     assert migrate(tmp_path / "none.py").exit_code == 2
     assert migrate().exit_code == 2
+
+
+EAGER = """\
+import tensorflow as tf
+from tensorflow.python.framework import function
+
+@tf.function(jit_compile=True)
+def double(x):
+    return 2 * x
+
+@function.Defun(tf.float32)
+def triple(x):
+    return 3 * x
+
+with tf.GradientTape() as tape:
+    y = double(tf.constant(1.0))
+print(y.numpy(), frame.to_numpy(), batch.numpy(force=True))
+"""
+
+
+def test_eager_execution_is_found(tmp_path: Path) -> None:
+    assert found(EAGER, "unsupported") == [(4, "tf.function"), (14, "numpy()")]
+    assert found(EAGER, "different") == [(12, "tf.GradientTape")]
+    for other in ("import torch\n", "from torch.nn import Linear\n"):
+        assert (15, "numpy()") not in found(other + EAGER, "unsupported")
+    assert found("print(x.numpy())", "unsupported") == []
+    script = tmp_path / "eager.py"
+    script.write_text(EAGER)
+    assert "\n1 uses TensorFlow 2's eager execution: " in migrate(script).stdout
 
 
 @pytest.mark.slow
