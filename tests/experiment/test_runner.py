@@ -150,7 +150,7 @@ x.csv: the label 'Kind' is not a class.
 x.csv: the label 'Kind' is not in label_vocabulary.
   expected: one of no, yes
   received: noo, in example 2
-  hint:     did you mean 'no'?""",
+  hint:     the data has the classes label_vocabulary: [noo, yes]""",
     ),
     "no label column": (
         {"Kind": None},
