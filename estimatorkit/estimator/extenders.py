@@ -1,10 +1,11 @@
-"""`add_metrics` and `forward_features`: extended copies of estimators."""
+"""`add_metrics`, `forward_features`, mixed precision: extended copies of estimators."""
 
 from __future__ import annotations
 
 import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from estimatorkit.core.errors import did_you_mean, value_error
@@ -14,6 +15,7 @@ from estimatorkit.estimator.built_model import ModelStore
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.serving.export_outputs import PredictOutput
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
+from estimatorkit.layers.engine.policy import policy_scope
 from estimatorkit.ops.sparse.sparse import sparse_tensor_to_dense
 
 _METRIC_FN_ARGUMENTS = ("features", "labels", "predictions", "config")
@@ -140,13 +142,34 @@ def _forwarded(
     return feature
 
 
+def with_mixed_precision(estimator: Estimator) -> Estimator:
+    """Returns an estimator whose layers compute in bfloat16, with variables in float32.
+
+    Not in TensorFlow, which has `keras.mixed_precision.set_global_policy` for whole programs.
+    Layers with a dtype of their own keep it.
+
+    Args:
+        estimator: the estimator, whose `model_dir` is shared.
+    """
+    return _extended(estimator, lambda spec, *_: spec, "mixed_bfloat16")
+
+
 def _extended(
-    estimator: Estimator, extend: Callable[[EstimatorSpec, Any, Any, Any], EstimatorSpec]
+    estimator: Estimator,
+    extend: Callable[[EstimatorSpec, Any, Any, Any], EstimatorSpec],
+    policy: str | None = None,
 ) -> Estimator:
-    """Returns an estimator that applies a function to another's specs."""
+    """Returns an estimator that applies a function to another's specs.
+
+    Args:
+        estimator: the other.
+        extend: takes the spec, features, labels and config.
+        policy: the dtype policy of the other's layers; None for the global one.
+    """
 
     def model_fn(features: Any, labels: Any, mode: str, params: Any, config: Any) -> EstimatorSpec:
-        spec = estimator._call_model_fn(features, labels, mode, config)
+        with nullcontext() if policy is None else policy_scope(policy):
+            spec = estimator._call_model_fn(features, labels, mode, config)
         return extend(spec, features, labels, config)
 
     extended = copy.copy(

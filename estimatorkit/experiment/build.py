@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import estimatorkit as ek
+from estimatorkit.estimator.extenders import with_mixed_precision
 from estimatorkit.estimator.serving.example_requests import EXAMPLE_ROWS
 from estimatorkit.experiment import columns as kinds
 from estimatorkit.experiment import preprocessing, scores
@@ -177,6 +178,8 @@ def estimator(experiment: Experiment, rows: int | None = None) -> Any:
     made = make(
         model_dir=experiment.model_dir, config=config, **given, **feature_columns(experiment)
     )
+    if experiment.train.mixed_precision:
+        made = with_mixed_precision(made)
     return scores.with_metrics(experiment, made)
 
 

@@ -169,6 +169,9 @@ class Train(Model):
         BeforeValidator(_with_text_keys),
         Field(description="weights of the classes in the loss: balanced, or {yes: 3}; others 1"),
     ] = None
+    mixed_precision: Annotated[
+        Switch, Field(description="networks compute in bfloat16, with variables in float32")
+    ] = False
     hooks: tuple[Hook, ...] = ()
 
     @model_validator(mode="after")

@@ -17,6 +17,7 @@ from estimatorkit.core.errors import did_you_mean
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers import registry
 from estimatorkit.layers.engine import base
+from estimatorkit.layers.engine.policy import local_policy
 from estimatorkit.layers.engine.scoped import ScopedLayer, scoped
 
 # The functions and the classes that they call.
@@ -142,7 +143,8 @@ def _make_function(name: str, kind: type[ScopedLayer]) -> Callable[..., Any]:
         tensor = convert_to_tensor(given.pop("inputs"), name="inputs")
         call = {"training": given.pop("training", False)} if trains else {}
         scope = {"_reuse": given.pop("reuse", None), "_scope": given.get("name")}
-        return kind(**given, dtype=tensor.dtype, **scope)(tensor, **call)
+        dtype = local_policy() or tensor.dtype
+        return kind(**given, dtype=dtype, **scope)(tensor, **call)
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = __name__

@@ -17,6 +17,7 @@ from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.layers import functional as layers
 from estimatorkit.layers.feature_column import FeatureColumn, input_layer, normalize_columns
+from estimatorkit.ops.math.elementwise import cast
 from estimatorkit.ops.nn import nn
 from estimatorkit.ops.variables.partitioned_variables import min_max_variable_partitioner
 from estimatorkit.ops.variables.variable_scope import get_variable_scope, variable_scope
@@ -102,6 +103,7 @@ def layered_logits(
     below = f"{scope}/" if scope else ""
     with variable_scope("input_from_feature_columns", partitioner=partitioner):
         net = input_layer(features, feature_columns)
+    dtype = net.dtype  # of the logits, also if layers compute in bfloat16
     for number, width in enumerate(hidden_units):
         name = f"hiddenlayer_{number}"
         net = layers.dense(net, width, activation_fn, name=name)
@@ -115,7 +117,7 @@ def layered_logits(
                 name=f"{name}/batchnorm_{number}",
             )
         summarize_layer(net, f"{below}{name}", mode, outer)
-    logits = layers.dense(net, units, name="logits")
+    logits = cast(layers.dense(net, units, name="logits"), dtype)
     summarize_layer(logits, f"{below}logits", mode, outer)
     return logits
 

@@ -145,3 +145,25 @@ def test_the_holdout_of_streamed_files(monkeypatch: pytest.MonkeyPatch) -> None:
     trained = runner.train(streamed)
     assert trained.last_step == streamed.train.last_step(counts[0])
     assert trained.metrics["eval"]["accuracy"] > 0.9
+
+
+def test_mixed_precision() -> None:
+    network = "estimator={type: DNNClassifier, hidden_units: [8], label_vocabulary: [no, yes]}"
+    given = load_experiment("config.yaml", [network, "train.mixed_precision=true"])
+    metrics = runner.train(given).metrics["eval"]
+    assert metrics["accuracy"] > 0.9
+    estimator = build.estimator(given)
+    weights = {estimator.get_variable_value(name).dtype for name in estimator.get_variable_names()}
+    assert weights == {np.dtype("float32"), np.dtype("int64")}
+    with ek.Graph().as_default() as graph:
+        features = {"x": ek.placeholder(ek.float32, [None, 1])}
+        estimator.model_fn(features, None, "infer", estimator.config)
+        products = [each for each in graph.get_operations() if each.type == "MatMul"]
+    assert len(products) == 2
+    assert {each.outputs[0].dtype for each in products} == {ek.bfloat16}
+    with ek.Graph().as_default() as graph:  # later models are not affected
+        build.estimator(load_experiment("config.yaml", [network])).model_fn(
+            {"x": ek.placeholder(ek.float32, [None, 1])}, None, "infer", estimator.config
+        )
+        dtypes = {each.outputs[0].dtype for each in graph.get_operations() if each.outputs}
+    assert ek.bfloat16 not in dtypes

@@ -93,6 +93,9 @@ class Policy:
 
 
 _global: Policy | None = None
+_local: contextvars.ContextVar[Policy | None] = contextvars.ContextVar(
+    "estimatorkit_policy", default=None
+)
 
 
 def global_policy() -> Policy:
@@ -100,7 +103,25 @@ def global_policy() -> Policy:
 
     Source: `tf.keras.mixed_precision.global_policy`.
     """
-    return Policy(float32) if _global is None else _global
+    return _local.get() or _global or Policy(float32)
+
+
+def local_policy() -> Policy | None:
+    """The policy of the enclosing `policy_scope`, which `tf.layers` take, too; None outside.
+
+    The global policy is Keras's alone, as in TensorFlow.
+    """
+    return _local.get()
+
+
+@contextlib.contextmanager
+def policy_scope(name: str) -> Iterator[None]:
+    """Context manager: replaces the global policy, in this thread."""
+    token = _local.set(Policy(name))
+    try:
+        yield
+    finally:
+        _local.reset(token)
 
 
 def set_global_policy(policy: Policy | str | DType | None) -> None:
@@ -193,6 +214,7 @@ class AutoCastVariable(Variable):
 
 
 __all__ = [
-    *("AutoCastVariable", "Policy", "as_policy", "autocast", "global_policy"),
+    *("AutoCastVariable", "Policy", "as_policy", "autocast", "global_policy", "local_policy"),
+    *("policy_scope",),
     "set_global_policy",
 ]

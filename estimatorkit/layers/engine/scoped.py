@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.layers.engine.base import Layer, snake_case
 from estimatorkit.layers.engine.call_record import record_of
+from estimatorkit.layers.engine.policy import AutoCastVariable, local_policy
+from estimatorkit.ops.variables.variable_collections import variable_creator_scope
 from estimatorkit.ops.variables.variable_scope import (
     VariableScope,
     get_variable,
@@ -40,7 +42,8 @@ class ScopedLayer(Layer):
         self._reuse = kwargs.pop("_reuse", None)
         self._scope: VariableScope | None = None
         wanted_scope = kwargs.pop("_scope", None)
-        super().__init__(trainable, name, dtype if dtype is not None else "float32", **kwargs)
+        wanted = dtype if dtype is not None else local_policy() or "float32"
+        super().__init__(trainable, name, wanted, **kwargs)
         self._dtype_given = dtype is not None
         if wanted_scope:
             self._take_scope(wanted_scope)
@@ -126,17 +129,19 @@ class ScopedLayer(Layer):
         if partitioner is False:
             partitioner = None
             get_variable_scope().set_partitioner(None)  # the scope is entered for this weight only
-        variable = get_variable(
-            name,
-            shape,
-            dtype,
-            initializer,
-            regularizer,
-            trainable and self._trainable,
-            collections,
-            partitioner=partitioner,
-            constraint=constraint,
-        )
+        cast = variable_creator_scope(_autocast_variable) if mixed else nullcontext()
+        with cast:
+            variable = get_variable(
+                name,
+                shape,
+                dtype,
+                initializer,
+                regularizer,
+                trainable and self._trainable,
+                collections,
+                partitioner=partitioner,
+                constraint=constraint,
+            )
         if regularizer is not None:
             now = get_default_graph().outermost.get_collection(GraphKeys.REGULARIZATION_LOSSES)
             self._regularized += [(loss, _same) for loss in now[len(losses) :]]
@@ -148,6 +153,10 @@ class ScopedLayer(Layer):
         super().add_loss(losses, inputs)
         for loss in self._made_losses[before:]:
             get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
+
+
+def _autocast_variable(_: Any, **arguments: Any) -> AutoCastVariable:
+    return AutoCastVariable(**arguments)
 
 
 def _same(loss: Any) -> Any:
