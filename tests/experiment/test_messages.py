@@ -37,7 +37,8 @@ KINDS = (
     "weighted, indicator, embedding, shared_embeddings"
 )
 TRAIN_KEYS = (
-    "batch_size, steps, max_steps, epochs, shuffle_buffer, early_stopping, class_weights, hooks"
+    "batch_size, steps, max_steps, epochs, shuffle_buffer, early_stopping, class_weights, "
+    "mixed_precision, hooks"
 )
 TYPES = (
     "DNNClassifier, DNNRegressor, LinearClassifier, LinearRegressor, "
