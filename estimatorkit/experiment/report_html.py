@@ -54,6 +54,7 @@ _MAX_BARS = 30
 _MAX_SLICES = 12
 _MAX_SLICE_VALUES = 20
 _MIN_SLICE = 20
+_SPEED = "global_step/sec"
 _OWN = "report"  # the report's own evaluation, not a point of a curve
 _MAX_PLOTS = 18
 
@@ -244,6 +245,8 @@ def _curve_sections(model_dir: str) -> list[Section]:
             folders[folder.name] = str(folder)
     for name, folder_path in folders.items():
         for metric, points in read_scalars(folder_path).items():
+            if metric == _SPEED:
+                continue
             shown.setdefault(metric, {})[name] = (
                 [step for step, _ in points],
                 [value for _, value in points],

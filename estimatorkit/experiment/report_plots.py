@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import io
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec
 
@@ -91,10 +92,12 @@ def curves(plots: Mapping[str, Series]) -> Figure:
     rows = -(-len(plots) // columns)
     figure = new_figure(3.4 * columns if columns > 1 else 6.0, 2.5 * rows)
     places = axes(figure, rows, columns)
+    names = dict.fromkeys(name for series in plots.values() for name in series)
+    colors = dict(zip(names, itertools.cycle(COLORS), strict=False))
     for place, (metric, series) in zip(places, plots.items(), strict=False):
         place.set_title(metric)
-        for color, (name, (steps, values)) in zip(COLORS * 9, series.items(), strict=False):
-            mark = "o" if len(steps) < 40 else ""
+        for name, (steps, values) in series.items():
+            mark, color = "o" if len(steps) < 40 else "", colors[name]
             place.plot(steps, values, color=color, marker=mark, markersize=3, label=name, lw=1.3)
         place.set_xlabel("step")
         place.xaxis.set_major_locator(_few_integers())

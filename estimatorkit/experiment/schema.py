@@ -218,6 +218,9 @@ class Evaluate(Model):
         AfterValidator(_rhythm),
         Field(description="epoch, 2 epochs, 500 steps or 60 secs; a checkpoint is saved each time"),
     ] = "epoch"
+    training: Annotated[
+        Switch, Field(description="the training examples, too: curves of both show overfitting")
+    ] = False
 
     @property
     def rhythm(self) -> tuple[int, Literal["epoch", "step", "sec"]]:
@@ -534,12 +537,13 @@ class Experiment(Model):
                     at=("export", place),
                     expected="a name of its own: each is a folder of model_dir/export",
                 )
-        if "eval" in more:
-            raise wrong(
-                "names one 'eval', as data.evaluate is called",
-                at=("data", "also_evaluate"),
-                expected="another name",
-            )
+        for taken, source in (("eval", "data.evaluate"), ("train", "data.train")):
+            if taken in more:
+                raise wrong(
+                    f"names one {taken!r}, as {source} is called",
+                    at=("data", "also_evaluate"),
+                    expected="another name",
+                )
 
     @property
     def derived(self) -> dict[str, Derived]:

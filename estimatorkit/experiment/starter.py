@@ -51,6 +51,8 @@ train:
   epochs: 30
   early_stopping: {{metric: {metric}, patience: 5}}   # evaluations, one an epoch
 
+evaluate: {{training: true}}  # the training rows, too: curves of both show overfitting
+
 export: [best]              # the best of the evaluated models
 
 tune:                       # what estimatorkit tune {config} searches

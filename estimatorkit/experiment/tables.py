@@ -440,6 +440,7 @@ READERS: dict[type[Model], Callable[[Any], Table]] = {
 # -- the parts of an experiment's data
 
 MAIN = "eval"
+TRAINING = "train"
 
 
 def training_chunks(experiment: Experiment) -> Iterator[Table]:
@@ -451,8 +452,11 @@ def evaluation_chunks(experiment: Experiment, name: str = MAIN) -> Iterator[Tabl
     """The evaluation rows, as `training_chunks`.
 
     Args:
-        name: 'eval' for `data.evaluate` (or the holdout), or a name of `data.also_evaluate`.
+        name: 'eval' for `data.evaluate` (or the holdout), 'train' for the training rows, or a name
+            of `data.also_evaluate`.
     """
+    if name == TRAINING:
+        return training_chunks(experiment)
     source = _evaluation_source(experiment, name)
     if source is not None:
         return _chunks(experiment, source, None)
@@ -484,20 +488,24 @@ def evaluation_table(experiment: Experiment, name: str = MAIN) -> tuple[Table, s
 def evaluation_source(experiment: Experiment, name: str = MAIN) -> str:
     """The name of the evaluation rows for display."""
     source, data = _evaluation_source(experiment, name), experiment.data
-    if source is None:
-        return f"{data.holdout:.0%} of {source_name(data.train)}"
-    return source_name(source)
+    if source is not None:
+        return source_name(source)
+    share = (data.holdout or 0.0) if name == MAIN else 1.0 - (data.holdout or 0.0)
+    return f"{share:.0%} of {source_name(data.train)}"
 
 
 def _evaluation_source(experiment: Experiment, name: str) -> Any:
-    """The source of evaluation rows; None for the holdout."""
+    """The source of evaluation rows; None for a part of `data.train`."""
     data = experiment.data
+    if name == TRAINING:
+        return None if data.holdout else data.train
     return data.evaluate if name == MAIN else (data.also_evaluate or {})[name]
 
 
 def evaluation_names(experiment: Experiment) -> tuple[str, ...]:
     """The names of the evaluation sets, the main one first."""
-    return (MAIN, *(experiment.data.also_evaluate or ()))
+    training = (TRAINING,) if experiment.evaluate.training else ()
+    return (MAIN, *(experiment.data.also_evaluate or ()), *training)
 
 
 def _split(experiment: Experiment, table: Table) -> tuple[Table, Table]:

@@ -12,7 +12,7 @@ import pytest
 
 import estimatorkit as ek
 from estimatorkit.experiment import build, examples, inferred, runner, tables
-from estimatorkit.experiment.errors import DataError
+from estimatorkit.experiment.errors import ConfigurationError, DataError
 from estimatorkit.experiment.load import load_experiment
 from tests.experiment.commands import succeed
 
@@ -83,7 +83,6 @@ def write_people() -> None:
         Path(name).write_text("\n".join(lines) + "\n")
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_wide_and_deep_with_every_kind_of_column() -> None:
     write_people()
@@ -229,3 +228,17 @@ def test_epochs_and_steps() -> None:
     assert steps.train.last_step(120, 7) == 12
     in_all = load_experiment("one.yaml", ["train={max_steps: 5}"])
     assert in_all.train.last_step(120, 7) == 5
+
+
+def test_the_training_examples_are_evaluated_too() -> None:
+    write_people()
+    given = load_experiment("people.yaml", ["evaluate.training=true", "train.epochs=2"])
+    done = runner.train(given)
+    assert set(done.metrics) == {"eval", "again", "train"}
+    assert tables.evaluation_source(given, "train")== "train-1.csv and 1 more"
+    table, _ = tables.evaluation_table(given, "train")
+    assert tables.row_count(table) == 100
+    held = load_experiment("people.yaml", ["data.evaluate=null", "data.holdout=0.25"])
+    assert tables.evaluation_source(held, "train").startswith("75% of ")
+    with pytest.raises(ConfigurationError, match=r"one 'train', as data.train is"):
+        load_experiment("people.yaml", ["data.also_evaluate={train: {csv: test.csv}}"])

@@ -195,6 +195,7 @@ def run_trial(folder: Path, experiment: Experiment, settings: Settings, report: 
     name = f"trial-{report.number}"
     overrides = [_override(key, value) for key, value in settings.items()]
     overrides += [f"name={name}", "export=[]", "tune=null", "run.keep_checkpoint_max=1"]
+    overrides.append("evaluate.training=false")
     overrides.append(_override("model_dir", str(folder / name)))
     if experiment.data.evaluate is not None and chosen.evaluation is None:
         overrides += ["data.evaluate=null", f"data.holdout={_HOLDOUT}"]
