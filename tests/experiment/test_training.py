@@ -241,4 +241,4 @@ def test_the_training_examples_are_evaluated_too() -> None:
     held = load_experiment("people.yaml", ["data.evaluate=null", "data.holdout=0.25"])
     assert tables.evaluation_source(held, "train").startswith("75% of ")
     with pytest.raises(ConfigurationError, match=r"one 'train', as data.train is"):
-        load_experiment("people.yaml", ["data.also_evaluate={train: {csv: test.csv}}"])
+        load_experiment("people.yaml", ["data.also_evaluate.train={csv: test.csv}"])
