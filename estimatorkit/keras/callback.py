@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from estimatorkit.core.errors import value_error
@@ -70,6 +71,10 @@ class Callback:
             name in vars(self) or getattr(type(self), name) is not getattr(Callback, name)
             for name in ("on_epoch_begin", "on_epoch_end")
         )
+
+    def around_training(self) -> AbstractContextManager[None]:
+        """A context manager for `fit`, entered before `on_train_begin`."""
+        return nullcontext()
 
     def first_epoch(self, epoch: int) -> int:
         """The epoch at which to start or resume, given the `epoch` requested."""

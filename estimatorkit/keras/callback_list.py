@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from estimatorkit.core.nest import flatten
@@ -83,6 +85,14 @@ class CallbackList:
     def wants_epochs(self) -> bool:
         """Whether one of them must be called right after each epoch."""
         return any(callback.wants_epochs() for callback in self.callbacks)
+
+    @contextmanager
+    def around_training(self) -> Iterator[None]:
+        """Enters the context managers of all."""
+        with ExitStack() as stack:
+            for callback in self.callbacks:
+                stack.enter_context(callback.around_training())
+            yield
 
     def first_epoch(self, epoch: int) -> int:
         """The epoch that a training begins with, which would begin with `epoch`; asked for after

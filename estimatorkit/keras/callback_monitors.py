@@ -11,6 +11,7 @@ import logging
 import math
 import os
 import re
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from estimatorkit.core.errors import value_error
 from estimatorkit.keras.callback import Callback, Logs, learning_rate_of, set_learning_rate
 from estimatorkit.keras.engine.metric_logs import MetricLogs
 from estimatorkit.storage.atomic_files import write_durably
+from estimatorkit.train.hooks.interruption import InterruptionHook
 
 _log = logging.getLogger("estimatorkit")
 _BEST_BYTES = 1 << 16
@@ -405,7 +407,9 @@ class BackupAndRestore(Callback):
         backup_dir: a directory used by this callback alone.
         save_freq: must be 'epoch'.
         delete_checkpoint: delete the backup when training has ended.
-        save_before_preemption: accepted for TensorFlow's signature.
+        save_before_preemption: on Ctrl-C or SIGTERM save in the middle of an epoch, too; its other
+            steps are then not made, and the epoch begins anew when training resumes. The process
+            ends as without: by KeyboardInterrupt, or with exit code 143.
 
     Raises:
         ValueError: `backup_dir` is empty, or `save_freq` is not 'epoch'.
@@ -430,11 +434,21 @@ class BackupAndRestore(Callback):
             )
         self.backup_dir = os.fspath(backup_dir)
         self.delete_checkpoint = delete_checkpoint
+        self._interruption = InterruptionHook() if save_before_preemption else None
         self._epoch: int | None = None
+        self._steps = 0  # of this epoch
 
     @property
     def _path(self) -> str:
         return os.path.join(self.backup_dir, "backup")
+
+    def around_training(self) -> AbstractContextManager[None]:
+        """Notes signals, if they are to be saved at."""
+        return nullcontext() if self._interruption is None else self._interruption.watching()
+
+    @property
+    def _is_interrupted(self) -> bool:
+        return self._interruption is not None and self._interruption.came
 
     def on_train_begin(self, logs: Logs = None) -> None:
         """Restores the backup, if there is one."""
@@ -446,15 +460,28 @@ class BackupAndRestore(Callback):
         """The epoch after the saved one."""
         return epoch if self._epoch is None else self._epoch + 1
 
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
+        """Begins to count the epoch's steps."""
+        self._steps = 0
+
+    def after_steps(self, count: int) -> None:
+        """Ends the training if a signal came."""
+        self._steps += count
+        if self._is_interrupted:
+            self.model.stop_training = True
+
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Saves the backup."""
         from estimatorkit.keras.engine.saving import save_training
 
+        is_partial = self._is_interrupted and self._steps != self.params.get("steps")
         os.makedirs(self.backup_dir, exist_ok=True)
-        save_training(self.model, self._path, epoch)
+        save_training(self.model, self._path, epoch - is_partial)
 
     def on_train_end(self, logs: Logs = None) -> None:
-        """Deletes the backup if `delete_checkpoint` is set."""
+        """Deletes the backup if `delete_checkpoint` is set, unless a signal came."""
+        if self._is_interrupted:
+            return
         if self.delete_checkpoint and os.path.exists(self._path):
             os.remove(self._path)
 

@@ -235,7 +235,7 @@ def test_the_training_examples_are_evaluated_too() -> None:
     given = load_experiment("people.yaml", ["evaluate.training=true", "train.epochs=2"])
     done = runner.train(given)
     assert set(done.metrics) == {"eval", "again", "train"}
-    assert tables.evaluation_source(given, "train")== "train-1.csv and 1 more"
+    assert tables.evaluation_source(given, "train") == "train-1.csv and 1 more"
     table, _ = tables.evaluation_table(given, "train")
     assert tables.row_count(table) == 100
     held = load_experiment("people.yaml", ["data.evaluate=null", "data.holdout=0.25"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import signal
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -17,7 +18,7 @@ from estimatorkit import keras
 from estimatorkit.core.graph import Graph
 from estimatorkit.interop.summary_writer import summary_iterator
 from estimatorkit.keras import callbacks
-from estimatorkit.layers.engine.sessions import session_of
+from estimatorkit.layers.engine.sessions import session_of, values_of
 from tests.golden.snippets_keras_callbacks import (
     CASES,
     EPOCHS,
@@ -223,6 +224,34 @@ def test_a_killed_training_goes_on_where_it_was(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(ValueError, match="saves after epochs"):
         callbacks.BackupAndRestore(tmp_path, save_freq=10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "error"), [("SIGINT", KeyboardInterrupt), ("SIGTERM", SystemExit)]
+)
+def test_an_interrupted_epoch_is_saved_on_demand(
+    tmp_path: Path, number: str, error: type[BaseException]
+) -> None:
+    class Interrupted(callbacks.Callback):
+        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+            begun.append(batch)
+            if len(begun) == 6:  # the second of four batches in the second epoch
+                signal.raise_signal(getattr(signal, number))
+
+    begun: list[int] = []
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    backup = callbacks.BackupAndRestore(tmp_path, save_before_preemption=True)
+    model = model_of(keras, 0.1)
+    with pytest.raises(error):
+        model.fit(X, Y, 4, epochs=9, verbose=0, callbacks=[backup, Interrupted()])
+    assert signal.signal(signal.SIGINT, former) is signal.default_int_handler
+    assert len(begun) == 6
+    again = model_of(keras, 0.1)
+    rest = again.fit(X, Y, 4, epochs=9, verbose=0, callbacks=[callbacks.BackupAndRestore(tmp_path)])
+    assert rest.epoch == [*range(1, 9)]
+    with again.graph.as_default():
+        assert values_of([again.optimizer.iterations]) == [6 + 8 * 4]
 
 
 def test_rows_are_appended(shared: Any, tmp_path: Path) -> None:

@@ -433,14 +433,15 @@ def fit(
 ) -> None:
     """Trains: see `Model.fit`."""
     step = model.step("train", batches.dataset.element_spec, class_weight)
-    callbacks.on_train_begin()
-    first = callbacks.first_epoch(initial_epoch)
-    if first < epochs:
-        try:
-            _Fit(model, batches, step, callbacks, validate, epochs, first).run()
-        finally:
-            step.close()
-    callbacks.on_train_end()
+    with callbacks.around_training():
+        callbacks.on_train_begin()
+        first = callbacks.first_epoch(initial_epoch)
+        if first < epochs:
+            try:
+                _Fit(model, batches, step, callbacks, validate, epochs, first).run()
+            finally:
+                step.close()
+        callbacks.on_train_end()
 
 
 def _one_pass(

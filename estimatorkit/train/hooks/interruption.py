@@ -29,6 +29,11 @@ class InterruptionHook(SessionRunHook):
     def __init__(self) -> None:
         self._came: signal.Signals | None = None
 
+    @property
+    def came(self) -> bool:
+        """Whether one of the signals came."""
+        return self._came is not None
+
     @contextmanager
     def watching(self) -> Iterator[None]:
         """A context manager for the training and its end.
