@@ -1,8 +1,9 @@
 """TensorBoard's embedding projector: configuration and data.
 
-`visualize_embeddings` writes the projector's configuration into a run's folder. TensorBoard reads
-checkpoints only if TensorFlow is installed, so `write_embeddings` also exports variables as tables.
-Paths are relative to the folder, since the projector rejects others and the folder may be moved.
+`visualize_embeddings` writes the projector's configuration into a run's folder. TensorBoard does
+not read this package's checkpoints, so the matrices are in tables beside them, which
+`visualize_embeddings` and each later checkpoint of the folder bring up to date. Paths are relative
+to the folder, since the projector rejects others and the folder may be moved.
 """
 
 from __future__ import annotations
@@ -12,12 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.interop.graph_util import proto_bytes
 from estimatorkit.storage.atomic_files import write_durably
+from estimatorkit.storage.checkpoint import (
+    checkpoint_exists,
+    latest_checkpoint,
+    list_variables,
+    load_variable,
+)
 
-_CONFIG = "projector_config.pbtxt"
+CONFIG = "projector_config.pbtxt"
 
 
 def visualize_embeddings(summary_writer: Any, config: Any) -> None:
@@ -26,7 +34,7 @@ def visualize_embeddings(summary_writer: Any, config: Any) -> None:
     Args:
         summary_writer: a `FileWriter`, or the folder.
         config: a `ProjectorConfig` proto. Its file paths may be absolute, or relative to the
-            folder.
+            folder. Embeddings without a `tensor_path` are variables of the folder's checkpoints.
 
     Raises:
         ValueError: a file is outside the folder.
@@ -42,7 +50,49 @@ def visualize_embeddings(summary_writer: Any, config: Any) -> None:
             if getattr(owner, field):
                 setattr(owner, field, _relative(getattr(owner, field), logdir))
     logdir.mkdir(parents=True, exist_ok=True)
-    write_durably(logdir / _CONFIG, proto_bytes(written, as_text=True))
+    write_durably(logdir / CONFIG, proto_bytes(written, as_text=True))
+    write_from_checkpoint(logdir)
+
+
+def write_from_checkpoint(folder: str | os.PathLike[str]) -> None:
+    """Writes the matrices that a folder's configuration names, from its newest checkpoint.
+
+    Embeddings with files of their own stay as they are, and so do those that no checkpoint has.
+
+    Raises:
+        ValueError: the configuration cannot be read.
+    """
+    from google.protobuf import text_format
+    from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig
+
+    logdir = Path(folder)
+    try:
+        config = text_format.Parse((logdir / CONFIG).read_text("utf-8"), ProjectorConfig())
+    except text_format.ParseError as error:
+        raise ValueError(f"{logdir / CONFIG}: {error}") from error
+    given = config.model_checkpoint_path
+    checkpoint = given if given and checkpoint_exists(given) else latest_checkpoint(logdir)
+    if checkpoint is None:
+        return
+    shapes = dict(list_variables(checkpoint))
+    for embedding in config.embeddings:
+        name = embedding.tensor_name.removesuffix(":0")
+        is_ours = embedding.tensor_path in ("", _file_name(embedding))
+        if is_ours and len(shapes.get(name, ())) == 2:
+            _write(logdir, embedding, load_variable(checkpoint, name))
+    write_durably(logdir / CONFIG, proto_bytes(config, as_text=True))
+
+
+def _file_name(embedding: Any) -> str:
+    return f"{embedding.tensor_name.removesuffix(':0').replace('/', '-')}.tsv"
+
+
+def _write(logdir: Path, embedding: Any, value: NDArray[Any]) -> None:
+    """Writes a matrix as text: TensorBoard tells raw numbers from it only if they are no UTF-8."""
+    rows = ("\t".join(map(repr, row)) for row in np.asarray(value, np.float32).tolist())
+    write_durably(logdir / _file_name(embedding), ("\n".join(rows) + "\n").encode())
+    embedding.tensor_path = _file_name(embedding)
+    embedding.tensor_shape[:] = value.shape
 
 
 def _logdir(summary_writer: Any) -> Path:
@@ -78,12 +128,7 @@ def write_embeddings(summary_writer: Any, config: Any, session: Any) -> None:
     logdir.mkdir(parents=True, exist_ok=True)
     for embedding in config.embeddings:
         if not embedding.tensor_path:
-            value = _value(embedding.tensor_name, session)
-            name = f"{embedding.tensor_name.removesuffix(':0').replace('/', '-')}.tsv"
-            rows = ("\t".join(map(repr, row)) for row in value.tolist())
-            write_durably(logdir / name, ("\n".join(rows) + "\n").encode())
-            embedding.tensor_path = name
-            embedding.tensor_shape[:] = value.shape
+            _write(logdir, embedding, _value(embedding.tensor_name, session))
     visualize_embeddings(logdir, config)
 
 

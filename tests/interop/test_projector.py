@@ -87,3 +87,38 @@ def test_what_cannot_be_shown(tmp_path: Path, name: str, words: Any) -> None:
         config.embeddings.add(tensor_name=name)
         with pytest.raises(ValueError, match=words):
             write_embeddings(tmp_path, config, session)
+
+
+@pytest.mark.parametrize("first", ["save", "visualize"])
+def test_variables_of_checkpoints_are_shown(tmp_path: Path, first: str) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = tf.get_variable("table", initializer=np.eye(2, dtype=np.float32))
+        other = tf.get_variable("row", [3])
+        session.run(tf.global_variables_initializer())
+        config = ProjectorConfig()
+        config.embeddings.add(tensor_name=table.name)
+        config.embeddings.add(tensor_name=other.name)
+        saver = tf.train.Saver()
+        with tf.summary.FileWriter(tmp_path, session.graph) as writer:
+            if first == "save":
+                saver.save(session, str(tmp_path / "model.ckpt"), 1)
+            visualize_embeddings(writer, config)
+            if first == "visualize":
+                saver.save(session, str(tmp_path / "model.ckpt"), 1)
+            client = plugin_client(tmp_path, "/tensor")
+            data = client.get("/?run=.&name=table:0").data
+            np.testing.assert_array_equal(np.frombuffer(data, np.float32), [1, 0, 0, 1])
+            session.run(table.assign(2 * table))
+            saver.save(session, str(tmp_path / "model.ckpt"), 2)
+    data = plugin_client(tmp_path, "/tensor").get("/?run=.&name=table:0").data
+    np.testing.assert_array_equal(np.frombuffer(data, np.float32), [2, 0, 0, 2])
+
+
+def test_a_damaged_configuration_does_not_stop_a_training(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "projector_config.pbtxt").write_text("embeddings {")
+    with tf.Graph().as_default(), tf.Session() as session:
+        session.run(tf.get_variable("table", [2, 3]).initializer)
+        assert tf.train.Saver().save(session, str(tmp_path / "model.ckpt"))
+    assert "The projector's matrices were not written" in caplog.text

@@ -1,4 +1,4 @@
-"""`RecordHook`: the loss and the speed of a training, for TensorBoard and `metrics.jsonl`."""
+"""`RecordHook`: a training's loss, speed and graph, for TensorBoard and `metrics.jsonl`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.interop.events import MetricsWriter
 from estimatorkit.interop.summary_writer import FileWriter
+from estimatorkit.logger import logger
 from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook
 
 ON_DEMAND = "estimatorkit/summaries_on_demand"
@@ -31,7 +32,7 @@ def has_summaries(graph: Graph) -> bool:
 
 
 class RecordHook(SessionRunHook):
-    """Writes 'loss' every so many steps, and 'global_step/sec' with it.
+    """Writes 'loss' every so many steps, 'global_step/sec' with it, and the graph at the end.
 
     Args:
         directory: the model's directory.
@@ -70,7 +71,12 @@ class RecordHook(SessionRunHook):
         self._written_at, self._written_step = now, due[-1]
 
     def end(self, session: Any) -> None:
-        """Writes out what is waiting."""
+        """Writes the graph, after the training in order not to delay its first step."""
+        if self._written_step is not None:
+            try:
+                self.events.add_graph(session.graph)
+            except (TypeError, ValueError) as error:  # as for a checkpoint's graph
+                logger.warning("The graph was not written for TensorBoard: %s", error)
         self.close()
 
     def close(self) -> None:

@@ -19,12 +19,14 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.conversion import as_array
-from estimatorkit.core.errors import NotFoundError, type_error, value_error
+from estimatorkit.core.errors import NotFoundError, OpError, type_error, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.variables import Variable
 from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
 from estimatorkit.data.sharded_dataset import dealt_states, restore_dealt
+from estimatorkit.interop.projector import CONFIG as PROJECTOR_CONFIG
+from estimatorkit.interop.projector import write_from_checkpoint
 from estimatorkit.layers.feature_column.vocabulary import (
     VOCABULARY_FILES,
     check_vocabulary_fingerprints,
@@ -260,6 +262,8 @@ class Saver:
                 written = os.fspath(write_checkpoint(directory, name, tensors, state))
             if write_meta_graph:
                 self._write_graph(f"{path}.{meta_graph_suffix}", sess.graph)
+            if os.path.exists(os.path.join(directory, PROJECTOR_CONFIG)):
+                self._write_embeddings(directory)
         return f"file://{written}" if given.startswith("file://") else written
 
     def _write_graph(self, path: str, graph: Graph) -> None:
@@ -269,6 +273,12 @@ class Saver:
         except (TypeError, ValueError) as error:
             # The checkpoint is committed and valid even if its graph cannot be serialized.
             logger.warning("The graph was not written to %s: %s", path, error)
+
+    def _write_embeddings(self, directory: str) -> None:
+        try:
+            write_from_checkpoint(directory)
+        except (OSError, OpError, ValueError) as error:  # as for the graph
+            logger.warning("The projector's matrices were not written: %s", error)
 
     def export_meta_graph(
         self,
