@@ -379,39 +379,6 @@ def report_(
     click.echo(f"The report is in {path}.")
 
 
-@cli.command()
-@click.argument(
-    "directory", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path)
-)
-@click.option("--port", default=8501, show_default=True, type=click.IntRange(0, 65535))
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--name", help="The model's name in requests; by default the name of the folder.")
-@click.option(
-    "--max-request-mb", default=10.0, show_default=True, type=click.FloatRange(min=0, min_open=True)
-)
-def serve(directory: Path, port: int, host: str, name: str | None, max_request_mb: float) -> None:
-    """Serve an exported model over HTTP, as TensorFlow Serving does.
-
-    DIR is a folder of exports, of which the newest is served, or a single export.
-    """
-    from estimatorkit.experiment import serving
-
-    store = serving.ModelStore(directory, name)
-    server = serving.ModelServer(store, host, port, int(max_request_mb * (1 << 20)))
-    if not serving.is_local(host):
-        click.echo(f"note: whoever reaches {host} can use the model; there is no log-in", err=True)
-    store.watch()
-    version, predictor = store.get()
-    click.echo(f"Serving version {version} of {store.name}. Ask it:")
-    example = shlex.quote(f"@{predictor.directory / 'example_request.json'}")
-    click.echo(f"  curl -d {example} {server.url}:predict")
-    try:
-        server.serve_forever()
-    finally:
-        server.server_close()
-        store.close()
-
-
 def train_experiment(experiment: Experiment, choice: Choice | None) -> Trained:
     """Trains, after a line that says what; `choice`: see `earlier_run.reconcile`."""
     from estimatorkit.experiment import earlier_run, runner, tables

@@ -12,7 +12,7 @@ import re
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -22,6 +22,8 @@ from estimatorkit.core.errors import explain
 from estimatorkit.experiment import document
 from estimatorkit.experiment.errors import ConfigurationError
 from estimatorkit.experiment.schema import Experiment
+
+_Kind = TypeVar("_Kind", bound=BaseModel)
 
 MAX_PROBLEMS = 10  # the rest is likely to follow from these
 
@@ -38,15 +40,7 @@ def load_experiment(path: str | Path, overrides: Sequence[str] = ()) -> Experime
             paragraph per problem.
     """
     path = Path(path)
-    root = document.parse(_read(path), str(path))
-    if not isinstance(root, yaml.MappingNode):
-        raise ConfigurationError(
-            explain(
-                f"{document.where(root)}: the file does not hold a mapping",
-                expected="keys with values: name, data, features, estimator, train, ...",
-                received=document.describe(root),
-            )
-        )
+    root = mapping(path, "name, data, features, estimator, train, ...")
     for text in overrides:
         root = document.override(root, text)
     experiment = _validated(root, path)
@@ -56,13 +50,47 @@ def load_experiment(path: str | Path, overrides: Sequence[str] = ()) -> Experime
     return experiment
 
 
+def mapping(path: Path, keys: str) -> yaml.Node:
+    """The document of a YAML file.
+
+    Args:
+        keys: that are expected, for the message.
+
+    Raises:
+        ConfigurationError: the file is missing, is not YAML, or holds no mapping.
+    """
+    root = document.parse(_read(path), str(path))
+    if not isinstance(root, yaml.MappingNode):
+        raise ConfigurationError(
+            explain(
+                f"{document.where(root)}: the file does not hold a mapping",
+                expected=f"keys with values: {keys}",
+                received=document.describe(root),
+            )
+        )
+    return root
+
+
 def _validated(root: yaml.Node, path: Path) -> Experiment:
+    return validated(root, path, Experiment)
+
+
+def validated(root: yaml.Node, path: Path, kind: type[_Kind]) -> _Kind:
+    """A document as a model.
+
+    Args:
+        path: of the file, to whose folder paths are relative.
+        kind: the model.
+
+    Raises:
+        ConfigurationError: see `load_experiment`.
+    """
     try:
-        return Experiment.model_validate(
+        return kind.model_validate(
             document.to_data(root), context={"folder": path.parent.resolve()}
         )
     except ValidationError as error:
-        raise ConfigurationError(_word(root, error)) from None
+        raise ConfigurationError(_Wording(root, kind).text(error)) from None
 
 
 def _filled_in(root: yaml.Node, experiment: Experiment) -> str:
@@ -159,97 +187,128 @@ _EXPECTED = {
 Location = tuple[str | int, ...]
 
 
-def _word(root: yaml.Node, error: ValidationError) -> str:
-    """Formats each of pydantic's errors once: a misspelt key is not also reported as missing."""
-    details = error.errors(include_url=False)
-    misspelt: set[Location] = set()
-    for problem in details:
-        if problem["type"] == "extra_forbidden":
-            *section, key = problem["loc"]
-            near = document.nearest(str(key), list(_fields(section)))
-            misspelt.add((*section, near or ""))
-    texts = [
-        _problem(root, problem)
-        for problem in details
-        if problem["type"] != "missing" or problem["loc"] not in misspelt
-    ]
-    if len(texts) > MAX_PROBLEMS:
-        texts[MAX_PROBLEMS:] = [f"... and {len(texts) - MAX_PROBLEMS} more."]
-    return "\n".join(texts)
+class _Wording:
+    """Says what is wrong with a document.
 
+    Args:
+        root: the document.
+        kind: the model that it should be of.
+    """
 
-def _problem(root: yaml.Node, details: Mapping[str, Any]) -> str:
-    """Formats one of pydantic's errors."""
-    kind, loc = str(details["type"]), details["loc"]
-    context = details.get("ctx", {})
-    if kind == "missing":
-        return _missing(root, loc)
-    if kind == "union_tag_not_found":
-        return _missing(root, (*loc, "type"))
-    if kind == "union_tag_invalid":
-        loc = (*loc, "type")
-    if kind == "experiment":
-        loc = (*loc, *context["at"])
-    parent, node, path = _walk(root, loc)
-    name = document.dotted(path)
-    if kind == "extra_forbidden":
-        known = list(_fields(loc[:-1]))
-        at = document.key_node(parent, str(path[-1])) or node
+    def __init__(self, root: yaml.Node, kind: type[BaseModel]) -> None:
+        self._root = root
+        self._kind = kind
+
+    def text(self, error: ValidationError) -> str:
+        """Formats each of pydantic's errors once: a misspelt key is not missing, too."""
+        details = error.errors(include_url=False)
+        misspelt: set[Location] = set()
+        for problem in details:
+            if problem["type"] == "extra_forbidden":
+                *section, key = problem["loc"]
+                near = document.nearest(str(key), list(self._fields(section)))
+                misspelt.add((*section, near or ""))
+        texts = [
+            self._problem(problem)
+            for problem in details
+            if problem["type"] != "missing" or problem["loc"] not in misspelt
+        ]
+        if len(texts) > MAX_PROBLEMS:
+            texts[MAX_PROBLEMS:] = [f"... and {len(texts) - MAX_PROBLEMS} more."]
+        return "\n".join(texts)
+
+    def _problem(self, details: Mapping[str, Any]) -> str:
+        """Formats one of pydantic's errors."""
+        kind, loc = str(details["type"]), details["loc"]
+        context = details.get("ctx", {})
+        if kind == "missing":
+            return self._missing(loc)
+        if kind == "union_tag_not_found":
+            return self._missing((*loc, "type"))
+        if kind == "union_tag_invalid":
+            loc = (*loc, "type")
+        if kind == "experiment":
+            loc = (*loc, *context["at"])
+        parent, node, path = _walk(self._root, loc)
+        name = document.dotted(path)
+        if kind == "extra_forbidden":
+            known = list(self._fields(loc[:-1]))
+            at = document.key_node(parent, str(path[-1])) or node
+            return explain(
+                f"{document.where(at)}: unknown key {name}",
+                expected=f"one of {', '.join(known)}",
+                received=path[-1],
+                hint=document.suggestion(str(path[-1]), known),
+            )
+        if kind == "experiment":
+            return explain(
+                f"{document.where(node)}: {name} {context['problem']}",
+                expected=context["expected"],
+                hint=context["hint"],
+            )
+        expected, hint = self._expected(kind, loc, context, node, str(details["msg"]))
         return explain(
-            f"{document.where(at)}: unknown key {name}",
-            expected=f"one of {', '.join(known)}",
-            received=path[-1],
-            hint=document.suggestion(str(path[-1]), known),
+            f"{document.where(node)}: {name} has a wrong value",
+            expected=expected,
+            received=document.describe(node),
+            hint=hint,
         )
-    if kind == "experiment":
+
+    def _missing(self, loc: Location) -> str:
+        _, node, path = _walk(self._root, loc[:-1])
+        field = self._fields(loc[:-1]).get(str(loc[-1]))
+        expected = field.description if field else None
+        if loc[-1] == "type":
+            expected = f"one of {', '.join(self._types(loc[:-1]))}"
         return explain(
-            f"{document.where(node)}: {name} {context['problem']}",
-            expected=context["expected"],
-            hint=context["hint"],
+            f"{document.where(node)}: the key {document.dotted((*path, loc[-1]))} is missing",
+            expected=expected,
         )
-    expected, hint = _expected(kind, loc, context, node, str(details["msg"]))
-    return explain(
-        f"{document.where(node)}: {name} has a wrong value",
-        expected=expected,
-        received=document.describe(node),
-        hint=hint,
-    )
 
+    def _expected(
+        self, kind: str, loc: Location, context: Mapping[str, Any], node: yaml.Node, message: str
+    ) -> tuple[str, str | None]:
+        """The expectation at a location, and a hint."""
+        choices: list[str] = []
+        if kind == "union_tag_invalid":
+            choices = self._types(loc[:-1])
+        if kind == "literal_error":
+            choices = re.findall(r"'([^']*)'", context["expected"])
+        if choices:
+            return f"one of {', '.join(choices)}", document.suggestion(str(node.value), choices)
+        if kind in ("model_type", "model_attributes_type", "dict_type"):
+            types = self._types(loc)
+            keys = f"type: {' or '.join(types)}" if types else ", ".join(self._fields(loc))
+            return f"a mapping with {keys}", None
+        scalar = isinstance(node, yaml.ScalarNode) and not node.tag.endswith(":null")
+        hint = None
+        if kind == "string_type" and scalar:
+            hint = f'text that looks like something else needs quotes: "{node.value}".'
+        if kind == "tuple_type" and scalar:
+            hint = f"a list of one is written [{node.value}]."
+        return _EXPECTED.get(kind, message).format(**context), hint
 
-def _missing(root: yaml.Node, loc: Location) -> str:
-    _, node, path = _walk(root, loc[:-1])
-    field = _fields(loc[:-1]).get(str(loc[-1]))
-    expected = field.description if field else None
-    if loc[-1] == "type":
-        expected = f"one of {', '.join(_types(loc[:-1]))}"
-    return explain(
-        f"{document.where(node)}: the key {document.dotted((*path, loc[-1]))} is missing",
-        expected=expected,
-    )
+    def _models(self, loc: Iterable[str | int]) -> list[type[BaseModel]]:
+        """The possible models of a value at a location, by fields, items and union tags."""
+        models: list[type[BaseModel]] = [self._kind]
+        for part in loc:
+            fields = [
+                model.model_fields[str(part)] for model in models if part in model.model_fields
+            ]
+            if fields:
+                models = [model for field in fields for model in _models_in(field.annotation)]
+            elif isinstance(part, str):
+                models = [each for each in models if part in (_type(each), each.__name__)] or models
+        return models
 
+    def _types(self, loc: Iterable[str | int]) -> list[str]:
+        return [name for name in map(_type, self._models(loc)) if name is not None]
 
-def _expected(
-    kind: str, loc: Location, context: Mapping[str, Any], node: yaml.Node, message: str
-) -> tuple[str, str | None]:
-    """The expectation at a location, and a hint."""
-    choices: list[str] = []
-    if kind == "union_tag_invalid":
-        choices = _types(loc[:-1])
-    if kind == "literal_error":
-        choices = re.findall(r"'([^']*)'", context["expected"])
-    if choices:
-        return f"one of {', '.join(choices)}", document.suggestion(str(node.value), choices)
-    if kind in ("model_type", "model_attributes_type", "dict_type"):
-        types = _types(loc)
-        keys = f"type: {' or '.join(types)}" if types else ", ".join(_fields(loc))
-        return f"a mapping with {keys}", None
-    scalar = isinstance(node, yaml.ScalarNode) and not node.tag.endswith(":null")
-    hint = None
-    if kind == "string_type" and scalar:
-        hint = f'text that looks like something else needs quotes: "{node.value}".'
-    if kind == "tuple_type" and scalar:
-        hint = f"a list of one is written [{node.value}]."
-    return _EXPECTED.get(kind, message).format(**context), hint
+    def _fields(self, loc: Iterable[str | int]) -> dict[str, FieldInfo]:
+        """The possible fields of a mapping at a location."""
+        return {
+            name: field for model in self._models(loc) for name, field in model.model_fields.items()
+        }
 
 
 def _walk(root: yaml.Node, loc: Location) -> tuple[yaml.Node, yaml.Node, Location]:
@@ -269,18 +328,6 @@ def _walk(root: yaml.Node, loc: Location) -> tuple[yaml.Node, yaml.Node, Locatio
     return parent, node, tuple(path)
 
 
-def _models(loc: Iterable[str | int]) -> list[type[BaseModel]]:
-    """The possible models of a value at a location, by fields, items and union tags."""
-    models: list[type[BaseModel]] = [Experiment]
-    for part in loc:
-        fields = [model.model_fields[str(part)] for model in models if part in model.model_fields]
-        if fields:
-            models = [model for field in fields for model in _models_in(field.annotation)]
-        elif isinstance(part, str):
-            models = [each for each in models if part in (_type(each), each.__name__)] or models
-    return models
-
-
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
@@ -290,12 +337,3 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 def _type(model: type[BaseModel]) -> str | None:
     return model.model_fields["type"].default if "type" in model.model_fields else None
-
-
-def _types(loc: Iterable[str | int]) -> list[str]:
-    return [name for name in map(_type, _models(loc)) if name is not None]
-
-
-def _fields(loc: Iterable[str | int]) -> dict[str, FieldInfo]:
-    """The possible fields of a mapping at a location."""
-    return {name: field for model in _models(loc) for name, field in model.model_fields.items()}

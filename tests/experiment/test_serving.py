@@ -23,7 +23,8 @@ from estimatorkit.core import errors
 from estimatorkit.estimator.serving import rest_json
 from estimatorkit.estimator.serving.exporting import export_saved_model
 from estimatorkit.estimator.serving.predictor import load_predictor
-from estimatorkit.experiment.serving import ModelServer, ModelStore, is_local
+from estimatorkit.experiment.serving.http_server import ModelServer, ServerOptions, is_local
+from estimatorkit.experiment.serving.model_store import ModelStore
 from tests.estimator.exported import shared_export
 
 
@@ -32,8 +33,9 @@ class Client:
 
     def __init__(self, server: ModelServer) -> None:
         self.server = server
-        self.prefix = f"/v1/models/{server.store.name}"
-        self.connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
+        (self.store,) = server.stores.values()
+        self.prefix = f"/v1/models/{self.store.name}"
+        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
 
     def __call__(self, path: str, content: Any = None, method: str | None = None) -> Any:
         body = content if isinstance(content, (bytes, type(None))) else json.dumps(content)
@@ -54,8 +56,9 @@ def bases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def _served(base: Path, **options: Any) -> Iterator[Client]:
-    server = ModelServer(ModelStore(base), port=0, **options)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    labels = options.pop("labels", None)
+    server = ModelServer([ModelStore(base, labels=labels)], ServerOptions(port=0, **options))
+    thread = threading.Thread(target=server.serve_forever)
     thread.start()
     client = Client(server)
     yield client
@@ -67,7 +70,7 @@ def _served(base: Path, **options: Any) -> Iterator[Client]:
 @pytest.fixture(scope="module")
 def features(bases: dict[str, Path]) -> Iterator[Client]:
     """A server of the model that is fed features."""
-    yield from _served(bases["features"], max_request_bytes=20_000)
+    yield from _served(bases["features"], most_request_bytes=20_000, most_rows=200)
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +98,7 @@ def test_rows_and_columns(features: Client) -> None:
     assert found["outputs"]["probabilities"][0] == pytest.approx(
         rows["predictions"][1]["probabilities"]
     )
-    version = features.server.store.get()[0]
+    version = features.store.get()[0]
     path = f"{features.prefix}/versions/{version}:predict"
     assert features(path, {"instances": [ROW, ROW]}) == (200, rows)
 
@@ -177,7 +180,7 @@ def test_regress_gives_a_number_an_example(tmp_path: Path) -> None:
 
 
 def test_the_example_request_gets_the_example_response(features: Client) -> None:
-    folder = features.server.store.get()[1].directory
+    folder = features.store.get()[1].directory
     request = json.loads((folder / "example_request.json").read_text())
     response = json.loads((folder / "example_response.json").read_text())
     status, found = features(f"{features.prefix}:predict", request)
@@ -191,7 +194,7 @@ def test_the_example_request_gets_the_example_response(features: Client) -> None
 
 
 def test_status_and_metadata(features: Client) -> None:
-    version = str(features.server.store.get()[0])
+    version = str(features.store.get()[0])
     fine = {"error_code": "OK", "error_message": ""}
     state = {"version": version, "state": "AVAILABLE", "status": fine}
     assert features(features.prefix) == (200, {"model_version_status": [state]})
@@ -250,11 +253,11 @@ def test_wrong_bodies_are_400(features: Client, body: bytes, words: str) -> None
 
 def test_large_and_unmeasured_requests_are_refused(features: Client) -> None:
     body = json.dumps({"instances": [ROW] * 1000}).encode()
-    connection = http.client.HTTPConnection("127.0.0.1", features.server.server_port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", features.server.port, timeout=30)
     for headers, status in (
         ({"Content-Length": str(len(body))}, 413),
-        ({"Content-Length": "9" * 30}, 411),
-        ({"Content-Length": "-1"}, 411),
+        ({"Content-Length": "9" * 30}, 400),
+        ({"Content-Length": "-1"}, 400),
         ({}, 411),
     ):
         connection.putrequest("POST", f"{features.prefix}:predict")
@@ -268,7 +271,7 @@ def test_large_and_unmeasured_requests_are_refused(features: Client) -> None:
 
 
 def test_only_this_machine_is_listened_to(features: Client) -> None:
-    assert features.server.server_address[0] == "127.0.0.1"
+    assert features.server.url.startswith("http://127.0.0.1:")
     assert is_local("127.0.0.1")
     assert is_local("::1")
     assert not is_local("0.0.0.0")  # noqa: S104
@@ -285,14 +288,14 @@ def test_newer_versions_are_picked_up_and_bad_ones_are_not(
     base = tmp_path / "model"
     shutil.copytree(first, base / "7")
     for client in _served(base):
-        store = client.server.store
+        store = client.store
         assert store.get()[0] == 7
         shutil.copytree(first, base / "10")
         (base / "11").mkdir()  # something else
         (base / "012").mkdir()
         shutil.copytree(first, base / "13.tmp-1-aaaaaaaa")  # an export that is being written
         before = store.get()[1]
-        assert store.refresh()
+        store.refresh()
         assert store.get()[0] == 10
         assert before.signature()  # requests that run on the old one end well
         assert client(f"{client.prefix}/versions/7:predict", {"instances": [ROW]})[0] == 404
@@ -301,7 +304,7 @@ def test_newer_versions_are_picked_up_and_bad_ones_are_not(
         shutil.copytree(first, base / "21")
         (base / "21" / "example_request.json").write_text('{"instances": [{"y": 1}]}')
         for _ in range(2):
-            assert store.refresh()
+            store.refresh()
             assert store.get()[0] == 10
         assert client(f"{client.prefix}:predict", {"instances": [ROW]})[0] == 200
 

@@ -137,7 +137,7 @@ class Predictor:
         fed = _as_fed(first, inputs)
         names = tuple(each.name for each in signatures)
         call = self._calls.get(names) or self._opened(signatures)
-        rows = _batch_size(first, fed) if self._contents.graphs[first.graph].rows_alone else 0
+        rows = _batch_size(first, fed) if self.has_independent_rows(first) else 0
         padded = _next_size(rows)
         if padded != rows:
             fed = [np.concatenate([each, np.repeat(each[-1:], padded - rows, 0)]) for each in fed]
@@ -146,6 +146,10 @@ class Predictor:
             found = [each[:rows] for each in found]
         left = map(np.asarray, found)
         return [{key: next(left) for key in each.fetches} for each in signatures]
+
+    def has_independent_rows(self, signature: Signature) -> bool:
+        """Whether the outputs of a row do not depend on the other rows of a batch."""
+        return bool(self._contents.graphs[signature.graph].rows_alone)
 
     def _opened(self, signatures: Sequence[Signature]) -> Callable[..., list[NDArray[Any]]]:
         first = signatures[0]

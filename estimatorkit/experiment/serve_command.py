@@ -1,0 +1,128 @@
+"""`estimatorkit serve`: exported models over HTTP."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+import click
+
+from estimatorkit.experiment.command import Failure
+
+_TOKEN = "ESTIMATORKIT_SERVE_TOKEN"  # noqa: S105
+
+
+@click.command()
+@click.argument(
+    "directory", metavar="[DIR]", required=False, type=click.Path(exists=True, path_type=Path)
+)
+@click.option(
+    "--models", metavar="FILE", type=click.Path(path_type=Path), help="Several models, as YAML."
+)
+@click.option("--name", help="The model's name in requests; by default the name of the folder.")
+@click.option(
+    "--label",
+    "labels",
+    metavar="LABEL=VERSION",
+    multiple=True,
+    help="A version to hold beside the newest, at .../labels/LABEL. May be repeated.",
+)
+@click.option("--port", default=8501, show_default=True, type=click.IntRange(0, 65535))
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--allow-host", "hosts", multiple=True, help="A name accepted in the header Host; * for all."
+)
+@click.option(
+    "--max-request-mb", default=10.0, show_default=True, type=click.FloatRange(min=0, min_open=True)
+)
+@click.option("--max-rows", default=10_000, show_default=True, type=click.IntRange(1))
+@click.option("--timeout", default=30.0, show_default=True, help="Seconds for a request.")
+@click.option(
+    "--max-batch",
+    default=32,
+    show_default=True,
+    type=click.IntRange(1, 1024),
+    help="Rows of several requests to compute together.",
+)
+@click.option(
+    "--batch-timeout-ms", default=0.0, show_default=True, help="How long to wait for such rows."
+)
+@click.option("--tls-cert", type=click.Path(exists=True), help="A certificate file; serves HTTPS.")
+@click.option("--tls-key", type=click.Path(exists=True), help="Its key.")
+@click.option("--access-log", is_flag=True, help="Log each request as a line of JSON.")
+def serve(
+    directory: Path | None,
+    models: Path | None,
+    name: str | None,
+    labels: tuple[str, ...],
+    port: int,
+    host: str,
+    hosts: tuple[str, ...],
+    max_request_mb: float,
+    max_rows: int,
+    timeout: float,
+    max_batch: int,
+    batch_timeout_ms: float,
+    tls_cert: str | None,
+    tls_key: str | None,
+    access_log: bool,
+) -> None:
+    """Serve exported models over HTTP, as TensorFlow Serving does.
+
+    DIR is a folder of exports, of which the newest is served, or a single export. If the variable
+    ESTIMATORKIT_SERVE_TOKEN is set, requests must bear its value: Authorization: Bearer TOKEN.
+    Beside the models there are /healthz, /readyz and /metrics.
+    """
+    from estimatorkit.experiment.serving import models_file
+    from estimatorkit.experiment.serving.http_server import ModelServer, ServerOptions, is_local
+    from estimatorkit.experiment.serving.model_store import ModelStore
+
+    if (directory is None) == (models is None):
+        raise click.UsageError("give either DIR or --models FILE")
+    if (tls_cert is None) != (tls_key is None):
+        raise click.UsageError("--tls-cert and --tls-key go together")
+    if directory is not None:
+        stores = [ModelStore(directory, name, _labels(labels), max_batch)]
+    else:
+        if name or labels:
+            raise click.UsageError("names and labels of several models are in their file")
+        stores = models_file.open_models(str(models), max_batch)
+    options = ServerOptions(
+        host=host,
+        port=port,
+        most_request_bytes=int(max_request_mb * (1 << 20)),
+        most_rows=max_rows,
+        seconds=timeout,
+        most_batch=max_batch,
+        batch_delay=batch_timeout_ms / 1000,
+        hosts=hosts,
+        token=os.environ.get(_TOKEN) or None,
+        certificate=tls_cert,
+        key=tls_key,
+        access_log=access_log,
+    )
+    try:
+        server = ModelServer(stores, options)
+    except (ImportError, OSError) as error:  # an extra, or a port that is taken
+        raise Failure(str(error), 1) from error
+    if not is_local(host) and options.token is None:
+        told = f"note: whoever reaches {host} can use the models; {_TOKEN} sets a token"
+        click.echo(told, err=True)
+    for store in stores:
+        store.watch()
+        version, predictor = store.get()
+        click.echo(f"Serving version {version} of {store.name}. Ask it:")
+        example = shlex.quote(f"@{predictor.directory / 'example_request.json'}")
+        click.echo(f"  curl -d {example} {server.url}/v1/models/{store.name}:predict")
+    server.serve_forever()
+
+
+def _labels(given: tuple[str, ...]) -> dict[str, int]:
+    found = {}
+    for each in given:
+        label, _, version = each.partition("=")
+        if not label or not (version.isascii() and version.isdecimal()):
+            raise click.UsageError(f"--label {each}: expected LABEL=VERSION, such as canary=4")
+        found[label] = int(version)
+    return found

@@ -1,0 +1,1 @@
+"""`estimatorkit serve`: exported models over HTTP, with TensorFlow Serving's REST interface."""

@@ -1,0 +1,340 @@
+"""`ModelServer`: TensorFlow Serving's REST interface on Starlette and uvicorn.
+
+The event loop reads requests and writes responses; one worker thread computes, so that XLA has the
+processor's cores to itself. Every bound is answered by JSON `{"error": ...}`: bytes, rows, nesting,
+requests waiting, and seconds per request. Beside the models there are `/healthz`, `/readyz` and
+`/metrics`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+import json
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.estimator.serving import rest_json
+from estimatorkit.estimator.serving.predictor import Predictor
+from estimatorkit.experiment.serving import rest
+from estimatorkit.experiment.serving.batching import Batcher
+from estimatorkit.experiment.serving.model_store import ModelStore
+from estimatorkit.logger import logger
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+PORT = 8501
+_BACKLOG = 2048
+_MOST_HEADER_BYTES = 64 << 10
+_IN_LOOP_BYTES = 64 << 10  # larger bodies are parsed on the worker thread
+_DRAIN_SECONDS = 20
+_REFUSALS = (ValueError, InvalidArgumentError)
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """Settings of a server.
+
+    Attributes:
+        host: the address; the default is reachable from this machine only.
+        port: 0 selects a free one.
+        most_request_bytes: of a body; larger ones are answered 413.
+        most_rows: of a request; more are answered 400.
+        most_waiting: requests at the same time; more are answered 503.
+        most_connections: more are answered 503 and closed.
+        seconds: for a request; reading a slow one and computing are answered 408 and 504.
+        most_batch: rows of several requests that are computed together.
+        batch_delay: seconds to wait for them.
+        hosts: accepted names in the Host header, `*` for all; by default those of this machine if
+            `host` is one of its loopback addresses, else all.
+        token: what a request must bear (`Authorization: Bearer TOKEN`); None for nothing.
+        certificate, key: files of TLS; None serves plain HTTP.
+        access_log: log each request as a line of JSON.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = PORT
+    most_request_bytes: int = 10 << 20
+    most_rows: int = 10_000
+    most_waiting: int = 1000
+    most_connections: int = 4000
+    seconds: float = 30.0
+    most_batch: int = 32
+    batch_delay: float = 0.0
+    hosts: Sequence[str] = ()
+    token: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+    access_log: bool = False
+
+    @property
+    def accepted_hosts(self) -> list[str]:
+        """See `hosts`."""
+        if self.hosts:
+            return list(self.hosts)
+        return ["localhost", "127.0.0.1", "[::1]", self.host] if is_local(self.host) else ["*"]
+
+
+class ModelServer:
+    """Serves models; `serve_forever()` runs it, `close()` stops it from another thread.
+
+    Args:
+        stores: the models; they are closed with the server.
+        options: the settings.
+
+    Attributes:
+        stores: the models by name.
+        running: requests that are being answered.
+
+    Raises:
+        ImportError: the extra `serve` is not installed.
+        OSError: the port is taken.
+    """
+
+    def __init__(self, stores: Sequence[ModelStore], options: ServerOptions | None = None) -> None:
+        try:
+            import uvicorn
+
+            from estimatorkit.experiment.serving.http_protocol import BoundedProtocol
+            from estimatorkit.experiment.serving.metrics import Metrics
+        except ImportError as error:
+            raise ImportError(
+                explain("serving needs more packages", hint="pip install 'estimatorkit[serve]'")
+            ) from error
+        self.options = options or ServerOptions()
+        self.stores = {each.name: each for each in stores}
+        self._metrics = Metrics()
+        self._executor = ThreadPoolExecutor(1, "predictions")
+        self._batcher: Batcher | None = None
+        self.running = 0
+        self._socket = self._bound()
+        config = uvicorn.Config(
+            self._application(),
+            http=BoundedProtocol,
+            backlog=_BACKLOG,
+            limit_concurrency=self.options.most_connections,
+            timeout_keep_alive=60,
+            timeout_graceful_shutdown=_DRAIN_SECONDS,
+            ssl_certfile=self.options.certificate,
+            ssl_keyfile=self.options.key,
+            access_log=False,
+            log_config=None,
+            log_level="error",
+            lifespan="off",
+            ws="none",
+            server_header=False,
+        )
+        self._server = uvicorn.Server(config)
+
+    def _bound(self) -> socket.socket:
+        family = socket.AF_INET6 if ":" in self.options.host else socket.AF_INET
+        made = socket.socket(family)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((self.options.host, self.options.port))
+        made.listen(_BACKLOG)  # requests may come before `serve_forever`
+        return made
+
+    @property
+    def port(self) -> int:
+        """The port."""
+        return int(self._socket.getsockname()[1])
+
+    @property
+    def url(self) -> str:
+        """The server's URL."""
+        host = f"[{self.options.host}]" if ":" in self.options.host else self.options.host
+        return f"http{'s' * (self.options.certificate is not None)}://{host}:{self.port}"
+
+    def serve_forever(self) -> None:
+        """Serves until `close`, SIGINT or SIGTERM; requests that have begun are answered."""
+        try:
+            self._server.run(sockets=[self._socket])
+        finally:
+            self._socket.close()
+            self._executor.shutdown()
+            for each in self.stores.values():
+                each.close()
+
+    def close(self) -> None:
+        """Makes `serve_forever` answer what has begun, and return."""
+        self._server.should_exit = True
+
+    # -- the application
+
+    def _application(self) -> Any:
+        from starlette.applications import Starlette
+        from starlette.middleware import Middleware
+        from starlette.middleware.trustedhost import TrustedHostMiddleware
+        from starlette.routing import Route
+
+        return Starlette(
+            routes=[
+                Route("/healthz", self._health),
+                Route("/readyz", self._readiness),
+                Route("/metrics", self._shown_metrics),
+                Route("/{path:path}", self._answered, methods=["GET", "POST"]),
+            ],
+            middleware=[
+                Middleware(
+                    TrustedHostMiddleware,
+                    allowed_hosts=self.options.accepted_hosts,
+                    www_redirect=False,
+                )
+            ],
+            exception_handlers={405: _not_allowed},
+        )
+
+    async def _health(self, request: Request) -> Response:
+        return _response(200, {"status": "ok"})
+
+    async def _readiness(self, request: Request) -> Response:
+        if self._server.should_exit:
+            return _response(503, {"status": "draining"})
+        held = {name: store.versions() for name, store in self.stores.items()}
+        return _response(200, {"status": "ready", "models": held})
+
+    async def _shown_metrics(self, request: Request) -> Response:
+        from starlette.responses import Response
+
+        return Response(self._metrics.text(), media_type=self._metrics.media_type)
+
+    async def _answered(self, request: Request) -> Response:
+        """Answers a request of TensorFlow Serving's interface."""
+        began = time.perf_counter()
+        self.running += 1
+        known: rest.Asked | None = None
+        try:
+            self._check(request)
+            known = rest.asked(self.stores, request.method, request.url.path)
+            async with asyncio.timeout(2 * self.options.seconds):  # to read, and to compute
+                status, content = 200, await self._content(request, known)
+        except rest.Refused as error:
+            status, content = error.status, {"error": str(error)}
+        except _REFUSALS as error:
+            status, content = 400, {"error": str(error)}
+        except TimeoutError:
+            status = 504
+            content = {"error": f"the request took more than {self.options.seconds:g} seconds"}
+        except (RuntimeError, MemoryError, TypeError, LookupError, ArithmeticError) as error:
+            logger.exception("a request failed")
+            status, content = 500, {"error": f"{type(error).__name__}: {error}"}
+        finally:
+            self.running -= 1
+        seconds = time.perf_counter() - began
+        what = (known.what or "status").strip(":/") if known else "unknown"
+        model = known.model if known else ""
+        self._metrics.request(model, what, status, seconds)
+        if self.options.access_log:
+            self._log(request, status, seconds, known)
+        return _response(status, content)
+
+    def _check(self, request: Request) -> None:
+        options = self.options
+        if options.token is not None:
+            given = request.headers.get("authorization", "").encode()
+            if not hmac.compare_digest(given, f"Bearer {options.token}".encode()):
+                raise rest.Refused(
+                    401, "the request must have the header Authorization: Bearer ..."
+                )
+        if self.running > options.most_waiting:
+            raise rest.Refused(503, f"more than {options.most_waiting} requests at the same time")
+        length = request.headers.get("content-length")
+        if request.method == "POST" and length is None:
+            raise rest.Refused(411, "the request must have a Content-Length")
+        if length is not None and int(length) > options.most_request_bytes:
+            limit = options.most_request_bytes
+            raise rest.Refused(413, f"the request has {length} bytes; at most {limit} are taken")
+
+    async def _content(self, request: Request, known: rest.Asked) -> dict[str, Any]:
+        if request.method == "GET":
+            store = self.stores[known.model]
+            specific = "/versions/" in request.url.path or "/labels/" in request.url.path
+            return rest.described(known, [known.version] if specific else store.versions())
+        try:
+            async with asyncio.timeout(self.options.seconds):
+                body = await request.body()
+        except TimeoutError:
+            raise rest.Refused(408, "the request's body did not come in time") from None
+        loop = asyncio.get_running_loop()
+        if len(body) > _IN_LOOP_BYTES:
+            content = await loop.run_in_executor(self._executor, rest_json.parse, body)
+        else:
+            content = rest_json.parse(body)
+        rows = content.get("instances")
+        if isinstance(rows, list) and len(rows) > self.options.most_rows:
+            limit = self.options.most_rows
+            raise rest.Refused(400, f"the request has {len(rows)} rows; at most {limit} are taken")
+        if known.what == ":predict" and isinstance(rows, list) and rows and "inputs" not in content:
+            signature = rest.chosen(known.predictor, content)
+            if known.predictor.has_independent_rows(signature):
+                if self._batcher is None:
+                    self._batcher = self._made_batcher()
+                key = (known.predictor, signature.name, _widths(rows[0]))
+                return {"predictions": await self._batcher(key, rows)}
+        answer = rest.ANSWERS[known.what or ""]
+        return await loop.run_in_executor(self._executor, answer, known.predictor, content)
+
+    def _made_batcher(self) -> Batcher:
+        def run(key: Any, rows: list[Any]) -> list[Any]:
+            predictor: Predictor = key[0]
+            return rest.predict_rows(predictor, predictor.signature(key[1]), rows)
+
+        return Batcher(
+            run,
+            self._executor,
+            self.options.most_batch,
+            self.options.batch_delay,
+            _REFUSALS,
+            self._metrics.batch,
+        )
+
+    def _log(self, request: Request, status: int, seconds: float, known: rest.Asked | None) -> None:
+        line = {
+            "client": request.client.host if request.client else None,
+            "method": request.method,
+            "path": request.url.path[:200],
+            "status": status,
+            "seconds": round(seconds, 6),
+            "bytes": request.headers.get("content-length"),
+            "version": known.version if known else None,
+        }
+        logger.info("%s", json.dumps(line))
+
+
+def _widths(row: Any) -> tuple[Any, ...]:
+    """A row's keys, and the sizes of its lists: rows that differ there cannot be in one array."""
+    if isinstance(row, dict):
+        return tuple((key, *_widths(row[key])) for key in sorted(row))
+    return (len(row),) if isinstance(row, list) else ()
+
+
+def _response(status: int, content: Mapping[str, Any]) -> Response:
+    from starlette.responses import Response
+
+    headers = {"X-Content-Type-Options": "nosniff"}
+    if status in (408, 413):  # the rest of the body is not read
+        headers["Connection"] = "close"
+    return Response(rest_json.dump(content), status, headers, "application/json")
+
+
+async def _not_allowed(request: Request, error: Exception) -> Response:
+    return _response(405, {"error": f"Method not allowed: {request.method}"})
+
+
+def is_local(host: str) -> bool:
+    """Whether an address is reachable from this machine only."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+__all__ = ["PORT", "ModelServer", "ServerOptions", "is_local"]

@@ -1,0 +1,176 @@
+"""What clients may send to a server: half requests, floods, wrong HTTP, huge and deep bodies."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from estimatorkit.experiment.serving import http_protocol
+from estimatorkit.experiment.serving.http_server import ModelServer
+from estimatorkit.experiment.serving.model_store import ModelStore
+from tests.estimator.exported import shared_export
+from tests.experiment.serving_clients import ROW, RawClient, serving
+
+PATH = "/v1/models/model:predict"
+ONE = {"instances": [ROW]}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = shared_export()
+    base = tmp_path_factory.mktemp("attacked") / "model"
+    shutil.copytree(folder, base / folder.name)
+    return base
+
+
+def is_alive(server: ModelServer) -> bool:
+    with RawClient(server) as client:
+        status, _ = client.ask(PATH, ONE)
+        return status == 200
+
+
+@pytest.mark.slow
+def test_half_requests_are_closed(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_protocol, "_HEAD_SECONDS", 1.0)
+    with serving(ModelStore(base)) as server:
+        clients = [RawClient(server) for _ in range(400)]
+        for number, client in enumerate(clients):
+            client.send(b"POST /v1/models/model:predict HTTP/1.1\r\nHost: loc"[: number % 60])
+        assert is_alive(server)
+        for client in clients:
+            assert client.response() == (
+                408,
+                {"error": "the request's head did not come in time"},
+            )
+            assert client.is_closed()
+            client.close()
+        with RawClient(server) as client:  # the second request of a connection, too
+            assert client.ask(PATH, ONE)[0] == 200
+            client.send(b"GET /healthz HTTP")
+            assert client.response()[0] == 408
+        assert is_alive(server)
+
+
+def test_half_bodies_are_closed(base: Path) -> None:
+    with serving(ModelStore(base), seconds=0.5) as server, RawClient(server) as client:
+        client.send(f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\n".encode())
+        client.send(b'Content-Length: 1000\r\n\r\n{"instances"')
+        assert client.response() == (408, {"error": "the request's body did not come in time"})
+        assert client.is_closed()
+        assert is_alive(server)
+
+
+@pytest.mark.slow
+def test_two_hundred_clients_with_a_connection_for_each_request(base: Path) -> None:
+    body = json.dumps(ONE)
+
+    def ask(_: int) -> int:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        connection.request("POST", PATH, body, {"Connection": "close"})
+        status = connection.getresponse().status
+        connection.close()
+        return status
+
+    with serving(ModelStore(base)) as server, ThreadPoolExecutor(200) as pool:
+        assert set(pool.map(ask, range(2000))) == {200}
+
+
+def test_http_that_means_two_things_is_refused(base: Path) -> None:
+    body = json.dumps(ONE).encode()
+    chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    post = f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\n".encode()
+    with serving(ModelStore(base)) as server:
+        for head in (
+            b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+            b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n",
+            b"Content-Length: -5\r\n\r\n",
+            b"Content-Length: 99999999999999999999999\r\n\r\n",
+            b"Content-Length : 5\r\n\r\n",
+            b"Bad\x00Header: 5\r\n\r\n",
+        ):
+            with RawClient(server) as client:
+                client.send(post + head + chunked)
+                status, content = client.response()
+                assert (status, list(content)) == (400, ["error"]), head
+                assert client.is_closed()
+        with RawClient(server) as client:
+            client.send(post + b"Transfer-Encoding: chunked\r\n\r\n" + chunked)
+            assert client.response()[0] == 411
+        assert is_alive(server)
+
+
+def test_bodies_of_get_are_not_the_next_request(base: Path) -> None:
+    hidden = b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with serving(ModelStore(base)) as server, RawClient(server) as client:
+        client.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
+        client.send(b"Content-Length: %d\r\n\r\n%s" % (len(hidden), hidden))
+        assert client.response() == (200, {"status": "ok"})
+        assert client.ask("/readyz")[0] == 200
+
+
+def test_names_of_other_hosts_are_refused(base: Path) -> None:
+    with serving(ModelStore(base)) as server, RawClient(server) as client:
+        assert client.ask("/healthz", headers="Host: 127.0.0.1:8501\r\n")[0] == 200
+        assert client.ask(PATH, ONE, "Host: evil.example\r\n")[0] == 400
+    with serving(ModelStore(base), hosts=["models.example"]) as server, RawClient(server) as client:
+        assert client.ask(PATH, ONE, "Host: models.example\r\n")[0] == 200
+        assert client.ask(PATH, ONE)[0] == 400
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b'{"instances": [{"x": ' + b"[" * 90 + b"1" + b"]" * 90 + b"}]}", "nested"),
+        (b'{"instances": [{"x": ' + b"[" * 5000 + b"]" * 5000 + b"}]}", ""),
+        (b'{"instances": [{"x": [1' + b"0" * 400 + b', 0, 0], "word": ["a"], "name": ["v"]}]}', ""),
+        (b'{"instances": [{"x": [1' + b"0" * 9000 + b"]}]}", "JSON Parse error"),
+        (b'{"instances": [{"x": {"y": 1}}]}', ""),
+        (b'{"instances": {"x": 1}}', "must be a list"),
+        (b'{"inputs": {"x": [[1, 2, 3]], "word": "a", "name": [["v"]]}}', ""),
+    ],
+    ids=["deep", "deeper", "large number", "larger", "object", "no rows", "no batch"],
+)
+def test_wrong_values_are_400_and_short(base: Path, body: bytes, words: str) -> None:
+    with serving(ModelStore(base)) as server, RawClient(server) as client:
+        status, content = client.ask(PATH, body)
+        assert (status, list(content)) == (400, ["error"])
+        assert words in content["error"]
+        assert len(content["error"]) < 500
+        assert client.ask(PATH, ONE)[0] == 200
+
+
+def test_bounds(base: Path) -> None:
+    options = {"most_request_bytes": 5000, "most_rows": 10, "token": "secret"}
+    bearer = "Authorization: Bearer secret\r\n"
+    with serving(ModelStore(base), **options) as server, RawClient(server) as client:
+        assert client.ask(PATH, ONE, bearer)[0] == 200
+        for headers in ("", "Authorization: Bearer secreT\r\n", "Authorization: Basic secret\r\n"):
+            assert client.ask(PATH, ONE, headers)[0] == 401
+        status, content = client.ask(PATH, {"instances": [ROW] * 11}, bearer)
+        assert (status, content["error"]) == (400, "the request has 11 rows; at most 10 are taken")
+        assert client.ask(PATH, b" " * 6000, bearer)[0] == 413
+        assert client.is_closed()
+        with RawClient(server) as other:
+            other.send(b"GET /healthz HTTP/1.1\r\n" + b"A: " + b"a" * 100_000)
+            assert other.response()[0] == 431
+    with serving(ModelStore(base), most_waiting=2, batch_delay=1.0) as server:
+        clients = [RawClient(server) for _ in range(4)]
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda each: each.ask(PATH, ONE), clients))
+        assert sorted(status for status, _ in found) == [200, 200, 503, 503]
+        assert all(client.ask(PATH, ONE)[0] == 200 for client in clients)
+        for client in clients:
+            client.close()
+
+
+def test_a_request_that_takes_too_long_is_given_up(base: Path) -> None:
+    slow = {"seconds": 0.2, "batch_delay": 3.0}
+    with serving(ModelStore(base), **slow) as server, RawClient(server) as client:
+        status, content = client.ask(PATH, ONE)
+        assert (status, list(content)) == (504, ["error"])
+        assert client.ask("/healthz")[0] == 200
