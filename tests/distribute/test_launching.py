@@ -175,6 +175,34 @@ def test_signals_reach_every_process_and_nobody_is_left(number: int, tmp_path: P
     assert not any(psutil.pid_exists(child) for child in children)
 
 
+@pytest.mark.slow
+def test_nobody_outlives_a_launcher_that_is_killed(tmp_path: Path) -> None:
+    body = """
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        print("pid", os.getpid(), flush=True)
+        time.sleep(600)
+        """
+    launch = [sys.executable, "-m", "estimatorkit", "launch", "--ps", "1", "--workers", "1", "--"]
+    process = subprocess.Popen(
+        [*launch, *program(tmp_path, body)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stdout is not None
+    children = [int(process.stdout.readline().split()[-1]) for _ in range(2)]
+    assert all(map(is_alive, children))
+    process.kill()
+    process.wait()
+    until(lambda: not any(map(is_alive, children)), "somebody lives on")
+    process.stdout.close()
+
+
+def test_a_program_that_does_not_exist_is_not_started(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="No such file"):
+        launched([str(tmp_path / "none")])
+
+
 def test_children_that_a_process_leaves_behind_end_with_it(tmp_path: Path) -> None:
     """They hold the pipe with its lines."""
     command = program(

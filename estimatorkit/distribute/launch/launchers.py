@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -84,30 +86,28 @@ class LocalLauncher:
 class LocalProcess:
     """A local process in its own process group, which receives only signals sent by `send`.
 
+    It is killed when this process ends for any reason, also by SIGKILL.
+
     Args:
         command: the program and its arguments.
         environment: the complete environment.
         folder: the working directory; the current one by default.
-        die_with_parent: whether it is killed when this process ends for any reason.
 
     Raises:
-        OSError: the program cannot be started.
+        FileNotFoundError: there is no such program.
     """
 
     def __init__(
-        self,
-        command: Sequence[str],
-        environment: Mapping[str, str],
-        folder: str | None = None,
-        die_with_parent: bool = False,
+        self, command: Sequence[str], environment: Mapping[str, str], folder: str | None = None
     ) -> None:
-        if die_with_parent:
-            command = [sys.executable, "-S", wrapper.__file__, *command]
+        program = os.path.join(folder or "", command[0]) if os.sep in command[0] else command[0]
+        if shutil.which(program, path=environment.get("PATH")) is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
         self._process = subprocess.Popen(  # noqa: S603 (the user's own program is what is asked)
-            command,
+            [sys.executable, "-S", wrapper.__file__, *command],
             env=environment,
             cwd=folder,
-            stdin=subprocess.PIPE if die_with_parent else subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -119,6 +119,8 @@ class LocalProcess:
         code = self._process.poll()
         if code is not None and was_running:
             self.send(signal.SIGKILL)  # else they might hold the pipe of its lines for ever
+            if self._process.stdin is not None:
+                self._process.stdin.close()
         return 128 - code if code is not None and code < 0 else code
 
     def send(self, number: int) -> None:

@@ -62,7 +62,7 @@ class TaskHolder:
         """Starts the program."""
         environment = {**os.environ, **self._variables, "PYTHONUNBUFFERED": "1", **variables}
         self._lines = queue.Queue()
-        self._process = LocalProcess(command, environment, self._folder, die_with_parent=True)
+        self._process = LocalProcess(command, environment, self._folder)
         threading.Thread(target=self._read, args=(self._process, self._lines), daemon=True).start()
 
     @staticmethod
