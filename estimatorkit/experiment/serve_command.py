@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import shlex
+import sys
 from pathlib import Path
 
 import click
@@ -51,7 +53,7 @@ _TOKEN = "ESTIMATORKIT_SERVE_TOKEN"  # noqa: S105
 )
 @click.option("--tls-cert", type=click.Path(exists=True), help="A certificate file; serves HTTPS.")
 @click.option("--tls-key", type=click.Path(exists=True), help="Its key.")
-@click.option("--access-log", is_flag=True, help="Log each request as a line of JSON.")
+@click.option("--access-log", is_flag=True, help="Print a line of JSON for each request.")
 def serve(
     directory: Path | None,
     models: Path | None,
@@ -76,7 +78,12 @@ def serve(
     Beside the models there are /healthz, /readyz and /metrics.
     """
     from estimatorkit.experiment.serving import models_file
-    from estimatorkit.experiment.serving.http_server import ModelServer, ServerOptions, is_local
+    from estimatorkit.experiment.serving.http_server import (
+        ModelServer,
+        ServerOptions,
+        access_logger,
+        is_local,
+    )
     from estimatorkit.experiment.serving.model_store import ModelStore
 
     if (directory is None) == (models is None):
@@ -116,6 +123,12 @@ def serve(
         click.echo(f"Serving version {version} of {store.name}. Ask it:")
         example = shlex.quote(f"@{predictor.directory / 'example_request.json'}")
         click.echo(f"  curl -d {example} {server.url}/v1/models/{store.name}:predict")
+    if access_log:
+        lines = logging.StreamHandler(sys.stdout)
+        lines.setFormatter(logging.Formatter("%(message)s"))
+        access_logger.addHandler(lines)
+        access_logger.setLevel(logging.INFO)
+        access_logger.propagate = False
     gc.collect()
     gc.freeze()  # a collection of all that is loaded would stop every request for 80 ms
     server.serve_forever()

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -265,10 +266,15 @@ def test_requests_that_have_begun_are_answered(base: Path) -> None:
 @pytest.mark.slow
 def test_the_command_ends_well_on_sigterm(base: Path) -> None:
     command = [sys.executable, "-u", "-m", "estimatorkit", "serve", str(base), "--port", "0"]
+    command.append("--access-log")
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("Serving version 4 of model")
-        process.stdout.readline()
+        url = process.stdout.readline().split()[-1]
+        with urllib.request.urlopen(url, json.dumps(ONE).encode()) as response:  # noqa: S310
+            assert response.status == 200
+        line = json.loads(process.stdout.readline())
+        assert (line["path"], line["status"], line["version"]) == (PATH, 200, 4)
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) in (0, -signal.SIGTERM)
 

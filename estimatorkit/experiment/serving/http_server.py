@@ -12,6 +12,7 @@ import asyncio
 import hmac
 import ipaddress
 import json
+import logging
 import socket
 import time
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,9 @@ from estimatorkit.logger import logger
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
+
+access_logger = logging.getLogger("estimatorkit.access")
+"""Gets a line of JSON for each request, where `ServerOptions.access_log` says so."""
 
 PORT = 8501
 _BACKLOG = 2048
@@ -57,7 +61,7 @@ class ServerOptions:
             `host` is one of its loopback addresses, else all.
         token: what a request must bear (`Authorization: Bearer TOKEN`); None for nothing.
         certificate, key: files of TLS; None serves plain HTTP.
-        access_log: log each request as a line of JSON.
+        access_log: log each request as a line of JSON, by `access_logger`.
     """
 
     host: str = "127.0.0.1"
@@ -306,7 +310,7 @@ class ModelServer:
             "bytes": request.headers.get("content-length"),
             "version": known.version if known else None,
         }
-        logger.info("%s", json.dumps(line))
+        access_logger.info("%s", json.dumps(line))
 
 
 def _widths(row: Any) -> tuple[Any, ...]:
@@ -337,4 +341,4 @@ def is_local(host: str) -> bool:
         return False
 
 
-__all__ = ["PORT", "ModelServer", "ServerOptions", "is_local"]
+__all__ = ["PORT", "ModelServer", "ServerOptions", "access_logger", "is_local"]
