@@ -30,6 +30,9 @@ _EXAMPLE = (
     '"task": {"type": "ps", "index": 0}}'
 )
 
+_HOST = re.compile(r"[A-Za-z0-9._-]+|\[?[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?\]?")
+_SHOWN = 200  # characters of an invalid value
+
 
 @dataclass(frozen=True)
 class ClusterTask:
@@ -128,6 +131,8 @@ class ClusterTask:
 
 
 def _fail(problem: str, **parts: Any) -> NoReturn:
+    if len(received := str(parts.get("received", ""))) > _SHOWN:
+        parts["received"] = f"{received[:_SHOWN]}..."
     raise value_error(f"TF_CONFIG: {problem}", **parts) from None
 
 
@@ -137,16 +142,32 @@ def _parsed(text: str) -> dict[str, Any]:
             "the value is empty", expected=_EXAMPLE, hint="unset TF_CONFIG if there is no cluster"
         )
     try:
-        found = json.loads(text)
+        found = json.loads(text, object_pairs_hook=_without_duplicates)
+    except _DuplicateKeyError as error:
+        _fail(f"the key {str(error)!r} is given twice", received=text)
+    except RecursionError:
+        _fail("the value is nested too deeply", expected=_EXAMPLE, received=text)
     except ValueError as error:
         hint = None
         if "'" in text and '"' not in text:
             hint = "JSON needs double quotes; in a shell: TF_CONFIG='{\"cluster\": ...}'"
         elif re.search(r"#|//", text):
             hint = "JSON does not allow comments"
-        _fail(f"invalid JSON: {error}", expected=_EXAMPLE, received=text, hint=hint)
+        _fail(f"invalid JSON: {error}", expected=_EXAMPLE, received=text[:_SHOWN], hint=hint)
     if not isinstance(found, dict):
         _fail("the value is not a dict", expected=_EXAMPLE, received=text)
+    return found
+
+
+class _DuplicateKeyError(Exception):
+    """A key of a JSON object that is given twice."""
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _DuplicateKeyError(next(name for name in names if names.count(name) > 1))
     return found
 
 
@@ -220,7 +241,7 @@ def _tasks_of(job: str, tasks: Any) -> dict[int, str]:
         )
     found = {}
     for number, address in numbered.items():
-        if not number.isdigit():
+        if not re.fullmatch(r"[0-9]{1,9}", number):
             _fail(f"cluster.{job}: {number!r} is not a task number", expected="0, 1, ...")
         where = f"cluster.{job}[{number}]"
         if not isinstance(address, str):
@@ -233,12 +254,20 @@ def _check_ports(cluster: Mapping[str, Mapping[int, str]]) -> None:
     for job, tasks in cluster.items():
         for number, address in tasks.items():
             host, colon, port = address.rpartition(":")
-            if not colon or not host or not port.isdigit() or int(port) >= 65536:
+            where = f"cluster.{job}[{number}]"
+            if not colon or not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) >= 65536:
                 _fail(
-                    f"cluster.{job}[{number}] has no valid port",
+                    f"{where} has no valid port",
                     expected='"host:port" with a port from 1 to 65535, or 0 for any free port',
                     received=repr(address),
                     hint=f'"{address.partition(":")[0] or "host"}:2222"',
+                )
+            if not _HOST.fullmatch(host):
+                _fail(
+                    f"{where} has no valid host",
+                    expected='the name or address of a host, such as "host1:2222" or "[::1]:2222"',
+                    received=repr(address),
+                    hint=f'"{address.rpartition("/")[2]}"' if "://" in address else None,
                 )
 
 
@@ -274,6 +303,12 @@ def _task_of(
             'If "cluster" is set in TF_CONFIG, task type must be set',
             expected=f"task.type: one of {list(cluster)}",
         )
+    if not isinstance(kind, str):
+        _fail(
+            "task.type is not text",
+            expected=f"one of {list(cluster)}, or evaluator",
+            received=repr(kind)[:_SHOWN],
+        )
     if task.get("index") is None:
         _fail(
             'If "cluster" is set in TF_CONFIG, task index must be set',
@@ -307,7 +342,7 @@ def _task_of(
 
 def _index(given: Any) -> int:
     is_number = isinstance(given, int) and not isinstance(given, bool)
-    if not is_number and not (isinstance(given, str) and re.fullmatch(r"-?\d+", given)):
+    if not is_number and not (isinstance(given, str) and re.fullmatch("-?[0-9]{1,9}", given)):
         _fail("task.index is not a number", expected="0, 1, ...", received=repr(given))
     if int(given) < 0:
         _fail("Task index must be non-negative number", received=f"task.index: {given}")

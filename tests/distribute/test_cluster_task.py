@@ -222,3 +222,36 @@ def test_cluster_specs() -> None:
     for wrong in ([], {"ps": "a:1"}, {"ps": [1]}, {1: ["a:1"]}):
         with pytest.raises(TypeError):
             ClusterSpec(wrong)
+
+
+def _config(address: str = "a:1", **task: Any) -> str:
+    return json.dumps({"cluster": {"chief": [address]}, "task": {"type": "chief", **task}})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[" * 100_000, "nested too deeply"),
+        ('{"cluster": ' + '{"a":' * 20_000, "nested too deeply"),
+        ('{"task": {}, "task": {}}', "the key 'task' is given twice"),
+        (_config(type=["chief"], index=0), "task.type is not text"),
+        (_config(index="\u00b2"), "task.index is not a number"),
+        (_config(index="9" * 5000), "task.index is not a number"),
+        (_config("a:\u00b2", index=0), "has no valid port"),
+        (_config("a: 1", index=0), "has no valid port"),
+        (_config("grpc://a:1", index=0), r"no valid host(.|\n)*hint: +\"a:1\""),
+        (_config("a b:1", index=0), "no valid host"),
+        (_config("a\x00:1", index=0), "no valid host"),
+        (_config("../a:1", index=0), "no valid host"),
+    ],
+)
+def test_hostile_values_are_refused(text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words) as caught:
+        ClusterTask.of_environment({"TF_CONFIG": text})
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("address", ["a-b.example:1", "10.0.0.1:0", "[::1]:2222", "fe80::1:22"])
+def test_addresses(address: str) -> None:
+    task = ClusterTask.of_environment({"TF_CONFIG": _config(address, index=0)})
+    assert task.is_chief
