@@ -153,7 +153,7 @@ def _parsed(text: str) -> dict[str, Any]:
             hint = "JSON needs double quotes; in a shell: TF_CONFIG='{\"cluster\": ...}'"
         elif re.search(r"#|//", text):
             hint = "JSON does not allow comments"
-        _fail(f"invalid JSON: {error}", expected=_EXAMPLE, received=text[:_SHOWN], hint=hint)
+        _fail(f"invalid JSON: {error}", expected=_EXAMPLE, received=text, hint=hint)
     if not isinstance(found, dict):
         _fail("the value is not a dict", expected=_EXAMPLE, received=text)
     return found
@@ -307,7 +307,7 @@ def _task_of(
         _fail(
             "task.type is not text",
             expected=f"one of {list(cluster)}, or evaluator",
-            received=repr(kind)[:_SHOWN],
+            received=repr(kind),
         )
     if task.get("index") is None:
         _fail(
