@@ -173,7 +173,8 @@ def test_chief_and_worker_train_one_model() -> None:
         thread.join(120)
     assert min(map(len, reached.values())) > 0
     assert sum(map(len, reached.values())) >= 100
-    assert max(values[-1] for values in reached.values()) < 1e-2
+    # Whoever made the last step; the other may have been off the processor for the last ones.
+    assert min(values[-1] for values in reached.values()) < 1e-2
     with tf.Graph().as_default():
         steps = tf.train.get_or_create_global_step()
         with tf.Session(target) as session:
