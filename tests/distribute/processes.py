@@ -22,6 +22,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 ROOT = Path(__file__).parents[2]
 
 TOKEN = secrets.token_hex(16)
@@ -260,6 +262,19 @@ def until(condition: Callable[[], Any], problem: str, seconds: float = _LONG) ->
         assert time.monotonic() < deadline, f"{problem} in {seconds:g} s"
         time.sleep(0.02)
     return found
+
+
+LOOPBACK = {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+
+
+def listening_hosts(parent: psutil.Process) -> set[str]:
+    """The addresses at which the processes that a process has started listen."""
+    hosts = set()
+    for process in parent.children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            sockets = process.net_connections("inet")
+            hosts.update(each.laddr.ip for each in sockets if each.status == psutil.CONN_LISTEN)
+    return hosts
 
 
 @contextlib.contextmanager

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import subprocess
 import sys
 import textwrap
-import threading
-import time
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+
+from tests.distribute.processes import LOOPBACK, listening_hosts, until
 
 # Not imported here: Ray reads how it is to authenticate when it is.
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed")
@@ -36,45 +35,44 @@ def command(tmp_path: Path, body: str) -> list[str]:
     return [sys.executable, "-S", str(path), str(tmp_path)]
 
 
-def run(words: list[str]) -> tuple[int, list[str]]:
-    """The exit code and the lines of a command: Ray forks, which a process of JAX must not."""
-    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=300)
-    return done.returncode, (done.stdout + done.stderr).splitlines()
+def run(
+    words: list[str], watch: Callable[[psutil.Process], None] = lambda process: None
+) -> tuple[int, list[str]]:
+    """The exit code and the lines of a command: Ray forks, which a process of JAX must not.
+
+    Args:
+        watch: gets the process while it runs.
+    """
+    with subprocess.Popen(
+        [sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        watch(psutil.Process(process.pid))
+        shown, _ = process.communicate(timeout=300)
+    return process.returncode, shown.splitlines()
 
 
-def launched(tmp_path: Path, body: str, *options: str) -> tuple[int, list[str]]:
+def launched(
+    tmp_path: Path,
+    body: str,
+    *options: str,
+    watch: Callable[[psutil.Process], None] = lambda process: None,
+) -> tuple[int, list[str]]:
     """The exit code and the lines of a launched program."""
     words = ["-m", "estimatorkit", "launch", "--ray", "--cpus", "0.5", "--ps", "1"]
     words += ["--workers", "2", "--restarts", "1", *options, "--", *command(tmp_path, body)]
-    return run(words)
+    return run(words, watch)
 
 
-def ray_ports() -> list[str]:
-    """The addresses at which processes of Ray listen."""
-    processes = subprocess.run(
-        ["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True
-    ).stdout
-    pids = {
-        line.split()[0]
-        for line in processes.splitlines()
-        if re.search(r"gcs_server|raylet|dashboard\.py|ray::", line)
-    }
-    inodes = set()
-    for pid in pids:
-        try:
-            for link in Path(f"/proc/{pid}/fd").iterdir():
-                found = re.fullmatch(r"socket:\[(\d+)\]", os.readlink(link))
-                if found:
-                    inodes.add(found[1])
-        except OSError:  # it has ended, or is another user's
-            continue
-    addresses = []
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        for line in Path(table).read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[3] == "0A" and fields[9] in inodes:  # listening
-                addresses.append(fields[1].rpartition(":")[0])
-    return addresses
+def servers_of_ray(parent: psutil.Process) -> dict[str, psutil.Process]:
+    """The processes of Ray's servers that a process has started, by name."""
+    found = {}
+    for process in parent.children(recursive=True):
+        words = process.cmdline()
+        name = "dashboard" if any(word.endswith("dashboard.py") for word in words) else ""
+        name = name or process.name()
+        if name in ("dashboard", "gcs_server", "raylet"):
+            found[name] = process
+    return found
 
 
 @pytest.mark.slow
@@ -93,12 +91,17 @@ def test_processes_end_and_are_started_again_in_their_places(tmp_path: Path) -> 
             print("token", bool(os.environ["ESTIMATORKIT_TOKEN"]), flush=True)
         time.sleep(100)
         """
-    seen: list[str] = []
-    servers: dict[str, Any] = {}
-    watch = threading.Thread(target=_watch, args=(tmp_path, seen, servers))
-    watch.start()
-    code, lines = launched(tmp_path, body)
-    watch.join()
+    hosts: set[str] = set()
+    servers: dict[str, dict[str, Any]] = {}
+
+    def watch(launch: psutil.Process) -> None:
+        """Looks at Ray's processes once the tasks run."""
+        until((tmp_path / "died").exists, "no task was started")
+        hosts.update(listening_hosts(launch))
+        for name, process in servers_of_ray(launch).items():
+            servers[name] = {"words": process.cmdline(), "environ": process.environ()}
+
+    code, lines = launched(tmp_path, body, watch=watch)
     assert code == 7
     assert any("worker 0 ended with 137; it is started again" in line for line in lines)
     assert "[worker 0] token True" in lines
@@ -106,32 +109,12 @@ def test_processes_end_and_are_started_again_in_their_places(tmp_path: Path) -> 
     clusters = {json.dumps(each, sort_keys=True) for each in found}
     assert len(clusters) == 1  # the places are the same
     assert all(address.startswith("127.0.0.1:") for each in found for address in each["ps"])
-    loopback = {"0100007F", "0000000000000000FFFF00000100007F"}
-    assert seen
-    assert set(seen) <= loopback
+    assert hosts
+    assert hosts <= LOOPBACK
     # Who is not of this user may not submit work: a token is asked for, and there is no page.
     modes = {name: each["environ"].get("RAY_AUTH_MODE") for name, each in servers.items()}
     assert modes.items() >= {"gcs_server": "token", "raylet": "token"}.items()
-    pages = [each["cmdline"] for each in servers.values() if _is_page(each["cmdline"])]
-    assert all("--disable-frontend" in words for words in pages)
-
-
-def _is_page(words: list[str]) -> bool:
-    return any(word.endswith("dashboard.py") for word in words)
-
-
-def _watch(tmp_path: Path, seen: list[str], servers: dict[str, Any]) -> None:
-    """Looks, once the processes run, at the ports and the processes of Ray."""
-    deadline = time.monotonic() + 60
-    while not (tmp_path / "died").exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    seen.extend(ray_ports())
-    for process in psutil.process_iter(["name", "cmdline", "environ"]):
-        name = process.info["name"]
-        if name in ("gcs_server", "raylet"):
-            servers[name] = process.info
-        elif _is_page(process.info["cmdline"] or []):
-            servers["dashboard"] = process.info
+    assert "--disable-frontend" in servers.get("dashboard", {}).get("words", "--disable-frontend")
 
 
 @pytest.mark.slow
@@ -168,8 +151,7 @@ from estimatorkit.distribute.launch import ray_launcher as ray_place
 ray_place._TELL_SECS = 0.5
 first = ray_place.RayLauncher(1)
 first.open({"chief": 1})
-second = ray_place.RayLauncher(1, wait_secs=1)
-second._is_connected = True  # to the same Ray, which has one processor
+second = ray_place.RayLauncher(1, wait_secs=1)  # of the same Ray, which has one processor
 try:
     second.open({"chief": 1, "ps": 1})
 except DeadlineExceededError as error:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 from pydantic import ValidationError
 
@@ -22,6 +23,7 @@ from estimatorkit.experiment.tuning import trials as searches
 from estimatorkit.experiment.tuning.search import Search, Trial
 from estimatorkit.experiment.tuning.space import Dimension
 from estimatorkit.train.hooks.hooks import NanLossDuringTrainingError
+from tests.distribute.processes import LOOPBACK, listening_hosts
 from tests.experiment.commands import invoke, succeed
 
 pytest.importorskip("optuna", reason="NOT TESTED: searches, for want of optuna")
@@ -229,14 +231,21 @@ def test_processes_that_die_are_failures(config: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ray_tune(config: Path) -> None:
+def test_ray_tune(config: Path, tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="NOT TESTED: searches by Ray Tune, for want of ray")
     command = [sys.executable, "-m", "estimatorkit", "tune", str(config)]
-    result = subprocess.run(
-        [*command, "--trials", "2", "--ray", "local"], capture_output=True, text=True, timeout=300
-    )
-    assert result.returncode == 0, result.stderr
-    shown = result.stdout
+    command += ["--trials", "2", "--ray", "local"]
+    hosts: set[str] = set()
+    with (tmp_path / "shown").open("w+") as output:
+        with subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT) as process:
+            while process.poll() is None:
+                hosts |= listening_hosts(psutil.Process(process.pid))
+                time.sleep(0.5)
+        output.seek(0)
+        shown = output.read()
+    assert process.returncode == 0, shown
+    assert hosts
+    assert hosts <= LOOPBACK
     assert "by Ray Tune (local)" in shown
     assert "The best is trial" in shown
     experiment = load_experiment("runs/iris/tune/experiment.yaml")

@@ -19,14 +19,12 @@ from typing import Any
 
 from estimatorkit.core.errors import DeadlineExceededError
 from estimatorkit.distribute.launch.launchers import Cluster, LocalProcess, Process
+from estimatorkit.distribute.launch.ray_connection import LOCAL, connected_ray
 from estimatorkit.distribute.tasks.token import VARIABLE, cluster_token
 from estimatorkit.logger import logger
 
 _STORE_BYTES = 80 << 20
 """Of Ray's object store, close to the least it takes: arrays do not go by Ray."""
-
-_ONLY_HERE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
-"""With 0 Ray's servers listen at 127.0.0.1 alone, on every system; else at every address."""
 
 _READ_SECS = 0.5
 _TELL_SECS = 30.0
@@ -111,29 +109,13 @@ class RayLauncher:
         self._is_connected = False
 
     def _connect(self, tasks: int) -> Any:
-        token = cluster_token()
-        given = os.environ.get("RAY_ADDRESS")
-        if not given:
-            os.environ.setdefault("RAY_AUTH_MODE", "token")
-            os.environ.setdefault("RAY_AUTH_TOKEN", token)
-            os.environ.setdefault(_ONLY_HERE, "0")
-        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-        import ray
-
-        if not self._is_connected:
-            options: dict[str, Any] = (
-                {"address": given}
-                if given
-                else {
-                    "address": "local",
-                    "include_dashboard": False,
-                    "object_store_memory": _STORE_BYTES,
-                    "num_cpus": max(1, int(self._processors * tasks + 0.5)),
-                }
-            )
-            ray.init(namespace=self._namespace, log_to_driver=False, **options)
-            self._is_connected = True
-        return ray
+        address = os.environ.get("RAY_ADDRESS") or LOCAL
+        options: dict[str, Any] = {"namespace": self._namespace, "log_to_driver": False}
+        if address == LOCAL:
+            options["object_store_memory"] = _STORE_BYTES
+            options["num_cpus"] = max(1, int(self._processors * tasks + 0.5))
+        self._is_connected = True
+        return connected_ray(address, **options)
 
     def open(self, counts: Mapping[str, int]) -> Cluster:
         """Creates the actors, and returns their addresses.

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from estimatorkit.core.errors import explain
+from estimatorkit.distribute.launch.ray_connection import connected_ray
 from estimatorkit.experiment.load import load_experiment
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tuning.search import Report, Search, Trial
@@ -55,15 +56,6 @@ def tune(
         ConfigurationError: as `trials.tune`.
         ImportError: Ray or Optuna is not installed.
     """
-    try:
-        import ray
-        from ray import tune as ray_tune
-        from ray.tune.schedulers import MedianStoppingRule
-        from ray.tune.search.optuna import OptunaSearch
-    except ImportError as error:
-        raise ImportError(
-            explain("a search on a cluster needs Ray", hint="pip install 'estimatorkit[ray,tune]'")
-        ) from error
     folder = (Path(experiment.model_dir) / FOLDER).absolute()
     prepare(folder, experiment, restart)
     search = opened(folder, experiment)
@@ -72,31 +64,44 @@ def tune(
     shown = {each.number for each in search.trials()}
     left = trials - len(search.trials())
     if left > 0:
-        ray.init(None if address == "local" else address, ignore_reinit_error=True)
-        chooser = OptunaSearch(
-            {name: each.distribution() for name, each in search.space.items()},
-            metric=_METRIC,
-            mode=search.monitor.mode,
-            study_name=search.study.study_name,
-            storage=search.storage,
-        )
-        ray_tune.Tuner(
-            functools.partial(_trial, str(folder)),
-            tune_config=ray_tune.TuneConfig(
-                metric=_METRIC,
-                mode=search.monitor.mode,
-                num_samples=left,
-                search_alg=chooser,
-                scheduler=MedianStoppingRule(
-                    "training_iteration", grace_period=2, min_samples_required=5
-                ),
-            ),
-            run_config=ray_tune.RunConfig(storage_path=str(folder), name="ray", verbose=1),
-        ).fit()
+        _run(search, left, folder, address)
     for each in search.trials():
         if each.number not in shown:
             show(each)
     return search, write_best(folder, search)
+
+
+def _run(search: Search, trials: int, folder: Path, address: str) -> None:
+    """Runs trials by Ray Tune."""
+    try:
+        connected_ray(address)
+        from ray import tune as ray_tune
+        from ray.tune.schedulers import MedianStoppingRule
+        from ray.tune.search.optuna import OptunaSearch
+    except ImportError as error:
+        raise ImportError(
+            explain("a search on a cluster needs Ray", hint="pip install 'estimatorkit[ray,tune]'")
+        ) from error
+    chooser = OptunaSearch(
+        {name: each.distribution() for name, each in search.space.items()},
+        metric=_METRIC,
+        mode=search.monitor.mode,
+        study_name=search.study.study_name,
+        storage=search.storage,
+    )
+    ray_tune.Tuner(
+        functools.partial(_trial, str(folder)),
+        tune_config=ray_tune.TuneConfig(
+            metric=_METRIC,
+            mode=search.monitor.mode,
+            num_samples=trials,
+            search_alg=chooser,
+            scheduler=MedianStoppingRule(
+                "training_iteration", grace_period=2, min_samples_required=5
+            ),
+        ),
+        run_config=ray_tune.RunConfig(storage_path=str(folder), name="ray", verbose=1),
+    ).fit()
 
 
 def _trial(folder: str, parameters: dict[str, Any]) -> None:
