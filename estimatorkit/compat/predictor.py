@@ -84,6 +84,7 @@ def from_saved_model(
     tags: str | Sequence[str] | None = None,
     graph: Graph | None = None,
     config: Any = None,
+    trusted: bool = False,
 ) -> Predictor:
     """Loads a SavedModel as a function.
 
@@ -96,6 +97,8 @@ def from_saved_model(
         tags: the tags of the graph, comma-separated or as a list; 'serve' by default.
         graph: the graph to load it into; a new one by default.
         config: the session's `ConfigProto`.
+        trusted: whether the model may access files and Python functions; see
+            `saved_model.loader.load`.
 
     Raises:
         ValueError: both a signature and names are given, or the model has no such signature.
@@ -112,7 +115,7 @@ def from_saved_model(
     wanted = tags.split(",") if isinstance(tags, str) else tags
     session = Session(graph=graph or Graph(), config=config)
     try:
-        model = load(session, wanted or [constants.SERVING], export_dir)
+        model = load(session, wanted or [constants.SERVING], export_dir, trusted=trusted)
         places = session.graph
         feeds: dict[str, Any]
         fetches: dict[str, Any]
@@ -155,7 +158,7 @@ def from_estimator(
     """
     with tempfile.TemporaryDirectory(prefix="estimatorkit-predictor-") as folder:
         path = os.fsdecode(estimator.export_saved_model(folder, serving_input_receiver_fn))
-        return from_saved_model(path, output_key, graph=graph, config=config)
+        return from_saved_model(path, output_key, graph=graph, config=config, trusted=True)
 
 
 def _signature(model: Any, key: str | None) -> Any:

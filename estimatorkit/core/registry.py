@@ -24,6 +24,7 @@ from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.trust import Effects, marked
 from estimatorkit.core.x64 import x64
 
 
@@ -75,8 +76,8 @@ class Role(Enum):
 class OpDef:
     """A row of the registry.
 
-    Fields that depend on the attributes (`where`, `static`, `updates`, `rowwise`) may be functions
-    of them.
+    Fields that depend on the attributes (`where`, `static`, `updates`, `rowwise`, `effects`) may be
+    functions of them.
 
     Attributes:
         type: the op type.
@@ -114,6 +115,8 @@ class OpDef:
         client_only: whether it always runs in the process that built the graph, because what it
             works on cannot be serialized.
         role: its kind, for planning and placement.
+        effects: what the kernel touches beyond its inputs and the session (see `trust`); loaded
+            graphs may not, unless they are trusted.
         moves: whether it only moves or copies elements, so that NumPy and XLA agree bit for bit.
     """
 
@@ -141,6 +144,7 @@ class OpDef:
     colocate_with_input: bool = False
     client_only: bool = False
     role: Role | None = None
+    effects: Effects | Callable[[Mapping[str, Any]], Effects] = ""
     moves: bool = False
 
     def made(self, op: Operation) -> bool:
@@ -162,6 +166,10 @@ class OpDef:
     def is_rowwise(self, attrs: Mapping[str, Any]) -> bool:
         """`rowwise` for an operation with these attributes."""
         return self.rowwise(attrs) if callable(self.rowwise) else self.rowwise
+
+    def has_effects(self, attrs: Mapping[str, Any]) -> Effects:
+        """`effects` for an operation with these attributes."""
+        return self.effects(attrs) if callable(self.effects) else self.effects
 
     def accepted(self, position: int) -> tuple[DType, ...]:
         """The dtypes that the input at `position` may have; empty for any."""
@@ -253,6 +261,8 @@ def apply(
     """
     row = lookup(op_type)
     attrs = attrs or {}
+    if row.has_effects(attrs):
+        attrs = marked(attrs)
     if row.accepts:
         for position, tensor in enumerate(inputs):
             allowed = row.accepted(position)

@@ -9,10 +9,10 @@ imported on first use.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from typing import Any
 
-from estimatorkit.core import registry
+from estimatorkit.core import registry, trust
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, resource
 from estimatorkit.core.errors import did_you_mean, type_error, value_error
@@ -85,6 +85,8 @@ def import_graph_def(
     name: str | None = None,
     op_dict: Any = None,
     producer_op_list: Any = None,
+    trusted: bool = False,
+    assets: str = "",
 ) -> list[Tensor | Operation] | None:
     """Imports the operations of a `GraphDef` into the default graph.
 
@@ -94,6 +96,9 @@ def import_graph_def(
         return_elements: names of operations ('y') and tensors ('y:0') to return.
         name: the name scope; 'import' by default, '' for none.
         op_dict, producer_op_list: accepted for TensorFlow's signature.
+        trusted: whether its operations may access files and Python functions. By default those
+            that do raise PermissionDeniedError when they run.
+        assets: a folder whose files operations may read although the graph is not trusted.
 
     Returns:
         The `return_elements`, or None.
@@ -137,7 +142,7 @@ def import_graph_def(
             )
         make = _OwnNodes(nodes, graph_def.library, names).make
     reader = _Reader(graph, nodes, make, names, input_map)
-    with graph.name_scope(None):
+    with graph.name_scope(None), nullcontext() if trusted else trust.untrusted(assets):
         reader.read()
     if return_elements is None:
         return None

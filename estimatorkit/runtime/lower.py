@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from estimatorkit.core import gradients, registry
+from estimatorkit.core import gradients, registry, trust
 from estimatorkit.core.dtypes import DType, resource, uint32
 from estimatorkit.core.errors import InvalidArgumentError, OpError, value_error
 from estimatorkit.core.function_graph import GraphFunction
@@ -125,6 +125,8 @@ def _run_kernel(
     host: bool,
     context: Any,
 ) -> Sequence[Any]:
+    if row.effects:
+        trust.check(op, row.has_effects(attrs), inputs)
     if host:
         extra = {"context": context} if row.context else {}
         if row.random:

@@ -107,14 +107,15 @@ def test_a_loaded_model_is_exported_again(tmp_path: Path) -> None:
         folder = FOLDERS / "tensorflow_vocabulary"
         model = tf.saved_model.loader.load(session, ["serve"], folder)
         builder = tf.saved_model.Builder(tmp_path / "model")
+        Path(VOCABULARY[0]).write_bytes(VOCABULARY[1])  # where the model's own path leads
         builder.add_meta_graph_and_variables(
             session,
             ["serve"],
             dict(model.signature_def),
+            assets_collection=graph.get_collection(tf.GraphKeys.ASSET_FILEPATHS),
             main_op=graph.get_collection("saved_model_main_op")[0],
         )
         builder.save()
-    Path(VOCABULARY[0]).write_bytes(VOCABULARY[1])  # no assets were given: the path is the first
     found = predict(tf, "vocabulary", str(tmp_path / "model"))
     assert_equal(found, VALUES["tensorflow"]["vocabulary"])
 

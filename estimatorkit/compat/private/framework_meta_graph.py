@@ -121,6 +121,7 @@ def import_scoped_meta_graph(
     input_map: Mapping[str, Any] | None = None,
     unbound_inputs_col_name: str | None = UNBOUND_INPUTS,
     restore_collections_predicate: Callable[[str], bool] = lambda key: True,
+    trusted: bool = False,
 ) -> dict[str, Variable]:
     """Adds a `MetaGraphDef` to a graph, under a name scope.
 
@@ -132,6 +133,7 @@ def import_scoped_meta_graph(
         input_map: tensors for unbound inputs, by name.
         unbound_inputs_col_name: the collection that names those inputs.
         restore_collections_predicate: selects collections by key.
+        trusted: see `import_graph_def`.
 
     Returns:
         The variables, by their names relative to the scope.
@@ -154,7 +156,9 @@ def import_scoped_meta_graph(
         if key == unbound_inputs_col_name or not restore_collections_predicate(key):
             del wanted.collection_def[key]
     with graph.as_default() if graph is not None else nullcontext():
-        return load_meta_graph(wanted, clear_devices, import_scope, input_map).variables
+        return load_meta_graph(
+            wanted, clear_devices, import_scope, input_map, trusted=trusted
+        ).variables
 
 
 def copy_scoped_meta_graph(
@@ -176,7 +180,7 @@ def copy_scoped_meta_graph(
             "graph."
         )
     made, _ = export_scoped_meta_graph(export_scope=from_scope, graph=source)
-    return import_scoped_meta_graph(made, graph=target, import_scope=to_scope)
+    return import_scoped_meta_graph(made, graph=target, import_scope=to_scope, trusted=True)
 
 
 def ops_used_by_graph_def(graph_def: Any) -> list[str]:

@@ -54,6 +54,7 @@ register(
     context=True,
     pure=False,
     client_only=True,
+    effects="files",
 )
 
 

@@ -117,7 +117,7 @@ class SerializedPartition:
             register_all()
         graph = Graph()
         with graph.as_default():
-            import_graph_def(graph_def, name="")
+            import_graph_def(graph_def, name="", trusted=True)
         for name, op in _with_functions(graph.get_operations()):
             if name in self.sources:  # a placeholder was made by nobody
                 op.source = SourceLine(*self.sources[name])

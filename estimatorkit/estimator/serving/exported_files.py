@@ -245,7 +245,6 @@ _IMPURE_BUT_SAFE = {
     *("HashTableV2", "MutableHashTableV2", "InitializeTableV2", "LookupTableInsertV2"),
     *("LookupTableFindV2", "LookupTableFindOrHash", "LookupTableSizeV2", "LookupTableExportV2"),
 }
-_PYTHON = {"PyFunc", "PyFuncStateless", "JaxFunction"}
 
 
 def is_allowed(op_type: str) -> bool:
@@ -256,7 +255,7 @@ def is_allowed(op_type: str) -> bool:
         return True
     row = registry.lookup(op_type)
     on_host = row.where == "host"
-    return op_type not in _PYTHON and (row.pure or not on_host) and not (on_host and row.context)
+    return not row.effects and (row.pure or not on_host) and not (on_host and row.context)
 
 
 def check_graph(path: Path, graph_def: Any) -> None:

@@ -65,6 +65,7 @@ registry.register(
     lambda *inputs, function: function(*inputs),
     infer=_infer,
     pure=False,
+    effects="python",
     cases=lambda: [
         Case(
             (np.array([1.0, 2.0], np.float32),),

@@ -141,7 +141,15 @@ _LEVELS = {
     "log(error)": logging.ERROR,
 }
 
-register("PrintV2", _print_v2, infer=no_outputs, gradient=None, where="host", pure=False)
+register(
+    "PrintV2",
+    _print_v2,
+    infer=no_outputs,
+    gradient=None,
+    where="host",
+    pure=False,
+    effects=lambda attrs: "files" if attrs["stream"].startswith("file://") else "",
+)
 
 
 def print_(

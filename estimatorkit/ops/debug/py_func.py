@@ -106,8 +106,17 @@ def _infer(inputs: Any, attrs: Any) -> list[Spec]:
     return [Spec(dtype, UNKNOWN) for dtype in attrs["dtypes"]]
 
 
-register("PyFunc", _call, infer=_infer, gradient=None, where="host", pure=False, client_only=True)
-register("PyFuncStateless", _call, infer=_infer, gradient=None, where="host", client_only=True)
+for _type, _pure in (("PyFunc", False), ("PyFuncStateless", True)):
+    register(
+        _type,
+        _call,
+        infer=_infer,
+        gradient=None,
+        where="host",
+        pure=_pure,
+        client_only=True,
+        effects="python",
+    )
 
 
 def py_func(

@@ -129,25 +129,23 @@ def _of_dtypes(inputs: Any, attrs: Any) -> list[Spec]:
     return [Spec(as_dtype(dtype), _UNKNOWN) for dtype in attrs["dtypes"]]
 
 
-register("SaveV2", _save, where="host", infer=_no_outputs, gradient=None, pure=False)
-RESTORE = register("RestoreV2", _restore, where="host", infer=_of_dtypes, gradient=None, pure=False)
+_HOST: dict[str, Any] = {"where": "host", "gradient": None, "pure": False, "effects": "files"}
+
+register("SaveV2", _save, infer=_no_outputs, **_HOST)
+RESTORE = register("RestoreV2", _restore, infer=_of_dtypes, **_HOST)
 register(
     "Save",
     lambda filename, tensor_names, *data: _save(filename, tensor_names, [b""] * len(data), *data),
-    where="host",
     infer=_no_outputs,
-    gradient=None,
-    pure=False,
+    **_HOST,
 )
 register(
     "Restore",
     lambda file_pattern, tensor_name, dtypes: _restore(
         file_pattern, [np.asarray(tensor_name).item()], [b""], dtypes
     ),
-    where="host",
     infer=_of_dtypes,
-    gradient=None,
-    pure=False,
+    **_HOST,
 )
 
 

@@ -46,12 +46,12 @@ def _match(pattern: Any) -> NDArray[Any]:
     return result
 
 
-for _type, _kernel, _infer in (
-    ("ReadFile", _read, fixed(string)),
-    ("WriteFile", _write, no_outputs),
-    ("MatchingFiles", _match, fixed(string, TensorShape([None]))),
-):
-    register(_type, _kernel, infer=_infer, gradient=None, where="host", pure=False, accepts="s")
+_FILES: dict[str, Any] = {"gradient": None, "where": "host", "pure": False, "accepts": "s"}
+_NAMES = fixed(string, TensorShape([None]))
+
+register("ReadFile", _read, infer=fixed(string), effects="asset", **_FILES)
+register("WriteFile", _write, infer=no_outputs, effects="files", **_FILES)
+register("MatchingFiles", _match, infer=_NAMES, effects="files", **_FILES)
 
 
 def read_file(filename: Any, name: str | None = None) -> Tensor:

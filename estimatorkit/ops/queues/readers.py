@@ -254,6 +254,7 @@ for _type, _kernel, _infer in (
         context=True,
         pure=False,
         holder="reader",
+        effects="files" if _type in ("ReaderReadV2", "ReaderReadUpToV2") else "",
     )
 
 

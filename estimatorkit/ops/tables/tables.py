@@ -149,6 +149,7 @@ for _type, _kernel, _infer in (
         where="host",
         context=True,
         pure=False,
+        effects="asset" if _type == "InitializeTableFromTextFileV2" else "",
         elementwise=_type == "LookupTableFindV2",
         role=Role.LOOKUP if _type == "LookupTableFindV2" else None,
         holder="table",

@@ -203,6 +203,8 @@ def load_meta_graph(
     import_scope: str | None = None,
     input_map: Mapping[str, Any] | None = None,
     return_elements: Sequence[str] | None = None,
+    trusted: bool = False,
+    assets: str = "",
 ) -> LoadedMetaGraph:
     """Imports a `MetaGraphDef`, graph and collections, into the default graph.
 
@@ -213,7 +215,7 @@ def load_meta_graph(
         meta_graph_or_file: a `MetaGraphDef`, or a file that holds one.
         clear_devices: whether to ignore devices.
         import_scope: a name scope for the imported graph.
-        input_map, return_elements: see `import_graph_def`.
+        input_map, return_elements, trusted, assets: see `import_graph_def`.
 
     Raises:
         NotFoundError, ValueError: see `read_meta_graph` and `import_graph_def`.
@@ -242,7 +244,9 @@ def load_meta_graph(
             scope = unique
     _check_variables_are_new(graph, graph_def, scope)
     with graph.name_scope(scope or None):
-        elements = import_graph_def(graph_def, input_map, return_elements or (), name="")
+        elements = import_graph_def(
+            graph_def, input_map, return_elements or (), "", trusted=trusted, assets=assets
+        )
     names = {node.name for node in graph_def.node}
     variables: dict[str, Variable] = {}
     # Variables first: other collections may refer to them by name.

@@ -38,6 +38,7 @@ def load(
     tags: Iterable[str],
     export_dir: str | os.PathLike[str],
     import_scope: str | None = None,
+    trusted: bool = False,
     **saver_kwargs: Any,
 ) -> Any:
     """Loads a model into a session: graph, variables and tables.
@@ -46,6 +47,8 @@ def load(
         sess: the session; the model is added to its graph.
         tags: all the tags of the graph to load.
         import_scope: a name scope for the imported graph.
+        trusted: whether the model may access files besides its assets, and Python functions. By
+            default operations that do raise PermissionDeniedError when they run.
         **saver_kwargs: accepted for TensorFlow's signature.
 
     Returns:
@@ -56,8 +59,9 @@ def load(
         RuntimeError: it has no graph with these tags.
         DataLossError: a file is damaged or missing.
         ValueError: its graph is malformed, or its names are taken in the session's graph.
+        PermissionDeniedError: its initialization accesses files, and it is not trusted.
     """
-    return SavedModelLoader(export_dir).load(sess, tags, import_scope, **saver_kwargs)
+    return SavedModelLoader(export_dir, trusted).load(sess, tags, import_scope, **saver_kwargs)
 
 
 class SavedModelLoader:
@@ -65,12 +69,17 @@ class SavedModelLoader:
 
     Source: `tensorflow.python.saved_model.loader_impl.SavedModelLoader`.
 
+    Args:
+        export_dir: the model's folder.
+        trusted: see `load`.
+
     Raises:
         OSError: there is no model.
     """
 
-    def __init__(self, export_dir: str | os.PathLike[str]) -> None:
+    def __init__(self, export_dir: str | os.PathLike[str], trusted: bool = False) -> None:
         self._export_dir = local_path(export_dir)
+        self._trusted = trusted
         read_saved_model(self._export_dir)
 
     @property
@@ -149,7 +158,11 @@ class SavedModelLoader:
         list(assets_of(meta_graph, self._export_dir))  # invalid ones raise before the graph changes
         with _damage_in(self._export_dir), graph.as_default():
             loaded = load_meta_graph(
-                without_saving(meta_graph), import_scope=import_scope, return_elements=elements
+                without_saving(meta_graph),
+                import_scope=import_scope,
+                return_elements=elements,
+                trusted=self._trusted,
+                assets=os.path.join(self._export_dir, constants.ASSETS_DIRECTORY),
             )
         _warn_of_missing(graph, meta_graph, f"{import_scope}/" if import_scope else "")
         return loaded

@@ -589,7 +589,7 @@ def import_meta_graph(
             `Saver.save`.
         clear_devices: whether to ignore devices.
         import_scope: a name scope for the imported graph.
-        **kwargs: `input_map` and `return_elements`, see `import_graph_def`.
+        **kwargs: `input_map`, `return_elements` and `trusted`, see `import_graph_def`.
 
     Returns:
         A `Saver` of its variables; None if it has none.

@@ -1,0 +1,243 @@
+"""Graphs from files: what may touch files and Python, and only if it is trusted."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import estimatorkit.compat.v1 as tf
+from estimatorkit.compat import predictor
+from estimatorkit.core import registry
+from estimatorkit.core.errors import PermissionDeniedError
+
+REFUSED = "comes from a graph that was loaded, and accesses"
+
+
+def saved(folder: Path, outputs: Callable[[], Any], main_op: Callable[[], Any] = tf.no_op) -> str:
+    """A SavedModel; `outputs` and `main_op` add to its graph."""
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tensor = outputs()
+        signature = tf.saved_model.predict_signature_def(
+            {"x": tf.placeholder(tf.float32, [None])}, {"y": tensor}
+        )
+        builder = tf.saved_model.Builder(str(folder))
+        builder.add_meta_graph_and_variables(
+            sess,
+            [tf.saved_model.tag_constants.SERVING],
+            {tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY: signature},
+            assets_collection=tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS) or None,
+            main_op=main_op(),
+        )
+        builder.save()
+    return str(folder)
+
+
+def loaded(folder: str, trusted: bool = False) -> None:
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tf.saved_model.loader.load(sess, ["serve"], folder, trusted=trusted)
+
+
+def test_an_initialization_that_writes(tmp_path: Path) -> None:
+    target = tmp_path / "written"
+    model = saved(
+        tmp_path / "model", lambda: tf.constant(1.0), lambda: tf.write_file(str(target), "mine")
+    )
+    with pytest.raises(PermissionDeniedError, match=r"WriteFile operation 'WriteFile'.* files"):
+        loaded(model)
+    assert not target.exists()
+    loaded(model, trusted=True)
+    assert target.read_text() == "mine"
+
+
+def test_an_output_that_reads(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("hidden")
+    model = saved(tmp_path / "model", lambda: tf.read_file(str(secret)))
+    with (
+        predictor.from_saved_model(model) as predict,
+        pytest.raises(PermissionDeniedError, match=REFUSED) as caught,
+    ):
+        predict({"x": [1.0]})
+    assert "load it with trusted=True" in str(caught.value)
+    assert str(secret) in str(caught.value)
+    with predictor.from_saved_model(model, trusted=True) as predict:
+        assert predict({"x": [1.0]})["y"] == b"hidden"
+
+
+def in_cond(f: Callable[[], Any]) -> Any:
+    return tf.cond(tf.placeholder_with_default(True, []), f, lambda: tf.constant(b""))
+
+
+def in_loop(f: Callable[[], Any]) -> Any:
+    return tf.while_loop(lambda i, _: i < 1, lambda i, _: (i + 1, f()), [0, tf.constant(b"")])[1]
+
+
+def in_map(f: Callable[[], Any]) -> Any:
+    return tf.map_fn(lambda _: f(), tf.range(2), tf.string)[0]
+
+
+@pytest.mark.parametrize("around", [in_cond, in_loop, in_map, lambda f: f()])
+def test_functions_of_imported_graphs(tmp_path: Path, around: Callable[[Any], Any]) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("hidden")
+    with tf.Graph().as_default() as graph:
+        name = around(lambda: tf.read_file(str(secret))).name
+    graph_def = graph.as_graph_def()
+    for node in graph_def.node:  # a writer who claims that it is trusted
+        node.attr["_untrusted"].s = str(tmp_path).encode()
+    with tf.Graph().as_default(), tf.Session() as sess:
+        [read] = tf.import_graph_def(graph_def, return_elements=[name])
+        with pytest.raises(PermissionDeniedError, match=REFUSED):
+            sess.run(read)
+    with tf.Graph().as_default(), tf.Session() as sess:
+        [read] = tf.import_graph_def(graph.as_graph_def(), return_elements=[name], trusted=True)
+        assert sess.run(read) == b"hidden"
+
+
+def test_meta_graphs_and_their_copies(tmp_path: Path) -> None:
+    (tmp_path / "vocabulary").write_text("a\nb\n")
+    with tf.Graph().as_default() as graph:
+        table = tf.contrib.lookup.index_table_from_file(str(tmp_path / "vocabulary"))
+        found = table.lookup(tf.constant(["b"])).name
+        tf.train.export_meta_graph(str(tmp_path / "model.meta"))
+    for trusted in (False, True):
+        with tf.Graph().as_default() as graph, tf.Session() as sess:
+            tf.train.import_meta_graph(str(tmp_path / "model.meta"), trusted=trusted)
+            if not trusted:
+                with pytest.raises(PermissionDeniedError, match=REFUSED):
+                    sess.run(tf.tables_initializer())
+                continue
+            sess.run(tf.tables_initializer())
+            assert sess.run(graph.get_tensor_by_name(found)).tolist() == [1]
+
+
+def test_assets_are_read(tmp_path: Path) -> None:
+    vocabulary = tmp_path / "vocabulary"
+    vocabulary.write_text("a\nb\n")
+    (tmp_path / "other").write_text("c\nd\n")
+
+    def outputs() -> Any:
+        table = tf.contrib.lookup.index_table_from_file(str(vocabulary))
+        return table.lookup(tf.constant(["b"]))
+
+    model = saved(tmp_path / "model", outputs, tf.tables_initializer)
+    with predictor.from_saved_model(model) as predict:
+        assert predict({"x": [1.0]})["y"].tolist() == [1]
+    asset = tmp_path / "model" / "assets" / "vocabulary"
+    with tf.Graph().as_default() as graph, tf.Session() as sess:
+        tf.saved_model.loader.load(sess, ["serve"], model)
+        [start] = [op for op in graph.get_operations() if op.type.endswith("FromTextFileV2")]
+        sess.run(start, {start.inputs[0]: str(asset)})
+        outside = asset.parent / ".." / ".." / "other"
+        link = asset.with_name("link")
+        link.symlink_to(tmp_path / "other")
+        for path in (outside, link, tmp_path / "other", asset.parent):
+            with pytest.raises(PermissionDeniedError, match="only files below"):
+                sess.run(start, {start.inputs[0]: str(path)})
+
+
+def test_own_graphs_are_not_affected(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with tf.Graph().as_default(), tf.Session() as sess:
+        with tf.Graph().as_default():
+            tf.constant(1)
+            graph_def = tf.get_default_graph().as_graph_def()
+        tf.import_graph_def(graph_def)
+        assert sess.run(tf.read_file(str(tmp_path / "file"))) == b"mine"
+
+
+# -- every row
+
+SESSION_ONLY = {
+    *("AccumulatorApplyGradient", "AccumulatorNumAccumulated", "AccumulatorSetGlobalStep"),
+    *("AccumulatorTakeGradient", "SparseAccumulatorApplyGradient", "SparseAccumulatorTakeGradient"),
+    *("ConditionalAccumulator", "SparseConditionalAccumulator", "CountUpTo"),
+    *("Assert", "CheckNumerics", "Placeholder", "Print", "Timestamp"),
+    *("AssertVariablesInitialized", "InitializedValue", "ReportUninitializedVariables"),
+    *("VarIsInitializedOp", "DeleteSessionTensor", "GetSessionHandle", "GetSessionTensor"),
+    *("Call", "If", "Scan", "While", "VectorJacobianProduct", "ExecuteInCriticalSection"),
+    *("FIFOQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2", "RandomShuffleQueueV2", "MutexV2"),
+    *("QueueClear", "QueueCloseV2", "QueueDequeueManyV2", "QueueDequeueV2", "QueueSizeV2"),
+    *("QueueEnqueueManyV2", "QueueEnqueueV2", "QueueEnqueueWhere", "QueueIsClosedV2"),
+    *("FixedLengthRecordReaderV2", "IdentityReaderV2", "TFRecordReaderV2", "TextLineReaderV2"),
+    *("WholeFileReaderV2", "ReaderNumRecordsProducedV2", "ReaderNumWorkUnitsCompletedV2"),
+    *("ReaderResetV2", "ReaderRestoreStateV2", "ReaderSerializeStateV2"),
+    *("HashTableV2", "MutableHashTableV2", "InitializeTableV2", "LookupTableExportV2"),
+    *("LookupTableFindOrHash", "LookupTableFindV2", "LookupTableInsertV2", "LookupTableRemoveV2"),
+    *("LookupTableSizeV2", "LearnedUnigramCandidateSampler", "UnigramSampler"),
+    *("DatasetVariant", "Iterator", "IteratorGetNext", "IteratorGetNextOf"),
+    *("IteratorToStringHandle", "MakeIterator"),
+}
+"""Host rows with a state or a side effect, which is the session's, a stream's or a function's.
+
+Datasets are objects in memory, which no file can hold.
+"""
+
+
+def test_every_row_says_what_it_touches() -> None:
+    undecided = {
+        row.type
+        for row in map(registry.lookup, registry.registered_types())
+        if row.kernel.__module__.startswith("estimatorkit.")  # not those of other tests
+        and row.where != "device"
+        and (row.context or not row.pure)
+        and not row.effects
+    }
+    assert undecided - SESSION_ONLY == set()
+
+
+_touched: list[tuple[str, str]] = []
+_audited: int | None = None
+
+
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    if threading.get_ident() == _audited and event.partition(".")[0] in (
+        *("open", "os", "socket", "subprocess", "shutil", "glob", "ctypes", "urllib", "import"),
+    ):
+        shown = repr(arguments)[:200]
+        if str(jax.config.jax_compilation_cache_dir) not in shown:
+            _touched.append((event, shown))
+
+
+@pytest.fixture
+def touched() -> Iterator[list[tuple[str, str]]]:
+    """The files, sockets and processes that this thread touches."""
+    global _audited
+    sys.addaudithook(_audit)
+    yield _touched
+    _audited = None
+
+
+def test_rows_without_effects_touch_nothing(touched: list[tuple[str, str]], tmp_path: Path) -> None:
+    global _audited
+    count = 0
+    for row in map(registry.lookup, registry.registered_types()):
+        kernel = row.kernel if row.where == "host" else row.numpy_kernel
+        if kernel is None or row.context or row.random or row.effects:
+            continue
+        for case in row.cases():
+            inputs = [np.asarray(each) for each in case.inputs]
+            attrs = {key: value for key, value in case.attrs.items() if key[0] != "_"}
+            with np.errstate(all="ignore"):
+                kernel(*inputs, **attrs)  # what it imports
+                _audited = threading.get_ident()
+                try:
+                    kernel(*inputs, **attrs)
+                finally:
+                    _audited = None
+            assert touched == [], row.type
+            count += 1
+    assert count > 300
+    _audited = threading.get_ident()
+    registry.lookup("WriteFile").kernel(os.fsencode(tmp_path / "file"), b"text")
+    _audited = None
+    assert touched
+    touched.clear()
