@@ -424,6 +424,27 @@ def test_a_zip_that_swells_is_refused(tmp_path: Path) -> None:
         keras.models.load_model(tmp_path / "model.keras")
 
 
+def test_a_zip_of_overlapping_members_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "model.keras", "w") as archive:
+        archive.writestr("state.json", b" " * (1 << 20))
+        [member] = archive.filelist
+        for number in range(300):  # 300 MB of the same bytes
+            again = zipfile.ZipInfo(f"variables-{number:05d}-of-00300.safetensors")
+            again.file_size = again.compress_size = member.file_size
+            again.CRC, again.header_offset = member.CRC, member.header_offset
+            archive.filelist.append(again)
+    with pytest.raises(ValueError, match=r"members of more than the [0-9]+ bytes of the file"):
+        keras.models.load_model(tmp_path / "model.keras")
+
+
+def test_a_zip_of_many_members_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "model.keras", "w") as archive:
+        for number in range(10_001):
+            archive.writestr(f"variables-{number:05d}-of-99999.safetensors", b"")
+    with pytest.raises(ValueError, match="10001 members"):
+        keras.models.load_model(tmp_path / "model.keras")
+
+
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
     model = small()
     model.save(tmp_path / "model.keras")
@@ -523,6 +544,45 @@ def test_hdf5_files_lead_to_no_other_file(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="No model config found"):
         keras.models.load_model(tmp_path / "secret.h5")
     same(model.get_weights(), before)
+
+
+def test_hdf5_files_hold_what_they_list(tmp_path: Path) -> None:
+    layers = keras.layers
+    model = keras.Sequential([layers.Dense(2, input_shape=(3,), use_bias=False, name="d")])
+    before = model.get_weights()
+
+    def crafted(count: int, **dataset: Any) -> Path:
+        with h5py.File(tmp_path / "crafted.h5", "w") as file:
+            file.attrs["layer_names"] = [b"d"]
+            group = file.create_group("d")
+            group.attrs["weight_names"] = [b"kernel:0"] * count
+            group.create_dataset("kernel:0", **dataset)
+        return tmp_path / "crafted.h5"
+
+    never_written = crafted(1, shape=(1 << 31,), dtype="f8")
+    assert never_written.stat().st_size < 10_000
+    with pytest.raises(ValueError, match="does not hold what it lists: 'kernel:0'"):
+        model.load_weights(never_written)
+    compressed = crafted(1, data=np.zeros(1 << 20, "f"), compression="gzip")
+    with pytest.raises(ValueError, match="does not hold what it lists"):
+        model.load_weights(compressed)
+    with pytest.raises(ValueError, match="does not hold what it lists"):
+        model.load_weights(crafted(200, data=np.zeros(1 << 16, "f")))
+    same(model.get_weights(), before)
+    data = np.arange(6, dtype="f").reshape(3, 2)
+    model.load_weights(crafted(1, data=data, compression="gzip"))
+    same(model.get_weights(), [data])
+
+
+def test_hdf5_attributes_are_objects(tmp_path: Path) -> None:
+    for text in ("[" * 100_000, "[1]", "{"):
+        with h5py.File(tmp_path / "model.h5", "w") as file:
+            file.attrs.create("layer_names", [], dtype="S1")
+            file.create_group("model_weights").attrs.create("layer_names", [], dtype="S1")
+            file.create_dataset("text", data=text)
+            file.attrs["model_config"] = text[:60_000]
+        with pytest.raises(ValueError, match="attribute 'model_config' is not"):
+            keras.models.load_model(tmp_path / "model.h5")
 
 
 def test_a_saved_model_of_tensorflow_is_named(tmp_path: Path) -> None:

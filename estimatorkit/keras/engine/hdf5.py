@@ -25,7 +25,8 @@ from estimatorkit.storage.atomic_files import os_errors, sync_file, temporary_be
 
 _ATTRIBUTE_BYTES = 64512  # what an HDF5 object's header takes; longer lists are cut in parts
 _VERSION = "2.15.0"
-_TENSOR_BYTES = 1 << 40
+_MOST_RATIO = 100
+"""Bytes of arrays by bytes of the file: Keras does not compress weights, other tools may."""
 
 
 def _h5py() -> Any:
@@ -131,7 +132,8 @@ def read_weights(path: Path) -> list[StoredLayer]:
         ValueError: it is not laid out as Keras's files, or leads out of itself.
     """
     with _opened(path) as file:
-        return _layers(_group(file, "model_weights") if "model_weights" in file else file)
+        group = _group(file, "model_weights") if "model_weights" in file else file
+        return _layers(group, _Arrays(path))
 
 
 def read_model(path: Path) -> Contents:
@@ -141,24 +143,24 @@ def read_model(path: Path) -> Contents:
         ValueError: it is not laid out as Keras's files, or leads out of itself.
     """
     with _opened(path) as file:
+        arrays = _Arrays(path)
         if "model_config" not in file.attrs:
             raise value_error(
                 f"No model config found in the file at {os.fspath(path)!r}",
                 hint="it holds weights: build the model and call load_weights",
             )
-        layers = _layers(_group(file, "model_weights"))
+        layers = _layers(_group(file, "model_weights"), arrays)
         compiled = None
         optimizer: list[NDArray[Any]] = []
         if "training_config" in file.attrs:
-            given = json.loads(_text(file.attrs["training_config"]))
-            optimizer_config = given.pop("optimizer_config")
+            given = _parsed(file, "training_config")
+            optimizer_config = given.pop("optimizer_config", None)
             compiled = {**given, "optimizer": optimizer_config}
             if "optimizer_weights" in file:
                 group = _group(file, "optimizer_weights")
                 names = _texts(group, "weight_names")
-                optimizer = [_array(group, name) for name in names]
-        model = json.loads(_text(file.attrs["model_config"]))
-        return Contents(layers, optimizer, model, compiled)
+                optimizer = [arrays.read(group, name) for name in names]
+        return Contents(layers, optimizer, _parsed(file, "model_config"), compiled)
 
 
 def _opened(path: Path) -> Any:
@@ -170,14 +172,29 @@ def _opened(path: Path) -> Any:
         ) from error
 
 
-def _layers(file: Any) -> list[StoredLayer]:
+def _parsed(file: Any, name: str) -> Any:
+    """The JSON object in an attribute."""
+    try:
+        found = json.loads(_text(file.attrs[name]))
+    except (ValueError, RecursionError) as error:
+        raise value_error(
+            f"{file.filename!r}: the attribute {name!r} is not valid JSON", received=str(error)
+        ) from error
+    if not isinstance(found, dict):
+        raise value_error(
+            f"{file.filename!r}: the attribute {name!r} is not an object", received=found
+        )
+    return found
+
+
+def _layers(file: Any, arrays: _Arrays) -> list[StoredLayer]:
     names = _texts(file, "layer_names")
     if TOP_LEVEL in file:
         names.append(TOP_LEVEL)
     found = []
     for name in names:
         group = _group(file, name)
-        weights = [(each, _array(group, each)) for each in _texts(group, "weight_names")]
+        weights = [(each, arrays.read(group, each)) for each in _texts(group, "weight_names")]
         found.append(StoredLayer(name, weights, ordered=True))
     return found
 
@@ -210,15 +227,31 @@ def _group(group: Any, name: str) -> Any:
     return found
 
 
-def _array(group: Any, name: str) -> NDArray[Any]:
-    found = _inside(group, name)
-    plain = isinstance(found, _h5py().Dataset) and not found.is_virtual and not found.external
-    if not plain or found.dtype.kind not in "biufc" or found.nbytes > _TENSOR_BYTES:
-        raise value_error(
-            f"{group.file.filename!r}: {name!r:.100} is no array of numbers within the file",
-            received=repr(found),
-        )
-    return np.asarray(found)
+class _Arrays:
+    """Reads the arrays of a file, which in sum may not be much larger than the file."""
+
+    def __init__(self, path: Path) -> None:
+        self._left = path.stat().st_size * _MOST_RATIO
+
+    def read(self, group: Any, name: str) -> NDArray[Any]:
+        """The array of a name below a group."""
+        found = _inside(group, name)
+        plain = isinstance(found, _h5py().Dataset) and not found.is_virtual and not found.external
+        if not plain or found.dtype.kind not in "biufc":
+            raise value_error(
+                f"{group.file.filename!r}: {name!r:.100} is no array of numbers within the file",
+                received=repr(found),
+            )
+        held = found.id.get_storage_size() * (1 if found.compression is None else _MOST_RATIO)
+        self._left -= found.nbytes
+        if found.nbytes > held or self._left < 0:
+            raise value_error(
+                f"{group.file.filename!r} does not hold what it lists: {name!r:.100}",
+                expected=f"{found.nbytes} bytes of shape {found.shape}",
+                received=f"{found.id.get_storage_size()} bytes in the file",
+                hint="the file is damaged, or made to fill the memory",
+            )
+        return np.asarray(found)
 
 
 def _inside(group: Any, name: str) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -42,6 +43,7 @@ _log = logging.getLogger("estimatorkit")
 _HDF5_SUFFIXES = (".h5", ".hdf5")
 _FILE_SUFFIXES = (*_HDF5_SUFFIXES, ".keras", ".safetensors", ".zip")
 _ZIP, _HDF5 = b"PK", b"\x89HDF\r\n\x1a\n"
+_MOST_MEMBERS = 10_000  # of a zip
 _CHECKPOINT = "model"  # the folder's name inside of temporary folders
 
 
@@ -224,31 +226,37 @@ def read(filepath: str | os.PathLike[str]) -> Contents:
 
 
 def _unpack(path: Path, folder: Path) -> None:
-    """Unpacks a zip from `_write_file`: only known names, uncompressed."""
+    """Unpacks a zip from `_write_file`: only known names, uncompressed and not overlapping."""
+
+    def no_model(received: str) -> ValueError:
+        return value_error(
+            f"{os.fspath(path)!r} is no model of estimatorkit",
+            expected="a zip of the files of a checkpoint, not compressed",
+            received=received,
+            hint="Keras 3's .keras files: save the weights there as .weights.h5",
+        )
+
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
-            names = [each.filename for each in members]
+            held = path.stat().st_size
+            if len(members) > _MOST_MEMBERS:
+                raise no_model(f"{len(members)} members")
+            if sum(each.file_size for each in members) > held:
+                raise no_model(f"members of more than the {held} bytes of the file")
+            names: set[str] = set()
             for each in members:
                 plain = is_checkpoint_file(each.filename) and each.compress_type == 0
-                if not plain or names.count(each.filename) > 1 or each.file_size > _size(path):
-                    raise value_error(
-                        f"{os.fspath(path)!r} is no model of estimatorkit",
-                        expected="a zip of the files of a checkpoint, not compressed",
-                        received=f"a member {each.filename!r:.100}",
-                        hint="Keras 3's .keras files: save the weights there as .weights.h5",
-                    )
+                if not plain or each.filename in names:
+                    raise no_model(f"a member {each.filename!r:.100}")
+                names.add(each.filename)
+            for each in members:
                 with archive.open(each) as source, open(folder / each.filename, "xb") as target:
-                    while block := source.read(1 << 22):
-                        target.write(block)
-    except zipfile.BadZipFile as error:
+                    shutil.copyfileobj(source, target, 1 << 22)
+    except (zipfile.BadZipFile, NotImplementedError) as error:  # of a later version of zip
         raise value_error(
             f"{os.fspath(path)!r} is no model or damaged", received=str(error)
         ) from error
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size
 
 
 def _parsed(folder: Path) -> Contents:
