@@ -142,6 +142,12 @@ def _as_strings(array: NDArray[Any], value: Any, dtype: DType | None) -> NDArray
     for index, each in enumerate(array.flat):
         if isinstance(each, str):
             each = each.encode()
+        if isinstance(each, int) and each.bit_length() > 63:
+            raise value_error(
+                "Can't convert a Python integer that is out of range to a tensor",
+                expected="integers of at most 64 bits",
+                received=f"an integer of {each.bit_length()} bits",
+            )
         if not isinstance(each, bytes) or dtype not in (None, string):
             raise type_error(
                 f"Expected {dtype.name if dtype else 'string or numbers'}, but got {each!r} "

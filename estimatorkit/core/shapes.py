@@ -362,6 +362,9 @@ class ShapeOfDimensions(TensorShape):
 ShapeLike: TypeAlias = Any  # TensorShape | int | None | Iterable[int | None], NumPy ints included
 
 
+_TOO_LARGE = 1 << 63
+
+
 def _dimension(value: Any) -> int | None:
     if value is None:
         return None
@@ -374,8 +377,11 @@ def _dimension(value: Any) -> int | None:
         raise type_error(
             "a dimension of a shape is not an integer", expected="int or None", received=repr(value)
         ) from error
-    if dim < -1:
-        raise value_error("a dimension is negative", expected=">= 0 or None", received=dim)
+    if not -1 <= dim < _TOO_LARGE:
+        problem = "negative" if dim < 0 else "too large"
+        raise value_error(
+            f"a dimension is {problem}", expected="0 to 2**63 - 1, or None", received=dim
+        )
     return None if dim == -1 else Dimension(dim)
 
 

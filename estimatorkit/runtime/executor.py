@@ -34,10 +34,16 @@ from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.cancellation import LoopWatch, cancellable
 from estimatorkit.runtime.compilation_cache import use_compilation_cache
 from estimatorkit.runtime.host_tuning import keep_freed_memory, use_huge_pages
-from estimatorkit.runtime.lower import changed_names, interpret, segment_function, state_names
+from estimatorkit.runtime.lower import (
+    changed_names,
+    interpret,
+    out_of_memory,
+    segment_function,
+    state_names,
+)
 from estimatorkit.runtime.placement import DEFAULT, Placer, default_name, device_named
 from estimatorkit.runtime.plan import Plan, Segment, make_plan, small_between_hosts
-from estimatorkit.runtime.resource_store import Access, ResourceStore
+from estimatorkit.runtime.resource_store import Access, ResourceStore, finished
 from estimatorkit.runtime.shape_watch import ShapeWatch, VaryingShapes
 from estimatorkit.runtime.timeline import Trace
 
@@ -475,7 +481,7 @@ class HostSegment:
 
     def __call__(self, values: dict[Tensor, Any]) -> None:
         """Runs the segment: reads its inputs from `values` and adds its outputs."""
-        local = {tensor: np.asarray(values[tensor]) for tensor in self._segment.inputs}
+        local = {tensor: np.asarray(finished(values[tensor])) for tensor in self._segment.inputs}
         state = self._state
         names = state.own(self._segment.reads)
         variables: dict[str, Any] = dict.fromkeys(self._segment.reads)  # None where others hold it
@@ -598,11 +604,17 @@ class PlanRunner:
         Args:
             feeds: the values of the plan's feeds, in order.
             trace: measures each segment.
+
+        Raises:
+            ResourceExhaustedError: there is not enough memory.
         """
-        return [
-            to_numpy(value, tensor)
-            for value, tensor in zip(self.compute(feeds, trace), self._fetches, strict=True)
-        ]
+        values = self.compute(feeds, trace)
+        try:
+            return [
+                to_numpy(value, tensor) for value, tensor in zip(values, self._fetches, strict=True)
+            ]
+        except (MemoryError, jax.errors.JaxRuntimeError) as error:
+            raise _runtime_error(self.plan, error) from error
 
     def compute(
         self,
@@ -622,6 +634,21 @@ class PlanRunner:
         values: dict[Any, Any] = dict(zip(self._feeds, feeds, strict=True))
         if self._constants:
             values.update(self._constants)
+        try:
+            self._run_steps(values, trace)
+            if waits is None:
+                for wait in self._waits:
+                    wait(values)
+            else:
+                waits += [partial(wait, values) for wait in self._waits]
+        except (MemoryError, jax.errors.JaxRuntimeError) as error:
+            raise _runtime_error(self.plan, error) from error
+        for step in self._compiled:
+            if for_host := step.varying.for_host():
+                self._next = PlanRunner(self.plan.with_on_host(for_host), self._state)
+        return [values[tensor] for tensor in self._fetches]
+
+    def _run_steps(self, values: dict[Any, Any], trace: Trace | None) -> None:
         if trace is None:
             for steps in self._levels:
                 if len(steps) == 1:
@@ -637,15 +664,6 @@ class PlanRunner:
                 label = ", ".join(f"{count} {kind}" for kind, count in types.most_common())
                 with trace.span(segment_name(segment), where, label, values):
                     step(values)
-        if waits is None:
-            for wait in self._waits:
-                wait(values)
-        else:
-            waits += [partial(wait, values) for wait in self._waits]
-        for step in self._compiled:
-            if for_host := step.varying.for_host():
-                self._next = PlanRunner(self.plan.with_on_host(for_host), self._state)
-        return [values[tensor] for tensor in self._fetches]
 
     def _run_together(self, steps: Sequence[Step], values: dict[Tensor, Any]) -> None:
         """Runs independent segments, those on devices concurrently."""
@@ -657,6 +675,13 @@ class PlanRunner:
             steps = [step for step in steps if not isinstance(step, CompiledSegment)]
         for step in steps:
             step(values)
+
+
+def _runtime_error(plan: Plan, error: Exception) -> Exception:
+    """What to raise for an error of XLA or NumPy: ours if it is for want of memory."""
+    if isinstance(error, MemoryError) or "Out of memory" in str(error):
+        return out_of_memory([op for each in plan.segments for op in each.ops], str(error))
+    return error
 
 
 Step: TypeAlias = CompiledSegment | HostSegment | InitializerSegment
@@ -677,7 +702,7 @@ def _only_reads(op: Operation) -> bool:
 
 def to_numpy(value: Any, tensor: Tensor) -> Any:
     """Copies a tensor's value to a NumPy array, or a scalar if it is 0-d."""
-    array = np.array(value, tensor.dtype.numpy_dtype)
+    array = np.array(finished(value), tensor.dtype.numpy_dtype)
     return array if array.ndim else array[()]
 
 

@@ -9,6 +9,7 @@ tracing, so that computed shapes are static where XLA requires it. A forward ope
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -18,7 +19,12 @@ import numpy as np
 
 from estimatorkit.core import gradients, registry, trust
 from estimatorkit.core.dtypes import DType, resource, uint32
-from estimatorkit.core.errors import InvalidArgumentError, OpError, value_error
+from estimatorkit.core.errors import (
+    InvalidArgumentError,
+    OpError,
+    ResourceExhaustedError,
+    value_error,
+)
 from estimatorkit.core.function_graph import GraphFunction
 from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Operation, Tensor
@@ -91,6 +97,10 @@ def interpret(
             raise
         except _REFUSALS as error:
             raise _refused(op, inputs, error) from error
+        except MemoryError as error:
+            raise out_of_memory([op], str(error)) from error
+        if not host:
+            _check_sizes(op, outputs)
         updates = row.updated_positions(attrs)
         new_state, outputs = outputs[: len(updates)], outputs[len(updates) :]
         for position, new in zip(updates, new_state, strict=True):
@@ -314,6 +324,43 @@ def _refused(op: Operation, inputs: Sequence[Any], error: Exception) -> InvalidA
         made_at=op.source,
         op=op,
     )
+
+
+_MOST_BYTES = 1 << 62
+"""Of an array: with more, XLA ends the process instead of raising an error."""
+
+
+def _check_sizes(op: Operation, outputs: Sequence[Any]) -> None:
+    """Raises InvalidArgumentError if an output is larger than memory can be addressed."""
+    for value in outputs:
+        shape = getattr(value, "shape", ())
+        if math.prod(shape) * 16 > _MOST_BYTES:
+            raise InvalidArgumentError.explained(
+                f"{op.name} ({op.type}) has an output that is too large: shape {tuple(shape)}",
+                made_at=op.source,
+                op=op,
+            )
+
+
+def out_of_memory(ops: Sequence[Operation], reason: str) -> ResourceExhaustedError:
+    """The error for operations that need more memory than there is; names the largest output."""
+    tensors = [tensor for op in ops for tensor in op.outputs]
+    largest = max(tensors, key=_known_bytes, default=None)
+    op = ops[-1] if largest is None else largest.op
+    return ResourceExhaustedError.explained(
+        f"out of memory in {op.name} ({op.type})"
+        + (f" and {len(ops) - 1} other operations" if len(ops) > 1 else ""),
+        received=reason.splitlines()[0][:300] if reason else None,
+        made_at=op.source,
+        hint="use smaller batches, or a smaller model",
+        op=op,
+    )
+
+
+def _known_bytes(tensor: Tensor) -> int:
+    if tensor.dtype is resource:
+        return 0
+    return (tensor.shape.num_elements() or 0) * tensor.dtype.size
 
 
 def segment_function(

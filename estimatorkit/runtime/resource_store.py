@@ -13,10 +13,21 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 _LOOK_SECS = 0.1
 """Between looks for a cancellation, of those that wait."""
+
+
+def finished(value: Any) -> Any:
+    """A value after its computation has succeeded; raises the error of one that failed.
+
+    Must come before NumPy reads an array: NumPy would end the process.
+    """
+    if isinstance(value, jax.Array):
+        value.block_until_ready()
+    return value
 
 
 class Access(NamedTuple):
@@ -206,7 +217,7 @@ class ResourceStore:
             self._being_read.update(map(id, values))
         try:
             return [
-                np.array(value) if isinstance(value, np.ndarray) else np.asarray(value)
+                np.array(value) if isinstance(value, np.ndarray) else np.asarray(finished(value))
                 for value in values
             ]
         finally:

@@ -6,6 +6,7 @@ Values that determine a result's shape (`fill`'s dims, `tile`'s multiples, `rang
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -143,10 +144,18 @@ def _infer_range(inputs: Any, attrs: Any) -> list[Spec]:
                 f"Shape must be rank 0 but is rank {tensor.shape.rank} for '{what}' of range",
                 received=tensor,
             )
-    values = [constant_value(each) for each in inputs]
-    if any(value is None for value in values):
+    values = [value for each in inputs if (value := constant_value(each)) is not None]
+    if len(values) < len(inputs):
         return [Spec(inputs[0].dtype, TensorShape([None]))]
-    return [Spec(inputs[0].dtype, TensorShape([len(_range(*values))]))]
+    start, limit, delta = (each.item() for each in values)
+    length = math.ceil((limit - start) / delta) if delta else 0
+    if length < _LONG_RANGE:
+        length = len(_range(*values))
+    return [Spec(inputs[0].dtype, TensorShape([length]))]
+
+
+_LONG_RANGE = 1 << 24
+"""Not made to count its elements; of shorter ones NumPy rounds the length."""
 
 
 def _range(start: Any, limit: Any, delta: Any) -> Any:

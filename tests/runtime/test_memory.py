@@ -1,0 +1,66 @@
+"""Arrays that no memory holds: errors that name the operation, and a process that goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit.compat.v1 as tf
+from estimatorkit.core.errors import InvalidArgumentError, ResourceExhaustedError
+
+MANY = 1 << 46  # elements of 4 bytes: more than an address space of 47 bits
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: tf.fill([MANY], 1.0), "Fill"),
+        (lambda: tf.fill(tf.placeholder_with_default(np.int64(MANY), [])[None], 1.0), "Fill"),
+        (lambda: tf.fill([MANY], "text"), "Fill"),
+        (lambda: tf.tile([1.0], [MANY]), "Tile"),
+        (lambda: tf.range(MANY), "Range"),
+        (lambda: tf.one_hot([1], MANY), "OneHot"),
+        (lambda: tf.random_uniform([MANY]), "RandomUniform"),
+        (lambda: tf.linspace(0.0, 1.0, MANY), "LinSpace"),
+    ],
+)
+def test_there_is_no_such_memory(make: Callable[[], Any], name: str) -> None:
+    with tf.Graph().as_default(), tf.Session() as sess:
+        big = make()
+        small = tf.constant([1.0]) + 1.0
+        for _ in range(2):
+            with pytest.raises(ResourceExhaustedError, match=rf"out of memory in .*{name}") as it:
+                sess.run(big)
+        assert __file__ in str(it.value)
+        assert sess.run(small).tolist() == [2.0]
+
+
+@pytest.mark.parametrize("shape", [[1 << 62], [1 << 40, 1 << 40]])
+def test_sizes_beyond_all_addresses(shape: list[int]) -> None:
+    with tf.Graph().as_default(), tf.Session() as sess:
+        with pytest.raises(InvalidArgumentError, match=r"\(Fill\) has an output that is too large"):
+            sess.run(tf.zeros(shape) + 1.0)
+        with pytest.raises(ValueError, match=r"a dimension is too large|out of range"):
+            tf.zeros([1 << 70])
+
+
+def test_a_layer_that_is_too_wide() -> None:
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tf.layers.dense(tf.placeholder(tf.float32, [None, 3]), MANY)
+        with pytest.raises(ResourceExhaustedError, match="use smaller batches, or a smaller model"):
+            sess.run(tf.global_variables_initializer())
+
+
+def test_variables_after_a_step_without_memory() -> None:
+    with tf.Graph().as_default(), tf.Session() as sess:
+        variable = tf.get_variable("v", initializer=1.0)
+        step = variable.assign_add(tf.reduce_max(tf.one_hot([1], MANY)))
+        sess.run(tf.global_variables_initializer())
+        for _ in range(2):
+            with pytest.raises(ResourceExhaustedError):
+                sess.run(step)
+        sess.run(tf.global_variables_initializer())
+        assert sess.run(variable) == 1.0
