@@ -19,6 +19,9 @@ from collections.abc import Iterable
 from typing import Any
 from typing import Self as _Self  # the module is public as it is
 
+_MOST_CHARACTERS = 4000
+"""Of what was received: it may be a whole file."""
+
 
 def explain(
     problem: str,
@@ -41,7 +44,10 @@ def explain(
     if expected is not None:
         parts.append(f"  expected: {expected}")
     if received is not None:
-        parts.append(f"  received: {received}")
+        text = str(received)
+        if len(text) > _MOST_CHARACTERS:
+            text = f"{text[:_MOST_CHARACTERS]}... ({len(text)} characters)"
+        parts.append(f"  received: {text}")
     if made_at is not None:
         parts.append(f"  made at:  {made_at}")
     if hint is not None:

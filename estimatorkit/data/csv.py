@@ -232,7 +232,7 @@ def _parsed(
     while start < len(text):
         chunk = text[start : start + _CHUNK_BYTES]
         if start + len(chunk) < len(text):
-            chunk = chunk[: end_of_records(layout, chunk)] or text[start:]
+            chunk = chunk[: end_of_records(layout, chunk)] or _whole_records(layout, text, start)
         parsed = parser.parse(chunk, line)
         parts.append(parsed.columns)
         lines.append(parsed.row_lines)
@@ -240,6 +240,17 @@ def _parsed(
         start += len(chunk)
         line += parsed.lines
     return [np.concatenate(each) for each in zip(*parts, strict=True)], np.concatenate(lines), bad
+
+
+def _whole_records(layout: CsvLayout, text: bytes, start: int) -> bytes:
+    """The records from `start` on, of which the first is longer than a chunk."""
+    size = _CHUNK_BYTES
+    while start + size < len(text):
+        size *= 2
+        chunk = text[start : start + size]
+        if end := end_of_records(layout, chunk):
+            return chunk[:end]
+    return text[start:]
 
 
 def _converted(

@@ -109,7 +109,7 @@ def parse(text: str, name: str) -> yaml.Node:
             explain(
                 f"{name}: the file is too large for a configuration",
                 expected=f"at most {MAX_BYTES:,} bytes",
-                received=f"{len(text.encode()):,} bytes",
+                received="more",
                 hint="is it a data file? Data belongs in a CSV file that the configuration names.",
             )
         )

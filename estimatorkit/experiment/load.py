@@ -132,7 +132,9 @@ def _read(path: Path) -> str:
     if not path.exists():
         raise ConfigurationError(explain(f"{path}: no such file", hint=_nearby(path)))
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        with path.open("rb") as file:
+            text = file.read(document.MAX_BYTES + 1)  # it may not end
+        return text.decode("utf-8-sig", "replace" if len(text) > document.MAX_BYTES else "strict")
     except UnicodeDecodeError as error:
         raise ConfigurationError(
             explain(

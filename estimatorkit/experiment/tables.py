@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import estimatorkit as ek
-from estimatorkit.core.errors import NotFoundError, explain
+from estimatorkit.core.errors import InvalidArgumentError, NotFoundError, explain
 from estimatorkit.data.csv import read_csv_chunks
 from estimatorkit.data.datasets.splits import split_indices
 from estimatorkit.experiment import sources
@@ -340,9 +340,10 @@ def _csv_chunks(
                 chunk_bytes=chunk_bytes,
             ):
                 yield Table(columns, functools.partial(place, lines))
-        except (ValueError, NotFoundError) as error:
+        except (ValueError, InvalidArgumentError, NotFoundError) as error:
             told = re.sub(r"\b(encoding|columns|header)=('[^']*'|True)?", r"\1: \2", str(error))
-            raise DataError(told.replace(path, name)) from error
+            told = told.replace(path, name)
+            raise DataError(told if name in told else f"{name}: {told}") from error
 
 
 _COMPRESSED: dict[str, Callable[[str], Any]] = {

@@ -16,6 +16,7 @@ import numpy as np
 from estimatorkit.core.nest import map_structure
 from estimatorkit.interop.summary_writer import FileWriter
 from estimatorkit.logger import logger
+from estimatorkit.storage.atomic_files import os_errors
 
 
 class MetricsWriter:
@@ -48,9 +49,11 @@ class MetricsWriter:
         for name, value in values.items():
             if not isinstance(value, bytes):
                 line[name] = map_structure(lambda each: np.asarray(each).tolist(), value)
-        os.makedirs(self._directory, exist_ok=True)
-        with open(os.path.join(self._directory, "metrics.jsonl"), "a", encoding="utf-8") as file:
-            file.write(json.dumps(line, default=repr) + "\n")
+        path = os.path.join(self._directory, "metrics.jsonl")
+        with os_errors("write the metrics", path):
+            os.makedirs(self._directory, exist_ok=True)
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(json.dumps(line, default=repr) + "\n")
         self._write_event(step, values, texts or {})
 
     def _write_event(self, step: int, values: Mapping[str, Any], texts: Mapping[str, str]) -> None:

@@ -25,6 +25,7 @@ from estimatorkit.storage.gfile import local_path
 
 _POINTER = "checkpoint"
 _POINTER_BYTES = 16 << 20
+_LINE_CHARACTERS = 4 * 4096 + 100  # a path, every byte of which is escaped
 _SET_ASIDE = re.compile(r"\.old-[0-9a-f]{8}$")
 # One line of a text-format proto: a name, a colon, a quoted string or a bare word.
 _FIELD = re.compile(r'\s*(?P<key>\w+)\s*:\s*(?:"(?P<text>(?:[^"\\]|\\.)*)"|(?P<word>[^\s"]+))\s*')
@@ -241,7 +242,7 @@ def _parse(content: bytes) -> dict[str, list[str]] | None:
         for line in text.replace("\r\n", "\n").split("\n"):
             if not line.strip() or line.lstrip().startswith("#"):
                 continue
-            match = _FIELD.fullmatch(line)
+            match = _FIELD.fullmatch(line) if len(line) <= _LINE_CHARACTERS else None
             if match is None:
                 return None
             quoted = match["text"]

@@ -305,6 +305,11 @@ class RecordReader:
                     if ends:
                         break
                     raise self._lost("corrupted", "the length's checksum", "another")
+                if needed > _MOST_BYTES:
+                    if ends:
+                        break
+                    most = f"a record of at most {_MOST_BYTES} bytes"
+                    raise self._lost("corrupted", most, f"one of {needed}")
             at += needed
             if at > size:
                 return ends, needed
@@ -385,6 +390,9 @@ class RecordReader:
 _sizes: dict[bytes, int] = {}
 _MOST_SIZES = 1 << 14
 
+_MOST_BYTES = 1 << 31
+"""Of a record: protobuf messages are smaller, and a few bytes of a compressed file claim more."""
+
 
 def _size(header: bytes) -> int | None:
     """Returns the size of a header's record, or None if the checksum is wrong."""
@@ -394,8 +402,10 @@ def _size(header: bytes) -> int | None:
         return None
     if len(_sizes) >= _MOST_SIZES:
         _sizes.clear()
-    _sizes[header] = length + _HEADER.size + _CHECKSUM.size
-    return _sizes[header]
+    size = length + _HEADER.size + _CHECKSUM.size
+    if size <= _MOST_BYTES:
+        _sizes[header] = size
+    return size
 
 
 def read_records(

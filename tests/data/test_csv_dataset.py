@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from estimatorkit.core import dtypes
 from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
-from estimatorkit.data import Dataset
+from estimatorkit.data import Dataset, csv
 from estimatorkit.data.execution.block_iterator import BlockIterator
 from estimatorkit.data.readers import csv_files, csv_parsing, csv_records
 from estimatorkit.data.readers.csv_dataset import CsvDataset, make_csv_dataset
@@ -469,3 +469,25 @@ assert tracemalloc.get_traced_memory()[1] < 16 << 20, tracemalloc.get_traced_mem
     root = str(Path(__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": root}
     subprocess.run([sys.executable, "-c", program], check=True, env=environment)
+
+
+@pytest.mark.parametrize("start", ["1,", '1,"'])
+def test_a_record_that_is_too_long(
+    start: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _small_chunks(monkeypatch, 100)
+    monkeypatch.setattr(csv, "_CHUNK_BYTES", 100)
+    monkeypatch.setattr(csv_records, "MAX_RECORD_BYTES", 1000)
+    path = tmp_path / "a"
+    path.write_text("1,a\n" * 2 + start + "b" * 5000)
+    iterator = CsvDataset(str(path), [[0], [""]]).make_block_iterator()
+    assert iterator.skip(2) == 2
+    for _ in range(2):
+        with pytest.raises(InvalidArgumentError, match="a record of the CSV text is too long"):
+            iterator.next_block(1)
+    for read in (csv.read_csv, lambda path: list(csv.read_csv_chunks(path, chunk_bytes=100))):
+        with pytest.raises(InvalidArgumentError, match="at most 1000 bytes"):
+            read(path)
+    path.write_text(f"1,a\n1,{'b' * 900}\n2,c\n")
+    assert len(list(CsvDataset(str(path), [[0], [""]]))) == 3
+    assert csv.read_csv(path, header=False)["column_1"][1] == b"b" * 900

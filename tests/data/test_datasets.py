@@ -22,9 +22,11 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.compat import mnist_input_data
+from estimatorkit.core.errors import DataLossError
 from estimatorkit.data.datasets import mnist, text8
 from estimatorkit.data.datasets.download import DataFile, Downloader
 from estimatorkit.data.datasets.files import DataSet, cache_folder, zip_member
+from estimatorkit.data.readers.idx import read_idx
 from tests.slides.data import data_dir
 
 CONTENT = bytes(range(256)) * 400
@@ -520,3 +522,18 @@ def test_splits() -> None:
     for fraction in (0.0, 1.0):
         with pytest.raises(ValueError, match="a part of the split is empty"):
             tf.datasets.split_rows(table, "b", fraction)
+
+
+def test_sizes_in_a_header_are_compared_with_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    array = np.arange(6, dtype=np.uint8).reshape(2, 3)
+    whole = gzip.decompress(idx(array))
+    for data in (whole, idx(array)):
+        path.write_bytes(data)
+        np.testing.assert_array_equal(read_idx(path), array)
+    huge = struct.pack(">HBB3I", 0, 8, 3, 2**32 - 1, 2**32 - 1, 2**32 - 1)
+    bomb = whole + bytes(1 << 26)
+    for data in (huge, gzip.compress(huge), bomb, gzip.compress(bomb), whole[:-1], idx(array)[:-9]):
+        path.write_bytes(data)
+        with pytest.raises(DataLossError, match="is not a valid IDX file"):
+            read_idx(path)

@@ -172,3 +172,8 @@ def test_any_text_is_read_or_refused_in_words(text: str) -> None:
     except ConfigurationError as error:
         refused = str(error)
     assert not refused or refused.startswith("x.yaml")
+
+
+def test_a_file_without_an_end() -> None:
+    with pytest.raises(ConfigurationError, match="too large for a configuration"):
+        load_experiment("/dev/zero")

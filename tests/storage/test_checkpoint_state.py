@@ -176,3 +176,14 @@ def test_a_pointer_that_is_a_folder_or_a_link_to_nothing(folder: Path) -> None:
     (folder / "checkpoint").unlink()
     (folder / "checkpoint").mkdir()
     assert latest_checkpoint(folder) == os.fspath(folder / "model.ckpt-10")
+
+
+def test_a_pointer_of_many_megabytes_is_read_in_time(tmp_path: Path) -> None:
+    for content in ("\\101" * 1_000_000, "\\" * 4_000_000, "a" * 4_000_000):
+        (tmp_path / "checkpoint").write_text(f'model_checkpoint_path: "{content}"\n')
+        assert get_checkpoint_state(tmp_path) is None
+    name = "n" * 225
+    update_checkpoint_state(tmp_path, name)
+    state = get_checkpoint_state(tmp_path)
+    assert state is not None
+    assert state.model_checkpoint_path == str(tmp_path / name)

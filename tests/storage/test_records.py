@@ -85,7 +85,7 @@ def test_a_length_that_lies_asks_for_no_memory(tmp_path: Path) -> None:
     length = struct.pack("<Q", 1 << 60)
     path = tmp_path / "file"
     path.write_bytes(length + struct.pack("<I", masked_crc32c(length)) + b"abc")
-    with pytest.raises(tf.errors.DataLossError, match=f"truncated record at 0 in {path}"):
+    with pytest.raises(tf.errors.DataLossError, match=f"corrupted record at 0 in {path}"):
         list(read_records(path))
 
 
@@ -147,3 +147,13 @@ def test_misuse(tmp_path: Path) -> None:
         writer.write(b"2")
     with pytest.raises(tf.errors.NotFoundError):
         TFRecordWriter(tmp_path / "no folder" / "file")
+
+
+def test_lengths_of_compressed_records_are_bounded(tmp_path: Path) -> None:
+    length = struct.pack("<Q", 3 << 30)
+    bomb = length + struct.pack("<I", masked_crc32c(length)) + bytes(1 << 20)
+    for kind, packed in (("GZIP", gzip.compress(bomb)), ("ZLIB", zlib.compress(bomb))):
+        (tmp_path / "file").write_bytes(packed)
+        with pytest.raises(tf.errors.DataLossError, match="corrupted record at 0") as caught:
+            list(read_records(tmp_path / "file", kind))
+        assert f"one of {(3 << 30) + 16}" in str(caught.value)

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 from estimatorkit.core.errors import (
     CancelledError,
+    DataLossError,
     InvalidArgumentError,
     OutOfRangeError,
     value_error,
@@ -236,6 +237,29 @@ class BlockIterator(ABC):
             except OutOfRangeError:
                 break
         return skipped
+
+
+def check_numbers(state: Any) -> None:
+    """Raises DataLossError if a position contains numbers that none can have."""
+    pending = [state]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, dict):
+            if max(each.get("used", 0), each.get("skip", 0)) >= _MOST_ROWS:
+                pending.append(-1)
+            pending.extend(each.values())
+        elif isinstance(each, list):
+            pending.extend(each)
+        elif isinstance(each, (int, float)) and not 0 <= each < 1 << 64:
+            raise DataLossError.explained(
+                "the saved position of the input is malformed",
+                expected=f"counts from 0 to 2**64, and up to {_MOST_ROWS} rows of a block",
+                received=repr(each)[:100],
+            )
+
+
+_MOST_ROWS = 1 << 28
+"""Of a block: more do not fit in memory."""
 
 
 class UnaryIterator(BlockIterator):

@@ -118,7 +118,7 @@ class CacheIterator(UnaryIterator):
         self._input.set_state(self._start)
         self._forget()
         rows, failures = state["read"], state["failures"]
-        while (self._cached < rows and not self._complete) or self._failures < failures:
+        while not self._complete and (self._cached < rows or self._failures < failures):
             try:
                 self._read_until(max(rows, self._cached + 1))
             except Exception:  # raised before, unless it is another one

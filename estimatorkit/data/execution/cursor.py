@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core import nest
-from estimatorkit.core.errors import CancelledError, OutOfRangeError
+from estimatorkit.core.errors import CancelledError, DataLossError, OutOfRangeError
 from estimatorkit.data.dataset import Dataset
-from estimatorkit.data.execution.block_iterator import BlockIterator
+from estimatorkit.data.execution.block_iterator import BlockIterator, check_numbers
 from estimatorkit.data.execution.buffers import Columns, aligned_empty, slice_rows
 from estimatorkit.data.plan import Plan
 from estimatorkit.runtime.columns import RaggedColumn, as_plain, count_equal_shapes, parts_of
@@ -260,26 +260,40 @@ class Cursor:
 
         Returns:
             Whether the cursor moved.
+
+        Raises:
+            DataLossError: the position is malformed.
         """
-        if state["ended"] or state["dataset"] != describe(self._plan):
-            return False
         with self.lock:
-            return self._go_to(state)
+            iterator = self._settled()
+            beginning = iterator.get_state()
+            try:
+                if state["ended"] or state["dataset"] != describe(self._plan):
+                    return False
+                check_numbers(state)
+                if self._go_to(state):
+                    return True
+                iterator.set_state(beginning)
+                return False
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+                iterator.set_state(beginning)
+                raise DataLossError.explained(
+                    "the saved position of the input cannot be restored",
+                    received=f"{type(error).__name__}: {error}",
+                    hint="the checkpoint is damaged, or the input raises errors of its own",
+                ) from error
 
     def _go_to(self, state: Mapping[str, Any]) -> bool:
         iterator = self._settled()
-        beginning = iterator.get_state()
         self._block = self._rest = None
         iterator.set_state(state["position"])
         iterator.skip(int(state["skip"]))
-        self._number = int(state.get("taken", 0))
         started = time.perf_counter()
         try:  # the last element may have been used without the end being noticed
             iterator.unread(iterator.next_stretch(1), 0)
         except OutOfRangeError:
-            iterator.set_state(beginning)
-            self._number = 0
             return False
+        self._number = int(state.get("taken", 0))
         self._secs_per_row = time.perf_counter() - started
         return True
 

@@ -52,13 +52,13 @@ class Chunks:
 
     def read(self) -> bytes:
         """Returns the next chunk; empty at the end. The last record may lack a line end."""
-        data = self._more(self._rest, self._size)
+        data = self._rest = self._more(self._rest, self._size)
         while not (end := self._end_of_records(data)):
             longer = self._more(data, 2 * len(data))
             if len(longer) == len(data):
                 end = len(data)  # the file ends without a line end
                 break
-            data = longer
+            data = self._rest = longer
         self._rest = data[end:]
         self.offset += end
         return data[:end]

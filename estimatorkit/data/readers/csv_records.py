@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.data.readers.csv_layout import CsvLayout
 
 NEWLINE, RETURN, QUOTE, SPACE, MINUS, ZERO = b'\n\r" -0'
@@ -20,7 +21,7 @@ NEWLINE, RETURN, QUOTE, SPACE, MINUS, ZERO = b'\n\r" -0'
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 MAX_RECORD_BYTES = 1 << 24
-"""Maximum bytes per record, so that an unclosed quote does not exhaust memory."""
+"""Maximum bytes per record, so that no file and no unclosed quote exhausts memory."""
 
 LINE_END = re.compile(rb"\r\n?|\n")
 _QUOTED = re.compile(rb'"([^"]*(?:""[^"]*)*)"')
@@ -90,10 +91,21 @@ def _quoted_record(
 
 
 def end_of_records(layout: CsvLayout, data: bytes) -> int:
-    """The number of bytes of complete records: up to the last unquoted line end."""
+    """The number of bytes of complete records: up to the last unquoted line end.
+
+    Raises:
+        InvalidArgumentError: there is none in more than `MAX_RECORD_BYTES`.
+    """
     end = data.rfind(b"\n") + 1
     if not end:
         end = data.rfind(b"\r", 0, -1) + 1  # lines that end in CR alone
+    if not end and len(data) > MAX_RECORD_BYTES:
+        raise InvalidArgumentError.explained(
+            "a record of the CSV text is too long",
+            expected=f"at most {MAX_RECORD_BYTES} bytes",
+            received=repr(data[:40]),
+            hint="is this a CSV file, and is it compressed?",
+        )
     if not layout.quotes or data.find(b'"', 0, end) < 0:
         return end
     array = np.frombuffer(data, np.uint8)

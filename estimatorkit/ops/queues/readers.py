@@ -7,11 +7,9 @@ the records end when the queue does. One generator per kind of reader splits a f
 
 from __future__ import annotations
 
-import gzip
 import itertools
 import json
 import os
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -40,9 +38,9 @@ def _whole_file(name: bytes) -> Iterator[Record]:
     yield name, _content(name)
 
 
-def _content(name: bytes) -> bytes:
+def _content(name: bytes, coding: str = "") -> bytes:
     path = os.fsdecode(name)
-    with open_file(path) as file, file_errors("read", path):
+    with open_file(path, compression=coding) as file, file_errors("read", path):
         content: bytes = file.read()
     return content
 
@@ -63,11 +61,7 @@ def _fixed_length(
     hop_bytes: int,
     coding: str,
 ) -> Iterator[Record]:
-    data = _content(name)
-    if coding == "GZIP":
-        data = gzip.decompress(data)
-    elif coding == "ZLIB":
-        data = zlib.decompress(data)
+    data = _content(name, coding)
     data = data[header_bytes : len(data) - footer_bytes]
     starts = range(0, len(data) - record_bytes + 1, hop_bytes or record_bytes)
     for number, start in enumerate(starts):

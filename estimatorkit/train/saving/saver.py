@@ -17,9 +17,10 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import as_array
-from estimatorkit.core.errors import NotFoundError, OpError, type_error, value_error
+from estimatorkit.core.errors import DataLossError, NotFoundError, OpError, type_error, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.variables import Variable
@@ -427,7 +428,16 @@ def restore_input(sess: Any, checkpoint: Checkpoint) -> None:
 
 
 def _put(sess: Any, checkpoint: Checkpoint, items: Mapping[str, Item], iterators: bool) -> None:
-    """Loads values, random counters and iterator positions into a session, without checks."""
+    """Loads values, random counters and iterator positions into a session.
+
+    Raises DataLossError, before anything is loaded, if the latter are malformed.
+    """
+    state = checkpoint.state
+    known = {op.name for op in sess.graph.get_operations()}
+    counters = {
+        name: _counter(words) for name, words in _section(state, "random").items() if name in known
+    }
+    positions, dealt = _section(state, "iterators"), _section(state, "dealt")
     for name, item in items.items():
         if isinstance(item, Variable):
             value = as_array(checkpoint.tensors[name], item.dtype)
@@ -442,18 +452,42 @@ def _put(sess: Any, checkpoint: Checkpoint, items: Mapping[str, Item], iterators
         else:
             values = [checkpoint.tensors[name + suffix] for suffix in item.saved_suffixes]
             item.restore_values(sess.state, values)
-    state = checkpoint.state
-    known = {op.name for op in sess.graph.get_operations()}
-    for name, words in state.get("random", {}).items():
-        if name in known:
-            sess.state.put(name, np.array(words, np.uint32))
+    for name, counter in counters.items():
+        sess.state.put(name, counter)
     if iterators:
-        restore_dealt(sess.state, state.get("dealt", {}))
-        moved = restore_iterators(sess.state, state.get("iterators", {}))
+        restore_dealt(sess.state, dealt)
+        moved = restore_iterators(sess.state, positions)
         if moved and not any(moved.values()):
             logger.info(
                 "The input restarts from the beginning: it had ended, or the dataset has changed."
             )
+
+
+def _section(state: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = state.get(name, {})
+    if not isinstance(found, Mapping):
+        raise _malformed(name, "an object", found)
+    return found
+
+
+def _counter(words: Any) -> NDArray[Any]:
+    """The three words of a random operation's counter."""
+    try:
+        counter = np.array(words, np.uint32)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise _malformed("random", "three 32-bit words", words) from error
+    if counter.shape != (3,):
+        raise _malformed("random", "three 32-bit words", words)
+    return counter
+
+
+def _malformed(section: str, expected: str, received: Any) -> DataLossError:
+    return DataLossError.explained(
+        f"the state of the checkpoint is malformed: {section!r}",
+        expected=expected,
+        received=repr(received)[:200],
+        hint="the checkpoint is damaged: restore another one",
+    )
 
 
 def _by_name(given: Any) -> dict[str, Item]:
