@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -85,6 +85,8 @@ class State:
         held: the part that other sessions may share.
         placer: maps operations to devices.
         several_devices: whether values may be on other devices than the default one.
+        most_executables: how many shapes of a segment's inputs keep their executable, which takes
+            a few megabytes; None for all.
         cancelled: set when the session closes; blocking operations poll it.
         functions: runners of function bodies on the host, by function.
         step_loop: creates a `StepLoop` from this state and a `StepSpec`; set by the function that
@@ -102,6 +104,7 @@ class State:
         self.graph = graph
         self.placer = placer or Placer()
         self.several_devices = False
+        self.most_executables: int | None = None
         self.cancelled = threading.Event()
         self._run = threading.local()
         self.values = held.values
@@ -321,7 +324,8 @@ class CompiledSegment:
         self.segment = segment
         self._state = state
         self._name = name
-        self._executables: dict[Any, Callable[..., Any]] = {}
+        # By static values, shapes and dtypes; with `state.most_executables`, the last used last.
+        self._executables: OrderedDict[Any, Callable[..., Any]] = OrderedDict()
         self._static = list(segment.static_inputs)
         self._traced = [tensor for tensor in segment.inputs if tensor not in self._static]
         self._watch = ShapeWatch(self._traced, self._static)
@@ -335,7 +339,6 @@ class CompiledSegment:
         )
         self._ahead = 0
         self._compiling = threading.RLock()
-        self._compiled: set[Any] = set()  # static values, shapes and dtypes
         self._context: Callable[[], AbstractContextManager[Any]] = (
             x64 if segment.wide else nullcontext
         )
@@ -353,16 +356,20 @@ class CompiledSegment:
             for tensor in self._traced
         ]
         static = {tensor: np.asarray(values[tensor]) for tensor in self._static}
-        key = tuple([(value.tobytes(), value.shape) for value in static.values()])
-        signature = (key, *[(each.shape, each.dtype) for each in inputs])
-        if signature in self._compiled:
-            outputs, changed = self._run(self._executables[key], inputs)
-        else:
+        key = (
+            *[(value.tobytes(), value.shape) for value in static.values()],
+            *[(each.shape, each.dtype) for each in inputs],
+        )
+        executable = self._executables.get(key)
+        if executable is None:
             with self._compiling:  # threads that come with the same shapes wait for one compilation
-                if key not in self._executables:
-                    self._executables[key] = self._compile(static)
-                outputs, changed = self._run(self._executables[key], inputs)
-                self._compiled.add(signature)
+                executable = self._executables.get(key) or self._compile(static)
+                outputs, changed = self._run(executable, inputs)
+                self._keep(key, executable)
+        else:
+            outputs, changed = self._run(executable, inputs)
+            if self._state.most_executables is not None:
+                self._keep(key, executable)
         for tensor, value in zip(self.segment.outputs, outputs, strict=True):
             values[tensor] = value
         values[self] = (*outputs, *changed)[-1:]
@@ -370,6 +377,15 @@ class CompiledSegment:
         if self._ahead >= MOST_AHEAD:  # threads may pass it together
             self._ahead = 0
             self.wait(values)
+
+    def _keep(self, key: Any, executable: Callable[..., Any]) -> None:
+        """Makes an executable the last used one, and drops those that are too many."""
+        with self._compiling:
+            self._executables[key] = executable
+            self._executables.move_to_end(key)
+            most = self._state.most_executables
+            while most is not None and len(self._executables) > most:
+                self._executables.popitem(last=False)
 
     def _run(self, executable: Callable[..., Any], inputs: list[Any]) -> Any:
         """The outputs and the new values of variables; others use the state meanwhile."""

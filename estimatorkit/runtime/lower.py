@@ -333,7 +333,7 @@ _MOST_BYTES = 1 << 62
 def _check_sizes(op: Operation, outputs: Sequence[Any]) -> None:
     """Raises InvalidArgumentError if an output is larger than memory can be addressed."""
     for value in outputs:
-        shape = getattr(value, "shape", ())
+        shape = [dim for dim in getattr(value, "shape", ()) if isinstance(dim, int)]  # of exports
         if math.prod(shape) * 16 > _MOST_BYTES:
             raise InvalidArgumentError.explained(
                 f"{op.name} ({op.type}) has an output that is too large: shape {tuple(shape)}",

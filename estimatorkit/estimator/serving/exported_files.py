@@ -66,11 +66,15 @@ class FileEntry(_Part):
 
 
 class TensorEntry(_Part):
-    """An input or output: its name in the graph, dtype and shape (None for unknown)."""
+    """An input or output: its name in the graph, dtype and shape (None for unknown).
+
+    `pad` is a value that, appended along the second dimension, changes no output.
+    """
 
     tensor: _Name
     dtype: Literal[tuple(name for name in ALL if name != "resource")]  # type: ignore[valid-type]
     shape: Annotated[list[_Size | None], Field(max_length=64)] | None
+    pad: Literal["", -1] | None = None
 
 
 class SignatureEntry(_Part):

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core import registry
+from estimatorkit.core.dtypes import int32, int64, string
 from estimatorkit.core.errors import (
     InternalError,
     InvalidArgumentError,
@@ -36,7 +37,7 @@ from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor, as_operation
 from estimatorkit.estimator.serving import exported_files as files
 from estimatorkit.estimator.serving.example_requests import sample_inputs
-from estimatorkit.estimator.serving.predictor import Predictor
+from estimatorkit.estimator.serving.predictor import Predictor, padded
 from estimatorkit.estimator.serving.rest_json import column_request, reply, row_request
 from estimatorkit.estimator.serving.serving_graph import ServingGraph, make_serving_graph
 from estimatorkit.estimator.serving.serving_signatures import export_outputs, make_signatures
@@ -310,7 +311,7 @@ class ServedModel:
             served = shared[name]
             listed[name] = {
                 "method": self.signatures[name].method_name,
-                "inputs": _entries(inputs, served.graph.feeds),
+                "inputs": _entries(inputs, served.graph.feeds, served.pads),
                 "outputs": _entries(outputs, served.graph.fetches),
                 "graph": graphs.index(served),
             }
@@ -402,12 +403,15 @@ class ServedModel:
         return entries
 
 
-def _entries(tensors: Mapping[str, Tensor], names: Mapping[str, str]) -> dict[str, Any]:
+def _entries(
+    tensors: Mapping[str, Tensor], names: Mapping[str, str], pads: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     return {
         key: {
             "tensor": names[tensor.name],
             "dtype": tensor.dtype.name,
             "shape": None if tensor.shape.dims is None else list(tensor.shape.dims),
+            "pad": (pads or {}).get(tensor.name),
         }
         for key, tensor in tensors.items()
     }
@@ -444,6 +448,7 @@ class ServedGraph:
         self.inputs: dict[Tensor, NDArray[Any]] | None = None
         self.outputs: dict[Tensor, NDArray[Any]] = {}
         self.rows_alone = False
+        self.pads: dict[str, Any] = {}
         self._session = session
         self._samples: list[dict[str, Any]] = []
         feeds = list(dict.fromkeys(parts[0][0].values()))
@@ -469,6 +474,7 @@ class ServedGraph:
                 answers.append(dict(zip(fetches, run(*other.values()), strict=True)))
                 self._samples.append(other)
                 self.rows_alone = several and _rows_alone(*answers)
+            self.pads = self._harmless_pads(run, whole, list(answers[0].values()))
             self.inputs = {self._feeds[key]: each for key, each in whole.items()}
             self.outputs = answers[0]
         except (InvalidArgumentError, ValueError) as error:
@@ -479,6 +485,34 @@ class ServedGraph:
                 "example_inputs={...} to export_saved_model. %s",
                 error,
             )
+
+    def _harmless_pads(
+        self, run: Callable[..., Any], whole: Mapping[str, NDArray[Any]], answers: Sequence[Any]
+    ) -> dict[str, Any]:
+        """What inputs of a variable number of values may be padded with: what feature columns
+        ignore, if the outputs stay the same.
+        """
+        wanted: dict[str, Any] = {
+            key: "" if tensor.dtype is string else -1
+            for key, tensor in self._feeds.items()
+            if tensor.shape.rank == 2
+            and tensor.shape[1] is None
+            and tensor.dtype in (string, int32, int64)
+        }
+
+        def is_harmless(pads: Mapping[str, Any]) -> bool:
+            wider = {
+                key: padded(each, pads[key], each.shape[1] + _ROWS) if key in pads else each
+                for key, each in whole.items()
+            }
+            try:
+                return all(map(_same, answers, run(*wider.values())))
+            except (InvalidArgumentError, ValueError):
+                return False
+
+        if not wanted or is_harmless(wanted):
+            return wanted
+        return {key: pad for key, pad in wanted.items() if is_harmless({key: pad})}
 
     @functools.cached_property
     def graph(self) -> ServingGraph:

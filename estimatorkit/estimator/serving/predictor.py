@@ -31,6 +31,9 @@ from estimatorkit.runtime.session import Session
 from estimatorkit.storage.gfile import local_path
 from estimatorkit.train.saving.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
+_MOST_EXECUTABLES = 64
+"""For shapes that clients choose: each takes about 3 MB."""
+
 _VERSION = re.compile(r"0|[1-9][0-9]{0,18}")
 
 
@@ -42,6 +45,7 @@ class Signature:
         method: the method of servers, such as 'tensorflow/serving/predict'.
         inputs: dtype and shape by input.
         outputs: dtype and shape by output.
+        pads: by input of a variable number of values, what it can be padded with.
     """
 
     def __init__(self, name: str, entry: files.SignatureEntry) -> None:
@@ -51,6 +55,7 @@ class Signature:
         self.inputs = {key: _described(each) for key, each in entry.inputs.items()}
         self.outputs = {key: _described(each) for key, each in entry.outputs.items()}
         self.feeds = {key: each.tensor for key, each in entry.inputs.items()}
+        self.pads = {key: each.pad for key, each in entry.inputs.items() if each.pad is not None}
         self.fetches = {key: each.tensor for key, each in entry.outputs.items()}
 
     def __repr__(self) -> str:
@@ -138,11 +143,11 @@ class Predictor:
         names = tuple(each.name for each in signatures)
         call = self._calls.get(names) or self._opened(signatures)
         rows = _batch_size(first, fed) if self.has_independent_rows(first) else 0
-        padded = _next_size(rows)
-        if padded != rows:
-            fed = [np.concatenate([each, np.repeat(each[-1:], padded - rows, 0)]) for each in fed]
+        size = _next_size(rows)
+        if size != rows:
+            fed = [np.concatenate([each, np.repeat(each[-1:], size - rows, 0)]) for each in fed]
         found = call(*fed)
-        if padded != rows:
+        if size != rows:
             found = [each[:rows] for each in found]
         left = map(np.asarray, found)
         return [{key: next(left) for key in each.fetches} for each in signatures]
@@ -182,6 +187,7 @@ class Predictor:
                 import_graph_def(graph_def, name="")
             graph.finalize()
             session = Session(graph=graph)
+            session.state.most_executables = _MOST_EXECUTABLES
             entry = self._contents.graphs[number]
             for name in entry.variables:
                 handle = graph.get_operation_by_name(name)
@@ -237,9 +243,28 @@ def _as_fed(signature: Signature, inputs: Mapping[str, Any]) -> list[Any]:
             received=", ".join(map(str, inputs)) or "none",
             hint=did_you_mean(str(unknown[0]), signature.inputs) if unknown else None,
         )
-    return [
-        _array(signature.name, key, inputs[key], *spec) for key, spec in signature.inputs.items()
-    ]
+    fed = []
+    for key, spec in signature.inputs.items():
+        pad = signature.pads.get(key)
+        value = inputs[key] if pad is None else _evened(inputs[key], pad)
+        array = _array(signature.name, key, value, *spec)
+        fed.append(array if pad is None else padded(array, pad, _next_size(max(1, array.shape[1]))))
+    return fed
+
+
+def _evened(value: Any, pad: Any) -> Any:
+    """Lists of different lengths, padded to the longest."""
+    if not isinstance(value, list) or not all(isinstance(each, list) for each in value):
+        return value
+    longest = max(map(len, value), default=0)
+    return [each + [pad] * (longest - len(each)) for each in value]
+
+
+def padded(array: NDArray[Any], pad: Any, width: int) -> NDArray[Any]:
+    """A matrix with columns of a value appended."""
+    missing = width - array.shape[1]
+    value = pad.encode() if isinstance(pad, str) else pad
+    return np.concatenate([array, np.full((len(array), missing), value, array.dtype)], 1)
 
 
 def _array(name: str, key: str, value: Any, dtype: DType, shape: TensorShape) -> NDArray[Any]:
@@ -325,4 +350,4 @@ def versions_of(base: Path) -> list[int]:
     return [each for each in numbers if (base / str(each) / files.SIGNATURE).is_file()]
 
 
-__all__ = ["Predictor", "Signature", "load_predictor", "versions_of"]
+__all__ = ["Predictor", "Signature", "load_predictor", "padded", "versions_of"]
