@@ -14,7 +14,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -
 # Three for two cores: the tests of clusters mostly wait for their processes.
 TEST_PROCESSES ?= 3
 
-.PHONY: help quickstart test test-all check format benchmark clean
+.PHONY: help quickstart test test-all check format benchmark fuzz clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -48,6 +48,9 @@ format: $(VENV)/installed-dev ## format the code, and mend what lint can mend
 
 benchmark: $(VENV)/installed-test ## run the benchmarks (benchmarks/run.py)
 	@$(BIN)/python benchmarks/run.py
+
+fuzz: $(VENV)/installed-fuzz ## fuzz the readers of files and requests for FUZZ_SECONDS (600); may name TARGETS
+	@$(BIN)/python -m tests.fuzz.run $(TARGETS)
 
 clean: ## remove .venv, caches and build output (not runs/)
 	@rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,94 @@
+"""Coverage-guided fuzzing of all targets, or of those named: `make fuzz`.
+
+Each target has a process of its own, since a parser in C++ may end it. An input that breaks the
+contract is written to `corpus/TARGET`, once for each place where it breaks; the run goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+from random import Random
+
+CORPUS = Path(__file__).parent / "corpus"
+
+
+def fuzz(name: str, seconds: float, folder: str) -> None:
+    """Fuzzes one target in this process, which ends with it."""
+    import atheris
+
+    with atheris.instrument_imports(include=["estimatorkit"], enable_loader_override=False):
+        from tests.fuzz.contract import violation
+        from tests.fuzz.mutations import mutated
+        from tests.fuzz.targets import TARGETS
+    target = TARGETS[name]
+    seeds = target.seeds()
+    for number, seed in enumerate(seeds):
+        Path(folder, f"seed-{number}").write_bytes(seed)
+    warnings.simplefilter("error")
+    logging.disable()
+    known: set[str] = set()
+    count = 0
+
+    def one(data: bytes) -> None:
+        nonlocal count
+        count += 1
+        problem = violation(target, data)
+        if problem is None or _place(problem) in known:
+            return
+        known.add(_place(problem))
+        path = CORPUS / name / hashlib.sha256(data).hexdigest()[:12]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        print(f"BROKEN {name}: {path}\n  {problem}\n", flush=True)
+
+    def mutate(data: bytes, most: int, seed: int) -> bytes:
+        random = Random(seed)
+        if random.random() < 0.3:
+            return bytes(atheris.Mutate(data, most))
+        return mutated(target.kind, data, random, seeds)[:most]
+
+    options = [f"-max_total_time={seconds:.0f}", "-max_len=65536", "-timeout=0", "-verbosity=0"]
+    options += ["-rss_limit_mb=4096", f"-artifact_prefix={CORPUS / name}/ended-"]
+    atheris.Setup([sys.argv[0], *options, folder, str(CORPUS / name)], one, custom_mutator=mutate)
+    atheris.Fuzz()
+
+
+def _place(problem: str) -> str:
+    """Where an input breaks the contract: the kind of error and the innermost line of code."""
+    first, *_, last = problem.splitlines() * 2
+    return f"{first.partition(':')[0]} {last}"
+
+
+def main(names: list[str]) -> int:
+    """Fuzzes targets one after another; returns how many broke the contract."""
+    from tests.fuzz.targets import TARGETS
+
+    chosen = names or list(TARGETS)
+    seconds = float(os.environ.get("FUZZ_SECONDS", "600")) / len(chosen)
+    broken = []
+    for name in chosen:
+        before = set((CORPUS / name).glob("*"))
+        (CORPUS / name).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-m", "tests.fuzz.run", "--one", name, str(seconds), folder]
+            status = subprocess.run(command).returncode
+        found = set((CORPUS / name).glob("*")) - before
+        if found or status:
+            broken.append(name)
+        if not any((CORPUS / name).iterdir()):
+            (CORPUS / name).rmdir()
+    print(f"{len(chosen)} targets; broken: {', '.join(broken) or 'none'}")
+    return len(broken)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--one"]:
+        fuzz(sys.argv[2], float(sys.argv[3]), sys.argv[4])
+    sys.exit(bool(main(sys.argv[1:])))
