@@ -225,7 +225,7 @@ class _Reader:
             stack.enter_context(self._graph.control_dependencies([*self._before, *controls]))
             if node.device:
                 stack.enter_context(self._graph.device(node.device))
-            outputs = self._make(node, inputs, full_name)
+            outputs = self._made(node, inputs, full_name)
         self._outputs[node.name] = outputs
         op = self._operations[node.name] = self._graph.get_operation_by_name(full_name)
         if _GROUPS in node.attr:
@@ -239,6 +239,19 @@ class _Reader:
                 tensor.dtype is not resource
             ):  # handles have no shape, TensorFlow's reference variables do
                 tensor.set_shape(tensor_proto.shape_value(shape))
+
+    def _made(self, node: Any, inputs: list[Any], full_name: str) -> Sequence[Tensor]:
+        """Creates the operation of a node; raises ValueError with its name if that fails."""
+        where = f"node {node.name!r} ({node.op})"
+        try:
+            return self._make(node, inputs, full_name)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from error
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError) as error:
+            given = f"{', '.join(map(str, inputs)) or 'no inputs'}; {sorted(node.attr)}; {error!r}"
+            raise value_error(
+                f"{where} lacks required inputs or attributes", received=given[:500]
+            ) from error
 
     def _is_there(self, key: str) -> bool:
         """Returns whether a key of `input_map` that nothing consumes is in the graph."""
@@ -363,20 +376,12 @@ class _OwnNodes:
 
     def make(self, node: Any, inputs: list[Tensor], full_name: str) -> Sequence[Tensor]:
         """Creates the operation of a node, and returns its outputs."""
-        attrs = self._attrs(node)
-        try:
-            held = self._functions.restored(attrs, inputs)
-            if registry.lookup(node.op).lacks_inputs(len(inputs), held):
-                raise TypeError(f"its inputs do not match {len(inputs)} inputs specified")
-            outputs = registry.apply(node.op, inputs, held, f"{full_name}/").outputs
-            if not all(_is_sound(tensor) for tensor in outputs):
-                raise TypeError("an output without dtype or shape")
-        except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
-            given = f"{', '.join(map(str, inputs)) or 'no inputs'}; {attrs}; {error!r}"
-            raise value_error(
-                f"node {node.name!r} ({node.op}) lacks required inputs or attributes",
-                received=given[:500],
-            ) from error
+        held = self._functions.restored(self._attrs(node), inputs)
+        if registry.lookup(node.op).lacks_inputs(len(inputs), held):
+            raise TypeError(f"its inputs do not match {len(inputs)} inputs specified")
+        outputs = registry.apply(node.op, inputs, held, f"{full_name}/").outputs
+        if not all(_is_sound(tensor) for tensor in outputs):
+            raise TypeError("an output without dtype or shape")
         return outputs
 
     def _attrs(self, node: Any) -> dict[str, Any]:
@@ -387,14 +392,11 @@ class _OwnNodes:
             try:
                 attrs[key] = attr_values.decode(value)
             except (ValueError, KeyError, TypeError, RecursionError) as error:
-                raise value_error(
-                    f"attribute {key!r} of node {node.name!r} is malformed", received=error
-                ) from error
+                raise value_error(f"attribute {key!r} is malformed", received=error) from error
             lost = attr_values.in_memory(attrs[key])
             if lost is not None:
                 raise value_error(
-                    f"node {node.name!r} ({node.op}) depends on an in-memory value of "
-                    "the process that wrote it",
+                    "depends on an in-memory value of the process that wrote it",
                     received=f"{key} = {lost}",
                     hint="rebuild this part of the graph",
                 )

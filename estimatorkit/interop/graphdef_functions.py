@@ -72,6 +72,7 @@ class FunctionReader:
         self._definitions = {each.signature.name: each for each in library.function}
         self._read_body = read_body
         self._made: dict[tuple[str, tuple[Tensor, ...]], Any] = {}
+        self._open: set[str] = set()  # functions whose bodies are being read
 
     def restored(self, attrs: dict[str, Any], inputs: Sequence[Tensor]) -> dict[str, Any]:
         """Returns an operation's attributes with names replaced by functions.
@@ -95,13 +96,17 @@ class FunctionReader:
         definition = self._definitions.get(named.name)
         if definition is None:
             raise ValueError(f"the graph's library lacks the function {named.name!r}.")
+        if named.name in self._open:
+            raise ValueError(f"the function {named.name!r} calls itself.")
         count = definition.attr[_ARGUMENTS].i
         captured = tuple(inputs[at] for at in positions[count:])
         key = (named.name, captured)
         if key not in self._made:
             graph = FunctionGraph(get_default_graph())
             with graph.as_default(), graph.name_scope(None):
+                self._open.add(named.name)
                 tensor = self._read_body(graph, definition.node_def)
+                self._open.remove(named.name)
                 own = [tensor(f"{each.name}:0") for each in definition.signature.input_arg]
                 names = (each.name for each in definition.signature.output_arg)
                 outputs = [tensor(definition.ret[name]) for name in names]

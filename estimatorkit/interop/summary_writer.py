@@ -284,11 +284,12 @@ def summary_iterator(path: str | os.PathLike[str]) -> Iterator[Any]:
     """Yields the `Event` protos of an event file, in written order.
 
     A file that is being written, or whose writer was killed, may end with a partial event: reading
-    stops there, with a warning.
+    stops there, with a warning. Records that are no events are skipped, with a warning.
 
     Raises:
         FileNotFoundError: the file does not exist.
     """
+    from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.tensorflow_stub import errors
     from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import PyRecordReader_New
@@ -307,4 +308,11 @@ def summary_iterator(path: str | os.PathLike[str]) -> Iterator[Any]:
                 "%s is damaged or truncated after %d events: %s", name, number, error
             )
             return
-        yield Event.FromString(reader.record())
+        try:
+            event = Event.FromString(reader.record())
+        except DecodeError as error:
+            logging.getLogger("estimatorkit").warning(
+                "%s: record %d is no event, and is skipped: %s", name, number, error
+            )
+            continue
+        yield event

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ from estimatorkit.core.dtypes import ALL, DType, as_dtype
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.shapes import TensorShape, as_shape
 
-_MOST_REPEATED = 1 << 27
-"""The maximum number of elements, so that a small file cannot cause a huge allocation."""
+_MOST_REPEATED = 1 << 28
+"""The maximum bytes of a repeated value, so that a small file cannot cause a huge allocation."""
+
+_MOST_DIMENSIONS = 64  # NumPy's limit
 
 _BY_ENUM = {dtype.as_datatype_enum: dtype for dtype in ALL.values()}
 
@@ -87,21 +90,35 @@ def tensor_value(proto: Any) -> NDArray[Any]:
     Raises ValueError if the content does not match the shape.
     """
     dtype = dtype_of(proto.dtype)
-    shape = tuple(shape_value(proto.tensor_shape).as_list())
-    count = int(np.prod(shape, dtype=np.int64))  # type: ignore[arg-type]
+    dims = shape_value(proto.tensor_shape).as_list()
+    shape = tuple(dim for dim in dims if dim is not None)
+    if len(shape) != min(len(dims), _MOST_DIMENSIONS) or dtype.name not in FIELDS:
+        raise ValueError(f"a tensor of shape {dims} and dtype {dtype.name} has no values.")
+    count = math.prod(shape)
+    # NumPy counts bytes, ignoring zero dimensions, in 63 bits.
+    if math.prod(filter(None, shape)) * dtype.numpy_dtype.itemsize >= 1 << 63:
+        raise ValueError(f"a tensor of shape {shape} is too large.")
     if proto.tensor_content:
+        if len(proto.tensor_content) % dtype.numpy_dtype.itemsize or dtype.kind == "s":
+            raise ValueError(f"{len(proto.tensor_content)} bytes hold no {dtype.name} values.")
         flat = np.frombuffer(proto.tensor_content, dtype.numpy_dtype.newbyteorder("<"))
         flat = flat.astype(dtype.numpy_dtype)
     else:
-        flat = _listed(proto, dtype)
-    if flat.size > count or (flat.size == 0 and count and dtype.kind == "r"):
+        try:
+            flat = _listed(proto, dtype)
+        except (OverflowError, ValueError) as error:
+            raise ValueError(f"a tensor lists values that are no {dtype.name}: {error}") from error
+    if flat.size > count:
         raise ValueError(f"a tensor of shape {shape} holds {flat.size} values.")
-    if count > max(flat.size, _MOST_REPEATED):
-        raise ValueError(f"a tensor of shape {shape} lists {flat.size} values only.")
-    if flat.size < count:  # nothing listed means zeros
-        last = flat[-1:] if flat.size else np.array([b"" if dtype.kind == "s" else 0], flat.dtype)
-        flat = np.concatenate([flat, np.repeat(last, count - flat.size)])
-    return flat.reshape(shape)  # type: ignore[arg-type]
+    if flat.size < count:
+        if count * dtype.numpy_dtype.itemsize > _MOST_REPEATED:
+            raise ValueError(f"a tensor of shape {shape} lists {flat.size} values only.")
+        whole = np.empty(count, flat.dtype)
+        whole[: flat.size] = flat
+        # Nothing listed means zeros.
+        whole[flat.size :] = flat[-1] if flat.size else b"" if dtype.kind == "s" else 0
+        flat = whole
+    return flat.reshape(shape)
 
 
 def _listed(proto: Any, dtype: DType) -> NDArray[Any]:

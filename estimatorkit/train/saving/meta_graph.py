@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-from estimatorkit.core.errors import value_error
+from estimatorkit.core.errors import explain, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Operation, Tensor
@@ -35,6 +35,10 @@ _VARIABLES = (
 UNBOUND_INPUTS = "unbound_inputs"
 """The collection of names of the external inputs of an exported subgraph."""
 _UNBOUND = "$unbound_inputs_"
+
+
+class MalformedCollectionError(ValueError):
+    """A collection of a `MetaGraphDef` does not fit its graph."""
 
 
 class LoadedMetaGraph(NamedTuple):
@@ -221,6 +225,8 @@ def load_meta_graph(
         NotFoundError, ValueError: see `read_meta_graph` and `import_graph_def`.
         ValueError: the graph already has a variable of the same name.
     """
+    from google.protobuf.message import DecodeError
+
     given = meta_graph_or_file
     meta_graph = read_meta_graph(given) if isinstance(given, (str, os.PathLike)) else given
     graph = get_default_graph()
@@ -254,7 +260,16 @@ def load_meta_graph(
         meta_graph.collection_def.items(), key=lambda item: item[1].WhichOneof("kind") or ""
     )
     for key, collection in collections:
-        for item in _read_collection(graph, key, collection, scope, variables, names):
+        try:
+            items = _read_collection(graph, key, collection, scope, variables, names)
+        except (DecodeError, LookupError, TypeError, ValueError) as error:
+            raise MalformedCollectionError(
+                explain(
+                    f"the collection {key!r:.100} of the MetaGraphDef is malformed",
+                    received=f"{type(error).__name__}: {str(error)[:500]}",
+                )
+            ) from error
+        for item in items:
             graph.add_to_collection(key, item)
     saved = {
         name: variable

@@ -21,7 +21,11 @@ from estimatorkit.storage.checkpoint import read_checkpoint, read_contents
 from estimatorkit.storage.gfile import local_path
 from estimatorkit.storage.saveable import Saveable
 from estimatorkit.train.saving import saved_model_constants as constants
-from estimatorkit.train.saving.meta_graph import LoadedMetaGraph, load_meta_graph
+from estimatorkit.train.saving.meta_graph import (
+    LoadedMetaGraph,
+    MalformedCollectionError,
+    load_meta_graph,
+)
 from estimatorkit.train.saving.saved_model_files import (
     assets_of,
     contains_saved_model,
@@ -185,11 +189,9 @@ class SavedModelLoader:
 @contextmanager
 def _damage_in(folder: str) -> Iterator[None]:
     """Converts errors that only damaged files cause to DataLossError."""
-    from google.protobuf.message import DecodeError
-
     try:
         yield
-    except (DecodeError, LookupError, TypeError, UnicodeDecodeError) as error:
+    except (LookupError, MalformedCollectionError, TypeError, UnicodeDecodeError) as error:
         text = str(error.args[0]) if error.args else repr(error)
         raise DataLossError.explained(
             f"The SavedModel in {folder!r} is damaged",
