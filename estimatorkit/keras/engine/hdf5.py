@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -163,10 +164,13 @@ def read_model(path: Path) -> Contents:
         return Contents(layers, optimizer, _parsed(file, "model_config"), compiled)
 
 
-def _opened(path: Path) -> Any:
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    h5py = _h5py()
     try:
-        return _h5py().File(path, "r")
-    except OSError as error:
+        with h5py.File(path, "r") as file:
+            yield file
+    except (OSError, LookupError, RuntimeError, TypeError, UnicodeDecodeError) as error:
         raise value_error(
             f"{os.fspath(path)!r} is no HDF5 file, or damaged", received=str(error)
         ) from error
@@ -237,7 +241,7 @@ class _Arrays:
         """The array of a name below a group."""
         found = _inside(group, name)
         plain = isinstance(found, _h5py().Dataset) and not found.is_virtual and not found.external
-        if not plain or found.dtype.kind not in "biufc":
+        if not plain or _kind(found) not in "biufc":
             raise value_error(
                 f"{group.file.filename!r}: {name!r:.100} is no array of numbers within the file",
                 received=repr(found),
@@ -252,6 +256,13 @@ class _Arrays:
                 hint="the file is damaged, or made to fill the memory",
             )
         return np.asarray(found)
+
+
+def _kind(array: Any) -> str:
+    try:
+        return str(array.dtype.kind)
+    except ValueError:  # a type that NumPy lacks
+        return "V"
 
 
 def _inside(group: Any, name: str) -> Any:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from estimatorkit.core.errors import explain, value_error
@@ -66,6 +67,32 @@ def made(
     if name == "InputLayer":
         return InputLayer(**_input_arguments(description.get("config") or {}))
     return _layers().deserialize(description, custom_objects)
+
+
+@contextmanager
+def readable(what: str) -> Iterator[None]:
+    """Converts the errors of a malformed config to ValueError; `what` names it."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from error
+    except (
+        *(ArithmeticError, AttributeError, LookupError, NotImplementedError, RecursionError),
+        *(TypeError, _NotYetError),
+    ) as error:
+        raise value_error(
+            f"{what} is malformed, or not of this version",
+            received=f"{type(error).__name__}: {str(error)[:500]}",
+        ) from error
+
+
+def made_model(description: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """Creates the model of a file, or of a text, from the result of `describe`.
+
+    Raises ValueError if the format is invalid, a name is unknown, or a layer rejects its arguments.
+    """
+    with readable("the config of a model"):
+        return made(description, custom_objects, "model")
 
 
 @functools.cache
@@ -437,7 +464,9 @@ def model_from_json(json_string: str, custom_objects: Mapping[str, Any] | None =
         description = json.loads(json_string)
     except RecursionError as error:
         raise ValueError("The JSON of a model is nested too deeply.") from error
-    return made(description, custom_objects, "model")
+    except ValueError as error:
+        raise value_error("The text is no JSON of a model", received=str(error)) from error
+    return made_model(description, custom_objects)
 
 
 def to_yaml(model: Any, **kwargs: Any) -> str:
@@ -451,7 +480,7 @@ def model_from_yaml(yaml_string: str, custom_objects: Mapping[str, Any] | None =
     """Creates a model from `to_yaml`'s result; tags that construct objects are errors."""
     import yaml
 
-    return made(yaml.safe_load(yaml_string), custom_objects, "model")
+    return made_model(yaml.safe_load(yaml_string), custom_objects)
 
 
 def model_from_config(
@@ -467,7 +496,7 @@ def model_from_config(
             "`model_from_config` expects a dictionary, not a list. Maybe you meant to use "
             "`Sequential.from_config(config)`?"
         )
-    return made(config, custom_objects, "model")
+    return made_model(config, custom_objects)
 
 
 # -- copies
@@ -527,6 +556,14 @@ def _copied(layer: Layer) -> Layer:
 
 
 __all__ = [
-    *("clone_model", "config_of", "describe", "made", "model_from_config", "model_from_json"),
-    *("model_from_yaml", "model_of", "plain_value", "to_json", "to_yaml"),
+    *("clone_model", "config_of", "describe", "made", "made_model", "model_from_config"),
+    *(
+        "model_from_json",
+        "model_from_yaml",
+        "model_of",
+        "plain_value",
+        "readable",
+        "to_json",
+        "to_yaml",
+    ),
 ]

@@ -237,7 +237,7 @@ def _unpack(path: Path, folder: Path) -> None:
         )
 
     try:
-        with zipfile.ZipFile(path) as archive:
+        with os_errors("read the model", path), zipfile.ZipFile(path) as archive:
             members = archive.infolist()
             held = path.stat().st_size
             if len(members) > _MOST_MEMBERS:
@@ -348,13 +348,14 @@ def load_model(
             f"{path!r} holds weights, but no model",
             hint="build the model and call load_weights",
         )
-    model = model_config.made(contents.model, custom_objects, "model")
+    model = model_config.made_model(contents.model, custom_objects)
     if contents.layers:
         check_built(model, "load")
         give_values(model, contents.layers)
     if compile and contents.compiled is not None:
-        compile_from_config(model, contents.compiled, custom_objects)
-        _restore_optimizer(model, contents.optimizer)
+        with model_config.readable("what compile() was given"):
+            compile_from_config(model, contents.compiled, custom_objects)
+            _restore_optimizer(model, contents.optimizer)
     return model
 
 
