@@ -30,6 +30,12 @@ Array = NDArray[Any]
 MOST_PIXELS = 1 << 27
 """Of one image, and of all frames of an animation together: 134 million, 0.4 GB as RGB."""
 
+_MOST_A_BYTE = 9000
+"""Pixels that a byte may hold: deflate's ratio is 1032 at most, and a byte 8 pixels of PNG."""
+
+_ALWAYS = 1 << 20
+"""Pixels that an image of any size may have."""
+
 _FORMATS = ("JPEG", "PNG", "GIF", "BMP")
 
 
@@ -49,6 +55,7 @@ def _damages() -> tuple[type[Exception], ...]:
     return (
         *(OSError, SyntaxError, ValueError, TypeError, EOFError, IndexError, KeyError),
         *(OverflowError, struct.error, zlib.error, Image.DecompressionBombError),
+        Image.DecompressionBombWarning,  # where warnings are errors
     )
 
 
@@ -73,10 +80,11 @@ def _opened(data: bytes) -> Any:
             "JPEG, PNG, GIF, BMP required",
             data,
         ) from error
-    if image.width * image.height * frames > MOST_PIXELS:
+    most = min(MOST_PIXELS, max(_MOST_A_BYTE * len(data), _ALWAYS) * frames)
+    if image.width * image.height * frames > most:
         raise _refused(
             f"the image is too large: {frames} x {image.height} x {image.width} pixels, more than "
-            f"{MOST_PIXELS}",
+            f"{most}",
             data,
             "if you trust the file, make it smaller with an image program first",
         )
@@ -153,11 +161,15 @@ def _reduced(image: Any, ratio: int) -> Any:
 
 
 def _frames(image: Any, channels: int, dtype: DType) -> Array:
-    found = []
-    for number in range(getattr(image, "n_frames", 1)):
+    first = _pixels(image, channels, dtype)
+    found = np.empty((getattr(image, "n_frames", 1), *first.shape), first.dtype)
+    found[0] = first
+    for number in range(1, len(found)):
         image.seek(number)
-        found.append(_pixels(image, channels, dtype))
-    return np.stack(found)
+        if (image.height, image.width) != found.shape[1:3]:
+            raise ValueError(f"frame {number} has another size, {image.height} x {image.width}")
+        found[number] = _pixels(image, channels, dtype)
+    return found
 
 
 def _crop_jpeg(contents: Any, window: Array, channels: int, ratio: int, recover: bool) -> Array:

@@ -165,8 +165,11 @@ class HostReader(Blocking):
         try:
             state = json.loads(data)
             kind, file = state["kind"], state["file"]
-            counts = [int(state[name]) for name in ("in_file", "produced", "completed")]
-        except (ValueError, KeyError, TypeError) as error:
+            counts = [state[name] for name in ("in_file", "produced", "completed")]
+            if not (file is None or isinstance(file, str)) or not all(map(_is_count, counts)):
+                raise ValueError("a value of another type")
+            name = None if file is None else file.encode("utf-8", "surrogateescape")
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise InvalidArgumentError.explained(
                 "Could not parse state of a reader",
                 expected="the result of serialize_state()",
@@ -178,9 +181,13 @@ class HostReader(Blocking):
             )
         with self.alone(context, "Restore operation was cancelled"):
             self._forget()
-            if file is not None:
-                self._start(file.encode("utf-8", "surrogateescape"), counts[0])
+            if name is not None:
+                self._start(name, counts[0])
             self.produced, self.completed = counts[1:]
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 63
 
 
 def host_reader(context: Any, name: str) -> HostReader:

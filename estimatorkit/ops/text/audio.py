@@ -36,7 +36,7 @@ def _decode(contents: Any, channels: int, samples: int) -> tuple[Array, Array]:
         with wave.open(io.BytesIO(data)) as file:
             width, count, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
             frames = file.readframes(file.getnframes())
-    except (wave.Error, EOFError, OverflowError, MemoryError) as error:
+    except (wave.Error, EOFError, OverflowError, MemoryError, RuntimeError) as error:
         raise InvalidArgumentError.explained(
             f"Header mismatch or corrupt file: {error}",
             expected="a WAV file (RIFF, WAVE, PCM)",

@@ -114,7 +114,8 @@ def _csv_column(
         if b"" in column or na_value in column:
             values = _csv_fields(column, position, default, na_value)
     result = np.empty(len(values), dtype.numpy_dtype)
-    result[:] = values
+    with np.errstate(over="ignore"):  # a double that float32 does not hold is infinite
+        result[:] = values
     return result
 
 

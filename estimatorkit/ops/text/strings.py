@@ -45,7 +45,9 @@ def mapped(function: Callable[[Any], Any], values: Any, dtype: Any = object) -> 
     """Applies `function` to each string; returns an array of the same shape."""
     array = string_array(values)
     result = np.empty(array.shape, dtype)
-    result.reshape(-1)[:] = [function(each) for each in array.reshape(-1).tolist()]
+    found = [function(each) for each in array.reshape(-1).tolist()]
+    with np.errstate(over="ignore"):  # a double that float32 does not hold is infinite
+        result.reshape(-1)[:] = found
     return result
 
 
