@@ -19,6 +19,7 @@ import re
 import shutil
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -219,8 +220,9 @@ def read_chunks(source: Any, size: int = 1 << 24) -> Iterator[Table]:
                 yield _with_defaults(source, table)
     elif isinstance(source, sources.ParquetSource):
         for name in _files_of(source):
-            for batch in _parquet_file(name).iter_batches(size >> 8, columns=source.columns):
-                yield _frame(batch.to_pandas())
+            with _parquet_errors(name):
+                for batch in _parquet_file(name).iter_batches(size >> 8, columns=source.columns):
+                    yield _of_arrow(name, batch)
     else:
         table = read_source(source)
         for start in range(0, row_count(table), size >> 8):
@@ -386,12 +388,39 @@ def _parquet(source: Any) -> Table:
     parts = []
     for name in names:
         columns = source.columns and list(source.columns)
-        try:
-            frame = _parquet_file(name).read(columns).to_pandas()
-        except ValueError as error:  # pyarrow's errors are ValueErrors
-            raise DataError(f"{os.path.relpath(name)}: {error}") from error
-        parts.append(_frame(frame))
+        with _parquet_errors(name):
+            parts.append(_of_arrow(name, _parquet_file(name).read(columns)))
     return _joined(parts, names)
+
+
+def _of_arrow(name: str, columns: Any) -> Table:
+    """An Arrow table or batch as a table, without what pandas noted about it but for its index."""
+    columns = columns.drop_columns(_index_columns(columns.schema))
+    for column, count in Counter(columns.schema.names).items():
+        if count > 1:
+            raise DataError(f"{os.path.relpath(name)} has {count} columns {column!r}.")
+    return _frame(columns.to_pandas(ignore_metadata=True))
+
+
+@contextmanager
+def _parquet_errors(name: str) -> Iterator[None]:
+    import pyarrow
+
+    try:
+        yield
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{os.path.relpath(name)} cannot be read: {error}") from error
+
+
+def _index_columns(schema: Any) -> list[str]:
+    """The columns that pandas wrote for a DataFrame's index."""
+    try:
+        noted = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+    except (ValueError, RecursionError):
+        return []
+    listed = noted.get("index_columns") if isinstance(noted, dict) else None
+    named = [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
+    return [name for name in schema.names if name in named]
 
 
 def _parquet_file(name: str) -> Any:

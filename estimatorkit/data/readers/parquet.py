@@ -10,6 +10,7 @@ import functools
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -60,15 +61,28 @@ class _Groups(ABC):
 
     def __init__(self, name: str) -> None:
         arrow = _pyarrow(self.what)
+        self._name = name
         self._file = open_file(name)
         self._finalizer = weakref.finalize(self, self._file.close)
         try:
-            with file_errors("read", name):
+            with self.reading():
                 self._table = self._opened(arrow)
-        except arrow.ArrowException as error:
+                _ = self.schema.names  # text in UTF-8, or an error
+        except DataLossError:
             self.close()
+            raise
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Converts pyarrow's errors to the package's."""
+        arrow = _pyarrow(self.what)
+        try:
+            with file_errors("read", self._name):
+                yield
+        except (arrow.ArrowException, UnicodeDecodeError) as error:
             raise DataLossError.explained(
-                f"{name} is damaged, or not a file that {self.what} reads", received=str(error)
+                f"{self._name} is damaged, or not a file that {self.what} reads",
+                received=str(error)[:500],
             ) from error
 
     @abstractmethod
@@ -140,6 +154,8 @@ class _Arrow(_Groups):
 
     def batches(self, group: int, columns: list[str], size: int) -> Iterator[Any]:
         batch = self._table.get_batch(group).select(columns)
+        # pyarrow reads offsets, which may lead out of the memory, as they are.
+        batch.validate(full=True)
         starts = range(0, batch.num_rows, size)
         return (batch.slice(start, size) for start in starts)
 
@@ -195,7 +211,8 @@ class TableFile:
         """Skips up to `n` rows; returns how many, 0 only at the end."""
         skipped = 0
         while skipped < n and self._group < self._groups.count:
-            left = self._groups.rows(self._group) - self._row
+            with self._groups.reading():
+                left = self._groups.rows(self._group) - self._row
             count = min(left, n - skipped)
             skipped += count
             if count == left:
@@ -208,7 +225,7 @@ class TableFile:
     def _load(self) -> bool:
         """Converts the next rows of the group."""
         layout, passed = self._layout, 0
-        with file_errors("read", self._name):
+        with self._groups.reading():
             if self._batches is None:
                 self._batches = self._groups.batches(
                     self._group, list(layout.names), layout.batch_rows
