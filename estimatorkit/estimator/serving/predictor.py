@@ -271,7 +271,8 @@ def _array(name: str, key: str, value: Any, dtype: DType, shape: TensorShape) ->
     try:
         array = np.asarray(as_array(value, string) if dtype is string else value)
         if dtype is not string:
-            cast = array.astype(dtype.numpy_dtype, copy=False)
+            with np.errstate(over="ignore", invalid="ignore"):  # infinite; compared below
+                cast = array.astype(dtype.numpy_dtype, copy=False)
             if dtype.is_integer and array.dtype.kind not in "iu" and (cast != array).any():
                 raise ValueError("fractions are not integers")
             array = cast

@@ -10,9 +10,9 @@ Serving writes the words NaN and Infinity, which JSON has not.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,6 +26,7 @@ from estimatorkit.storage.example_proto import Example, Feature
 from estimatorkit.train.saving import saved_model_constants as constants
 
 _BYTES_SUFFIX = "_bytes"
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _MOST_DIMENSIONS = 32  # NumPy's arrays have at most 64
 
 
@@ -43,6 +44,11 @@ def parse(body: bytes) -> dict[str, Any]:
         content = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise RequestError(f"JSON Parse error: {error}") from error
+    if _SURROGATE.search(body):
+        try:
+            json.dumps(content, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise RequestError(f"a text of the request is not Unicode: {error}") from error
     if not isinstance(content, dict):
         raise RequestError(explain("JSON body must be an object", received=f"{content!r:.100}"))
     return content
@@ -153,7 +159,7 @@ def _decoded(value: Any, missing: Any = None, depth: int = 0) -> Any:
             )
         try:
             return base64.b64decode(value["b64"], validate=True)
-        except binascii.Error as error:
+        except ValueError as error:
             raise RequestError(f"base64 of a value cannot be decoded: {error}") from error
     return value
 
@@ -195,17 +201,22 @@ def _feature(key: str, value: Any) -> Any:
         )
     elif kinds <= {int, bool} and all(-(1 << 63) <= each < 1 << 63 for each in values):
         made.int64_list.value.extend(map(int, values))
-    elif kinds <= {int, float, bool}:
+    elif kinds <= {int, float, bool} and not any(_is_huge(each) for each in values):
         made.float_list.value.extend(map(float, values))
     else:
         raise RequestError(
             explain(
-                f"feature {key!r} has values of several kinds",
+                f"feature {key!r} has values of several kinds, or too large ones",
                 expected="numbers, or strings",
                 received=f"{value!r:.100}",
             )
         )
     return made
+
+
+def _is_huge(value: Any) -> bool:
+    """Whether a number is an integer that no float holds."""
+    return isinstance(value, int) and value.bit_length() > 1000
 
 
 # -- replies
