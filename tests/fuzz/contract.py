@@ -20,8 +20,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import jax
-
 import estimatorkit
 from estimatorkit.core.errors import OpError
 from tests.fuzz.targets import Target
@@ -70,7 +68,7 @@ class _Watch:
             path = os.path.realpath(os.fsdecode(name))
             flags = arguments[2] if event == "open" else os.O_WRONLY
             writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
-            cache = str(jax.config.jax_compilation_cache_dir or self.folder)
+            cache = os.environ.get("JAX_COMPILATION_CACHE_DIR", self.folder)
             mine = path.startswith((self.folder, cache)) or "__pycache__" in path
             if not mine and (writes or not path.startswith(_READABLE)):
                 self.touched = f"{event} {path!r:.200}"

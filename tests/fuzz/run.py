@@ -31,7 +31,11 @@ def fuzz(name: str, seconds: float, folder: str) -> None:
     seeds = target.seeds()
     for number, seed in enumerate(seeds):
         Path(folder, f"seed-{number}").write_bytes(seed)
+        with tempfile.TemporaryDirectory() as place:
+            target.read(seed, Path(place))  # what is made once, is made now
     warnings.simplefilter("error")
+    warnings.simplefilter("ignore", DeprecationWarning)  # of what the libraries call
+    warnings.filterwarnings("ignore", "overflow encountered in cast")  # an infinite float32
     logging.disable()
     known: set[str] = set()
     count = 0
@@ -78,7 +82,8 @@ def main(names: list[str]) -> int:
         (CORPUS / name).mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory() as folder:
             command = [sys.executable, "-m", "tests.fuzz.run", "--one", name, str(seconds), folder]
-            status = subprocess.run(command).returncode
+            cache = {"JAX_COMPILATION_CACHE_DIR": os.path.join(folder, "executables")}
+            status = subprocess.run(command, env=os.environ | cache).returncode
         found = set((CORPUS / name).glob("*")) - before
         if found or status:
             broken.append(name)

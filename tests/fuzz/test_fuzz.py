@@ -24,6 +24,8 @@ def corpus(name: str) -> list[bytes]:
     return [path.read_bytes() for path in sorted((CORPUS / name).glob("*"))]
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what the libraries call
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")  # an infinite float32
 @pytest.mark.parametrize("name", TARGETS)
 def test_inputs_are_read_or_refused(name: str, tmp_path: Path) -> None:
     target = TARGETS[name]
