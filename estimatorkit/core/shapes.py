@@ -7,8 +7,9 @@ unknown dimensions are `Dimension(None)`, which has `.value` as well.
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import Any, TypeAlias, overload
 
@@ -363,6 +364,13 @@ ShapeLike: TypeAlias = Any  # TensorShape | int | None | Iterable[int | None], N
 
 
 _TOO_LARGE = 1 << 63
+_MOST_DIMENSIONS = 64
+
+
+def numpy_holds(shape: Sequence[int], itemsize: int) -> bool:
+    """Whether NumPy makes arrays of this shape: it has 64 dimensions at most, and counts bytes,
+    ignoring zero dimensions, in 63 bits."""
+    return len(shape) <= _MOST_DIMENSIONS and math.prod(filter(None, shape)) * itemsize < _TOO_LARGE
 
 
 def _dimension(value: Any) -> int | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import re
 import stat
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from estimatorkit.core import dtypes, errors
+from estimatorkit.core.shapes import numpy_holds
 
 FORMAT_VERSION = 1
 MANIFEST = "MANIFEST.json"
@@ -175,12 +175,11 @@ def _is_shard(name: str, files: Mapping[str, FileEntry]) -> bool:
 
 
 def _is_array(dtype: str, shape: list[Any]) -> bool:
-    if dtype not in dtypes.ALL or dtype == "resource" or len(shape) > 64:
+    if dtype not in dtypes.ALL or dtype == "resource":
         return False
     if not all(type(size) is int and size >= 0 for size in shape):
         return False
-    # NumPy counts bytes, ignoring zero dimensions, in 63 bits.
-    return bool(math.prod(size for size in shape if size) * dtypes.ALL[dtype].size < 1 << 63)
+    return numpy_holds(shape, dtypes.ALL[dtype].size)
 
 
 def plain_file(path: Path) -> os.stat_result:

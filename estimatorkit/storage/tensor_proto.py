@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import ALL, DType, as_dtype
 from estimatorkit.core.errors import value_error
-from estimatorkit.core.shapes import TensorShape, as_shape
+from estimatorkit.core.shapes import TensorShape, as_shape, numpy_holds
 
 _MOST_REPEATED = 1 << 28
 """The maximum bytes of a repeated value, so that a small file cannot cause a huge allocation."""
-
-_MOST_DIMENSIONS = 64  # NumPy's limit
 
 _BY_ENUM = {dtype.as_datatype_enum: dtype for dtype in ALL.values()}
 
@@ -92,12 +90,11 @@ def tensor_value(proto: Any) -> NDArray[Any]:
     dtype = dtype_of(proto.dtype)
     dims = shape_value(proto.tensor_shape).as_list()
     shape = tuple(dim for dim in dims if dim is not None)
-    if len(shape) != min(len(dims), _MOST_DIMENSIONS) or dtype.name not in FIELDS:
+    if len(shape) != len(dims) or dtype.name not in FIELDS:
         raise ValueError(f"a tensor of shape {dims} and dtype {dtype.name} has no values.")
-    count = math.prod(shape)
-    # NumPy counts bytes, ignoring zero dimensions, in 63 bits.
-    if math.prod(filter(None, shape)) * dtype.numpy_dtype.itemsize >= 1 << 63:
+    if not numpy_holds(shape, dtype.numpy_dtype.itemsize):
         raise ValueError(f"a tensor of shape {shape} is too large.")
+    count = math.prod(shape)
     if proto.tensor_content:
         if len(proto.tensor_content) % dtype.numpy_dtype.itemsize or dtype.kind == "s":
             raise ValueError(f"{len(proto.tensor_content)} bytes hold no {dtype.name} values.")

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import DataLossError
+from estimatorkit.core.shapes import numpy_holds
 
 _DEFLATE_RATIO = 1032
 """What DEFLATE can compress a file by, at most."""
@@ -51,7 +52,7 @@ def _read(path: str | os.PathLike[str], file: IO[bytes], most: int) -> NDArray[A
     shape = np.frombuffer(sizes, ">u4").tolist()
     dtype = np.dtype(_DTYPES[head[2]])
     size = math.prod(shape) * dtype.itemsize
-    if size > most:
+    if size > most or not numpy_holds(shape, dtype.itemsize):
         raise _damaged(path, f"{size} bytes for shape {tuple(shape)}", f"at most {most} bytes")
     data = file.read(size + 1)
     if len(data) != size:

@@ -244,7 +244,7 @@ class _Arrays:
         if not plain or _kind(found) not in "biufc":
             raise value_error(
                 f"{group.file.filename!r}: {name!r:.100} is no array of numbers within the file",
-                received=repr(found),
+                received=type(found).__name__,
             )
         held = found.id.get_storage_size() * (1 if found.compression is None else _MOST_RATIO)
         self._left -= found.nbytes
