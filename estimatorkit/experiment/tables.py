@@ -399,7 +399,7 @@ def _of_arrow(name: str, columns: Any) -> Table:
     for column, count in Counter(columns.schema.names).items():
         if count > 1:
             raise DataError(f"{os.path.relpath(name)} has {count} columns {column!r}.")
-    return _frame(columns.to_pandas(ignore_metadata=True))
+    return _frame(columns.replace_schema_metadata(None).to_pandas())
 
 
 @contextmanager
