@@ -77,11 +77,15 @@ def lines(file: Path) -> Iterator[tuple[int, dict[str, float]]]:
 
 def _parsed(line: str) -> dict[str, Any] | None:
     try:
-        record = json.loads(line)
+        record = json.loads(line, parse_int=_integer)
     except (ValueError, RecursionError):
         return None
     whole = isinstance(record, dict) and isinstance(record.get("step"), int)
     return record if whole else None
+
+
+def _integer(text: str) -> int | float:
+    return int(text) if len(text) < 20 else float(text)  # infinite, or not a step
 
 
 class EvaluationRecords:
