@@ -25,7 +25,7 @@ from estimatorkit.core.errors import OpError
 from tests.fuzz.targets import Target
 
 SECONDS = 5
-MEMORY = 400 << 20
+MEMORY = 600 << 20  # the largest image has 0.4 GB
 
 _PACKAGE = str(Path(estimatorkit.__file__).parent) + os.sep
 _ROOT = str(Path(__file__).parents[2])

@@ -6,6 +6,7 @@ wrong types, sizes and names only if the structure stays intact.
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Sequence
 from random import Random
@@ -77,7 +78,7 @@ def mutated_json(data: bytes, random: Random, other: bytes) -> bytes:
         match random.randrange(6):
             case 0:
                 source, name = random.choice(places)
-                holder[key] = json.loads(json.dumps(source[name]))
+                holder[key] = copy.deepcopy(source[name])
             case 1:
                 holder[key] = random.choice(([holder[key]], {"": holder[key]}))
             case 2 if holder is not root:
@@ -85,7 +86,7 @@ def mutated_json(data: bytes, random: Random, other: bytes) -> bytes:
             case 3 if isinstance(holder, dict):
                 holder[random.choice(_TEXTS)] = holder.pop(key)
             case _:
-                holder[key] = random.choice(_VALUES)
+                holder[key] = copy.deepcopy(random.choice(_VALUES))
     return json.dumps(root[0] if root else None).encode()
 
 
