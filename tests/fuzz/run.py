@@ -6,9 +6,12 @@ contract is written to `corpus/TARGET`, once for each place where it breaks; the
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import logging
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -23,7 +26,10 @@ def fuzz(name: str, seconds: float, folder: str) -> None:
     """Fuzzes one target in this process, which ends with it."""
     import atheris
 
-    with atheris.instrument_imports(include=["estimatorkit"], enable_loader_override=False):
+    with (
+        contextlib.redirect_stderr(io.StringIO()),  # a line for each module
+        atheris.instrument_imports(include=["estimatorkit"], enable_loader_override=False),
+    ):
         from tests.fuzz.contract import violation
         from tests.fuzz.mutations import mutated
         from tests.fuzz.targets import TARGETS
@@ -38,11 +44,8 @@ def fuzz(name: str, seconds: float, folder: str) -> None:
     warnings.filterwarnings("ignore", "overflow encountered in cast")  # an infinite float32
     logging.disable()
     known: set[str] = set()
-    count = 0
 
     def one(data: bytes) -> None:
-        nonlocal count
-        count += 1
         problem = violation(target, data)
         if problem is None or _place(problem) in known:
             return
@@ -58,16 +61,18 @@ def fuzz(name: str, seconds: float, folder: str) -> None:
             return bytes(atheris.Mutate(data, most))
         return mutated(target.kind, data, random, seeds)[:most]
 
-    options = [f"-max_total_time={seconds:.0f}", "-max_len=65536", "-timeout=0", "-verbosity=0"]
-    options += ["-rss_limit_mb=4096", f"-artifact_prefix={CORPUS / name}/ended-"]
+    options = [
+        *(f"-max_total_time={seconds:.0f}", "-max_len=65536", "-rss_limit_mb=4096", "-timeout=0"),
+        *("-verbosity=0", "-print_final_stats=1", f"-artifact_prefix={CORPUS / name}/ended-"),
+    ]
     atheris.Setup([sys.argv[0], *options, folder, str(CORPUS / name)], one, custom_mutator=mutate)
     atheris.Fuzz()
 
 
 def _place(problem: str) -> str:
     """Where an input breaks the contract: the kind of error and the innermost line of code."""
-    first, *_, last = problem.splitlines() * 2
-    return f"{first.partition(':')[0]} {last}"
+    first, *frames = problem.splitlines()
+    return re.sub(r"\d+", "", first.partition(":")[0]) + "".join(frames[-1:])
 
 
 def main(names: list[str]) -> int:

@@ -25,12 +25,14 @@ import h5py
 import numpy as np
 import pandas as pd
 import pyarrow
+import yaml
 from pyarrow import feather, parquet
 
 import estimatorkit.compat.v1 as tf
 from estimatorkit import keras
 from estimatorkit.core.errors import InvalidArgumentError, OpError
 from estimatorkit.data.csv import read_csv
+from estimatorkit.data.iterator_ops import iterator_states
 from estimatorkit.data.readers.idx import read_idx
 from estimatorkit.data.readers.parquet import ArrowDataset, ParquetDataset
 from estimatorkit.distribute.cluster_task import ClusterTask
@@ -44,6 +46,7 @@ from estimatorkit.experiment.load import load_experiment
 from estimatorkit.experiment.serving import rest
 from estimatorkit.storage import checkpoint, records, wire
 from estimatorkit.storage.checkpoint_state import get_checkpoint_state
+from estimatorkit.train.saving.saver import restore_input
 from tests.estimator import exported
 from tests.storage.table_writer import message, table
 
@@ -903,6 +906,14 @@ def keras_config(data: bytes, _: Path) -> None:
         keras.models.model_from_json(data.decode(errors="replace"))
 
 
+@target(
+    "bytes", lambda: [yaml.safe_dump(json.loads(each)).encode() for each in _configs()], _OF_KERAS
+)
+def keras_yaml(data: bytes, _: Path) -> None:
+    with tf.Graph().as_default():
+        keras.models.model_from_yaml(data.decode(errors="replace"))
+
+
 # -- experiments, clusters, what runs leave
 
 
@@ -918,8 +929,6 @@ def experiment(data: bytes, folder: Path) -> None:
 
 
 def _experiments() -> list[bytes]:
-    import yaml
-
     found = [yaml.safe_load(each.read_bytes()) for each in sorted(CONFIGS.glob("*.yaml"))]
     return [json.dumps(each).encode() for each in found]
 
@@ -979,6 +988,32 @@ def _restore_reader(state: Any) -> Any:
 
 
 _restored = Op(_restore_reader)
+
+
+def _pipeline() -> Any:
+    shuffled = tf.data.Dataset.range(20).shuffle(5, seed=1).batch(4).repeat(3)
+    rows = shuffled.interleave(lambda row: tf.data.Dataset.from_tensor_slices(row), cycle_length=2)
+    return rows.make_one_shot_iterator().get_next()
+
+
+def _positions() -> list[bytes]:
+    with tf.Graph().as_default(), tf.Session() as session:
+        element = _pipeline()
+        for _ in range(7):
+            session.run(element)
+        return [json.dumps(iterator_states(session.state)).encode()]
+
+
+@target("json", _positions)
+def positions(data: bytes, _: Path) -> None:
+    """Where a checkpoint's `state.json` says that iterators are."""
+    try:
+        states = json.loads(data)
+    except ValueError:
+        return
+    with tf.Graph().as_default(), tf.Session() as session:
+        _pipeline()
+        restore_input(session, checkpoint.Checkpoint("path", {}, {"iterators": states}))
 
 
 def _message() -> list[bytes]:

@@ -15,7 +15,6 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-import yaml
 
 from estimatorkit import keras
 from estimatorkit.core.errors import DataLossError, NotFoundError, OpError
@@ -401,8 +400,12 @@ def test_no_description_runs_or_imports_anything(text: str) -> None:
 
 
 def test_yaml_makes_no_objects() -> None:
-    with pytest.raises(yaml.YAMLError):
+    with pytest.raises(
+        ValueError, match=r"no YAML of a model.*\n.*could not determine a constructor"
+    ):
         model_config.model_from_yaml("!!python/object/apply:os.system ['true']")
+    with pytest.raises(ValueError, match="has an alias"):
+        model_config.model_from_yaml("{class_name: &a Sequential, config: {name: *a}}")
 
 
 @pytest.mark.parametrize("member", ["../../evil", "/etc/evil", "state.json ", "evil.py"])

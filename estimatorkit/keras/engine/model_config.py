@@ -477,10 +477,22 @@ def to_yaml(model: Any, **kwargs: Any) -> str:
 
 
 def model_from_yaml(yaml_string: str, custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """Creates a model from `to_yaml`'s result; tags that construct objects are errors."""
+    """Creates a model from `to_yaml`'s result; tags that construct objects are errors.
+
+    Raises:
+        ValueError: the YAML does not describe a model, or has aliases, which can stand for a text
+            of any length.
+    """
     import yaml
 
-    return made_model(yaml.safe_load(yaml_string), custom_objects)
+    try:
+        aliases = any(isinstance(each, yaml.AliasToken) for each in yaml.scan(yaml_string))
+        description = None if aliases else yaml.safe_load(yaml_string)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise value_error("The text is no YAML of a model", received=str(error)) from error
+    if aliases:
+        raise value_error("The YAML of a model has an alias (*)", hint="write its value instead")
+    return made_model(description, custom_objects)
 
 
 def model_from_config(
