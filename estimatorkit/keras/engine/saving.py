@@ -253,7 +253,7 @@ def _unpack(path: Path, folder: Path) -> None:
             for each in members:
                 with archive.open(each) as source, open(folder / each.filename, "xb") as target:
                     shutil.copyfileobj(source, target, 1 << 22)
-    except (zipfile.BadZipFile, NotImplementedError) as error:  # of a later version of zip
+    except (zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError) as error:
         raise value_error(
             f"{os.fspath(path)!r} is no model or damaged", received=str(error)
         ) from error
