@@ -26,6 +26,15 @@ def host_and_port(address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
+def is_loopback(address: str) -> bool:
+    """Whether an address can only be reached from this host."""
+    try:
+        found = socket.getaddrinfo(*host_and_port(address), type=socket.SOCK_STREAM)
+    except socket.gaierror:
+        return False
+    return all(ipaddress.ip_address(str(each[4][0])).is_loopback for each in found)
+
+
 def warn_if_public(address: str, who: str) -> None:
     """Warns if an address is reachable from other hosts.
 
@@ -124,6 +133,7 @@ __all__ = [
     "check_free",
     "claim",
     "host_and_port",
+    "is_loopback",
     "keep_trying",
     "warn_if_public",
 ]

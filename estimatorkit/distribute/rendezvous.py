@@ -27,11 +27,11 @@ from estimatorkit.distribute.addresses import (
     check_free,
     claim,
     keep_trying,
-    warn_if_public,
 )
 from estimatorkit.distribute.cluster_task import ClusterTask
 from estimatorkit.distribute.exit_codes import RETRY, Interrupted
 from estimatorkit.distribute.launch.cpu_budget import batch_scheduling
+from estimatorkit.distribute.tls import check_encrypted
 from estimatorkit.logger import logger
 
 _T = TypeVar("_T")
@@ -102,7 +102,8 @@ def join(spec: RendezvousSpec, seconds: float) -> None:
     logger.info("Process %d of %d joins the others at %s.", spec.number, spec.count, spec.address)
     # JAX itself ends the process by SIGABRT where these two do not hold.
     if spec.number == 0:
-        warn_if_public(spec.address, "Process 0")
+        # JAX does not encrypt its collectives.
+        check_encrypted(spec.address, "synchronous training", is_encrypted=False)
         _check("process 0 cannot use its address", check_free, spec.address, LISTEN_SECS)
     else:
         if spec.own is not None:

@@ -185,7 +185,8 @@ class _ParameterServer(_Role):
         share_processors(self._task.cluster, self._task.address)
         name = task_name(self._task.type, self._task.index)
         about = {"cluster": self._task.cluster.as_dict()}
-        service = bound_service(str(self._task.address), name, ResourceStore(), about)
+        folder = str(self._estimator.model_dir)
+        service = bound_service(str(self._task.address), name, ResourceStore(), about, folder)
         logger.info("%s serves parameters at %s.", name, self._task.address)
         while not service.wait_until("is_done", _LOOK_SECS) and not self.terminated.is_set():
             done = self._done()

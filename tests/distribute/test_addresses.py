@@ -70,9 +70,12 @@ def test_public_addresses_are_told(
     assert [address in line for line in caplog.messages] == [True] * is_told
 
 
-def test_a_server_tells_that_anybody_may_reach_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_server_tells_that_anybody_may_reach_it(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (address,) = free_cluster(ps=1)["ps"].values()
     everywhere = address.replace("127.0.0.1", "0.0.0.0")  # noqa: S104 (for an instant)
+    monkeypatch.setenv("ESTIMATORKIT_INSECURE", "1")
     with known_token(), caplog.at_level(logging.WARNING, "estimatorkit"):
         tf.train.Server({"ps": [everywhere]}, "ps", 0).stop()
     assert [

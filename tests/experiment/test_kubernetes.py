@@ -189,6 +189,7 @@ def test_a_trainjob_is_of_equal_processes(tmp_path: Path) -> None:
     assert "env" not in pod["containers"][0]
     assert {each["name"] for each in trainer["env"]} == {
         "ESTIMATORKIT_TOKEN",
+        "ESTIMATORKIT_INSECURE",
         "ESTIMATORKIT_DATA_DIR",
     }
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from estimatorkit.distribute.launch.launchers import Launcher, LocalLauncher
 from estimatorkit.distribute.launch.launching import Launch, tasks_of
+from estimatorkit.distribute.tls import INSECURE
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -42,6 +45,11 @@ from estimatorkit.distribute.launch.launching import Launch, tasks_of
     type=click.FloatRange(0),
     help="CPUs that Ray reserves for each process.",
 )
+@click.option(
+    "--insecure",
+    is_flag=True,
+    help="Allow traffic between hosts without TLS (ESTIMATORKIT_INSECURE=1).",
+)
 @click.argument("command", metavar="-- COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
 def launch(
@@ -54,6 +62,7 @@ def launch(
     grace: float,
     with_ray: bool,
     cpus: float,
+    insecure: bool,
     command: tuple[str, ...],
 ) -> None:
     """Start a cluster, locally or by Ray: one process per task, each with its TF_CONFIG.
@@ -64,6 +73,8 @@ def launch(
     """
     if sync is not None and (ps or workers is not None):
         raise click.UsageError("--sync cannot be combined with --ps or --workers")
+    if insecure:
+        os.environ[INSECURE] = "1"
     count = sync if sync is not None else workers or 1
     tasks = tasks_of(ps, count, synchronous=sync is not None)
     launcher: Launcher = LocalLauncher()

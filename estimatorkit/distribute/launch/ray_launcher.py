@@ -21,6 +21,8 @@ from estimatorkit.core.errors import DeadlineExceededError
 from estimatorkit.distribute.launch.launchers import Cluster, LocalProcess, Process
 from estimatorkit.distribute.launch.ray_connection import LOCAL, connected_ray
 from estimatorkit.distribute.tasks.token import VARIABLE, cluster_token
+from estimatorkit.distribute.tls import INSECURE
+from estimatorkit.distribute.tls import VARIABLES as TLS_VARIABLES
 from estimatorkit.logger import logger
 
 _STORE_BYTES = 80 << 20
@@ -125,7 +127,7 @@ class RayLauncher:
         """
         ray = self._connect(sum(counts.values()))
         variables = {VARIABLE: cluster_token()}
-        for name in ("ESTIMATORKIT_DATA_DIR", "PYTHONPATH"):
+        for name in ("ESTIMATORKIT_DATA_DIR", "PYTHONPATH", INSECURE, *TLS_VARIABLES):
             if name in os.environ:
                 variables[name] = os.environ[name]
         for holder in self._holders.values():

@@ -8,6 +8,7 @@ Truncated or malformed messages raise `BrokenMessage`.
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -124,7 +125,14 @@ def receive(
         header = {**header, "number": number} if number else {**header}
         large = [read().data.column(0).to_numpy() for _ in range(count)]
         return header, _arrays(described, metadata[text_length:], large, area)
-    except (struct.error, ValueError, TypeError, StopIteration) as error:
+    except (
+        struct.error,
+        ValueError,
+        TypeError,
+        LookupError,
+        OverflowError,
+        StopIteration,
+    ) as error:
         raise BrokenMessage(
             explain(
                 "a message from another process is truncated or malformed",
@@ -185,13 +193,13 @@ def _string_bytes(value: NDArray[Any]) -> bytes:
 
 
 def _strings(data: Any, shape: Sequence[int]) -> NDArray[Any]:
-    count = int(np.prod(shape, dtype=np.int64))
-    lengths = np.frombuffer(data, np.uint32, count)
+    count = math.prod(shape)
+    lengths = np.frombuffer(data, np.uint32, count).tolist()
     texts = np.empty(count, object)
     start = 4 * count
     for number, length in enumerate(lengths):
         texts[number] = bytes(data[start : start + length])
-        start += int(length)
+        start += length
     if start != len(data):
         raise ValueError(f"the strings take {start} bytes, the message has {len(data)}")
     return texts.reshape(shape)

@@ -12,7 +12,6 @@ from estimatorkit.distribute.addresses import (
     LISTEN_SECS,
     check_free,
     keep_trying,
-    warn_if_public,
 )
 from estimatorkit.distribute.cluster_spec import ClusterSpec
 from estimatorkit.distribute.launch.cpu_budget import share_processors
@@ -26,6 +25,7 @@ from estimatorkit.distribute.tasks.task_cluster import (
 )
 from estimatorkit.distribute.tasks.task_placement import HERE, task_name
 from estimatorkit.distribute.tasks.token import cluster_token
+from estimatorkit.distribute.tls import check_encrypted, identity
 from estimatorkit.runtime.resource_store import ResourceStore
 from estimatorkit.runtime.targets import Target, open_target
 
@@ -172,19 +172,27 @@ def create_local_cluster(
     return workers, [Server(cluster, "ps", index, protocol, ps_config) for index in range(num_ps)]
 
 
-def bound_service(address: str, task: str, held: ResourceStore, about: Mapping[str, Any]) -> Any:
+def bound_service(
+    address: str,
+    task: str,
+    held: ResourceStore,
+    about: Mapping[str, Any],
+    folder: str | None = None,
+) -> Any:
     """A `TaskService` at an address; retries for a while if it is in use.
 
     Raises:
         UnavailableError: the address cannot be bound.
+        ValueError: others reach it, and traffic would not be encrypted (see `tls`).
     """
     from estimatorkit.distribute.tasks.task_service import TaskService
 
     def served() -> TaskService:
         check_free(address)
-        return TaskService(address, task, held, cluster_token(), about)
+        return TaskService(address, task, held, cluster_token(), about, found, folder)
 
-    warn_if_public(address, task)
+    found = identity()
+    check_encrypted(address, task, found is not None)
     try:
         return keep_trying(served, LISTEN_SECS)
     except OSError as error:

@@ -29,6 +29,7 @@ from estimatorkit.distribute.tasks.serialized_partition import SerializedPartiti
 from estimatorkit.distribute.tasks.shared_memory import SharedMemory, aligned
 from estimatorkit.distribute.tasks.task_program import part_header, program_name
 from estimatorkit.distribute.tasks.task_service import AUTHORIZATION, RECONNECT_SECS
+from estimatorkit.distribute.tls import check_encrypted, identity
 
 _BROKEN = (
     flight.FlightUnavailableError,
@@ -243,7 +244,18 @@ class TaskConnection:
         self.drop = drop
         self.raise_if_over = raise_if_over
         self._address = address
-        self._client = flight.FlightClient(f"grpc://{address}", generic_options=_OPTIONS)
+        found = identity()
+        check_encrypted(address, task, found is not None)
+        if found is None:
+            self._client = flight.FlightClient(f"grpc://{address}", generic_options=_OPTIONS)
+        else:
+            self._client = flight.FlightClient(
+                f"grpc+tls://{address}",
+                cert_chain=found.certificate,
+                private_key=found.key,
+                tls_root_certs=found.authority,
+                generic_options=_OPTIONS,
+            )
         header = (AUTHORIZATION.encode(), f"Bearer {token}".encode())
         self._options = flight.FlightCallOptions(headers=[header])
         self._incarnation: str | None = None

@@ -11,6 +11,7 @@ import hmac
 import itertools
 import json
 import logging
+import os
 import threading
 import time
 import uuid
@@ -25,7 +26,9 @@ from estimatorkit.core.errors import (
     AbortedError,
     CancelledError,
     FailedPreconditionError,
+    InvalidArgumentError,
     OpError,
+    PermissionDeniedError,
     UnavailableError,
     UnimplementedError,
     UnknownError,
@@ -33,7 +36,7 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.core.x64 import x64
 from estimatorkit.distribute.dynamic_sharding import Deals
-from estimatorkit.distribute.tasks.array_messages import SCHEMA, receive, send
+from estimatorkit.distribute.tasks.array_messages import SCHEMA, BrokenMessage, receive, send
 from estimatorkit.distribute.tasks.arrow import flight
 from estimatorkit.distribute.tasks.membership import Membership
 from estimatorkit.distribute.tasks.reply_cache import Channels
@@ -41,10 +44,12 @@ from estimatorkit.distribute.tasks.shared_memory import SharedMemory
 from estimatorkit.distribute.tasks.staleness import StalenessTracker
 from estimatorkit.distribute.tasks.task_program import Program, part_of
 from estimatorkit.distribute.tasks.task_protocols import ENDED
+from estimatorkit.distribute.tls import Identity
 from estimatorkit.runtime.resource_store import ResourceStore
-from estimatorkit.storage.atomic_files import os_errors
+from estimatorkit.storage.atomic_files import is_temporary, os_errors
 from estimatorkit.storage.checkpoint import read_checkpoint_parts
 from estimatorkit.storage.checkpoint_format import write_shard
+from estimatorkit.storage.checkpoint_manifest import is_checkpoint_file
 from estimatorkit.storage.tensor_slice import TensorSlice
 
 _logger = logging.getLogger("estimatorkit")
@@ -70,15 +75,35 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         held: the variables, tables and queues.
         token: the token that clients must present.
         about: cluster information for clients.
+        identity: for TLS, which clients must use, too; None for unencrypted traffic.
+        folder: where checkpoints are written; any if None.
 
     Raises:
         OSError: the address cannot be bound.
     """
 
     def __init__(
-        self, address: str, name: str, held: ResourceStore, token: str, about: Mapping[str, Any]
+        self,
+        address: str,
+        name: str,
+        held: ResourceStore,
+        token: str,
+        about: Mapping[str, Any],
+        identity: Identity | None = None,
+        folder: str | None = None,
     ) -> None:
-        super().__init__(f"grpc://{address}", middleware={"token": _TokenCheck(token)})
+        self._folder = folder
+        options: dict[str, Any] = {"middleware": {"token": _TokenCheck(token)}}
+        if identity is None:
+            super().__init__(f"grpc://{address}", **options)
+        else:
+            super().__init__(
+                f"grpc+tls://{address}",
+                tls_certificates=[identity[:2]],
+                verify_client=True,
+                root_certificates=identity.authority,
+                **options,
+            )
         self._about = {**about, "task": name, "incarnation": uuid.uuid4().hex}
         self._held = held
         self._programs: dict[str, Program] = {}
@@ -126,14 +151,24 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                 except StopIteration:
                     in_order = not context.is_cancelled()  # it is where the connection was cut
                     return
-                if header["ask"] == "share":
-                    inbox, outbox = (SharedMemory.open(*each) for each in header["areas"])
-                    if inbox is None or outbox is None:
-                        inbox = outbox = None
-                workers.update(filter(None, [header.get("worker")]))
-                if "member" in header:
-                    name, process = header["member"]
-                    members.add((name, process))
+                except BrokenMessage as error:
+                    if isinstance(error.__cause__, StopIteration):
+                        raise
+                    send(writer, _malformed(str(error)))
+                    continue
+                try:
+                    if header["ask"] == "share":
+                        inbox, outbox = (SharedMemory.open(*each) for each in header["areas"])
+                        if inbox is None or outbox is None:
+                            inbox = outbox = None
+                    workers.update(filter(None, [header.get("worker")]))
+                    if "member" in header:
+                        name, process = header["member"]
+                        members.add((name, process))
+                    number = header["number"]
+                except (LookupError, TypeError, ValueError) as error:
+                    send(writer, _malformed(f"{type(error).__name__}: {error}"))
+                    continue
 
                 def work(header: dict[str, Any] = header, arrays: Arrays = arrays) -> Any:
                     if is_lost() and header["ask"] != "status":
@@ -143,7 +178,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                     return (lost if "error" in answer and is_lost() else answer), found
 
                 try:
-                    given = answers.answer(header["number"], work)
+                    given = answers.answer(number, work)
                 except OpError as error:
                     given = _as_header(error), []
                 answer, found = given
@@ -298,6 +333,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
     ) -> Arrays:
         """Writes a checkpoint file from a consistent snapshot."""
         path, names = Path(header["path"]), header["names"]
+        _check_shard(path, self._folder)
         values = self._held.values
         found = self._held.read(
             list(names.values()), lambda names: [values[each] for each in names], over
@@ -387,6 +423,23 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         return not stopping.is_alive()
 
 
+def _check_shard(path: Path, folder: str | None) -> None:
+    """Checks that a path is that of a new file in a checkpoint that is being written.
+
+    Raises:
+        PermissionDeniedError: it is not, or not below `folder`.
+    """
+    real = Path(os.path.realpath(path))
+    is_shard = is_temporary(real.parent.name) and is_checkpoint_file(real.name)
+    inside = folder is None or real.is_relative_to(os.path.realpath(folder))
+    if not (is_shard and inside) or os.path.lexists(path):
+        raise PermissionDeniedError.explained(
+            "a task writes only new files of checkpoints",
+            expected=f"a path below {folder!r}" if folder else "a checkpoint that is being written",
+            received=str(path),
+        )
+
+
 _QUESTIONS: dict[str, Callable[..., Arrays]] = {
     "share": TaskService._share,
     "program": TaskService._program,
@@ -429,6 +482,12 @@ def _send(writer: Any, answer: dict[str, Any], arrays: Arrays, area: SharedMemor
         send(writer, answer, arrays, area)
     except UnimplementedError as error:
         send(writer, _as_header(error))
+
+
+def _malformed(reason: str) -> dict[str, Any]:
+    return _as_header(
+        InvalidArgumentError.explained("a request of another task is malformed", received=reason)
+    )
 
 
 def _as_header(error: OpError) -> dict[str, Any]:

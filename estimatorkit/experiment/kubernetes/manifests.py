@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from estimatorkit.distribute.tasks.token import VARIABLE
+from estimatorkit.distribute.tls import INSECURE
 from estimatorkit.experiment.kubernetes.image import RAY, USER
 from estimatorkit.experiment.kubernetes.job import SHARED, Job
 
@@ -99,6 +100,7 @@ def _environment(job: Job) -> list[Manifest]:
     token = {"secretKeyRef": {"name": job.name, "key": TOKEN_KEY}}
     return [
         {"name": VARIABLE, "valueFrom": token},
+        {"name": INSECURE, "value": "1"},  # the pods' network is the cluster's own
         {"name": "ESTIMATORKIT_DATA_DIR", "value": f"{SHARED}/data"},
     ]
 

@@ -1,0 +1,141 @@
+"""TLS between tasks: what is encrypted, who is refused, and what must be allowed by name."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import trustme
+from pyarrow import flight
+
+import estimatorkit.compat.v1 as tf
+from estimatorkit.core.errors import NotFoundError, UnavailableError
+from estimatorkit.distribute.tasks.task_channel import TaskConnection
+from estimatorkit.distribute.tasks.token import cluster_token
+from estimatorkit.distribute.tls import VARIABLES, check_encrypted, identity
+from tests.distribute.processes import free_cluster, known_token
+
+PROGRAM = """
+import numpy as np, sys
+import estimatorkit.compat.v1 as tf
+
+def model_fn(features, labels, mode):
+    prediction = tf.layers.dense(features["x"], 1)
+    loss = tf.reduce_mean((prediction - labels) ** 2)
+    step = tf.train.get_global_step()
+    return tf.estimator.EstimatorSpec(
+        mode, {"y": prediction}, loss, tf.train.GradientDescentOptimizer(0.01).minimize(loss, step)
+    )
+
+def input_fn():
+    x = np.ones((8, 2), np.float32)
+    return tf.data.Dataset.from_tensor_slices(({"x": x}, x[:, :1])).batch(4).repeat()
+
+model = tf.estimator.Estimator(model_fn, sys.argv[1])
+tf.estimator.train_and_evaluate(
+    model, tf.estimator.TrainSpec(input_fn, 20), tf.estimator.EvalSpec(input_fn, 2)
+)
+print("step", model.get_variable_value("global_step"))
+"""
+
+
+def environment(authority: trustme.CA, folder: Path) -> dict[str, str]:
+    """The variables of a host, 127.0.0.1."""
+    folder.mkdir()
+    paths = [folder / name for name in ("cert.pem", "key.pem", "ca.pem")]
+    own = authority.issue_cert("127.0.0.1")
+    own.cert_chain_pems[0].write_to_path(paths[0])
+    own.private_key_pem.write_to_path(paths[1])
+    authority.cert_pem.write_to_path(paths[2])
+    return dict(zip(VARIABLES, map(str, paths), strict=True))
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> dict[str, str]:
+    return environment(trustme.CA(), tmp_path / "own")
+
+
+@pytest.mark.slow
+def test_a_cluster_trains_by_tls(own: dict[str, str], tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    command = [sys.executable, "-m", "estimatorkit", "launch", "--ps", "1", "--workers", "2"]
+    command += ["--", sys.executable, str(program), str(tmp_path / "model")]
+    done = subprocess.run(
+        command, env={**os.environ, **own}, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "step 20" in done.stdout or "step 21" in done.stdout
+    assert (tmp_path / "model" / "checkpoint").exists()
+
+
+def test_others_are_refused(
+    own: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = free_cluster(ps=1)
+    (address,) = cluster["ps"].values()
+    with known_token():
+        for name, path in own.items():
+            monkeypatch.setenv(name, path)
+        server = tf.train.Server(cluster, "ps", 0, wait_secs=2)
+        try:
+            with tf.Graph().as_default(), tf.Session(f"grpc://{address}") as session:
+                assert session.run(tf.constant(2.0) * 3.0) == 6.0
+            found = identity()
+            assert found is not None
+            stranger = environment(trustme.CA(), tmp_path / "stranger")
+            cert, key = (Path(stranger[each]).read_bytes() for each in VARIABLES[:2])
+            for location, options in (
+                (f"grpc://{address}", {}),
+                (f"grpc+tls://{address}", {"tls_root_certs": found.authority}),
+                (
+                    f"grpc+tls://{address}",
+                    {"tls_root_certs": found.authority, "cert_chain": cert, "private_key": key},
+                ),
+            ):
+                client = flight.FlightClient(location, **options)
+                with pytest.raises(flight.FlightUnavailableError):
+                    list(client.list_flights(options=flight.FlightCallOptions(timeout=5)))
+            for name in VARIABLES:
+                monkeypatch.setenv(name, stranger[name])
+            with pytest.raises(UnavailableError, match="cannot be reached"):
+                TaskConnection(address, "/job:ps/task:0", cluster_token()).channel()
+        finally:
+            server.stop()
+
+
+def test_partial_settings(own: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert identity() is None
+    monkeypatch.setenv(VARIABLES[0], own[VARIABLES[0]])
+    with pytest.raises(ValueError, match="TLS between tasks is only partly configured"):
+        identity()
+    monkeypatch.setenv(VARIABLES[1], own[VARIABLES[1]])
+    monkeypatch.setenv(VARIABLES[2], "/nowhere/ca.pem")
+    with pytest.raises(NotFoundError, match=r"could not read the TLS file at '/nowhere/ca.pem'"):
+        identity()
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:2222", "10.1.2.3:2222", "[::]:2222", "no.such:1"])
+def test_beyond_loopback_traffic_is_encrypted(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ValueError, match="would leave this host without encryption"):
+        check_encrypted(address, "/job:ps/task:0", is_encrypted=False)
+    check_encrypted(address, "/job:ps/task:0", is_encrypted=True)
+    monkeypatch.setenv("ESTIMATORKIT_INSECURE", "1")
+    check_encrypted(address, "/job:ps/task:0", is_encrypted=False)
+
+
+def test_loopback_needs_none() -> None:
+    for address in ("127.0.0.1:2222", "localhost:2222", "[::1]:2222"):
+        check_encrypted(address, "/job:ps/task:0", is_encrypted=False)
+
+
+def test_a_server_beyond_loopback_says_what_to_do() -> None:
+    (address,) = free_cluster(ps=1)["ps"].values()
+    everywhere = address.replace("127.0.0.1", "0.0.0.0")  # noqa: S104 (it does not come to that)
+    with known_token(), pytest.raises(ValueError, match="launch --insecure"):
+        tf.train.Server({"ps": [everywhere]}, "ps", 0)
