@@ -1,19 +1,25 @@
-"""TLS between tasks: what is encrypted, who is refused, and what must be allowed by name."""
+"""Security between tasks: TLS, who is refused, and what those with the token may do."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 import trustme
 from pyarrow import flight
 
 import estimatorkit.compat.v1 as tf
-from estimatorkit.core.errors import NotFoundError, UnavailableError
-from estimatorkit.distribute.tasks.task_channel import TaskConnection
+from estimatorkit.core.errors import NotFoundError, PermissionDeniedError, UnavailableError
+from estimatorkit.distribute.tasks.array_messages import _EMPTY, receive, send
+from estimatorkit.distribute.tasks.task_channel import TaskChannel, TaskConnection
+from estimatorkit.distribute.tasks.task_service import _check_shard
 from estimatorkit.distribute.tasks.token import cluster_token
 from estimatorkit.distribute.tls import VARIABLES, check_encrypted, identity
 from tests.distribute.processes import free_cluster, known_token
@@ -139,3 +145,90 @@ def test_a_server_beyond_loopback_says_what_to_do() -> None:
     everywhere = address.replace("127.0.0.1", "0.0.0.0")  # noqa: S104 (it does not come to that)
     with known_token(), pytest.raises(ValueError, match="launch --insecure"):
         tf.train.Server({"ps": [everywhere]}, "ps", 0)
+
+
+# -- authenticated, and still not trusted
+
+
+@pytest.fixture
+def channel() -> Iterator[TaskChannel]:
+    cluster = free_cluster(ps=1)
+    (address,) = cluster["ps"].values()
+    with known_token():
+        server = tf.train.Server(cluster, "ps", 0)
+        connection = TaskConnection(address, "/job:ps/task:0", cluster_token())
+        found = connection.channel()
+        yield found
+        found.end()
+        server.stop()
+
+
+def asked(channel: TaskChannel, question: str, header: dict[str, Any], arrays: Any = ()) -> Any:
+    channel.ask(question, header, arrays)
+    return channel.answer()
+
+
+def test_a_task_writes_only_shards_of_checkpoints(channel: TaskChannel, tmp_path: Path) -> None:
+    asked(channel, "write", {"names": ["v"]}, [np.ones(3, np.float32)])
+    folder = tmp_path / "model.ckpt-1.tmp-123-0123abcd"
+    folder.mkdir()
+    shard = "variables-00000-of-00001.safetensors"
+    (tmp_path / "elsewhere.tmp-1-0123abcd").symlink_to("/etc")
+    (folder / "variables-00000-of-00002.safetensors").symlink_to("/etc/passwd")
+    for path in (
+        *(tmp_path / shard, folder / "evil.py", folder / ".." / shard, Path("/etc/cron.d/evil")),
+        *(tmp_path / "elsewhere.tmp-1-0123abcd" / shard, folder / "../../.bashrc"),
+        folder / "variables-00000-of-00002.safetensors",
+    ):
+        with pytest.raises(PermissionDeniedError, match="writes only new files of checkpoints"):
+            asked(channel, "save", {"path": str(path), "names": {"v": "v"}})
+    asked(channel, "save", {"path": str(folder / shard), "names": {"v": "v"}})
+    assert (folder / shard).exists()
+    with pytest.raises(PermissionDeniedError, match="writes only new files"):
+        asked(channel, "save", {"path": str(folder / shard), "names": {"v": "v"}})
+
+
+def test_a_task_writes_only_below_its_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "model" / "model.ckpt-1.tmp-123-0123abcd"
+    shard = "variables-00000-of-00001.safetensors"
+    _check_shard(folder / shard, str(tmp_path / "model"))
+    with pytest.raises(PermissionDeniedError, match="a path below"):
+        _check_shard(folder / shard, str(tmp_path / "other"))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {},
+        {"ask": "read"},
+        {"ask": ["read"], "number": 1},
+        {"ask": "nothing", "number": 1},
+        {"ask": "status", "member": 3, "number": 1},
+        {"ask": "share", "areas": [[1, 2, 3]], "number": 1},
+        {"ask": "read", "names": 5, "number": 1},
+        {"ask": "save", "path": None, "names": {}, "number": 1},
+        {"ask": "program", "program": "x", "part": {}, "number": 1},
+    ],
+    ids=str,
+)
+def test_malformed_requests_end_the_call_alone(header: dict[str, Any]) -> None:
+    cluster = free_cluster(ps=1)
+    (address,) = cluster["ps"].values()
+    with known_token():
+        server = tf.train.Server(cluster, "ps", 0)
+        channel = TaskConnection(address, "/job:ps/task:0", cluster_token()).channel()
+        send(channel._writer, header)
+        answer, _ = receive(channel._reader.read_chunk)
+        assert "error" in answer
+        send(channel._writer, {"ask": "initialized", "names": ["v"], "number": 3})
+        channel._reader.read_chunk()  # it is open, whatever the number should be
+        channel.end()
+        server.stop()
+
+
+def test_malformed_bytes_end_the_call_alone(channel: TaskChannel) -> None:
+    for metadata in (b"", b"x", b"\xff" * 24, b"\0" * 24):
+        channel._writer.write_with_metadata(_EMPTY, pa.py_buffer(metadata))
+        answer, _ = receive(channel._reader.read_chunk)
+        assert "malformed" in answer["error"][1]
+    assert asked(channel, "initialized", {"names": ["v"]})[0].tolist() == [False]
