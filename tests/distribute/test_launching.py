@@ -116,6 +116,8 @@ def test_whom_the_others_cannot_do_without(
     found, lines = launched(program(tmp_path, body), tasks, grace=0.2)
     assert found == code
     assert any(line.endswith(f"{dies} ended with 5") for line in lines)
+    told = f"the others cannot go on without {dies}; they are stopped"
+    assert any(told in line for line in lines) == bool(code)
 
 
 def test_a_process_that_a_signal_ended_is_started_again(tmp_path: Path) -> None:

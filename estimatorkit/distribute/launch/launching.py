@@ -180,6 +180,9 @@ class Launch:
         member.code = code
         if code:
             self._say(f"{member} ended with {code}")
+            if member is not self._chief and self._is_the_end(member):
+                used = f" after {self.restarts} restarts" if self.restarts else ""
+                self._say(f"the others cannot go on without {member}{used}; they are stopped")
 
     def _is_the_end(self, member: _Member) -> bool:
         """Whether the cluster ends with this process."""
