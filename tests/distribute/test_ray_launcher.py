@@ -167,3 +167,23 @@ def test_no_room() -> None:
     text = "\n".join(lines)
     assert "Ray has too few free CPUs for chief 0, ps 0" in text
     assert "add nodes" in text
+
+
+@pytest.mark.slow
+def test_nobody_outlives_a_launcher_that_is_killed(tmp_path: Path) -> None:
+    body = """
+        (folder / name).write_text(str(os.getpid()))
+        time.sleep(300)
+        """
+    names = ("chief 0", "ps 0", "worker 0")
+
+    def pids() -> list[str]:
+        return [path.read_text() for name in names if (path := tmp_path / name).exists()]
+
+    def kill(launch: psutil.Process) -> None:
+        until(lambda: len(list(filter(None, pids()))) == len(names), "the tasks were not started")
+        launch.kill()
+
+    code, _ = launched(tmp_path, body, watch=kill)
+    assert code == -9
+    until(lambda: not any(map(psutil.pid_exists, map(int, pids()))), "a task was left")
