@@ -525,7 +525,7 @@ def evaluation_source(experiment: Experiment, name: str = MAIN) -> str:
 
 
 def _evaluation_source(experiment: Experiment, name: str) -> Any:
-    """The source of evaluation rows; None for a part of `data.train`."""
+    """Where the evaluation examples come from; None if they are a part of `data.train`."""
     data = experiment.data
     if name == TRAINING:
         return None if data.holdout else data.train

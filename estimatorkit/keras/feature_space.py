@@ -46,7 +46,7 @@ class Feature:
 
 
 class _Normalized:
-    """A `Normalization` whose mean is a constant of the graph, for functions of datasets."""
+    """A `Normalization` with constants instead of variables, for functions of datasets."""
 
     def __init__(self) -> None:
         self._layer: Normalization | None = None
@@ -156,7 +156,7 @@ class FeatureSpace:
 
     @staticmethod
     def float(name: str | None = None) -> Feature:
-        """Numbers as they are."""
+        """A numeric feature, unchanged."""
         return Feature("float32", None, lambda: 1, "float")
 
     @staticmethod

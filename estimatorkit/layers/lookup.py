@@ -153,8 +153,6 @@ class Lookup(Encoding):
                 rows += 1
                 counts.update(row)
                 documents.update(set(row))
-        for special in self._special_tokens():
-            counts.pop(self._word(special), None)
         for special in (self.mask_token, self.oov_token):
             if special is not None:
                 counts.pop(self._word(special), None)

@@ -148,6 +148,19 @@ def test_a_process_that_a_signal_ended_is_started_again(tmp_path: Path) -> None:
     assert not any("again" in line for line in lines)
 
 
+def started(command: list[str], workers: int) -> tuple[subprocess.Popen[str], list[int]]:
+    """A launch with one parameter server, and its tasks, which print 'pid' and theirs."""
+    launch = [sys.executable, "-m", "estimatorkit", "launch", "--ps", "1"]
+    process = subprocess.Popen(
+        [*launch, "--workers", str(workers), "--", *command],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stdout is not None
+    return process, [int(process.stdout.readline().split()[-1]) for _ in range(workers + 1)]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_reach_every_process_and_nobody_is_left(number: int, tmp_path: Path) -> None:
@@ -160,16 +173,7 @@ def test_signals_reach_every_process_and_nobody_is_left(number: int, tmp_path: P
         print("pid", os.getpid(), flush=True)
         time.sleep(100)
         """
-    launch = [sys.executable, "-m", "estimatorkit", "launch", "--ps", "1", "--workers", "2", "--"]
-    process = subprocess.Popen(
-        [*launch, *program(tmp_path, body)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-    assert process.stdout is not None
-    lines = [process.stdout.readline() for _ in range(3)]
-    children = [int(line.split()[-1]) for line in lines]
+    process, children = started(program(tmp_path, body), workers=2)
     process.send_signal(number)
     rest, _ = process.communicate(timeout=60)
     assert process.returncode == 128 + number
@@ -184,20 +188,11 @@ def test_nobody_outlives_a_launcher_that_is_killed(tmp_path: Path) -> None:
         print("pid", os.getpid(), flush=True)
         time.sleep(600)
         """
-    launch = [sys.executable, "-m", "estimatorkit", "launch", "--ps", "1", "--workers", "1", "--"]
-    process = subprocess.Popen(
-        [*launch, *program(tmp_path, body)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-    assert process.stdout is not None
-    children = [int(process.stdout.readline().split()[-1]) for _ in range(2)]
+    process, children = started(program(tmp_path, body), workers=1)
     assert all(map(is_alive, children))
     process.kill()
-    process.wait()
     until(lambda: not any(map(is_alive, children)), "somebody lives on")
-    process.stdout.close()
+    process.communicate()
 
 
 def test_a_program_that_does_not_exist_is_not_started(tmp_path: Path) -> None:

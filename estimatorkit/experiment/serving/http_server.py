@@ -37,7 +37,6 @@ access_logger = logging.getLogger("estimatorkit.access")
 
 PORT = 8501
 _BACKLOG = 2048
-_MOST_HEADER_BYTES = 64 << 10
 _IN_LOOP_BYTES = 64 << 10  # larger bodies are parsed on the worker thread
 _DRAIN_SECONDS = 20
 _REFUSALS = (ValueError, InvalidArgumentError)
@@ -117,7 +116,14 @@ class ModelServer:
         self.stores = {each.name: each for each in stores}
         self._metrics = Metrics()
         self._executor = ThreadPoolExecutor(1, "predictions")
-        self._batcher: Batcher | None = None
+        self._batcher = Batcher(
+            _predict_rows,
+            self._executor,
+            self.options.most_batch,
+            self.options.batch_delay,
+            _REFUSALS,
+            self._metrics.batch,
+        )
         self.running = 0
         self._socket = self._bound()
         config = uvicorn.Config(
@@ -168,7 +174,7 @@ class ModelServer:
                 each.close()
 
     def close(self) -> None:
-        """Makes `serve_forever` answer what has begun, and return."""
+        """Stops accepting requests; `serve_forever` returns once those in progress are answered."""
         self._server.should_exit = True
 
     # -- the application
@@ -218,8 +224,7 @@ class ModelServer:
         try:
             self._check(request)
             known = rest.asked(self.stores, request.method, request.url.path)
-            async with asyncio.timeout(2 * self.options.seconds):  # to read, and to compute
-                status, content = 200, await self._content(request, known)
+            status, content = 200, await self._content(request, known)
         except rest.Refused as error:
             status, content = error.status, {"error": str(error)}
         except _REFUSALS as error:
@@ -259,14 +264,17 @@ class ModelServer:
 
     async def _content(self, request: Request, known: rest.Asked) -> dict[str, Any]:
         if request.method == "GET":
-            store = self.stores[known.model]
-            specific = "/versions/" in request.url.path or "/labels/" in request.url.path
-            return rest.described(known, [known.version] if specific else store.versions())
+            versions = self.stores[known.model].versions()
+            return rest.described(known, [known.version] if known.is_specific else versions)
         try:
             async with asyncio.timeout(self.options.seconds):
                 body = await request.body()
         except TimeoutError:
             raise rest.Refused(408, "the request's body did not come in time") from None
+        async with asyncio.timeout(self.options.seconds):
+            return await self._computed(known, body)
+
+    async def _computed(self, known: rest.Asked, body: bytes) -> dict[str, Any]:
         loop = asyncio.get_running_loop()
         if len(body) > _IN_LOOP_BYTES:
             content = await loop.run_in_executor(self._executor, rest_json.parse, body)
@@ -279,26 +287,10 @@ class ModelServer:
         if known.what == ":predict" and isinstance(rows, list) and rows and "inputs" not in content:
             signature = rest.chosen(known.predictor, content)
             if known.predictor.has_independent_rows(signature):
-                if self._batcher is None:
-                    self._batcher = self._made_batcher()
                 key = (known.predictor, signature.name, _widths(rows[0]))
                 return {"predictions": await self._batcher(key, rows)}
         answer = rest.ANSWERS[known.what or ""]
         return await loop.run_in_executor(self._executor, answer, known.predictor, content)
-
-    def _made_batcher(self) -> Batcher:
-        def run(key: Any, rows: list[Any]) -> list[Any]:
-            predictor: Predictor = key[0]
-            return rest.predict_rows(predictor, predictor.signature(key[1]), rows)
-
-        return Batcher(
-            run,
-            self._executor,
-            self.options.most_batch,
-            self.options.batch_delay,
-            _REFUSALS,
-            self._metrics.batch,
-        )
 
     def _log(self, request: Request, status: int, seconds: float, known: rest.Asked | None) -> None:
         line = {
@@ -311,6 +303,12 @@ class ModelServer:
             "version": known.version if known else None,
         }
         access_logger.info("%s", json.dumps(line))
+
+
+def _predict_rows(key: Any, rows: list[Any]) -> list[Any]:
+    """The predictions of a batch; `key` holds the predictor and the signature's name."""
+    predictor: Predictor = key[0]
+    return rest.predict_rows(predictor, predictor.signature(key[1]), rows)
 
 
 def _widths(row: Any) -> tuple[Any, ...]:

@@ -38,18 +38,20 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Asked:
-    """What a path asks for.
+    """The model, version and method that a path names.
 
     Attributes:
         model: its name.
         version: its number.
         predictor: of the version.
+        is_specific: whether the path names the version, or a label.
         what: ':predict', ':classify', ':regress', '/metadata', or None for the status.
     """
 
     model: str
     version: int
     predictor: Predictor
+    is_specific: bool
     what: str | None
 
 
@@ -73,7 +75,7 @@ def asked(stores: Mapping[str, ModelStore], method: str, path: str) -> Asked:
     takes = "GET" if found["what"] in (None, "/metadata") else "POST"
     if method != takes:
         raise Refused(405, f"Method not allowed: {method} {path[:200]}")
-    return Asked(name, version, predictor, found["what"])
+    return Asked(name, version, predictor, bool(number or label), found["what"])
 
 
 # -- predictions
