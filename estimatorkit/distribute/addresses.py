@@ -26,12 +26,12 @@ def host_and_port(address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def is_loopback(address: str) -> bool:
-    """Whether an address can only be reached from this host."""
+def is_local(address: str) -> bool:
+    """Whether no other host is at an address, or reaches it: loopback, or an unknown name."""
     try:
         found = socket.getaddrinfo(*host_and_port(address), type=socket.SOCK_STREAM)
     except socket.gaierror:
-        return False
+        return True
     return all(ipaddress.ip_address(str(each[4][0])).is_loopback for each in found)
 
 
@@ -133,7 +133,7 @@ __all__ = [
     "check_free",
     "claim",
     "host_and_port",
-    "is_loopback",
+    "is_local",
     "keep_trying",
     "warn_if_public",
 ]

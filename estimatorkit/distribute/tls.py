@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from estimatorkit.core.errors import value_error
-from estimatorkit.distribute.addresses import is_loopback, warn_if_public
+from estimatorkit.distribute.addresses import is_local, warn_if_public
 from estimatorkit.storage.atomic_files import os_errors
 
 INSECURE = "ESTIMATORKIT_INSECURE"
@@ -62,7 +62,7 @@ def check_encrypted(address: str, who: str, is_encrypted: bool) -> None:
     Raises:
         ValueError: none of these.
     """
-    if is_encrypted or is_loopback(address):
+    if is_encrypted or is_local(address):
         return
     if os.environ.get(INSECURE, "") in ("", "0"):
         raise value_error(
