@@ -20,7 +20,7 @@ from typing import Any
 from typing import Self as _Self  # the module is public as it is
 
 _MOST_CHARACTERS = 4000
-"""Of what was received: it may be a whole file."""
+"""The longest text of what was received; it may be a whole file."""
 
 
 def explain(

@@ -243,7 +243,7 @@ def _parsed(
 
 
 def _whole_records(layout: CsvLayout, text: bytes, start: int) -> bytes:
-    """The records from `start` on, of which the first is longer than a chunk."""
+    """Whole records from `start` on; the first one is longer than a chunk."""
     size = _CHUNK_BYTES
     while start + size < len(text):
         size *= 2

@@ -27,7 +27,7 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 def is_local(address: str) -> bool:
-    """Whether no other host is at an address, or reaches it: loopback, or an unknown name."""
+    """Whether an address is a loopback address, or a name that cannot be resolved."""
     try:
         found = socket.getaddrinfo(*host_and_port(address), type=socket.SOCK_STREAM)
     except socket.gaierror:

@@ -21,7 +21,7 @@ VARIABLES = tuple(f"ESTIMATORKIT_TLS_{each}" for each in ("CERT", "KEY", "CA"))
 
 
 class Identity(NamedTuple):
-    """PEM data: this host's certificate, its key, and the certificate authority."""
+    """This host's certificate, its private key and the CA certificate, as PEM data."""
 
     certificate: bytes
     key: bytes

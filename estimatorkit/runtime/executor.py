@@ -324,7 +324,7 @@ class CompiledSegment:
         self.segment = segment
         self._state = state
         self._name = name
-        # By static values, shapes and dtypes; with `state.most_executables`, the last used last.
+        # By static values, shapes and dtypes; in order of use with `state.most_executables`.
         self._executables: OrderedDict[Any, Callable[..., Any]] = OrderedDict()
         self._static = list(segment.static_inputs)
         self._traced = [tensor for tensor in segment.inputs if tensor not in self._static]
@@ -379,7 +379,7 @@ class CompiledSegment:
             self.wait(values)
 
     def _keep(self, key: Any, executable: Callable[..., Any]) -> None:
-        """Makes an executable the last used one, and drops those that are too many."""
+        """Marks an executable as most recently used, and evicts the least recently used ones."""
         with self._compiling:
             self._executables[key] = executable
             self._executables.move_to_end(key)

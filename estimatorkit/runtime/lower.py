@@ -327,7 +327,7 @@ def _refused(op: Operation, inputs: Sequence[Any], error: Exception) -> InvalidA
 
 
 _MOST_BYTES = 1 << 62
-"""Of an array: with more, XLA ends the process instead of raising an error."""
+"""The maximum size of an array; XLA aborts the process on larger ones."""
 
 
 def _check_sizes(op: Operation, outputs: Sequence[Any]) -> None:

@@ -21,9 +21,9 @@ _LOOK_SECS = 0.1
 
 
 def finished(value: Any) -> Any:
-    """A value after its computation has succeeded; raises the error of one that failed.
+    """Waits for the computation of a value and returns it; raises the error if it failed.
 
-    Must come before NumPy reads an array: NumPy would end the process.
+    NumPy would abort the process when it reads an array whose computation failed.
     """
     if isinstance(value, jax.Array):
         value.block_until_ready()

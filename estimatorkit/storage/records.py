@@ -301,13 +301,11 @@ class RecordReader:
             needed = known(header)
             if needed is None:
                 needed = _size(header)
-                if needed is None:
+                if needed is None or needed > _MOST_BYTES:
                     if ends:
                         break
-                    raise self._lost("corrupted", "the length's checksum", "another")
-                if needed > _MOST_BYTES:
-                    if ends:
-                        break
+                    if needed is None:
+                        raise self._lost("corrupted", "the length's checksum", "another")
                     most = f"a record of at most {_MOST_BYTES} bytes"
                     raise self._lost("corrupted", most, f"one of {needed}")
             at += needed

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 from estimatorkit.core import errors
 from estimatorkit.experiment.errors import ConfigurationError
@@ -281,17 +282,16 @@ def test_the_command_ends_well_on_sigterm(base: Path) -> None:
 
 @pytest.mark.slow
 def test_tls(base: Path, tmp_path: Path) -> None:
-    if shutil.which("openssl") is None:
-        pytest.skip("NOT TESTED: TLS, for want of openssl, which makes the certificate")
-    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
-    make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
-    make += ["-keyout", str(key), "-out", str(certificate)]
-    make += ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-    subprocess.run(make, check=True, capture_output=True)
+    key, certificate, authority = (tmp_path / f"{name}.pem" for name in ("key", "cert", "ca"))
+    signer = trustme.CA()
+    own = signer.issue_cert("localhost")
+    own.private_key_pem.write_to_path(key)
+    own.cert_chain_pems[0].write_to_path(certificate)
+    signer.cert_pem.write_to_path(authority)
     options = {"certificate": str(certificate), "key": str(key)}
     with serving(ModelStore(base), **options) as server:
         assert server.url.startswith("https://")
-        trusting = ssl.create_default_context(cafile=certificate)
+        trusting = ssl.create_default_context(cafile=authority)
         with RawClient(server, trusting) as client:
             assert client.ask(PATH, ONE)[0] == 200
         with pytest.raises(ssl.SSLCertVerificationError):

@@ -21,7 +21,7 @@ NEWLINE, RETURN, QUOTE, SPACE, MINUS, ZERO = b'\n\r" -0'
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 MAX_RECORD_BYTES = 1 << 24
-"""Maximum bytes per record, so that no file and no unclosed quote exhausts memory."""
+"""The maximum bytes per record; an unclosed quote must not exhaust memory."""
 
 LINE_END = re.compile(rb"\r\n?|\n")
 _QUOTED = re.compile(rb'"([^"]*(?:""[^"]*)*)"')

@@ -18,7 +18,7 @@ from estimatorkit.core.errors import DataLossError
 from estimatorkit.core.shapes import numpy_holds
 
 _DEFLATE_RATIO = 1032
-"""What DEFLATE can compress a file by, at most."""
+"""The maximum compression ratio of DEFLATE."""
 
 _DTYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 

@@ -1,4 +1,4 @@
-"""`connected_ray`: Ray, connected to a cluster or to a local one that is closed to others."""
+"""`connected_ray`: connects to a Ray cluster, or starts a private local one."""
 
 from __future__ import annotations
 

@@ -424,7 +424,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
 
 
 def _check_shard(path: Path, folder: str | None) -> None:
-    """Checks that a path is that of a new file in a checkpoint that is being written.
+    """Checks that a path names a new shard of a checkpoint in progress.
 
     Raises:
         PermissionDeniedError: it is not, or not below `folder`.

@@ -253,7 +253,7 @@ def _as_fed(signature: Signature, inputs: Mapping[str, Any]) -> list[Any]:
 
 
 def _evened(value: Any, pad: Any) -> Any:
-    """Lists of different lengths, padded to the longest."""
+    """Pads lists of different lengths to the longest."""
     if not isinstance(value, list) or not all(isinstance(each, list) for each in value):
         return value
     longest = max(map(len, value), default=0)

@@ -569,13 +569,6 @@ def _copied(layer: Layer) -> Layer:
 
 __all__ = [
     *("clone_model", "config_of", "describe", "made", "made_model", "model_from_config"),
-    *(
-        "model_from_json",
-        "model_from_yaml",
-        "model_of",
-        "plain_value",
-        "readable",
-        "to_json",
-        "to_yaml",
-    ),
+    *("model_from_json", "model_from_yaml", "model_of", "plain_value", "readable"),
+    *("to_json", "to_yaml"),
 ]

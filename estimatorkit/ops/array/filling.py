@@ -155,7 +155,8 @@ def _infer_range(inputs: Any, attrs: Any) -> list[Spec]:
 
 
 _LONG_RANGE = 1 << 24
-"""Not made to count its elements; of shorter ones NumPy rounds the length."""
+"""Ranges of this length are not built to count their elements; shorter ones are, since NumPy
+rounds lengths of floats."""
 
 
 def _range(start: Any, limit: Any, delta: Any) -> Any:
