@@ -23,7 +23,7 @@ from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.columns import is_aligned
-from estimatorkit.runtime.compiler_options import in_order
+from estimatorkit.runtime.compiler_options import options_for
 from estimatorkit.runtime.executor import State, large_constants
 from estimatorkit.runtime.host_tuning import use_huge_pages
 from estimatorkit.runtime.lower import changed_names, segment_function, state_names
@@ -114,12 +114,13 @@ class SingleDevice:
         state: the session's state.
 
     Attributes:
-        compiler_options: XLA options for the executable of many steps.
+        in_order: whether the operations of a loop's steps run one after the other.
     """
+
+    in_order = True
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self.compiler_options = in_order()
 
     def segment(self, segment: Segment) -> Callable[..., Any]:
         """The step as a function of inputs and state (see `segment_function`)."""
@@ -196,6 +197,8 @@ class CompiledLoop:
         self._singly = self._on_cpu and any(
             registry.lookup(op.type).unroll_on_cpu for op in self._step.ops
         )
+        # Traced once for each shape of rows, however often the functions below call it.
+        self._segment = jax.jit(devices.segment(self._step), inline=True)
         self._many = jax.jit(
             devices.over(
                 self._block_of_steps,
@@ -204,13 +207,14 @@ class CompiledLoop:
             ),
             static_argnums=(7,),
             donate_argnums=(5,),
-            compiler_options=devices.compiler_options,
+            compiler_options=options_for(self._step, in_order=devices.in_order),
         )
         step: tuple[Layout, ...] = ("columns", "same", "same", "each", "same")
         self._one = jax.jit(
             devices.over(self._step_alone, (*step, "each"), ("same", "each")),
             static_argnums=(6,),
             donate_argnums=(4, 5),
+            compiler_options=options_for(self._step),
         )
         self._fetch = devices.over(self._run_step, step, ("same", "same"))
         self._last = jax.jit(self._run_after)
@@ -336,8 +340,7 @@ class CompiledLoop:
             for tensor in self._step.inputs
         ]
         values = self._with(kept, current)
-        function = self._devices.segment(self._step)
-        given, new = function(inputs, [values[name] for name in state_names(self._step)])
+        given, new = self._segment(inputs, [values[name] for name in state_names(self._step)])
         by_tensor.update(zip(self._step.outputs, given, strict=True))
         return [self._value(tensor, by_tensor) for tensor in self._every], new
 

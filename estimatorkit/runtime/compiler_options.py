@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # `import estimatorkit`, which sets XLA's flags, does not import JAX
+    from estimatorkit.runtime.plan import Segment
+
+LARGE_VARIABLE = 1 << 19
+"""Bytes from which a variable is large to `options_for`."""
 
 _EXTRA = "--xla_backend_extra_options"
 _NO_UNROLLING = "xla_cpu_disable_loop_unrolling"
@@ -20,16 +27,41 @@ def compile_without_unrolling() -> None:
         os.environ["XLA_FLAGS"] = f"{flags} {_EXTRA}={_NO_UNROLLING}".strip()
 
 
-def in_order() -> dict[str, str] | None:
-    """Options for loops of steps on a CPU: operations run one after the other, large ones on all
-    cores.
+def options_for(segment: Segment, in_order: bool = False) -> dict[str, bool | str] | None:
+    """The options for a segment's executable; None if it is not for a CPU.
 
-    By default those that do not depend on each other are handed to all cores, which costs small
-    ones more than it saves: a census wide-and-deep step, 250 of them, took 325 us and 430 us of the
-    cores' time, and takes 285 and 323 (on one core 245).
+    Small kernels come from XLA's LLVM emitters instead of its MLIR ones, whose passes take as long
+    as LLVM: over the programs of `benchmarks/cold.py`, compilation takes 0.6 of the time. They run
+    as fast, except for updates of large variables, which MLIR fuses better: Adam on layers of
+    784 x 256 takes 1.4 times as long. Segments that update no variable may be input pipelines with
+    large images, and stay with MLIR.
+
+    Args:
+        segment: the segment.
+        in_order: for loops of steps: run operations one after the other, each on all cores. By
+            default, those that do not depend on each other run on different cores, which costs
+            small ones more than it saves: a census wide-and-deep step, 250 of them, took 325 us and
+            430 us of the cores' time, and takes 285 and 323 (on one core 245).
     """
     import jax
 
     if jax.default_backend() != "cpu":
         return None
-    return {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
+    options: dict[str, bool | str] = {}
+    if in_order:
+        options["xla_cpu_scheduler_type"] = "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"
+    # XLA refuses to compile with options that it does not know: these are jaxlib 0.10's.
+    if jax.version.__version_info__[:2] == (0, 10) and _updates_only_small_variables(segment):
+        options["xla_cpu_use_fusion_emitters"] = False
+    return options
+
+
+def _updates_only_small_variables(segment: Segment) -> bool:
+    from estimatorkit.core.shapes import as_shape
+
+    updated = [segment.ops[0].graph.get_operation_by_name(name).attrs for name in segment.writes]
+    sizes = [as_shape(each["shape"]).num_elements() for each in updated]
+    return bool(sizes) and all(
+        size is not None and size * each["dtype"].size < LARGE_VARIABLE
+        for size, each in zip(sizes, updated, strict=True)
+    )

@@ -33,6 +33,7 @@ from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.cancellation import LoopWatch, cancellable
 from estimatorkit.runtime.compilation_cache import use_compilation_cache
+from estimatorkit.runtime.compiler_options import options_for
 from estimatorkit.runtime.host_tuning import keep_freed_memory, use_huge_pages
 from estimatorkit.runtime.lower import (
     changed_names,
@@ -439,7 +440,8 @@ class CompiledSegment:
             with cancellable(number):
                 return function(inputs, [values[name] for name in names])
 
-        return jax.jit(segment, donate_argnums=(2,))
+        options = options_for(self.segment)
+        return jax.jit(segment, donate_argnums=(2,), compiler_options=options)
 
 
 def _wait(array: Any, is_quick: bool) -> float:

@@ -222,11 +222,12 @@ def _in_shares(column: NDArray[Any], base: int, share: int) -> NDArray[Any]:
 class ReplicaMesh(SingleDevice):
     """Maps a loop's functions over the devices of all replicas by `jax.shard_map`."""
 
+    in_order = False
+
     def __init__(self, state: ReplicatedState) -> None:
         super().__init__(state)
         self._replicas = state.replicas
         self._state = state
-        self.compiler_options = None
 
     def segment(self, segment: Segment) -> Callable[..., Any]:
         """The step's function, with different random numbers in each replica."""
