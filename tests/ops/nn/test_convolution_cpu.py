@@ -101,6 +101,7 @@ _RULED = {
     "few, strides": ((3, 9, 9, 2), (3, 4, 2, 4), (2, 3), "SAME", (2, 1), 1, "_two_at_once"),
     "few, cut": ((3, 9, 12, 2), (3, 2, 2, 4), (1, 3), "VALID", (1, 1), 1, "_two_at_once"),
     "few, 1-D": ((3, 9, 2), (3, 2, 4), (1,), "VALID", (1,), 1, "_two_at_once"),
+    "columns": ((3, 9, 7, 3), (3, 2, 3, 4), (2, 1), "SAME", (1, 2), 1, "_by_columns"),
     "phases": ((2, 9, 8, 8), (5, 5, 8, 4), (2, 2), "SAME", (1, 1), 1, "_by_phases"),
     "phases, unused places": (
         *((2, 9, 8, 8), (3, 2, 8, 8), (3, 3)),
@@ -117,6 +118,8 @@ def test_each_rule_is_the_convolution(name: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(convolution_pieces, "LARGEST_FILTER", 200)
     if "few" in name:
         monkeypatch.setattr(convolution_cpu, "FEW_LEAST_OPERATIONS", 0)
+    if name == "columns":
+        monkeypatch.setattr(convolution_cpu, "COLUMNS_LEAST_OPERATIONS", 0)
     size, window_size, *attrs, groups, rule = _RULED[name]
     x = jnp.asarray(_RANDOM.normal(size=size).astype(np.float32))
     filters = jnp.asarray(_RANDOM.normal(size=window_size, scale=0.2).astype(np.float32))
