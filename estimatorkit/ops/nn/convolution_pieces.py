@@ -29,7 +29,7 @@ PIECES = 16
 why); more pieces take longer to compile."""
 
 PIECES_CHANNELS = 16
-PIECES_FILTER = 80_000
+PIECES_FILTER = 120_000
 PIECES_FILTER_BACK = 160_000
 """Products over at least so many channels (backwards: outputs) with filters of at most so many
 numbers are done in pieces. Over 6 channels they took 1.6 times as long, over 3 as long; larger
