@@ -27,8 +27,13 @@ def compile_without_unrolling() -> None:
         os.environ["XLA_FLAGS"] = f"{flags} {_EXTRA}={_NO_UNROLLING}".strip()
 
 
-def options_for(segment: Segment, in_order: bool = False) -> dict[str, bool | str] | None:
+def options_for(segment: Segment, in_order: bool | None = None) -> dict[str, bool | str] | None:
     """The options for a segment's executable; None if it is not for a CPU.
+
+    Loops run their operations in order, each on all cores. By default, XLA runs those that do not
+    depend on each other on different cores, which costs small ones more than it saves: a census
+    wide-and-deep step, 250 of them, took 325 us and 430 us of the cores' time, and takes 285 and
+    323 (on one core 245); a bidirectional LSTM 10.0 s, and takes 7.8.
 
     Small kernels come from XLA's LLVM emitters instead of its MLIR ones, whose passes take as long
     as LLVM: over the programs of `benchmarks/cold.py`, compilation takes 0.6 of the time. They run
@@ -38,22 +43,28 @@ def options_for(segment: Segment, in_order: bool = False) -> dict[str, bool | st
 
     Args:
         segment: the segment.
-        in_order: for loops of steps: run operations one after the other, each on all cores. By
-            default, those that do not depend on each other run on different cores, which costs
-            small ones more than it saves: a census wide-and-deep step, 250 of them, took 325 us and
-            430 us of the cores' time, and takes 285 and 323 (on one core 245).
+        in_order: whether operations run in order; by default if the segment holds functions, such
+            as bodies of loops, and no convolution, whose pieces are to run side by side.
     """
     import jax
 
     if jax.default_backend() != "cpu":
         return None
     options: dict[str, bool | str] = {}
-    if in_order:
+    if _has_small_loops(segment) if in_order is None else in_order:
         options["xla_cpu_scheduler_type"] = "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"
     # XLA refuses to compile with options that it does not know: these are jaxlib 0.10's.
     if jax.version.__version_info__[:2] == (0, 10) and _updates_only_small_variables(segment):
         options["xla_cpu_use_fusion_emitters"] = False
     return options
+
+
+def _has_small_loops(segment: Segment) -> bool:
+    from estimatorkit.core.function_graph import operations_within
+    from estimatorkit.core.registry import lookup
+
+    within = [each for op in segment.ops for each in operations_within(op)]
+    return bool(within) and not any(lookup(op.type).unroll_on_cpu for op in (*segment.ops, *within))
 
 
 def _updates_only_small_variables(segment: Segment) -> bool:

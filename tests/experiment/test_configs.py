@@ -1,4 +1,4 @@
-"""The files in configs/ that need data from elsewhere run, small; and the README's file loads."""
+"""The files in configs/ run, small, and compile little; and the README's file loads."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from estimatorkit.experiment.load import load_experiment
 ROOT = Path(__file__).parent.parent.parent
 DATA = os.environ.get("ESTIMATORKIT_DATA_DIR") or str(ROOT.parent / "shared" / "data")
 
-# By config: its data set, what makes it small, and the worst value of a metric.
-SMALL: dict[str, tuple[str, list[str], str, float]] = {
+# By config: its data set, what makes it small, the worst value of a metric, and the executables: a
+# block of steps and an evaluation, each for full batches, and again if partial ones come later.
+SMALL: dict[str, tuple[str, list[str], str, float, int]] = {
     "census_wide_deep": (
         "census/adult.test",
         [
@@ -26,8 +27,18 @@ SMALL: dict[str, tuple[str, list[str], str, float]] = {
         ],
         "accuracy",
         0.8,
+        4,
     ),
-    "automobile": ("automobile/imports-85.data", ["train.max_steps=600"], "average_loss", -2.5e7),
+    "automobile": (
+        "automobile/imports-85.data",
+        ["train.max_steps=600"],
+        "average_loss",
+        -2.5e7,
+        19,  # of these 16 fill missing numbers, for blocks of 1, 2, 4, ... 1024 batches
+    ),
+    "iris_dnn": ("", [], "accuracy", 0.9, 3),
+    "iris_linear": ("", [], "accuracy", 0.9, 3),
+    "iris_petal_width": ("", [], "average_loss", -0.1, 3),
     "mnist_dnn": (
         "",  # the small digits come along
         [
@@ -40,14 +51,17 @@ SMALL: dict[str, tuple[str, list[str], str, float]] = {
         ],
         "accuracy",
         0.9,
+        4,
     ),
 }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SMALL)
-def test_configs_learn(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    needed, changes, metric, worst = SMALL[name]
+@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "configs").glob("*.yaml")))
+def test_configs_learn(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, executables: list[float]
+) -> None:
+    needed, changes, metric, worst, most = SMALL[name]
     if needed and not (Path(DATA) / needed).is_file():
         pytest.skip(f"{needed} is not here (ESTIMATORKIT_DATA_DIR)")
     monkeypatch.setenv("ESTIMATORKIT_DATA_DIR", DATA)
@@ -56,6 +70,7 @@ def test_configs_learn(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     )
     found = runner.train(experiment).metrics["eval"]
     assert (found[metric] if worst > 0 else -found[metric]) > worst
+    assert len(executables) <= most
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda p: p.stem)
