@@ -10,7 +10,7 @@ Names are imported when they are first used; `dir(estimatorkit)` lists them.
 from __future__ import annotations
 
 from estimatorkit.lazy import attach, names
-from estimatorkit.runtime.compiler_options import compile_without_unrolling
+from estimatorkit.runtime.xla_flags import compile_without_unrolling
 from estimatorkit.version import __version__ as __version__
 
 compile_without_unrolling()

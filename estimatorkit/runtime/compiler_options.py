@@ -1,34 +1,23 @@
-"""XLA's options for CPU executables."""
+"""XLA's compile options for CPU executables."""
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any
 
-if TYPE_CHECKING:  # `import estimatorkit`, which sets XLA's flags, does not import JAX
-    from estimatorkit.runtime.plan import Segment
+import jax
+
+from estimatorkit.core.function_graph import operations_within
+from estimatorkit.core.registry import lookup
+from estimatorkit.core.shapes import as_shape
+from estimatorkit.runtime.plan import Segment
 
 LARGE_VARIABLE = 1 << 19
-"""Bytes from which a variable is large to `options_for`."""
-
-_EXTRA = "--xla_backend_extra_options"
-_NO_UNROLLING = "xla_cpu_disable_loop_unrolling"
-
-
-def compile_without_unrolling() -> None:
-    """Turns LLVM's loop unrolling off, unless `XLA_FLAGS` has backend options already.
-
-    It takes a fifth of the time of a compilation, and steps are as fast without: XLA's loops are
-    vectorized, and the library of matrix products comes compiled. XLA reads the flags once, when
-    JAX is first used; the package therefore calls this as it is imported.
-    """
-    flags = os.environ.get("XLA_FLAGS", "")
-    if _EXTRA not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} {_EXTRA}={_NO_UNROLLING}".strip()
+"""Variables of at least this many bytes are large (see `options_for`)."""
 
 
 def options_for(segment: Segment, in_order: bool | None = None) -> dict[str, bool | str] | None:
-    """The options for a segment's executable; None if it is not for a CPU.
+    """XLA compile options for a segment's executable; None on accelerators.
 
     Loops run their operations in order, each on all cores. By default, XLA runs those that do not
     depend on each other on different cores, which costs small ones more than it saves: a census
@@ -46,8 +35,6 @@ def options_for(segment: Segment, in_order: bool | None = None) -> dict[str, boo
         in_order: whether operations run in order; by default if the segment holds functions, such
             as bodies of loops, and no convolution, whose pieces are to run side by side.
     """
-    import jax
-
     if jax.default_backend() != "cpu":
         return None
     options: dict[str, bool | str] = {}
@@ -60,19 +47,15 @@ def options_for(segment: Segment, in_order: bool | None = None) -> dict[str, boo
 
 
 def _has_small_loops(segment: Segment) -> bool:
-    from estimatorkit.core.function_graph import operations_within
-    from estimatorkit.core.registry import lookup
-
     within = [each for op in segment.ops for each in operations_within(op)]
     return bool(within) and not any(lookup(op.type).unroll_on_cpu for op in (*segment.ops, *within))
 
 
 def _updates_only_small_variables(segment: Segment) -> bool:
-    from estimatorkit.core.shapes import as_shape
+    operation = segment.ops[0].graph.get_operation_by_name
+    return bool(segment.writes) and all(_is_small(operation(name).attrs) for name in segment.writes)
 
-    updated = [segment.ops[0].graph.get_operation_by_name(name).attrs for name in segment.writes]
-    sizes = [as_shape(each["shape"]).num_elements() for each in updated]
-    return bool(sizes) and all(
-        size is not None and size * each["dtype"].size < LARGE_VARIABLE
-        for size, each in zip(sizes, updated, strict=True)
-    )
+
+def _is_small(variable: Mapping[str, Any]) -> bool:
+    size = as_shape(variable["shape"]).num_elements()
+    return size is not None and size * variable["dtype"].size < LARGE_VARIABLE
