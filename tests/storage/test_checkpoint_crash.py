@@ -95,10 +95,9 @@ for line in sys.stdin:
     name, *arguments = json.loads(line)
     pid = os.fork()
     if pid == 0:
+        print(os.getpid(), flush=True)  # by the child: the parent's line may come after a report
         globals()[name](*arguments)
         os._exit(0)
-    sys.stdout.write(f"{pid}\\n")  # in one piece: the child prints, too
-    sys.stdout.flush()
     print(os.waitpid(pid, 0)[1], flush=True)
 """
 
