@@ -1,7 +1,7 @@
 """The command `estimatorkit`, also `python -m estimatorkit`: all commands in one.
 
 `migrate` joins those of experiments here, because `experiment` comes before `compat` and does not
-import it; so do `k8s`, `launch`, `serve` and `tune`, which have files of their own.
+import it; so do `doctor`, `k8s`, `launch`, `serve` and `tune`, which have files of their own.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 from estimatorkit.compat.migrate_command import migrate
 from estimatorkit.distribute.launch.launch_command import launch
 from estimatorkit.experiment.command import cli, main
+from estimatorkit.experiment.doctor_command import doctor
 from estimatorkit.experiment.kubernetes_command import k8s
 from estimatorkit.experiment.serve_command import serve
 from estimatorkit.experiment.tune_command import tune
 
+cli.add_command(doctor)
 cli.add_command(k8s)
 cli.add_command(launch)
 cli.add_command(migrate)

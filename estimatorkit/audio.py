@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from estimatorkit.lazy import attach, names
+from estimatorkit.lazy import attach
 
-_PLACES = names("estimatorkit.ops.text.audio", "decode_wav encode_wav")
-
-__getattr__, __dir__, __all__ = attach(__name__, _PLACES)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -28,6 +28,7 @@ from estimatorkit._inferred_code import (
 )
 from estimatorkit._inferred_findings import Feature, Finding, Limits, find, read_steps
 from estimatorkit.core.errors import did_you_mean, type_error, value_error
+from estimatorkit.html import html_table
 from estimatorkit.layers.feature_column import FeatureColumn
 from estimatorkit.lazy import listing
 from estimatorkit.storage.filesystem import file_errors
@@ -90,6 +91,10 @@ class InferredColumns(Sequence[FeatureColumn]):
 
     def __repr__(self) -> str:
         return f"<InferredColumns from {self.source}: {[each.name for each in self.columns]}>"
+
+    def _repr_html_(self) -> str:
+        """A table of the notes, for notebooks."""
+        return html_table(("column", "finding"), self.notes.items(), f"Columns of {self.source}")
 
     def prepare(self, table: Any) -> pd.DataFrame:
         """The features that the columns read, without missing values.

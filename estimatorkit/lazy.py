@@ -1,46 +1,97 @@
-"""Public names: a package says where its names live, and each is imported when it is first used.
+"""Public names: a stub lists where a module's names live, and each is imported on first use.
 
-So `import estimatorkit` costs milliseconds and starts neither JAX nor pandas. Modules that are
-public as they are list their own names only (`listing`), not what they import.
+So `import estimatorkit` costs milliseconds and starts neither JAX nor pandas, and type checkers and
+editors read the same list that `attach` does (Scientific Python's SPEC 1; the `lazy_loader` package
+supports neither absolute imports nor renaming). Modules that are public as they are list their own
+names only (`listing`), not what they import.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
 
 def attach(
-    package: str, places: Mapping[str, str]
+    module: str, file: str
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Makes a package's `__getattr__`, `__dir__` and `__all__`.
+    """Makes a module's `__getattr__`, `__dir__` and `__all__` from its stub.
 
     Args:
-        package: the package's `__name__`.
-        places: for each public name 'module' (the name is that module) or 'module:attribute'.
+        module: its `__name__`.
+        file: its `__file__`. See `stub_places` for the stub, `x.pyi` beside `x.py`.
     """
+    places = stub_places(module, Path(file).with_suffix(".pyi"))
 
     def get(name: str) -> Any:
         place = places.get(name)
         if name.startswith("__"):  # Python asks for `__path__` whenever a name is imported
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
         if place is None:
             from estimatorkit.core.errors import did_you_mean
 
             hint = did_you_mean(name, places)
             raise AttributeError(
-                f"module {package!r} has no attribute {name!r}" + (f"; {hint}" if hint else "")
+                f"module {module!r} has no attribute {name!r}" + (f"; {hint}" if hint else "")
             )
-        module_name, _, attribute = place.partition(":")
-        module = importlib.import_module(module_name)
-        value = getattr(module, attribute) if attribute else module
-        setattr(sys.modules[package], name, value)  # found at once the next time
+        value = fetch(place)
+        setattr(sys.modules[module], name, value)  # found at once the next time
         return value
 
     return get, lambda: sorted(places), sorted(places)
+
+
+def stub_places(module: str, stub: Path) -> dict[str, str]:
+    """The place of each name of a stub: 'module:attribute', or 'module' for a submodule.
+
+    Args:
+        module: the module's name.
+        stub: its stub, which consists of `from place import name as name` (without `as`, the name
+            is not public) and of `other = name`. `from . import name as name` is a submodule;
+            `from place import *` has all names of another module's stub.
+    """
+    imported: dict[str, str] = {}
+    public: dict[str, str] = {}
+    for node in ast.parse(stub.read_bytes()).body:
+        match node:
+            case ast.ImportFrom(names=[ast.alias(name="*")]):
+                public |= stub_places(node.module or "", stub_of(node.module or ""))
+            case ast.ImportFrom():
+                for alias in node.names:
+                    place = (
+                        f"{node.module}:{alias.name}" if node.module else f"{module}.{alias.name}"
+                    )
+                    imported[alias.name] = place
+                    if alias.asname == alias.name and not alias.name.startswith("__"):
+                        public[alias.name] = place
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=inner)):
+                public[name] = imported[inner]
+            case _:
+                raise ValueError(f"{stub}:{node.lineno}: expected an import or `name = name`")
+    return public
+
+
+def stub_of(module: str) -> Path:
+    """The path of a module's stub, whether it has one or not."""
+    path = Path(__file__).parents[1].joinpath(*module.split("."))
+    return path / "__init__.pyi" if path.is_dir() else path.with_suffix(".pyi")
+
+
+def fetch(place: str) -> Any:
+    """Imports what is at a place: 'module:name', or 'module'."""
+    module, _, name = place.partition(":")
+    found = importlib.import_module(module)
+    if not name:
+        return found
+    try:
+        return getattr(found, name)
+    except AttributeError:
+        return importlib.import_module(f"{module}.{name}")
 
 
 def names(module: str, *exported: str) -> dict[str, str]:

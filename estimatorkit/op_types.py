@@ -6,18 +6,23 @@ it has had no reason to import.
 
 from __future__ import annotations
 
-from estimatorkit.data import dataset_values as dataset_values
-from estimatorkit.data import experimental as experimental
-from estimatorkit.data import iterator_ops as iterator_ops
-from estimatorkit.data import traced_functions as traced_functions
+from estimatorkit.data import (
+    dataset_values as dataset_values,
+    experimental as experimental,
+    iterator_ops as iterator_ops,
+    traced_functions as traced_functions,
+)
 from estimatorkit.data.readers import record_writing as record_writing
 from estimatorkit.estimator.serving import exported_module as exported_module
 from estimatorkit.layers.metrics import thresholds as thresholds
-from estimatorkit.premade import label_names as label_names
-from estimatorkit.premade import multi_label_head as multi_label_head
-from estimatorkit.train.optimizers import contrib_rules as contrib_rules
-from estimatorkit.train.optimizers import keras_rules as keras_rules
-from estimatorkit.train.optimizers import optimizer_rules as optimizer_rules
-from estimatorkit.train.optimizers import sync_replicas_optimizer as sync_replicas_optimizer
-from estimatorkit.train.queues import input_producers as input_producers
-from estimatorkit.train.queues import sparse_batches as sparse_batches
+from estimatorkit.premade import label_names as label_names, multi_label_head as multi_label_head
+from estimatorkit.train.optimizers import (
+    contrib_rules as contrib_rules,
+    keras_rules as keras_rules,
+    optimizer_rules as optimizer_rules,
+    sync_replicas_optimizer as sync_replicas_optimizer,
+)
+from estimatorkit.train.queues import (
+    input_producers as input_producers,
+    sparse_batches as sparse_batches,
+)

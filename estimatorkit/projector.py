@@ -2,14 +2,6 @@
 
 from __future__ import annotations
 
-from estimatorkit.lazy import attach, names
+from estimatorkit.lazy import attach
 
-_PLACES = {
-    **names("estimatorkit.interop.projector", "visualize_embeddings write_embeddings"),
-    **names(
-        "tensorboard.plugins.projector.projector_config_pb2",
-        "EmbeddingInfo ProjectorConfig SpriteMetadata",
-    ),
-}
-
-__getattr__, __dir__, __all__ = attach(__name__, _PLACES)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

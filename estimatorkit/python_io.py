@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from estimatorkit.lazy import attach, names
+from estimatorkit.lazy import attach
 
-_PLACES = names(
-    "estimatorkit.storage.records",
-    "TFRecordCompressionType TFRecordOptions TFRecordWriter tf_record_iterator",
-)
-
-__getattr__, __dir__, __all__ = attach(__name__, _PLACES)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

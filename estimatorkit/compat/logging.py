@@ -5,22 +5,24 @@ from __future__ import annotations
 import logging
 
 from absl import logging as absl_logging
-from absl.logging import DEBUG as DEBUG
-from absl.logging import ERROR as ERROR
-from absl.logging import FATAL as FATAL
-from absl.logging import INFO as INFO
-from absl.logging import WARN as WARN
-from absl.logging import debug as debug
-from absl.logging import error as error
-from absl.logging import fatal as fatal
-from absl.logging import flush as flush
-from absl.logging import get_verbosity as get_verbosity
-from absl.logging import info as info
-from absl.logging import log as log
-from absl.logging import log_every_n as log_every_n
-from absl.logging import log_first_n as log_first_n
-from absl.logging import vlog as vlog
-from absl.logging import warning as warning
+from absl.logging import (
+    DEBUG as DEBUG,
+    ERROR as ERROR,
+    FATAL as FATAL,
+    INFO as INFO,
+    WARN as WARN,
+    debug as debug,
+    error as error,
+    fatal as fatal,
+    flush as flush,
+    get_verbosity as get_verbosity,
+    info as info,
+    log as log,
+    log_every_n as log_every_n,
+    log_first_n as log_first_n,
+    vlog as vlog,
+    warning as warning,
+)
 
 warn = warning
 

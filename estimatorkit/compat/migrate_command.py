@@ -29,6 +29,10 @@ def migrate(ctx: click.Context, files: tuple[Path, ...], write: bool) -> None:
     Lists, with line numbers, what is not supported and what behaves differently; with --write
     changes TensorFlow's imports to estimatorkit.compat.v1, and nothing else. A folder stands for
     the Python files in it. Scripts are not executed. Exit code 1: something is not supported.
+
+    \b
+    Example:
+      estimatorkit migrate train.py models/
     """
     from estimatorkit.compat.migrate import examine
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from estimatorkit.compat.later import sentence
 from estimatorkit.core.errors import did_you_mean
-from estimatorkit.lazy import names, public_names
+from estimatorkit.lazy import fetch, names, public_names
 
 ROOT = "estimatorkit.compat.v1"
 
@@ -90,9 +90,7 @@ def look_up(module: str, table: Table, children: Mapping[str, str], name: str) -
     """
     place = table.names.get(name) or children.get(name)
     if place is not None:
-        target, _, attribute = place.partition(":")
-        found = importlib.import_module(target)
-        return getattr(found, attribute) if attribute else found
+        return fetch(place)
     if name.startswith("__"):  # requested of every module by tools: import nothing
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     for each in (*table.behind, *table.fallback):
@@ -213,10 +211,13 @@ class TableFinder(MetaPathFinder, Loader):
 
 
 def install(tables: Mapping[str, Table]) -> TableFinder:
-    """Registers a finder for the tables' modules, once."""
+    """Registers a finder for the tables' modules, once.
+
+    It is asked first: the folders of stubs would be namespace packages.
+    """
     for each in sys.meta_path:
         if isinstance(each, TableFinder):
             return each
     finder = TableFinder(tables)
-    sys.meta_path.append(finder)
+    sys.meta_path.insert(0, finder)
     return finder

@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import Any
-from typing import Self as _Self  # the module is public as it is
+from typing import (
+    Any,
+    Self as _Self,  # the module is public as it is
+)
 
 _MOST_CHARACTERS = 4000
 """The longest text of what was received; it may be a whole file."""

@@ -7,10 +7,11 @@ the active creators.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
@@ -89,6 +90,9 @@ def validated(
     return sync, how, bool(trainable)
 
 
+_Made = TypeVar("_Made")
+
+
 class CreatedByScopes(type):
     """The metaclass of `Variable`; creators do not apply to its subclasses."""
 
@@ -100,10 +104,11 @@ class CreatedByScopes(type):
 
     SaveSliceInfo = SaveSliceInfo
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls: type[_Made], *args: Any, **kwargs: Any) -> _Made:
         creators = get_default_graph().outermost.variable_creators
         if not creators or isinstance(cls.__base__, CreatedByScopes):
-            return super().__call__(*args, **kwargs)
+            made: _Made = type.__call__(cls, *args, **kwargs)
+            return made
         given = {
             **dict.fromkeys(CreatedByScopes._ARGUMENTS),
             "validate_shape": True,
@@ -115,10 +120,11 @@ class CreatedByScopes(type):
             "aggregation": VariableAggregation.NONE,
         }
         given.update({key: value for key, value in defaults.items() if given[key] is None})
-        make: Creator = super().__call__
+        make: Creator = functools.partial(type.__call__, cls)
         for creator in creators:
             make = _before(creator, make)
-        return make(**given)
+        made = make(**given)
+        return made
 
 
 def _before(creator: Creator, make: Creator) -> Creator:

@@ -25,11 +25,11 @@ from estimatorkit.core.shapes import ShapeOfDimensions, TensorShape, as_shape
 from estimatorkit.core.tensor import Operation, Operators, Reference, Tensor
 from estimatorkit.core.variable_options import (
     CreatedByScopes,
+    SaveSliceInfo as SaveSliceInfo,
     VariableAggregation,
     VariableSynchronization,
     validated,
 )
-from estimatorkit.core.variable_options import SaveSliceInfo as SaveSliceInfo
 
 
 def _changes_rows(kind: str, what: str) -> Callable[..., Tensor]:

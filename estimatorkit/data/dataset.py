@@ -16,8 +16,7 @@ from estimatorkit.core.dtypes import as_dtype, int64
 from estimatorkit.core.errors import OutOfRangeError, type_error
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.data import late_bound
-from estimatorkit.data import plan as plans
+from estimatorkit.data import late_bound, plan as plans
 from estimatorkit.data.dataset_methods import Transformable
 from estimatorkit.data.execution.block_iterator import BlockIterator
 from estimatorkit.data.execution.buffers import Columns, count_rows

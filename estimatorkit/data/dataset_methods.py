@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from estimatorkit.core.dtypes import int32, int64, string
 from estimatorkit.core.errors import type_error, value_error
-from estimatorkit.data import late_bound
-from estimatorkit.data import plan as plans
+from estimatorkit.data import late_bound, plan as plans
 from estimatorkit.data.execution.caching import Cache, FileCache
 from estimatorkit.data.execution.counted import Unique
 from estimatorkit.data.execution.errors_ignored import IgnoreErrors

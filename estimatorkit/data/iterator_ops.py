@@ -425,3 +425,18 @@ def restore_iterators(state: Any, saved: Mapping[str, Any]) -> dict[str, bool]:
             state.resources["iterator position", op.name] = _Position(saved[op.name])
             moved[op.name] = True
     return moved
+
+
+def get_output_types(dataset_or_iterator: Any) -> Any:
+    """The nest of dtypes of an element."""
+    return dataset_or_iterator.output_types
+
+
+def get_output_shapes(dataset_or_iterator: Any) -> Any:
+    """The nest of static shapes of an element."""
+    return dataset_or_iterator.output_shapes
+
+
+def get_output_classes(dataset_or_iterator: Any) -> Any:
+    """The nest of classes of an element's leaves."""
+    return dataset_or_iterator.output_classes

@@ -2,18 +2,6 @@
 
 from __future__ import annotations
 
-from estimatorkit.lazy import attach, names
+from estimatorkit.lazy import attach
 
-_PLACES = {
-    **names(
-        "estimatorkit.estimator.serving.export_outputs",
-        "ClassificationOutput EvalOutput ExportOutput PredictOutput RegressionOutput",
-    ),
-    **names(
-        "estimatorkit.estimator.serving.serving_inputs",
-        "ServingInputReceiver TensorServingInputReceiver build_parsing_serving_input_receiver_fn",
-        "build_raw_serving_input_receiver_fn serving_input_receiver_fn_from_columns",
-    ),
-}
-
-__getattr__, __dir__, __all__ = attach(__name__, _PLACES)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -26,7 +26,7 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.adapted_model import (
     AdaptedModel,
     Called,
-    FormattedKeyError,
+    FormattedKeyError as FormattedKeyError,
     by_name,
     inputs_by_name,
 )

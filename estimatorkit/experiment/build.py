@@ -16,8 +16,7 @@ import numpy as np
 import estimatorkit as ek
 from estimatorkit.estimator.extenders import with_mixed_precision
 from estimatorkit.estimator.serving.example_requests import EXAMPLE_ROWS
-from estimatorkit.experiment import columns as kinds
-from estimatorkit.experiment import preprocessing, scores
+from estimatorkit.experiment import columns as kinds, preprocessing, scores
 from estimatorkit.experiment.estimators import LabelScaling, Schedule, WarmStart
 from estimatorkit.experiment.examples import CLASS_WEIGHT, example_rows
 from estimatorkit.experiment.schema import EarlyStopping, Experiment, ExportBest

@@ -195,7 +195,12 @@ def cli() -> None:
 )
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 def init(data: Path, label: str | None, output: Path | None, force: bool) -> None:
-    """Write a commented experiment that predicts a column of DATA (CSV or Parquet)."""
+    """Write a commented experiment that predicts a column of DATA (CSV or Parquet).
+
+    \b
+    Example:
+      estimatorkit init people.csv --label income
+    """
     from estimatorkit.experiment import starter
 
     path = output or Path(f"{data.name.split('.')[0]}.yaml")
@@ -210,7 +215,12 @@ def init(data: Path, label: str | None, output: Path | None, force: bool) -> Non
 @on_experiment
 @_on_earlier_run
 def run(invocation: Invocation, choice: Choice | None) -> None:
-    """Train, evaluate, export, and predict three samples."""
+    """Train, evaluate, export, and predict three samples.
+
+    \b
+    Example:
+      estimatorkit run people.yaml train.steps=200
+    """
     experiment = invocation.load()
     trained = train_experiment(experiment, choice)
     show_metrics(experiment, trained.metrics, trained)
@@ -235,7 +245,12 @@ def run(invocation: Invocation, choice: Choice | None) -> None:
 @on_experiment
 @_on_earlier_run
 def train(invocation: Invocation, choice: Choice | None) -> None:
-    """Train from the latest checkpoint, and export."""
+    """Train from the latest checkpoint, and export.
+
+    \b
+    Example:
+      estimatorkit train people.yaml --model-dir runs/second
+    """
     experiment = invocation.load()
     train_experiment(experiment, choice)
     click.echo(f"The model is in {experiment.model_dir}.")
@@ -245,7 +260,12 @@ def train(invocation: Invocation, choice: Choice | None) -> None:
 @cli.command()
 @on_experiment
 def evaluate(invocation: Invocation) -> None:
-    """Evaluate the latest checkpoint on the evaluation data."""
+    """Evaluate the latest checkpoint on the evaluation data.
+
+    \b
+    Example:
+      estimatorkit evaluate people.yaml
+    """
     from estimatorkit.experiment import runner
 
     experiment = invocation.load()
@@ -275,6 +295,10 @@ def predict(
     """Predict for the examples in a file.
 
     CONFIG is a YAML file, the folder of a run, or an exported model.
+
+    \b
+    Example:
+      estimatorkit predict runs/people --input new.csv --output predictions.csv
     """
     from estimatorkit.experiment import examples, inferred, predicting, report, tables
 
@@ -310,7 +334,12 @@ def predict(
 @cli.command()
 @on_experiment
 def show(invocation: Invocation) -> None:
-    """Print the complete configuration, including defaults, as YAML."""
+    """Print the complete configuration, including defaults, as YAML.
+
+    \b
+    Example:
+      estimatorkit show people.yaml
+    """
     from estimatorkit.experiment.load import dump_experiment
 
     click.echo(dump_experiment(invocation.load()), nl=False)
@@ -318,7 +347,12 @@ def show(invocation: Invocation) -> None:
 
 @cli.command()
 def schema() -> None:
-    """Print the JSON schema of configuration files, for editors."""
+    """Print the JSON schema of configuration files, for editors.
+
+    \b
+    Example:
+      estimatorkit schema > experiment.schema.json
+    """
     import json
 
     from estimatorkit.experiment.schema import Experiment
@@ -357,6 +391,10 @@ def report_(
     """Write an HTML report of a trained model: curves, errors, importance, weights.
 
     Without a configuration, the report has learning curves and the model only.
+
+    \b
+    Example:
+      estimatorkit report runs/people --data new.csv
     """
     from estimatorkit.experiment import report_html
     from estimatorkit.experiment.load import load_experiment

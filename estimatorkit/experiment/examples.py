@@ -19,8 +19,7 @@ from estimatorkit.experiment.columns import Read
 from estimatorkit.experiment.document import suggestion
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.estimators import Baseline, Classifier, Regressor, Supervised
-from estimatorkit.experiment.preprocessing import ISO_DATE as _ISO_DATE
-from estimatorkit.experiment.preprocessing import is_filled
+from estimatorkit.experiment.preprocessing import ISO_DATE as _ISO_DATE, is_filled
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tables import Table, missing, require, row_count, training_table
 

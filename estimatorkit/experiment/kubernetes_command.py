@@ -79,6 +79,10 @@ def k8s(
 
     For Kubeflow's Training Operator (tfjob: parameter servers, TF_CONFIG), Kubeflow's Trainer
     (trainjob: synchronous training) and KubeRay (rayjob). Nothing is sent anywhere.
+
+    \b
+    Example:
+      estimatorkit k8s people.yaml --workers 3 --ps 2 --image registry.example.com/people:1
     """
     from estimatorkit.experiment.kubernetes.files import commands, files_of
     from estimatorkit.experiment.kubernetes.image import image_of

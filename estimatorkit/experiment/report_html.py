@@ -27,9 +27,15 @@ from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.description import describe, description_html
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.evaluation.evaluation_records import EVENT_FILES, LINES, events, lines
-from estimatorkit.experiment import build, examples, inferred, preprocessing, tables
-from estimatorkit.experiment import report_plots as plots
-from estimatorkit.experiment import report_search as searched
+from estimatorkit.experiment import (
+    build,
+    examples,
+    inferred,
+    preprocessing,
+    report_plots as plots,
+    report_search as searched,
+    tables,
+)
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.html import html_table
 from estimatorkit.inspection import (
@@ -106,6 +112,14 @@ class Section:
     content: str
 
 
+class ReportFile(str):
+    """The path of a report. Notebooks show the report itself."""
+
+    def _repr_html_(self) -> str:
+        page = escape(Path(self).read_text("utf-8"))
+        return f'<iframe srcdoc="{page}" style="width: 100%; height: 40em; border: 0"></iframe>'
+
+
 def write_report(
     estimator: Estimator | str | os.PathLike[str],
     input_fn: Callable[..., Any] | None,
@@ -115,7 +129,7 @@ def write_report(
     class_names: Sequence[str] = (),
     importance: bool = True,
     seed: int = 0,
-) -> str:
+) -> ReportFile:
     """Writes a report.
 
     Args:
@@ -130,7 +144,7 @@ def write_report(
         seed: of the permutations.
 
     Returns:
-        The path.
+        The path, which notebooks show as the report itself.
 
     Raises:
         ValueError: there is data but no estimator, or the data is not such a dataset.
@@ -164,14 +178,14 @@ def write_report(
     )
     name = title or os.path.basename(os.path.abspath(model_dir))
     write_durably(Path(path), _page(name, subtitle, sections).encode())
-    return os.fspath(path)
+    return ReportFile(os.fspath(path))
 
 
 def write_experiment_report(
     experiment: Experiment,
     path: str | os.PathLike[str],
     data: str | os.PathLike[str] | None = None,
-) -> str:
+) -> ReportFile:
     """Writes a report on the model of an experiment, and returns its path.
 
     Args:
@@ -517,6 +531,7 @@ def _number_sections(labels: NDArray[Any], predictions: NDArray[Any]) -> list[Se
 
 __all__ = [
     "MAX_ROWS",
+    "ReportFile",
     "Section",
     "collect",
     "picture",

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from estimatorkit.experiment import document
-from estimatorkit.experiment import report_plots as plots
+from estimatorkit.experiment import document, report_plots as plots
 from estimatorkit.experiment.report import number
 from estimatorkit.experiment.tuning import trials as searches
 from estimatorkit.experiment.tuning.search import Search, Trial

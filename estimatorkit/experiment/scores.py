@@ -97,7 +97,7 @@ def _errors(kind: Regressor, truth: Any, guesses: Any, weights: Any) -> dict[str
         "r2": (metrics.R2Score(), scaled),
     }
     for metric, values in found.values():
-        metric.update_state(*values, sample_weight=weights)
+        metric.update_state(values[0], values[1], sample_weight=weights)
     return {name: metric for name, (metric, _) in found.items()}
 
 

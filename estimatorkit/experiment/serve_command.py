@@ -76,6 +76,10 @@ def serve(
     DIR is a folder of exports, of which the newest is served, or a single export. If the variable
     ESTIMATORKIT_SERVE_TOKEN is set, requests must bear its value: Authorization: Bearer TOKEN.
     Beside the models there are /healthz, /readyz and /metrics.
+
+    \b
+    Example:
+      estimatorkit serve runs/people/export/best --port 8501
     """
     from estimatorkit.experiment.serving import models_file
     from estimatorkit.experiment.serving.http_server import (

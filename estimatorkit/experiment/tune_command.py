@@ -42,10 +42,13 @@ def tune(
 ) -> None:
     """Search for the best settings of CONFIG (its key `tune`), and train with them.
 
-    A search that was ended goes on when the command is repeated.
+    A search that was interrupted resumes when the command is repeated.
+
+    \b
+    Example:
+      estimatorkit tune people.yaml --trials 50
     """
-    from estimatorkit.experiment.tuning import ray_search
-    from estimatorkit.experiment.tuning import trials as searches
+    from estimatorkit.experiment.tuning import ray_search, trials as searches
 
     experiment = invocation.load()
     chosen = searches.selection(experiment)

@@ -228,8 +228,8 @@ def _confusion_counts(
     above = greater(expand_dims(predictions, 0), attrs["thresholds"][:, None, None])
     positive = expand_dims(not_equal(labels, 0.0), 0)
 
-    def counted(*sides: Tensor) -> Tensor:
-        return reduce_sum(where(logical_and(*sides), expand_dims(weights, 0), 0.0), 1)
+    def counted(one: Tensor, other: Tensor) -> Tensor:
+        return reduce_sum(where(logical_and(one, other), expand_dims(weights, 0), 0.0), 1)
 
     below, negative = logical_not(above), logical_not(positive)
     pairs = [(above, positive), (below, positive), (below, negative), (above, negative)]

@@ -12,9 +12,11 @@ from estimatorkit.layers.engine.configured import as_data_format, as_window
 from estimatorkit.ops.array import array, filling, joining, rearrange
 from estimatorkit.ops.image import resize as image_resize
 from estimatorkit.ops.math import elementwise
-from estimatorkit.ops.nn.convolution_functions import convolution as _convolution
-from estimatorkit.ops.nn.convolution_functions import depthwise_conv2d as _depthwise_conv2d
-from estimatorkit.ops.nn.convolution_functions import separable_conv2d as _separable_conv2d
+from estimatorkit.ops.nn.convolution_functions import (
+    convolution as _convolution,
+    depthwise_conv2d as _depthwise_conv2d,
+    separable_conv2d as _separable_conv2d,
+)
 from estimatorkit.ops.nn.pooling import pool as _pool
 from estimatorkit.ops.nn.transposed_convolution import conv2d_transpose as _conv2d_transpose
 

@@ -26,8 +26,7 @@ from estimatorkit.ops.array import array, filling, indexing, joining, rearrange
 from estimatorkit.ops.array.ranking import in_top_k as _in_top_k
 from estimatorkit.ops.debug.debug import print_
 from estimatorkit.ops.linalg.products import einsum, tensordot
-from estimatorkit.ops.math import elementwise, linalg, reduce, special
-from estimatorkit.ops.math import random as draws
+from estimatorkit.ops.math import elementwise, linalg, random as draws, reduce, special
 from estimatorkit.ops.nn import nn
 from estimatorkit.ops.nn.normalization import fused_batch_norm
 from estimatorkit.ops.sparse.joining import sparse_concat

@@ -87,10 +87,10 @@ def categorical_crossentropy(
     """-sum(label * log(probability)) over the classes.
 
     Args:
-        y_true: probabilities of classes, `(..., classes)`.
-        y_pred: predicted ones, `(..., classes)`; they are divided by their sum.
-        from_logits: whether `y_pred` are logits.
-        label_smoothing: labels become (1 - this) label + this / classes.
+        y_true: probabilities of the classes, such as one-hot labels, `(..., classes)`.
+        y_pred: predicted probabilities, `(..., classes)`; they are divided by their sum.
+        from_logits: whether `y_pred` contains logits.
+        label_smoothing: labels become (1 - label_smoothing) * label + label_smoothing / classes.
         axis: the axis of the classes.
 
     Returns:
@@ -118,12 +118,14 @@ def categorical_focal_crossentropy(
     label_smoothing: float = 0.0,
     axis: int = -1,
 ) -> Tensor:
-    """The cross-entropy, each class's part times alpha (1 - probability)**gamma (Lin et al. 2018).
+    """The cross-entropy, with each class's term times alpha * (1 - probability)**gamma.
+
+    Lin et al. 2018, "Focal Loss for Dense Object Detection".
 
     Args:
         y_true, y_pred, from_logits, label_smoothing, axis: see `categorical_crossentropy`.
         alpha: the weight of every class.
-        gamma: how much less examples count that are well predicted.
+        gamma: the focusing parameter: the larger, the less well-classified examples count.
     """
     truth, output = as_floats(y_true, y_pred)
     truth = _smoothed_classes(truth, label_smoothing, -1)
@@ -143,15 +145,15 @@ def sparse_categorical_crossentropy(
     axis: int = -1,
     ignore_class: int | None = None,
 ) -> Tensor:
-    """`categorical_crossentropy` of class indices.
+    """`categorical_crossentropy` for labels that are class indices.
 
     Args:
         y_true: integers `(...)` or `(..., 1)`, in [0, classes). In `fit` and `evaluate`, and in
-            estimators made of models, others are an `InvalidArgumentError`.
+            estimators made from models, others raise an `InvalidArgumentError`.
         y_pred: probabilities `(..., classes)`.
-        from_logits: whether `y_pred` are logits.
+        from_logits: whether `y_pred` contains logits.
         axis: the axis of the classes.
-        ignore_class: labels of this class cost nothing, and are left out of means.
+        ignore_class: labels of this class have loss 0, and are left out of means.
 
     Returns:
         `(...)`, of the dtype of `y_pred`.
@@ -228,8 +230,8 @@ def binary_crossentropy(
     Args:
         y_true: numbers in [0, 1], `(..., d)`.
         y_pred: probabilities, `(..., d)`.
-        from_logits: whether `y_pred` are logits.
-        label_smoothing: labels are moved by half of this towards 1/2.
+        from_logits: whether `y_pred` contains logits.
+        label_smoothing: labels become (1 - label_smoothing) * label + label_smoothing / 2.
         axis: the axis of the mean.
 
     Returns:
@@ -253,15 +255,15 @@ def binary_focal_crossentropy(
     label_smoothing: float = 0.0,
     axis: int = -1,
 ) -> Tensor:
-    """`binary_crossentropy`, each part times (1 - probability of the label)**gamma.
+    """`binary_crossentropy`, with each term times (1 - probability of the label)**gamma.
 
     Lin et al. 2018, "Focal Loss for Dense Object Detection".
 
     Args:
         y_true, y_pred, from_logits, label_smoothing, axis: see `binary_crossentropy`.
-        apply_class_balancing: whether ones count `alpha` and zeros 1 - `alpha`.
+        apply_class_balancing: whether to weight class 1 by `alpha` and class 0 by 1 - `alpha`.
         alpha: the weight of class 1.
-        gamma: how much less examples count that are well predicted.
+        gamma: the focusing parameter: the larger, the less well-classified examples count.
     """
     truth, output = as_floats(y_true, y_pred)
     truth = _smoothed(truth, label_smoothing, 0.5)

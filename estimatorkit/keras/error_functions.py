@@ -50,17 +50,17 @@ def clip(x: Tensor, low: float, high: float) -> Tensor:
 
 
 def mean_squared_error(y_true: Any, y_pred: Any) -> Tensor:
-    """The mean of (prediction - label)**2.
+    """The mean of (prediction - label)**2 over the last axis.
 
     Args:
-        y_true: numbers `(..., d)`.
-        y_pred: numbers `(..., d)`.
+        y_true: labels `(..., d)`.
+        y_pred: predictions `(..., d)`.
 
     Returns:
         `(...)`, of the dtype of `y_pred`.
 
     Raises:
-        ValueError: their shapes do not fit.
+        ValueError: the shapes do not match.
     """
     truth, guesses = as_floats(y_true, y_pred)
     return reduce.reduce_mean(elementwise.squared_difference(guesses, truth), -1)
@@ -73,14 +73,14 @@ def mean_absolute_error(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Tensor:
-    """100 times the mean of |(label - prediction) / label|; |label| counts as 1e-7 at least."""
+    """100 times the mean of |(label - prediction) / label|, where |label| is at least 1e-7."""
     truth, guesses = as_floats(y_true, y_pred)
     size = elementwise.maximum(elementwise.abs(truth), epsilon())
     return 100.0 * reduce.reduce_mean(elementwise.abs((truth - guesses) / size), -1)
 
 
 def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Tensor:
-    """The mean of (log(1 + prediction) - log(1 + label))**2; negative values count as 1e-7."""
+    """The mean of (log(1 + prediction) - log(1 + label))**2; values below 1e-7 count as 1e-7."""
     truth, guesses = as_floats(y_true, y_pred)
     first = elementwise.log(elementwise.maximum(guesses, epsilon()) + 1.0)
     second = elementwise.log(elementwise.maximum(truth, epsilon()) + 1.0)
@@ -88,18 +88,18 @@ def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def log_cosh(y_true: Any, y_pred: Any) -> Tensor:
-    """The mean of log(cosh(prediction - label)), which overflows nowhere."""
+    """The mean of log(cosh(prediction - label)), computed without overflow."""
     truth, guesses = as_floats(y_true, y_pred)
     error = guesses - truth
     return reduce.reduce_mean(error + nn.softplus(-2.0 * error) - math.log(2.0), -1)
 
 
 def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> Tensor:
-    """The mean of error**2 / 2 up to an absolute error of `delta`, and of its tangent from there.
+    """The mean of error**2 / 2, continued linearly where |error| > delta.
 
     Args:
         y_true, y_pred: see `mean_squared_error`.
-        delta: where the loss becomes linear.
+        delta: the absolute error above which the loss is linear.
     """
     truth, guesses = as_floats(y_true, y_pred)
     error = elementwise.abs(guesses - truth)
@@ -108,22 +108,22 @@ def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> Tensor:
 
 
 def poisson(y_true: Any, y_pred: Any) -> Tensor:
-    """The mean of prediction - label * log(prediction), the Poisson loss of expected counts."""
+    """The mean of prediction - label * log(prediction), where predictions are expected counts."""
     truth, guesses = as_floats(y_true, y_pred)
     return reduce.reduce_mean(guesses - truth * elementwise.log(guesses + epsilon()), -1)
 
 
 def kl_divergence(y_true: Any, y_pred: Any) -> Tensor:
-    """The sum of label * log(label / prediction), both distributions along the last axis."""
+    """The sum of label * log(label / prediction) for distributions along the last axis."""
     truth, guesses = (clip(each, epsilon(), 1.0) for each in as_floats(y_true, y_pred))
     return reduce.reduce_sum(truth * elementwise.log(truth / guesses), -1)
 
 
 def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
-    """Minus the cosine between labels and predictions: -1 where they point the same way.
+    """The negative cosine similarity of labels and predictions: -1 if their directions agree.
 
     Args:
-        y_true, y_pred: numbers of one shape.
+        y_true, y_pred: numbers of the same shape.
         axis: the axis of the vectors.
     """
     truth, guesses = (nn.l2_normalize(each, axis) for each in as_floats(y_true, y_pred))
@@ -134,7 +134,7 @@ def hinge(y_true: Any, y_pred: Any) -> Tensor:
     """The mean of max(0, 1 - label * prediction).
 
     Args:
-        y_true: -1 or 1; labels that are all 0 or 1 are taken as these.
+        y_true: -1 or 1; if all labels are 0 or 1, they are converted.
         y_pred: numbers of the same shape.
     """
     return reduce.reduce_mean(_margin(y_true, y_pred), -1)
@@ -155,10 +155,10 @@ def _margin(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def categorical_hinge(y_true: Any, y_pred: Any) -> Tensor:
-    """max(0, 1 + the greatest score of a wrong class - the score of the right one).
+    """max(0, 1 + the largest score of a wrong class - the score of the right class).
 
     Args:
-        y_true: `(..., classes)`, 1 at the right class and 0 elsewhere.
+        y_true: `(..., classes)`, 1 for the right class and 0 for the others.
         y_pred: scores `(..., classes)`.
     """
     truth, guesses = as_floats(y_true, y_pred)

@@ -24,10 +24,10 @@ from estimatorkit.ops.math import elementwise, reduce
 
 
 class Reduction:
-    """How the losses of a batch become one number.
+    """How the losses of a batch are reduced.
 
-    AUTO and SUM_OVER_BATCH_SIZE: their weighted sum divided by their number. SUM: their weighted
-    sum. NONE: they do not.
+    AUTO and SUM_OVER_BATCH_SIZE: to their weighted sum divided by their number. SUM: to their
+    weighted sum. NONE: not at all.
     """
 
     AUTO = "auto"
@@ -42,7 +42,7 @@ class Reduction:
 
     @classmethod
     def validate(cls, key: Any) -> None:
-        """Raises ValueError if `key` is none of the values."""
+        """Raises a ValueError if `key` is not one of the values."""
         if key not in cls.all():
             raise value_error(
                 f"Invalid Reduction Key: {key}",
@@ -52,14 +52,14 @@ class Reduction:
 
 
 class Loss:
-    """A loss: subclass it, and say by `call(y_true, y_pred)` what each example costs.
+    """Base class of losses. Subclasses define `call(y_true, y_pred)`, the loss of each example.
 
     Args:
         reduction: a `Reduction`.
-        name: the name scope, and the name in configurations.
+        name: the name scope, and the name in configs.
 
     Raises:
-        ValueError: the reduction is none.
+        ValueError: the reduction is unknown.
     """
 
     def __init__(self, reduction: str = Reduction.AUTO, name: str | None = None) -> None:
@@ -70,23 +70,23 @@ class Loss:
         self.name = name
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
-        """The losses of examples, `(batch, ...)`."""
+        """Returns the losses of the examples, `(batch, ...)`."""
         raise NotImplementedError("Must be implemented in subclasses.")
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
-        """The loss.
+        """Returns the loss.
 
         Args:
             y_true: labels `(batch, ...)`.
-            y_pred: predictions `(batch, ...)`; steps that are masked count nothing.
-            sample_weight: a scalar, or of the shape of the losses with 1 in any place; one
-                dimension less stands for a last one of 1.
+            y_pred: predictions `(batch, ...)`; masked steps are ignored.
+            sample_weight: weights, a scalar or a tensor that broadcasts to the shape of the losses;
+                a last dimension of 1 may be missing.
 
         Returns:
-            A scalar; with NONE the weighted losses.
+            A scalar; with NONE, the weighted losses.
 
         Raises:
-            ValueError: shapes do not fit.
+            ValueError: the shapes do not match.
         """
         if sample_weight is not None:
             sample_weight = convert_to_tensor(sample_weight, name="sample_weight")
@@ -111,12 +111,12 @@ class Loss:
         return self.call(y_true, y_pred)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments from which `from_config` makes an equal loss."""
+        """Returns the arguments from which `from_config` creates an equal loss."""
         return {"reduction": self.reduction, "name": self.name}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Loss:
-        """A loss with the arguments that `get_config` gave, here or in TensorFlow."""
+        """Creates a loss from the result of `get_config`, here or in TensorFlow."""
         return cls(**{key: value for key, value in config.items() if key != "fn"})
 
 
@@ -156,12 +156,12 @@ def _masks_of(*values: Any) -> list[Tensor]:
 
 
 class LossFunctionWrapper(Loss):
-    """A loss of a function.
+    """Wraps a function as a loss.
 
     Args:
-        fn: gives losses from labels and predictions.
+        fn: a function that returns the losses given labels and predictions.
         reduction, name: see `Loss`.
-        kwargs: what else the function is given.
+        kwargs: further arguments of the function.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class LossFunctionWrapper(Loss):
         self._fn_kwargs = kwargs
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
-        """The function's losses; a last dimension of 1 may be missing in either."""
+        """Returns the function's losses; a last dimension of 1 may be missing in either."""
         truth, guesses = match_ranks(y_true, y_pred)
         return self.fn(truth, guesses, **self._fn_kwargs)
 

@@ -12,28 +12,32 @@ from typing import Any, ClassVar
 
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.keras.crossentropy import (
-    binary_crossentropy,
-    binary_focal_crossentropy,
-    categorical_crossentropy,
-    categorical_focal_crossentropy,
-    sparse_categorical_crossentropy,
+    binary_crossentropy as binary_crossentropy,
+    binary_focal_crossentropy as binary_focal_crossentropy,
+    categorical_crossentropy as categorical_crossentropy,
+    categorical_focal_crossentropy as categorical_focal_crossentropy,
+    sparse_categorical_crossentropy as sparse_categorical_crossentropy,
 )
 from estimatorkit.keras.error_functions import (
-    categorical_hinge,
-    cosine_similarity,
-    hinge,
-    huber,
-    kl_divergence,
-    log_cosh,
-    mean_absolute_error,
-    mean_absolute_percentage_error,
-    mean_squared_error,
-    mean_squared_logarithmic_error,
-    poisson,
-    squared_hinge,
+    categorical_hinge as categorical_hinge,
+    cosine_similarity as cosine_similarity,
+    hinge as hinge,
+    huber as huber,
+    kl_divergence as kl_divergence,
+    log_cosh as log_cosh,
+    mean_absolute_error as mean_absolute_error,
+    mean_absolute_percentage_error as mean_absolute_percentage_error,
+    mean_squared_error as mean_squared_error,
+    mean_squared_logarithmic_error as mean_squared_logarithmic_error,
+    poisson as poisson,
+    squared_hinge as squared_hinge,
 )
-from estimatorkit.keras.loss import Loss as Loss
-from estimatorkit.keras.loss import LossFunctionWrapper, Reduction, plain_config
+from estimatorkit.keras.loss import (
+    Loss as Loss,
+    LossFunctionWrapper as LossFunctionWrapper,
+    Reduction as Reduction,
+    plain_config,
+)
 from estimatorkit.layers.serialization import Registry
 from estimatorkit.lazy import listing
 
@@ -54,25 +58,25 @@ class _Plain(LossFunctionWrapper):
 
 
 class MeanSquaredError(_Plain):
-    """The mean of squared errors (`mean_squared_error`)."""
+    """The mean squared error (`mean_squared_error`)."""
 
     _function = staticmethod(mean_squared_error)
 
 
 class MeanAbsoluteError(_Plain):
-    """The mean of absolute errors (`mean_absolute_error`)."""
+    """The mean absolute error (`mean_absolute_error`)."""
 
     _function = staticmethod(mean_absolute_error)
 
 
 class MeanAbsolutePercentageError(_Plain):
-    """The mean of absolute errors in per cent of labels (`mean_absolute_percentage_error`)."""
+    """The mean absolute error in percent of the labels (`mean_absolute_percentage_error`)."""
 
     _function = staticmethod(mean_absolute_percentage_error)
 
 
 class MeanSquaredLogarithmicError(_Plain):
-    """The mean of squared errors of logarithms (`mean_squared_logarithmic_error`)."""
+    """The mean squared error of logarithms (`mean_squared_logarithmic_error`)."""
 
     _function = staticmethod(mean_squared_logarithmic_error)
 
@@ -84,19 +88,19 @@ class LogCosh(_Plain):
 
 
 class Poisson(_Plain):
-    """The Poisson loss of expected counts (`poisson`)."""
+    """The Poisson loss, for predictions that are expected counts (`poisson`)."""
 
     _function = staticmethod(poisson)
 
 
 class KLDivergence(_Plain):
-    """The Kullback-Leibler divergence of distributions (`kl_divergence`)."""
+    """The Kullback-Leibler divergence between distributions (`kl_divergence`)."""
 
     _function = staticmethod(kl_divergence)
 
 
 class Hinge(_Plain):
-    """The hinge loss of labels -1 and 1, or 0 and 1 (`hinge`)."""
+    """The hinge loss, for labels -1 and 1, or 0 and 1 (`hinge`)."""
 
     _function = staticmethod(hinge)
 
@@ -108,7 +112,7 @@ class SquaredHinge(_Plain):
 
 
 class CategoricalHinge(_Plain):
-    """The hinge loss between classes (`categorical_hinge`)."""
+    """The hinge loss for several classes (`categorical_hinge`)."""
 
     _function = staticmethod(categorical_hinge)
 
@@ -117,7 +121,7 @@ class Huber(LossFunctionWrapper):
     """The Huber loss (`huber`).
 
     Args:
-        delta: where it becomes linear.
+        delta: the absolute error above which the loss is linear.
         reduction, name: see `Loss`.
     """
 
@@ -128,7 +132,7 @@ class Huber(LossFunctionWrapper):
 
 
 class CosineSimilarity(LossFunctionWrapper):
-    """Minus the cosine between labels and predictions (`cosine_similarity`).
+    """The negative cosine similarity of labels and predictions (`cosine_similarity`).
 
     Args:
         axis: the axis of the vectors.
@@ -145,7 +149,7 @@ class CosineSimilarity(LossFunctionWrapper):
 
 
 class BinaryCrossentropy(LossFunctionWrapper):
-    """The cross-entropy of labels in {0, 1} (`binary_crossentropy`, with its arguments).
+    """The cross-entropy for labels in {0, 1} (`binary_crossentropy`).
 
     Args:
         from_logits, label_smoothing, axis: see the function.
@@ -166,7 +170,7 @@ class BinaryCrossentropy(LossFunctionWrapper):
 
 
 class BinaryFocalCrossentropy(LossFunctionWrapper):
-    """The focal cross-entropy of labels in {0, 1} (`binary_focal_crossentropy`).
+    """The focal cross-entropy for labels in {0, 1} (`binary_focal_crossentropy`).
 
     Args:
         apply_class_balancing, alpha, gamma, from_logits, label_smoothing, axis: see the function.
@@ -191,7 +195,7 @@ class BinaryFocalCrossentropy(LossFunctionWrapper):
 
 
 class CategoricalCrossentropy(LossFunctionWrapper):
-    """The cross-entropy of distributions over classes (`categorical_crossentropy`).
+    """The cross-entropy between distributions over classes (`categorical_crossentropy`).
 
     Args:
         from_logits, label_smoothing, axis: see the function.
@@ -235,7 +239,7 @@ class CategoricalFocalCrossentropy(LossFunctionWrapper):
 
 
 class SparseCategoricalCrossentropy(LossFunctionWrapper):
-    """The cross-entropy of class indices (`sparse_categorical_crossentropy`).
+    """The cross-entropy for labels that are class indices (`sparse_categorical_crossentropy`).
 
     Args:
         from_logits, ignore_class: see the function.
@@ -289,7 +293,7 @@ _REGISTRY = Registry("loss function", {**FUNCTIONS, **{each.__name__: each for e
 
 
 def get(identifier: Any) -> Any:
-    """What the argument `loss` means.
+    """Returns the loss that an identifier stands for.
 
     Args:
         identifier: None, a name ('mse', 'MeanSquaredError'), a config, a function or a `Loss`.
@@ -298,13 +302,13 @@ def get(identifier: Any) -> Any:
         None, a function or a `Loss`.
 
     Raises:
-        ValueError: it means nothing.
+        ValueError: the identifier is unknown.
     """
     return _REGISTRY.get(plain_config(identifier))
 
 
 def serialize(loss: Any, use_legacy_format: bool = False) -> Any:
-    """The name of a function, or the class and config of a `Loss`.
+    """Returns the name of a function, or the class and config of a `Loss`.
 
     Args:
         loss: a function or a `Loss`.
@@ -316,15 +320,15 @@ def serialize(loss: Any, use_legacy_format: bool = False) -> Any:
 def deserialize(
     name: Any, custom_objects: Mapping[str, Any] | None = None, use_legacy_format: bool = False
 ) -> Any:
-    """The function or `Loss` that a name or a config describes.
+    """Creates a loss from its name or config.
 
     Args:
         name: a name or a config.
-        custom_objects: the user's own, by name.
+        custom_objects: a dict from names to your own classes and functions.
         use_legacy_format: accepted for TensorFlow's signature; both formats are read.
 
     Raises:
-        ValueError: the name is unknown. Nothing is imported by name.
+        ValueError: the name is unknown; nothing is imported by name.
     """
     return _REGISTRY.deserialize(plain_config(name), custom_objects)
 

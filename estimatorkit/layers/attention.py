@@ -36,11 +36,7 @@ def _both(one: Any, other: Any) -> Any:
 
 
 class _DotAttention(ConfiguredLayer):
-    """What `Attention` and `AdditiveAttention` share: softmax(scores) x value, and masks.
-
-    Inputs: a list of query `(batch, query steps, n)`, value `(batch, value steps, m)` and
-    perhaps key `(batch, value steps, n)`, value by default. Outputs: `(batch, query steps, m)`.
-    """
+    """Base class of `Attention` and `AdditiveAttention`: softmax(scores) x value, and masks."""
 
     def __init__(self, dropout: float = 0.0, causal: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -60,18 +56,17 @@ class _DotAttention(ConfiguredLayer):
         return_attention_scores: bool = False,
         use_causal_mask: bool = False,
     ) -> Any:
-        """The outputs, and with `return_attention_scores` the weights of the values as well.
+        """Returns the outputs, or with `return_attention_scores` the outputs and the weights.
 
         Args:
-            inputs: query, value and perhaps key.
-            mask: a list of a mask of the query and one of the value: bool `(batch, steps)`, or
-                None.
-            training: whether this is training: then weights are dropped.
-            return_attention_scores: whether to give the weights.
-            use_causal_mask: whether no step of the query sees later values.
+            inputs: a list of query, value and optionally key.
+            mask: a list of the masks of query and value, each bool `(batch, steps)` or None.
+            training: whether this is training, so that dropout applies.
+            return_attention_scores: whether to return the attention weights too.
+            use_causal_mask: whether to hide later values from each step of the query.
 
         Raises:
-            ValueError: there are no two or three inputs.
+            ValueError: there are not two or three inputs.
         """
         self._check(inputs)
         query, value = inputs[0], inputs[1]
@@ -110,18 +105,20 @@ class _DotAttention(ConfiguredLayer):
 class Attention(_DotAttention):
     """Dot-product attention (Luong et al. 2015; `tf.keras.layers.Attention`).
 
-    Variables: `scale`, a number, where `use_scale`; `concat_score_weight`, a number, where the
-    score is 'concat'. Inputs and outputs: see `call`.
+    Called with a list of query `(batch, query steps, n)`, value `(batch, value steps, m)` and
+    optionally key `(batch, value steps, n)`, which is value by default. Outputs: `(batch, query
+    steps, m)`. Variables: a scalar `scale` with `use_scale`, and a scalar `concat_score_weight` if
+    the scores are 'concat'.
 
     Args:
-        use_scale: whether scores are multiplied by a variable.
+        use_scale: whether to multiply the scores by a variable.
         score_mode: 'dot' (query x key) or 'concat' (the sum of tanh(query + key)).
-        dropout: the probability that a weight is dropped in training.
-        causal: as `use_causal_mask` of a call.
+        dropout: the probability that an attention weight is dropped in training.
+        causal: the default of the call argument `use_causal_mask`.
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: `score_mode` is neither.
+        ValueError: `score_mode` is unknown.
     """
 
     def __init__(self, use_scale: bool = False, score_mode: str = "dot", **kwargs: Any) -> None:
@@ -159,13 +156,13 @@ class Attention(_DotAttention):
 class AdditiveAttention(_DotAttention):
     """Additive attention (Bahdanau et al. 2015; `tf.keras.layers.AdditiveAttention`).
 
-    Scores are the sum of scale * tanh(query + key). Variables: `scale` `(n,)`, where `use_scale`.
-    Inputs and outputs: see `call`.
+    The scores are the sum of scale * tanh(query + key). Variables: `scale` `(n,)` with `use_scale`.
+    Inputs and outputs are those of `Attention`.
 
     Args:
-        use_scale: whether there is a variable.
-        dropout: the probability that a weight is dropped in training.
-        causal: as `use_causal_mask` of a call.
+        use_scale: whether to multiply by a variable; else scale is 1.
+        dropout: the probability that an attention weight is dropped in training.
+        causal: the default of the call argument `use_causal_mask`.
         kwargs: as for `Layer`.
     """
 
@@ -216,20 +213,19 @@ def _attention_equations(rank: int, axes: Sequence[int]) -> tuple[str, str, int]
 
 
 class MultiHeadAttention(ConfiguredLayer):
-    """Attention with several heads, each with projections of its own (Vaswani et al. 2017;
-    `tf.keras.layers.MultiHeadAttention`).
+    """Multi-head attention (Vaswani et al. 2017; `tf.keras.layers.MultiHeadAttention`).
 
-    Parts, each with `kernel` and `bias`: `query`, `key`, `value` `(n, heads, key_dim)`,
-    `attention_output` `(heads, value_dim, *output_shape)`.
+    Sublayers, each with a `kernel` and a `bias`: `query`, `key` and `value`, whose kernels are
+    `(n, heads, key_dim)`, and `attention_output`, `(heads, value_dim, *output_shape)`.
 
     Args:
         num_heads: the number of heads.
-        key_dim: the length of a head's queries and keys.
-        value_dim: that of its values; `key_dim` by default.
-        dropout: the probability that a weight is dropped in training.
-        use_bias: whether projections have a bias.
-        output_shape: the lengths of the outputs after the steps; that of the query by default.
-        attention_axes: the axes that attention goes along; all but batch and features by default.
+        key_dim: the length of each head's queries and keys.
+        value_dim: the length of each head's values; `key_dim` by default.
+        dropout: the probability that an attention weight is dropped in training.
+        use_bias: whether the projections have biases.
+        output_shape: the shape of the outputs after the steps; that of the query by default.
+        attention_axes: the axes to attend over; all but batch and features by default.
         kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
             activity_regularizer, kernel_constraint, bias_constraint: of the projections; see
             `Dense`.
@@ -323,18 +319,18 @@ class MultiHeadAttention(ConfiguredLayer):
         training: Any = None,
         use_causal_mask: bool = False,
     ) -> Any:
-        """The outputs, and with `return_attention_scores` the weights of the values as well.
+        """Returns the outputs, or with `return_attention_scores` the outputs and the weights.
 
         Args:
             query: `(batch, query steps, n)`.
             value: `(batch, value steps, m)`.
             key: `(batch, value steps, k)`; value by default.
-            attention_mask: bool `(batch, query steps, value steps)`: which values count; masks of
-                the inputs are found by themselves.
-            return_attention_scores: whether to give the weights, `(batch, heads, query steps,
-                value steps)`.
+            attention_mask: bool `(batch, query steps, value steps)`, True for the values to attend
+                to; the inputs' own masks apply as well.
+            return_attention_scores: whether to return the attention weights too, `(batch, heads,
+                query steps, value steps)`.
             training: whether this is training.
-            use_causal_mask: whether no step of the query sees later values.
+            use_causal_mask: whether to hide later values from each step of the query.
         """
         key = value if key is None else key
         if not self._parts_made:

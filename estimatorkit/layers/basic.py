@@ -20,11 +20,11 @@ from estimatorkit.ops.nn import nn
 
 
 class Identity(Layer):
-    """The inputs as they are (`tf.keras.layers.Identity`)."""
+    """Returns its inputs unchanged (`tf.keras.layers.Identity`)."""
 
 
 class Activation(ConfiguredLayer):
-    """A function of the inputs (`tf.keras.layers.Activation`).
+    """Applies an activation function (`tf.keras.layers.Activation`).
 
     Args:
         activation: a function or its name.
@@ -42,7 +42,7 @@ class Activation(ConfiguredLayer):
 
 
 class Masking(ConfiguredLayer):
-    """Masks steps whose values are all `mask_value`, and sets them to 0
+    """Masks the steps whose values all equal `mask_value`, and sets them to 0
     (`tf.keras.layers.Masking`).
 
     Args:
@@ -69,18 +69,18 @@ _functions = serialization.Registry("function of a Lambda layer", {})
 
 
 class Lambda(ConfiguredLayer):
-    """A Python function of the inputs as a layer (`tf.keras.layers.Lambda`).
+    """Wraps a Python function as a layer (`tf.keras.layers.Lambda`).
 
-    It holds no variables. Its config names the function, which must therefore be registered by
-    `keras.utils.register_keras_serializable` or given by `custom_objects`: code is never written to
-    a file, nor run from one.
+    The layer has no variables. Its config contains only the function's name, so a layer that is
+    saved needs a function registered with `keras.utils.register_keras_serializable` or passed in
+    `custom_objects`. Code is never written to a file, or run from one.
 
     Args:
-        function: of the inputs; it may also take `mask` and `training`.
-        output_shape: the shape of the outputs without the batch, or a function of the inputs' shape
-            giving it; by default that of a call.
-        mask: a mask of the outputs, or a function of the inputs and their mask giving one.
-        arguments: more keyword arguments of the function.
+        function: called with the inputs; it may also take `mask` and `training`.
+        output_shape: the shape of the outputs without the batch, or a function that returns it
+            given the shape of the inputs. By default it is inferred from a call.
+        mask: a mask of the outputs, or a function that returns it given the inputs and their mask.
+        arguments: further keyword arguments of the function.
         kwargs: as for `Layer`.
     """
 
@@ -173,13 +173,13 @@ class ReLU(ConfiguredLayer):
     """max(x, 0) and its variants, see `activations.relu` (`tf.keras.layers.ReLU`).
 
     Args:
-        max_value: the largest output; None for none.
+        max_value: the largest output; None for no limit.
         negative_slope: the slope below `threshold`.
-        threshold: outputs below it are negative_slope * (x - threshold).
+        threshold: below it, outputs are negative_slope * (x - threshold).
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: a number is negative.
+        ValueError: an argument is negative.
     """
 
     def __init__(
@@ -225,7 +225,7 @@ class _WithSlope(ConfiguredLayer):
 
 
 class LeakyReLU(_WithSlope):
-    """x above 0, alpha * x below (`tf.keras.layers.LeakyReLU`).
+    """x if x > 0, else alpha * x (`tf.keras.layers.LeakyReLU`).
 
     Args:
         alpha: the slope below 0.
@@ -241,10 +241,10 @@ class LeakyReLU(_WithSlope):
 
 
 class ELU(_WithSlope):
-    """x above 0, alpha * (exp(x) - 1) below (`tf.keras.layers.ELU`).
+    """x if x > 0, else alpha * (exp(x) - 1) (`tf.keras.layers.ELU`).
 
     Args:
-        alpha: see above.
+        alpha: minus the limit for very negative x.
         kwargs: as for `Layer`.
     """
 
@@ -257,7 +257,7 @@ class ELU(_WithSlope):
 
 
 class ThresholdedReLU(ConfiguredLayer):
-    """x above `theta`, 0 below (`tf.keras.layers.ThresholdedReLU`).
+    """x if x > theta, else 0 (`tf.keras.layers.ThresholdedReLU`).
 
     Args:
         theta: the threshold.
@@ -282,12 +282,12 @@ class ThresholdedReLU(ConfiguredLayer):
 
 
 class PReLU(ConfiguredLayer):
-    """x above 0, alpha * x below, with variables `alpha` (He et al. 2015;
+    """x if x > 0, else alpha * x, where `alpha` is learned (He et al. 2015;
     `tf.keras.layers.PReLU`).
 
     Args:
         alpha_initializer, alpha_regularizer, alpha_constraint: see `Dense`.
-        shared_axes: axes, from 1, whose elements share one variable.
+        shared_axes: the axes, counted from 1, along which `alpha` is shared.
         kwargs: as for `Layer`.
 
     Raises:
@@ -329,10 +329,10 @@ class PReLU(ConfiguredLayer):
 
 
 class Softmax(ConfiguredLayer):
-    """`nn.softmax` along an axis, or several (`tf.keras.layers.Softmax`).
+    """`nn.softmax` along one or more axes (`tf.keras.layers.Softmax`).
 
     Args:
-        axis: the axis, or several that are one distribution.
+        axis: an axis, or a list of axes over which outputs jointly sum to 1.
         kwargs: as for `Layer`.
     """
 
@@ -346,7 +346,7 @@ class Softmax(ConfiguredLayer):
 
         Args:
             inputs: floats.
-            mask: bool, broadcasting with the inputs: what counts; the rest gets 0.
+            mask: bool, broadcasts with the inputs; outputs are 0 where it is False.
         """
         if mask is not None:
             least = -32752.0 if inputs.dtype.name == "float16" else -1e9

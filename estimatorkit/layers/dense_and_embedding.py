@@ -14,19 +14,21 @@ from estimatorkit.ops.nn import nn
 
 
 class Dense(ConfiguredLayer):
-    """activation(inputs x kernel + bias) (`tf.keras.layers.Dense`).
+    """Fully connected layer: activation(inputs x kernel + bias) (`tf.keras.layers.Dense`).
 
-    Inputs: floats `(..., n)`, of at least 2 dimensions, n known. Outputs: `(..., units)`.
+    Inputs: floats `(..., n)` of rank 2 or more, with n known. Outputs: `(..., units)`.
     Variables: `kernel` `(n, units)`, `bias` `(units,)`.
 
     Args:
         units: the number of outputs.
         activation: a function or its name; none by default.
-        use_bias: whether there is a bias.
-        kernel_initializer, bias_initializer: objects or names.
-        kernel_regularizer, bias_regularizer: functions of the variable giving a loss, or names.
-        activity_regularizer: a function of the outputs giving a loss.
-        kernel_constraint, bias_constraint: functions that optimizers apply to the new value.
+        use_bias: whether to add a bias.
+        kernel_initializer, bias_initializer: initializers or their names.
+        kernel_regularizer, bias_regularizer: functions that return a loss given the variable, or
+            their names.
+        activity_regularizer: a function that returns a loss given the outputs.
+        kernel_constraint, bias_constraint: functions that optimizers apply to the variable's new
+            value after each step.
         kwargs: as for `Layer`.
 
     Raises:
@@ -90,24 +92,24 @@ class Dense(ConfiguredLayer):
 
 
 class Embedding(ConfiguredLayer):
-    """A table of vectors, one per row, looked up by integers (`tf.keras.layers.Embedding`).
+    """Looks up integers in a table of vectors (`tf.keras.layers.Embedding`).
 
     Inputs: integers in [0, input_dim) of any shape. Outputs: floats `(..., output_dim)`. Variables:
-    `embeddings` `(input_dim, output_dim)`. Its gradient is `IndexedSlices`: optimizers change the
-    rows that were looked up.
+    `embeddings` `(input_dim, output_dim)`. Its gradient is an `IndexedSlices`, so optimizers
+    update only the rows that were looked up.
 
     Args:
         input_dim: the number of rows.
-        output_dim: the length of a vector.
+        output_dim: the length of the vectors.
         embeddings_initializer, embeddings_regularizer, embeddings_constraint: see `Dense`.
         activity_regularizer: see `Dense`.
-        mask_zero: whether 0 is padding, which is masked.
-        input_length: the number of integers of an example, where it is fixed.
+        mask_zero: whether 0 is padding, to be masked.
+        input_length: the number of integers per example, if it is fixed.
         sparse: must be False: outputs are dense.
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: a dimension is not positive, or outputs should be sparse.
+        ValueError: a dimension is not positive, or `sparse` is True.
     """
 
     def __init__(

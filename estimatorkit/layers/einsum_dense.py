@@ -16,21 +16,21 @@ _EQUATION = re.compile(r"(\.\.\.)?([a-zA-Z]+)(\.\.\.)?,([a-zA-Z]+)->(\.\.\.)?([a
 class EinsumDense(ConfiguredLayer):
     """activation(einsum(equation, inputs, kernel) + bias) (`tf.keras.layers.EinsumDense`).
 
-    Variables: `kernel`, of the lengths of its letters, `bias`, of those of `bias_axes`.
+    Variables: `kernel` and `bias`, whose dimensions are those of their letters.
 
     Args:
-        equation: 'inputs,kernel->outputs' in letters; '...' before or after the letters of inputs
-            and outputs stands for dimensions that are only handed on.
-        output_shape: the lengths of the outputs' letters without the batch, where None is a length
-            of the inputs; a number if there is one.
+        equation: 'inputs,kernel->outputs', a letter for each dimension; '...' before or after the
+            letters of inputs and outputs stands for dimensions that are kept as they are.
+        output_shape: the shape of the outputs without the batch: an int, or a list in which None
+            stands for a length taken from the inputs.
         activation: a function or its name; none by default.
-        bias_axes: the letters of the outputs along which the bias varies; None for no bias.
+        bias_axes: the output letters that the bias has; None for no bias.
         kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
             activity_regularizer, kernel_constraint, bias_constraint: see `Dense`.
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: the equation is none, does not fit the inputs, or a length is unknown.
+        ValueError: the equation is invalid or does not match the inputs, or a length is unknown.
     """
 
     def __init__(

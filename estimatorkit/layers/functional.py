@@ -179,16 +179,6 @@ CLASSES: dict[str, type[ScopedLayer]] = {
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     name: _make_function(name, CLASSES[kind]) for name, kind in _TABLE.items()
 }
-# What the package itself calls, for the type checker.
-batch_normalization: Callable[..., Tensor]
-conv2d: Callable[..., Tensor]
-conv2d_transpose: Callable[..., Tensor]
-dense: Callable[..., Tensor]
-dropout: Callable[..., Tensor]
-flatten: Callable[..., Tensor]
-average_pooling2d: Callable[..., Tensor]
-max_pooling2d: Callable[..., Tensor]
-separable_conv2d: Callable[..., Tensor]
 _ALL: dict[str, Any] = {**CLASSES, **FUNCTIONS}
 __all__ = sorted(_ALL)
 

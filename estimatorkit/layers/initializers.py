@@ -9,20 +9,20 @@ from estimatorkit.layers.serialization import Registry
 from estimatorkit.lazy import listing
 from estimatorkit.ops.variables import initializers
 from estimatorkit.ops.variables.initializers import (
-    Constant,
-    GlorotNormal,
-    GlorotUniform,
-    Identity,
-    Ones,
-    Orthogonal,
-    VarianceScaling,
-    Zeros,
+    Constant as Constant,
+    GlorotNormal as GlorotNormal,
+    GlorotUniform as GlorotUniform,
+    Identity as Identity,
+    Initializer as Initializer,
+    Ones as Ones,
+    Orthogonal as Orthogonal,
+    VarianceScaling as VarianceScaling,
+    Zeros as Zeros,
+    he_normal as _he_normal,
+    he_uniform as _he_uniform,
+    lecun_normal as _lecun_normal,
+    lecun_uniform as _lecun_uniform,
 )
-from estimatorkit.ops.variables.initializers import Initializer as Initializer
-from estimatorkit.ops.variables.initializers import he_normal as _he_normal
-from estimatorkit.ops.variables.initializers import he_uniform as _he_uniform
-from estimatorkit.ops.variables.initializers import lecun_normal as _lecun_normal
-from estimatorkit.ops.variables.initializers import lecun_uniform as _lecun_uniform
 
 
 class RandomUniform(initializers.RandomUniform):

@@ -1,4 +1,4 @@
-"""Layers that look words up: `StringLookup`, `IntegerLookup`, `TextVectorization`.
+"""Layers that look up words: `StringLookup`, `IntegerLookup`, `TextVectorization`.
 
 The vocabulary is given, or `adapt` takes it from data before the first call; it is part of the
 layer's config, and a constant of the graph.
@@ -34,29 +34,7 @@ Word = bytes | int
 
 
 class Lookup(Encoding):
-    """The places of words in a vocabulary (`tf.keras.layers.StringLookup`, `IntegerLookup`).
-
-    With `output_mode='int'` the mask token is 0, then come the ids of words that are not in the
-    vocabulary, then the vocabulary; in the other modes there is no id of the mask token.
-
-    Args:
-        max_tokens: how many ids there are at most, special ones included; None for all.
-        num_oov_indices: how many ids other words have, chosen by their hash, of integers by the
-            remainder; 0: such a word is an error of TensorFlow, and the id -1 here.
-        mask_token: the word that is 0, or None.
-        oov_token: what `invert` and `get_vocabulary` name other words.
-        vocabulary: the words in order, or the path of a text file with one in each line; None for
-            `adapt`.
-        idf_weights: of 'tf_idf': one for each word; None for `adapt`.
-        invert: from ids to words; 'int' only.
-        output_mode: 'int', 'one_hot', 'multi_hot', 'count' or 'tf_idf'.
-        pad_to_max_tokens: vectors of the length `max_tokens`, though there are fewer words.
-        sparse: must be False.
-        kwargs: as for `Layer`.
-
-    Raises:
-        ValueError: an argument is invalid, or a word is there twice.
-    """
+    """Base class of `StringLookup` and `IntegerLookup`; arguments as for `StringLookup`."""
 
     modes: tuple[str, ...] = ("int", "one_hot", "multi_hot", "count", "tf_idf")
     is_text = True
@@ -102,10 +80,10 @@ class Lookup(Encoding):
     # -- the vocabulary
 
     def set_vocabulary(self, vocabulary: Any, idf_weights: Any = None) -> None:
-        """Sets the words, with or without the special ones in front, and their weights.
+        """Sets the words, with or without the special tokens in front, and their weights.
 
         Raises:
-            ValueError: a word is there twice, there are too many, or the layer has been called.
+            ValueError: a word occurs twice, there are too many, or the layer has been called.
         """
         if isinstance(vocabulary, str):
             with open(vocabulary, encoding="utf-8") as file:
@@ -137,13 +115,14 @@ class Lookup(Encoding):
         self.idf_weights = weights
 
     def adapt(self, data: Any, batch_size: int | None = None, steps: int | None = None) -> None:
-        """Takes the most frequent words of data; of equally frequent ones the last by order first,
-        as TensorFlow does.
+        """Sets the vocabulary to the most frequent words of `data`.
+
+        Ties are broken by reverse alphabetical order, as in TensorFlow.
 
         Args:
             data: an array, a list, a dataset, or an iterable of batches.
             batch_size: accepted for TensorFlow's signature.
-            steps: how many batches to read; all by default.
+            steps: the number of batches to read; all by default.
         """
         counts: Counter[Word] = Counter()
         documents: Counter[Word] = Counter()
@@ -179,12 +158,12 @@ class Lookup(Encoding):
         return [self.mask_token] * masked + [self.oov_token] * self.num_oov_indices
 
     def get_vocabulary(self, include_special_tokens: bool = True) -> list[Any]:
-        """The words by id."""
+        """Returns the words in the order of their ids."""
         special = self._special_tokens() if include_special_tokens else []
         return [*special, *(self.vocabulary or ())]
 
     def vocabulary_size(self) -> int:
-        """How many ids there are."""
+        """Returns the number of ids."""
         return len(self.get_vocabulary())
 
     vocab_size = vocabulary_size
@@ -260,11 +239,37 @@ class Lookup(Encoding):
 
 
 class StringLookup(Lookup):
-    """Words by their places in a vocabulary (`tf.keras.layers.StringLookup`); see `Lookup`."""
+    """Maps words to their indices in a vocabulary (`tf.keras.layers.StringLookup`).
+
+    With `output_mode='int'`, the mask token has id 0, followed by the ids of out-of-vocabulary
+    words and then the vocabulary. In the other modes the mask token has no id.
+
+    Args:
+        max_tokens: the largest number of ids, including those of special tokens; None for no limit.
+        num_oov_indices: the number of ids for out-of-vocabulary words, which are chosen by hash
+            (integers: by remainder). With 0, such a word gets id -1; TensorFlow raises an error.
+        mask_token: the word with id 0, or None.
+        oov_token: what `invert` and `get_vocabulary` return for out-of-vocabulary words.
+        vocabulary: the words in order, or the path of a text file with one word per line; None to
+            call `adapt`.
+        idf_weights: for 'tf_idf', a weight per word; None to call `adapt`.
+        invert: whether to map ids to words; only with 'int'.
+        output_mode: 'int', 'one_hot', 'multi_hot', 'count' or 'tf_idf'.
+        pad_to_max_tokens: whether vectors have length `max_tokens` even if there are fewer words.
+        sparse: must be False.
+        kwargs: as for `Layer`.
+
+    Raises:
+        ValueError: an argument is invalid, or a word occurs twice.
+    """
 
 
 class IntegerLookup(Lookup):
-    """Integers by their places in a vocabulary (`tf.keras.layers.IntegerLookup`); see `Lookup`."""
+    """Maps integers to their indices in a vocabulary (`tf.keras.layers.IntegerLookup`).
+
+    Arguments are those of `StringLookup`, and `vocabulary_dtype`, which is accepted for
+    TensorFlow's signature.
+    """
 
     is_text = False
 
@@ -307,23 +312,23 @@ _SPLIT = ("whitespace", "character")
 
 
 class TextVectorization(Lookup):
-    """Texts as ids of their words, or as vectors (`tf.keras.layers.TextVectorization`).
+    """Maps texts to the ids of their words, or to vectors (`tf.keras.layers.TextVectorization`).
 
-    Inputs: strings, `(batch,)` or `(batch, 1)`. Outputs: int64 `(batch, words)`, 0 after the end of
-    a text and 1 for other words; or float32 `(batch, vocabulary)`.
+    Inputs: strings, `(batch,)` or `(batch, 1)`. Outputs: int64 `(batch, words)`, padded with 0, in
+    which out-of-vocabulary words are 1; or float32 `(batch, vocabulary size)`.
 
     Args:
-        max_tokens: how many ids there are at most, special ones included; None for all.
+        max_tokens: the largest number of ids, including those of special tokens; None for no limit.
         standardize: 'lower_and_strip_punctuation', 'lower', 'strip_punctuation', None or a function
             of strings.
-        split: 'whitespace', 'character', None (a text is a word) or a function from strings
-            `(batch,)` to padded words `(batch, words)`.
+        split: 'whitespace', 'character', None (the whole text is one word) or a function from
+            strings `(batch,)` to padded words `(batch, words)`.
         ngrams: must be None.
         output_mode: 'int', 'multi_hot', 'count' or 'tf_idf'.
-        output_sequence_length: ids are padded or cut to this length; None for the longest text of
-            the batch.
-        pad_to_max_tokens: vectors of the length `max_tokens`, though there are fewer words.
-        vocabulary: the words in order, or a file of them; None for `adapt`.
+        output_sequence_length: the length to which ids are padded or truncated; None for the
+            longest text of the batch.
+        pad_to_max_tokens: whether vectors have length `max_tokens` even if there are fewer words.
+        vocabulary: the words in order, or the path of a file; None to call `adapt`.
         idf_weights: as for `StringLookup`.
         kwargs: as for `Layer`.
 
@@ -391,7 +396,7 @@ class TextVectorization(Lookup):
         return ids
 
     def tokens(self, texts: Tensor) -> Tensor:
-        """The words of texts, `(batch, words)`, '' after the end of each."""
+        """Splits texts into words, `(batch, words)`, padded with ''."""
         if texts.shape.rank == 2:
             texts = array.reshape(texts, [-1])
         if callable(self.standardize):

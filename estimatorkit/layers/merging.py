@@ -19,9 +19,9 @@ from estimatorkit.ops.nn import nn
 
 
 class Merge(ConfiguredLayer):
-    """What layers of several inputs share: a list of tensors that broadcast, and their masks.
+    """Base class of layers with several inputs: a list of tensors that broadcast, and their masks.
 
-    Inputs of fewer dimensions get more of them after the batch.
+    Inputs of lower rank get dimensions of length 1 after the batch.
     """
 
     combine: Callable[[Any, Any], Any]
@@ -82,31 +82,31 @@ def _of_one_rank(inputs: Sequence[Tensor]) -> list[Tensor]:
 
 
 class Add(Merge):
-    """The sum of the inputs (`tf.keras.layers.Add`)."""
+    """Adds its inputs elementwise (`tf.keras.layers.Add`)."""
 
     combine = elementwise.add
 
 
 class Multiply(Merge):
-    """The product of the inputs (`tf.keras.layers.Multiply`)."""
+    """Multiplies its inputs elementwise (`tf.keras.layers.Multiply`)."""
 
     combine = elementwise.multiply
 
 
 class Maximum(Merge):
-    """The greatest of the inputs (`tf.keras.layers.Maximum`)."""
+    """The elementwise maximum of its inputs (`tf.keras.layers.Maximum`)."""
 
     combine = elementwise.maximum
 
 
 class Minimum(Merge):
-    """The least of the inputs (`tf.keras.layers.Minimum`)."""
+    """The elementwise minimum of its inputs (`tf.keras.layers.Minimum`)."""
 
     combine = elementwise.minimum
 
 
 class Average(Merge):
-    """The mean of the inputs (`tf.keras.layers.Average`)."""
+    """The elementwise mean of its inputs (`tf.keras.layers.Average`)."""
 
     combine = elementwise.add
 
@@ -116,7 +116,7 @@ class Average(Merge):
 
 
 class Subtract(Merge):
-    """The first input less the second (`tf.keras.layers.Subtract`)."""
+    """Subtracts the second input from the first (`tf.keras.layers.Subtract`)."""
 
     combine = elementwise.subtract
 
@@ -135,7 +135,7 @@ class Subtract(Merge):
 
 
 class Concatenate(Merge):
-    """The inputs concatenated along an axis (`tf.keras.layers.Concatenate`).
+    """Concatenates its inputs along an axis (`tf.keras.layers.Concatenate`).
 
     Args:
         axis: the axis.
@@ -189,18 +189,19 @@ class Concatenate(Merge):
 
 
 class Dot(Merge):
-    """The products of the examples of two inputs along axes (`tf.keras.layers.Dot`).
+    """The dot products of two inputs, example by example (`tf.keras.layers.Dot`).
 
-    Inputs `(batch, ...)`; outputs `(batch, *rest of the first, *rest of the second)`, `(batch, 1)`
-    where no dimensions are left.
+    Inputs: `(batch, ...)` each. Outputs: `(batch, *other dimensions of the first, *other dimensions
+    of the second)`, or `(batch, 1)` if there are no others.
 
     Args:
-        axes: the axis of both inputs, or one of each.
-        normalize: whether to divide by the norms along the axes before: cosine similarity.
+        axes: the axis to sum over: an int for both inputs, or one for each.
+        normalize: whether to divide the inputs by their norms along these axes first, which gives
+            the cosine similarity.
         kwargs: as for `Layer`.
 
     Raises:
-        TypeError: `axes` is neither an int nor two.
+        TypeError: `axes` is neither an int nor two ints.
         ValueError: the axes have different lengths.
     """
 
@@ -271,12 +272,12 @@ def _function(kind: type[Merge], doc: str) -> Callable[..., Any]:
     return merged
 
 
-add = _function(Add, "The sum of tensors")
-subtract = _function(Subtract, "The first of two tensors less the second")
-multiply = _function(Multiply, "The product of tensors")
-average = _function(Average, "The mean of tensors")
-maximum = _function(Maximum, "The greatest of tensors")
-minimum = _function(Minimum, "The least of tensors")
+add = _function(Add, "Adds tensors elementwise")
+subtract = _function(Subtract, "Subtracts the second of two tensors from the first")
+multiply = _function(Multiply, "Multiplies tensors elementwise")
+average = _function(Average, "The elementwise mean of tensors")
+maximum = _function(Maximum, "The elementwise maximum of tensors")
+minimum = _function(Minimum, "The elementwise minimum of tensors")
 
 
 def concatenate(inputs: Sequence[Any], axis: int = -1, **kwargs: Any) -> Any:
@@ -290,7 +291,7 @@ def concatenate(inputs: Sequence[Any], axis: int = -1, **kwargs: Any) -> Any:
 
 
 def dot(inputs: Sequence[Any], axes: Any, normalize: bool = False, **kwargs: Any) -> Any:
-    """Batched dot product of two tensors (`tf.keras.layers.dot`).
+    """The dot products of two tensors, example by example (`tf.keras.layers.dot`).
 
     Args:
         inputs: two tensors.

@@ -43,7 +43,7 @@ def in_training(training: Any, change: Callable[[], Any], otherwise: Any) -> Any
 
 
 class _InTraining(ConfiguredLayer):
-    """A layer whose inputs come out as they are but in training, where `change` alters them."""
+    """A layer that returns its inputs unchanged, except in training, where `change` alters them."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -77,13 +77,13 @@ class _InTraining(ConfiguredLayer):
 
 
 class Dropout(_InTraining):
-    """Sets elements to 0 at random in training, and scales the others so that the expected sum
-    stays (`tf.keras.layers.Dropout`).
+    """In training, sets random elements to 0 and scales the others up to keep the expected sum
+    (`tf.keras.layers.Dropout`).
 
     Args:
         rate: the probability that an element is dropped, in [0, 1]; or a scalar tensor.
-        noise_shape: a shape that broadcasts with that of the inputs (None: as theirs); elements
-            that share a draw are dropped together.
+        noise_shape: the shape of the random mask, which broadcasts to that of the inputs: elements
+            that share an entry are dropped together. None for the shape of the inputs.
         seed: see `set_random_seed`.
         kwargs: as for `Layer`.
 
@@ -144,7 +144,7 @@ class SpatialDropout(Dropout):
 
 
 class SpatialDropout1D(SpatialDropout):
-    """Drops whole channels of steps (`tf.keras.layers.SpatialDropout1D`).
+    """Drops whole channels of sequences in training (`tf.keras.layers.SpatialDropout1D`).
 
     Args:
         rate: the probability that a channel is dropped.
@@ -158,21 +158,26 @@ class SpatialDropout1D(SpatialDropout):
 
 
 class SpatialDropout2D(SpatialDropout):
-    """Drops whole channels of images (`tf.keras.layers.SpatialDropout2D`); see
-    `SpatialDropout`.
+    """Drops whole channels of images in training (`tf.keras.layers.SpatialDropout2D`).
+
+    Args:
+        rate: the probability that a channel is dropped.
+        data_format: 'channels_last' or 'channels_first'; that of the backend by default.
+        kwargs: as for `Layer`; `seed` as for `Dropout`.
     """
 
 
 class SpatialDropout3D(SpatialDropout):
-    """Drops whole channels of volumes (`tf.keras.layers.SpatialDropout3D`); see
-    `SpatialDropout`.
+    """Drops whole channels of volumes in training (`tf.keras.layers.SpatialDropout3D`).
+
+    Arguments are those of `SpatialDropout2D`.
     """
 
     rank = 3
 
 
 class GaussianNoise(_InTraining):
-    """Adds normal noise with mean 0 in training (`tf.keras.layers.GaussianNoise`).
+    """Adds normally distributed noise with mean 0 in training (`tf.keras.layers.GaussianNoise`).
 
     Args:
         stddev: the standard deviation.
@@ -192,7 +197,7 @@ class GaussianNoise(_InTraining):
 
 
 class GaussianDropout(_InTraining):
-    """Multiplies by normal noise with mean 1 and variance rate / (1 - rate) in training
+    """Multiplies by normal noise of mean 1 and variance rate / (1 - rate) in training
     (Srivastava et al. 2014; `tf.keras.layers.GaussianDropout`).
 
     Args:
@@ -218,8 +223,8 @@ class GaussianDropout(_InTraining):
 
 
 class AlphaDropout(_InTraining):
-    """Sets elements to the lowest value of `selu` at random in training, and scales and shifts so
-    that mean and variance stay (Klambauer et al. 2017; `tf.keras.layers.AlphaDropout`).
+    """In training, sets random elements to the lowest value of `selu`, then scales and shifts to
+    keep the mean and the variance (Klambauer et al. 2017; `tf.keras.layers.AlphaDropout`).
 
     Args:
         rate, noise_shape, seed: as for `Dropout`.
@@ -252,11 +257,11 @@ class AlphaDropout(_InTraining):
 
 
 class ActivityRegularization(ConfiguredLayer):
-    """Adds a loss of its inputs, which come out as they are
+    """Returns its inputs unchanged and adds a loss that penalizes them
     (`tf.keras.layers.ActivityRegularization`).
 
     Args:
-        l1, l2: the loss is l1 * sum(|x|) + l2 * sum(x^2), divided by the batch's size.
+        l1, l2: the loss is l1 * sum(|x|) + l2 * sum(x^2), divided by the batch size.
         kwargs: as for `Layer`.
     """
 

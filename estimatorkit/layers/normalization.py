@@ -94,26 +94,26 @@ class BatchNormalization(_ScaleAndShift):
     """Normalizes each channel to mean 0 and variance 1, then scales and shifts it (Ioffe & Szegedy
     2015; `tf.keras.layers.BatchNormalization`).
 
-    In training with the batch's mean and variance (under a strategy, those of each replica's own
-    batch), and operations move `moving_mean` and `moving_variance` towards them; otherwise with the
-    moving averages. As TensorFlow's fused kernel, inputs of 4 or 5 dimensions move
-    `moving_variance` by the unbiased variance (n / (n - 1)), unless `fused` is False. Where
-    `trainable` is False the layer does as if this were not training; layers of `tf.layers` do not.
+    In training, the mean and variance are those of the batch (under a strategy, of each replica's
+    own batch), and `updates` moves `moving_mean` and `moving_variance` towards them; otherwise they
+    are the moving averages. As in TensorFlow's fused kernel, inputs of rank 4 or 5 update
+    `moving_variance` with the unbiased variance, unless `fused` is False. If `trainable` is False,
+    the layer always uses the moving averages, except in `tf.layers`.
 
     Variables: `gamma`, `beta`, `moving_mean`, `moving_variance`, all `(channels,)`.
 
     Args:
-        axis: the channels' axis, or several.
-        momentum: moving averages keep this part of their old value in each step.
+        axis: the axis of the channels, or a list of axes.
+        momentum: the fraction of their old value that moving averages keep at each step.
         epsilon: added to the variance.
         center, scale: whether there is a `beta` (shift), a `gamma` (scale).
         beta_initializer, gamma_initializer, moving_mean_initializer, moving_variance_initializer:
             of the variables.
         beta_regularizer, gamma_regularizer, beta_constraint, gamma_constraint: see `Dense`.
-        renorm, virtual_batch_size, adjustment, synchronized: refused: they are not supported.
+        renorm, virtual_batch_size, adjustment, synchronized: not supported.
         renorm_clipping, renorm_momentum: accepted for TensorFlow's signature; they belong to
             renorm.
-        fused: see above; the computation is the same.
+        fused: see above; it has no other effect.
         kwargs: as for `Layer`.
 
     Raises:
@@ -251,13 +251,13 @@ class BatchNormalization(_ScaleAndShift):
 
 
 class LayerNormalization(_ScaleAndShift):
-    """Normalizes each example along axes to mean 0 and variance 1, then scales and shifts it (Ba
-    et al. 2016; `tf.keras.layers.LayerNormalization`).
+    """Normalizes each example to mean 0 and variance 1 along some axes, then scales and shifts it
+    (Ba et al. 2016; `tf.keras.layers.LayerNormalization`).
 
-    Variables: `gamma` and `beta`, of the lengths of the axes.
+    Variables: `gamma` and `beta`, whose shapes are the lengths of the axes.
 
     Args:
-        axis: the axis, or several.
+        axis: the axis, or a list of axes.
         epsilon: added to the variance.
         center, scale: whether there is a `beta` (shift), a `gamma` (scale).
         beta_initializer, gamma_initializer, beta_regularizer, gamma_regularizer, beta_constraint,
@@ -318,8 +318,8 @@ class GroupNormalization(_ScaleAndShift):
     Variables: `gamma` and `beta`, `(channels,)`.
 
     Args:
-        groups: how many; -1 for one for each channel.
-        axis: the channels' axis.
+        groups: the number of groups; -1 for one per channel.
+        axis: the axis of the channels.
         epsilon: added to the variance.
         center, scale: whether there is a `beta` (shift), a `gamma` (scale).
         beta_initializer, gamma_initializer, beta_regularizer, gamma_regularizer, beta_constraint,
@@ -327,7 +327,7 @@ class GroupNormalization(_ScaleAndShift):
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: the number of channels is unknown, or no multiple of `groups`.
+        ValueError: the number of channels is unknown, or not a multiple of `groups`.
     """
 
     def __init__(
@@ -392,10 +392,10 @@ class GroupNormalization(_ScaleAndShift):
 
 
 class UnitNormalization(ConfiguredLayer):
-    """Divides by the Euclidean norm along axes (`tf.keras.layers.UnitNormalization`).
+    """Scales inputs to Euclidean norm 1 along some axes (`tf.keras.layers.UnitNormalization`).
 
     Args:
-        axis: the axis, or several.
+        axis: the axis, or a list of axes.
         kwargs: as for `Layer`.
     """
 

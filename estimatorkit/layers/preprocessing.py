@@ -27,7 +27,7 @@ _EPSILON = 1e-7
 
 
 class Rescaling(ConfiguredLayer):
-    """inputs x scale + offset (`tf.keras.layers.Rescaling`).
+    """inputs * scale + offset (`tf.keras.layers.Rescaling`).
 
     Args:
         scale, offset: numbers, or arrays that broadcast with the inputs.
@@ -49,19 +49,19 @@ class Rescaling(ConfiguredLayer):
 
 
 class Normalization(ConfiguredLayer):
-    """Moves and scales features to mean 0 and variance 1 (`tf.keras.layers.Normalization`).
+    """Shifts and scales features to mean 0 and variance 1 (`tf.keras.layers.Normalization`).
 
-    Variables, where no mean is given: `mean`, `variance`, of the lengths of the axes, and `count`;
-    `adapt` computes them.
+    If no mean is given, `adapt` computes it. The variables are then `mean` and `variance`, whose
+    shapes are the lengths of the axes, and `count`.
 
     Args:
-        axis: the axes that have a mean each; None for one mean of all.
-        mean, variance: numbers or arrays; both or none.
-        invert: whether to do the opposite: from normalized features to such as there were.
+        axis: the axes with a separate mean for each index; None for a single mean.
+        mean, variance: numbers or arrays; both or neither.
+        invert: whether to undo the normalization instead.
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: only one of them is given, or the length of an axis is unknown.
+        ValueError: only one of `mean` and `variance` is given, or the length of an axis is unknown.
     """
 
     def __init__(
@@ -165,11 +165,11 @@ def batches(data: Any) -> Iterable[Any]:
 
 
 class Encoding(ConfiguredLayer):
-    """A layer of integers, given as they are or encoded.
+    """Base class of layers that return integers, plain or encoded.
 
     Args:
-        output_mode: 'int'; 'one_hot' (each integer by itself), 'multi_hot' (which of an example's
-            integers there are) or 'count' (how often).
+        output_mode: 'int', 'one_hot' (a vector per integer), 'multi_hot' (a vector per example, 1
+            for the integers in it) or 'count' (their numbers of occurrences).
         sparse: must be False.
     """
 
@@ -215,14 +215,14 @@ class Encoding(ConfiguredLayer):
 
 
 class CategoryEncoding(Encoding):
-    """Integers as vectors (`tf.keras.layers.CategoryEncoding`).
+    """Encodes integers as vectors (`tf.keras.layers.CategoryEncoding`).
 
-    Inputs: integers in [0, num_tokens), `(batch,)` or `(batch, n)`; others count nowhere. Outputs:
+    Inputs: integers in [0, num_tokens), `(batch,)` or `(batch, n)`; others are ignored. Outputs:
     `(batch, num_tokens)`.
 
     Args:
-        num_tokens: how many there are.
-        output_mode: 'multi_hot', 'one_hot' or 'count'.
+        num_tokens: the length of the vectors.
+        output_mode: 'multi_hot', 'one_hot' or 'count' (the number of occurrences of each integer).
         sparse: must be False.
         kwargs: as for `Layer`.
 
@@ -260,18 +260,20 @@ class CategoryEncoding(Encoding):
 
 
 class Discretization(Encoding):
-    """The numbers of the ranges in which numbers are (`tf.keras.layers.Discretization`).
+    """Maps numbers to the indices of the ranges that contain them
+    (`tf.keras.layers.Discretization`).
 
     Args:
-        bin_boundaries: where a range ends and the next begins, in rising order; None for `adapt`.
-        num_bins: how many ranges `adapt` makes, of equally many numbers each.
-        epsilon: accepted for TensorFlow's signature: `adapt` takes exact quantiles.
+        bin_boundaries: the boundaries between ranges, in ascending order; None to call `adapt`. A
+            boundary belongs to the range above it.
+        num_bins: the number of ranges for `adapt`, which takes quantiles as boundaries.
+        epsilon: accepted for TensorFlow's signature: `adapt` computes exact quantiles.
         output_mode: 'int', 'one_hot', 'multi_hot' or 'count'.
         sparse: must be False.
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: not exactly one of the boundaries and their number is given.
+        ValueError: not exactly one of `bin_boundaries` and `num_bins` is given.
     """
 
     def __init__(
@@ -332,12 +334,14 @@ class Discretization(Encoding):
 
 
 class Hashing(Encoding):
-    """Words or integers by the hash of their text (`tf.keras.layers.Hashing`).
+    """Hashes words or integers to bins (`tf.keras.layers.Hashing`).
+
+    Integers are hashed as decimal text.
 
     Args:
-        num_bins: how many numbers there are.
-        mask_value: what gets the number 0, which nothing else gets then.
-        salt: a number, or two: the key of a strong hash (SipHash); FarmHash by default.
+        num_bins: the number of bins.
+        mask_value: a value that goes to bin 0, which is then reserved for it.
+        salt: an int or two, the key of a strong hash (SipHash); FarmHash by default.
         output_mode: 'int', 'one_hot', 'multi_hot' or 'count'.
         sparse: must be False.
         kwargs: as for `Layer`.
@@ -382,13 +386,13 @@ class Hashing(Encoding):
 
 
 class HashedCrossing(Encoding):
-    """The combinations of features by their hash (`tf.keras.layers.HashedCrossing`).
+    """Hashes combinations of features to bins (`tf.keras.layers.HashedCrossing`).
 
-    Inputs: a list of words or integers, `(batch,)` or `(batch, 1)` each. Outputs: of that shape, or
-    `(batch, num_bins)`.
+    Inputs: a list of strings or integers, each `(batch,)` or `(batch, 1)`. Outputs: the same shape,
+    or `(batch, num_bins)` if one-hot.
 
     Args:
-        num_bins: how many numbers there are.
+        num_bins: the number of bins.
         output_mode: 'int' or 'one_hot'.
         sparse: must be False.
         kwargs: as for `Layer`.

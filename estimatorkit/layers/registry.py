@@ -6,90 +6,23 @@ registered classes and those that `add` puts there (models) can be named by a fi
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from estimatorkit.layers.serialization import Registry, get_registered_object
-from estimatorkit.lazy import names
+from estimatorkit.lazy import fetch, stub_places
 
-
-def _places(module: str, listed: str, **renamed: str) -> dict[str, str]:
-    return names(f"estimatorkit.layers.{module}", *listed.split(), **renamed)
-
-
-# 'module:class' for each name of `tf.keras.layers`.
-PLACES: dict[str, str] = {
-    **_places("dense_and_embedding", "Dense Embedding"),
-    **_places("einsum_dense", "EinsumDense"),
-    **_places("convolutional.convolution", "Conv1D Conv2D Conv3D"),
-    **_places(
-        "convolutional.convolution_by_channel",
-        "DepthwiseConv1D DepthwiseConv2D SeparableConv1D SeparableConv2D",
-    ),
-    **_places(
-        "convolutional.convolution_transposed", "Conv1DTranspose Conv2DTranspose Conv3DTranspose"
-    ),
-    **_places("convolutional.locally_connected", "LocallyConnected1D LocallyConnected2D"),
-    **_places(
-        "convolutional.pooling",
-        "AveragePooling1D AveragePooling2D AveragePooling3D GlobalAveragePooling1D "
-        "GlobalAveragePooling2D GlobalAveragePooling3D GlobalMaxPooling1D GlobalMaxPooling2D "
-        "GlobalMaxPooling3D MaxPooling1D MaxPooling2D MaxPooling3D",
-    ),
-    **_places("reshaping", "Flatten Permute RepeatVector Reshape"),
-    **_places(
-        "convolutional.crop_pad_upsample",
-        "Cropping1D Cropping2D Cropping3D UpSampling1D UpSampling2D UpSampling3D ZeroPadding1D "
-        "ZeroPadding2D ZeroPadding3D",
-    ),
-    **_places(
-        "noise",
-        "ActivityRegularization AlphaDropout Dropout GaussianDropout GaussianNoise "
-        "SpatialDropout1D SpatialDropout2D SpatialDropout3D",
-    ),
-    **_places(
-        "normalization",
-        "BatchNormalization GroupNormalization LayerNormalization UnitNormalization",
-    ),
-    **_places(
-        "basic",
-        "Activation ELU Identity Lambda LeakyReLU Masking PReLU ReLU Softmax ThresholdedReLU",
-    ),
-    **_places("merging", "Add Average Concatenate Dot Maximum Minimum Multiply Subtract"),
-    **_places(
-        "preprocessing",
-        "CategoryEncoding Discretization HashedCrossing Hashing Normalization Rescaling",
-    ),
-    **_places("lookup", "IntegerLookup StringLookup TextVectorization"),
-    **_places("attention", "AdditiveAttention Attention MultiHeadAttention"),
-    **_places("recurrent.recurrent", "RNN"),
-    **_places("recurrent.recurrent_base", "AbstractRNNCell StackedRNNCells"),
-    **_places("recurrent.recurrent_cells", "GRUCell LSTMCell SimpleRNNCell"),
-    **_places("recurrent.recurrent_convolution", "ConvLSTM2D"),
-    **_places("recurrent.recurrent_kinds", "CuDNNGRU CuDNNLSTM GRU LSTM SimpleRNN"),
-    **_places("wrappers", "Bidirectional TimeDistributed Wrapper"),
-    **_places("feature_column", "DenseFeatures SequenceFeatures"),
-}
-
-# Other names of the same classes.
-ALIASES: dict[str, str] = {
-    **{f"Convolution{rank}D": f"Conv{rank}D" for rank in (1, 2, 3)},
-    **{f"Convolution{rank}DTranspose": f"Conv{rank}DTranspose" for rank in (1, 2, 3)},
-    **{f"SeparableConvolution{rank}D": f"SeparableConv{rank}D" for rank in (1, 2)},
-    **{f"MaxPool{rank}D": f"MaxPooling{rank}D" for rank in (1, 2, 3)},
-    **{f"AvgPool{rank}D": f"AveragePooling{rank}D" for rank in (1, 2, 3)},
-    **{f"GlobalMaxPool{rank}D": f"GlobalMaxPooling{rank}D" for rank in (1, 2, 3)},
-    **{f"GlobalAvgPool{rank}D": f"GlobalAveragePooling{rank}D" for rank in (1, 2, 3)},
-    "BatchNormalizationV1": "BatchNormalization",
-    "BatchNormalizationV2": "BatchNormalization",
-}
+# 'module:class' for each name of `tf.keras.layers`, and for names in files that Keras wrote.
+_ALL = stub_places(__name__, Path(__file__).with_name("classes.pyi"))
+_ALL |= dict.fromkeys(("BatchNormalizationV1", "BatchNormalizationV2"), _ALL["BatchNormalization"])
+# Each class by its own name.
+PLACES = {name: place for name, place in _ALL.items() if place.endswith(f":{name}")}
 
 
 def load(name: str) -> Any:
-    """Imports the class of a name of `PLACES` or `ALIASES`."""
-    module, attribute = PLACES[ALIASES.get(name, name)].split(":")
-    return getattr(importlib.import_module(module), attribute)
+    """Imports the class of a name."""
+    return fetch(_ALL[name])
 
 
 class _Layers(Registry):
@@ -101,7 +34,7 @@ class _Layers(Registry):
         Raises:
             ValueError: there is none.
         """
-        if name in PLACES or name in ALIASES:
+        if name in _ALL:
             self.items.setdefault(name, load(name))
         elif get_registered_object(name, custom_objects, self.items) is None:
             # The error lists all classes there are.
@@ -118,10 +51,10 @@ def add(*kinds: type) -> None:
 
 
 def serialize(layer: Any) -> Any:
-    """Returns {'class_name': ..., 'config': ...} of a layer (`tf.keras.layers.serialize`).
+    """Returns {'class_name': ..., 'config': ...} for a layer (`tf.keras.layers.serialize`).
 
     Raises:
-        NotImplementedError: its class has arguments of its own, and no `get_config`.
+        NotImplementedError: its class has its own constructor arguments, but no `get_config`.
     """
     return _registry.serialize(layer)
 
@@ -133,7 +66,7 @@ def deserialize(
 
     Args:
         config: {'class_name': ..., 'config': ...}.
-        custom_objects: the user's own classes and functions by name.
+        custom_objects: a dict from names to your own classes and functions.
 
     Raises:
         ValueError: the class is unknown, or the config has another form.
@@ -150,4 +83,4 @@ def get(identifier: Any) -> Any:
     return _registry.get(identifier)
 
 
-__all__ = ["ALIASES", "PLACES", "add", "deserialize", "get", "load", "serialize"]
+__all__ = ["PLACES", "add", "deserialize", "get", "load", "serialize"]

@@ -27,11 +27,11 @@ def flattened(inputs: Tensor) -> Tensor:
 
 
 class Flatten(ConfiguredLayer):
-    """`(batch, n)`, n the product of all other dimensions (`tf.keras.layers.Flatten`).
+    """Reshapes inputs to `(batch, n)` (`tf.keras.layers.Flatten`).
 
     Args:
-        data_format: where 'channels_first', channels are moved to the end before, so that the
-            numbers come in the order of 'channels_last'.
+        data_format: with 'channels_first', channels are first moved to the end, so that the order
+            of the values is that of 'channels_last'.
         kwargs: as for `Layer`.
     """
 
@@ -49,14 +49,14 @@ class Flatten(ConfiguredLayer):
 
 
 class Reshape(ConfiguredLayer):
-    """The inputs in another shape, but for the batch (`tf.keras.layers.Reshape`).
+    """Reshapes each example (`tf.keras.layers.Reshape`).
 
     Args:
-        target_shape: the shape without the batch; -1 for one length that follows from the others.
+        target_shape: the new shape without the batch; one length may be -1, to be inferred.
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: the inputs have another number of elements.
+        ValueError: the number of elements does not match the inputs.
     """
 
     def __init__(self, target_shape: Any, **kwargs: Any) -> None:
@@ -92,14 +92,14 @@ class Reshape(ConfiguredLayer):
 
 
 class Permute(ConfiguredLayer):
-    """The dimensions in another order, but for the batch (`tf.keras.layers.Permute`).
+    """Permutes the dimensions other than the batch (`tf.keras.layers.Permute`).
 
     Args:
-        dims: the numbers of the dimensions, from 1, in the new order.
+        dims: the new order of the dimensions, counted from 1.
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: they are not the numbers from 1 on.
+        ValueError: `dims` is not a permutation of 1, 2, ...
     """
 
     def __init__(self, dims: Any, **kwargs: Any) -> None:
@@ -118,11 +118,11 @@ class Permute(ConfiguredLayer):
 
 
 class RepeatVector(ConfiguredLayer):
-    """Vectors `(batch, features)` as steps that are all the same, `(batch, n, features)`
+    """Repeats each vector n times: `(batch, features)` becomes `(batch, n, features)`
     (`tf.keras.layers.RepeatVector`).
 
     Args:
-        n: the number of steps.
+        n: the number of repetitions.
         kwargs: as for `Layer`.
 
     Raises:

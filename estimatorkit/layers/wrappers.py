@@ -19,7 +19,7 @@ from estimatorkit.ops.math import reduce
 
 
 class Wrapper(Layer):
-    """Base class of layers around an inner layer (`tf.keras.layers.Wrapper`).
+    """Base class of layers that wrap another layer (`tf.keras.layers.Wrapper`).
 
     Args:
         layer: the inner layer.
@@ -65,8 +65,8 @@ def _takes(layer: Layer, argument: str) -> bool:
 class TimeDistributed(Wrapper):
     """Applies a layer to each step (`tf.keras.layers.TimeDistributed`).
 
-    Inputs: `(batch, steps, ...)`, or a structure of such. Outputs: `(batch, steps, ...)`. The layer
-    is called once, on `(batch * steps, ...)`.
+    Inputs: `(batch, steps, ...)`, or a structure of such tensors. Outputs: `(batch, steps, ...)`.
+    The layer is called once, on `(batch * steps, ...)`.
 
     Args:
         layer: the inner layer.
@@ -153,14 +153,16 @@ _SAME = ("stateful", "return_sequences", "return_state")
 
 
 class Bidirectional(Wrapper):
-    """A bidirectional recurrent layer (`tf.keras.layers.Bidirectional`).
+    """Runs a recurrent layer in both directions (`tf.keras.layers.Bidirectional`).
 
     `forward_layer` and `backward_layer` are new layers with the config of `layer`. With
-    `return_sequences`, outputs are in the order of the inputs, and masked steps output zeros.
+    `return_sequences`, the outputs of both are in the order of the inputs, and masked steps output
+    zeros.
 
     Args:
         layer: an `RNN`, or a layer with `go_backwards`, `return_sequences` and `return_state`.
-        merge_mode: 'concat', 'sum', 'ave', 'mul', or None for a list of both outputs.
+        merge_mode: how to combine the outputs: 'concat', 'sum', 'ave', 'mul', or None for a list
+            of both.
         weights: the initial weights, those of `forward_layer` first.
         backward_layer: the layer for the backward direction, with the opposite `go_backwards`.
         kwargs: as for `Layer`.

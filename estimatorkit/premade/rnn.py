@@ -16,8 +16,7 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import ModeKeys
-from estimatorkit.keras import layers
-from estimatorkit.keras import optimizers as keras_optimizers
+from estimatorkit.keras import layers, optimizers as keras_optimizers
 from estimatorkit.layers.feature_column import (
     DenseFeatures,
     SequenceFeatures,

@@ -111,15 +111,11 @@ class Plan:
         """The plan as text: what was optimized away, then each segment with its operations, inputs,
         outputs and variables.
         """
-        running = sum(len(segment.ops) for segment in self.segments)
-        folded = list(dict.fromkeys(tensor.op for tensor in self.rewriting.known))
-        shared = {one.op: other.op for one, other in self.rewriting.same.items()}
-        lines = [
-            f"plan: {running} operations in {len(self.segments)} segments, "
-            f"{self.pruned} of the graph not needed, {len(folded)} folded, {len(shared)} shared"
-        ]
-        lines.extend(f"  folded: {op} (its value is known)" for op in folded)
-        lines.extend(f"  shared: {op} (the same as {other.name})" for op, other in shared.items())
+        lines = [self._headline()]
+        lines.extend(f"  folded: {op} (its value is known)" for op in self._folded)
+        lines.extend(
+            f"  shared: {op} (the same as {other.name})" for op, other in self._shared.items()
+        )
         senders = {tensor: segment for segment in self.segments for tensor in segment.outputs}
         for number, segment in enumerate(self.segments):
             what = "one XLA call" if segment.place == "device" else "NumPy and Python"
@@ -134,6 +130,38 @@ class Plan:
                     lines.append(f"  {label}: {', '.join(names)}")
             lines.extend(f"    {op}" for op in segment.ops)
         return "\n".join(lines)
+
+    @property
+    def _folded(self) -> list[Operation]:
+        return list(dict.fromkeys(tensor.op for tensor in self.rewriting.known))
+
+    @property
+    def _shared(self) -> dict[Operation, Operation]:
+        return {one.op: other.op for one, other in self.rewriting.same.items()}
+
+    def _headline(self) -> str:
+        running = sum(len(segment.ops) for segment in self.segments)
+        return (
+            f"plan: {running} operations in {len(self.segments)} segments, {self.pruned} of the "
+            f"graph not needed, {len(self._folded)} folded, {len(self._shared)} shared"
+        )
+
+    def _repr_html_(self) -> str:
+        """A table of the segments, for notebooks."""
+        from estimatorkit.html import html_table
+
+        rows = [
+            (
+                _where(segment),
+                ", ".join(op.name for op in segment.ops),
+                ", ".join(tensor.name for tensor in segment.inputs),
+                ", ".join(tensor.name for tensor in segment.outputs),
+                ", ".join(dict.fromkeys([*segment.reads, *segment.writes])),
+            )
+            for segment in self.segments
+        ]
+        head = ("segment on", "operations", "receives", "sends", "variables")
+        return html_table(head, rows, self._headline())
 
     def _sent(self, tensor: Tensor, segment: Segment) -> str:
         to = [each for each in self.segments if tensor in each.inputs]

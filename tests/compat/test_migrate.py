@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from estimatorkit.__main__ import cli
 from estimatorkit.compat.behaviours import DIFFERENT, REFUSED

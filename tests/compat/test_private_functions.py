@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+import estimatorkit.compat.v1 as tf
 from estimatorkit.compat.v1.python.ops import (
     control_flow_ops,
     resource_variable_ops,
     rnn_cell_impl,
 )
 from estimatorkit.compat.v1.python.util import deprecation, function_utils, nest, tf_export
-
-import estimatorkit.compat.v1 as tf
 
 
 class Called:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import estimatorkit.compat.v1 as tf
 from estimatorkit.compat.vocabulary_processor import tokenizer

@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from estimatorkit.core import builtin_ops
-from estimatorkit.core import graph as graphs
+from estimatorkit.core import builtin_ops, graph as graphs
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.dtypes import float32

@@ -17,8 +17,7 @@ import fsspec
 import numpy as np
 import psutil
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from estimatorkit.core import dtypes
 from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError

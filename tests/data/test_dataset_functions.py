@@ -13,8 +13,7 @@ import pytest
 
 import estimatorkit.compat.v1 as tf
 from estimatorkit.core.errors import InvalidArgumentError
-from estimatorkit.runtime import batched_executor as block_functions
-from estimatorkit.runtime import lower
+from estimatorkit.runtime import batched_executor as block_functions, lower
 from tests.data.models import drain
 
 Dataset = tf.data.Dataset

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
 from estimatorkit.data import traced_functions

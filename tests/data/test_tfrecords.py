@@ -11,8 +11,7 @@ from typing import Any
 
 import psutil
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import estimatorkit as tf
 from estimatorkit.data.dataset import Dataset

@@ -19,8 +19,7 @@ import jax
 import jax.export
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import estimatorkit as tf
 from estimatorkit.core import errors

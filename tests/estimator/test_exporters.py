@@ -12,8 +12,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import estimatorkit as tf
 from estimatorkit.estimator.estimator import Estimator

@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator import train_and_evaluate

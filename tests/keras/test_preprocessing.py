@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from estimatorkit.keras.preprocessing import sequence, text
 from tests.golden.golden_files import error_of

@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 import estimatorkit.compat.v1 as tf
 from estimatorkit.core.graph import Graph
-from estimatorkit.keras import losses as keras_losses
-from estimatorkit.keras import metrics as keras_metrics
+from estimatorkit.keras import losses as keras_losses, metrics as keras_metrics
 from estimatorkit.runtime.session import Session
 from tests.golden import snippets_losses, snippets_metrics
 

@@ -612,15 +612,3 @@ def test_prices_of_cars_with_missing_values(data_set: Callable[[str], Any], tmp_
     regressor.train(lambda: train.shuffle(200, seed=0).repeat().batch(32), steps=200)
     metrics = regressor.evaluate(lambda: test.batch(100))
     assert metrics["average_loss"] < 0.5 * np.var(answers / 1e4)
-
-
-@pytest.mark.slow
-def test_the_readme_shows_what_is_printed(data_set: Callable[[str], Any]) -> None:
-    train, _ = data_set("census")
-    assert 'age = fc.numeric_column("age", normalizer_fn=lambda x:' in infer(train).code()
-    section = (ROOT / "README.md").read_text().split("## Columns from a table")[1].split("\n## ")[0]
-    found = re.search(r"```py\n(.*?)```", section, re.DOTALL)
-    assert found is not None
-    space: dict[str, Any] = {"tf": tf}
-    exec(found[1].replace("steps=1000", "steps=20"), space)  # noqa: S102
-    assert space["metrics"]["accuracy"] > 0.7

@@ -24,8 +24,7 @@ import numpy as np
 import pytest
 
 from estimatorkit.core import errors
-from estimatorkit.storage import atomic_files as durable
-from estimatorkit.storage import checkpoint, checkpoint_format
+from estimatorkit.storage import atomic_files as durable, checkpoint, checkpoint_format
 from estimatorkit.storage.checkpoint import latest_checkpoint, read_checkpoint, read_latest
 from estimatorkit.storage.retention import CheckpointRotation
 

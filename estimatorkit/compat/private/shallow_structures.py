@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from estimatorkit.core.nest import flatten, is_namedtuple, is_nested, pack_sequence_as
-from estimatorkit.core.nest import flatten_up_to as leaves_up_to
+from estimatorkit.core.nest import (
+    flatten,
+    flatten_up_to as leaves_up_to,
+    is_namedtuple,
+    is_nested,
+    pack_sequence_as,
+)
 
 
 def assert_shallow_structure(

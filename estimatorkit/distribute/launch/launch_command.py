@@ -67,9 +67,11 @@ def launch(
 ) -> None:
     """Start a cluster, locally or by Ray: one process per task, each with its TF_CONFIG.
 
-    Output lines are prefixed with the task's name; the exit code is the chief's. For example:
+    Output lines are prefixed with the task's name; the exit code is the chief's.
 
-    estimatorkit launch --ps 2 --workers 3 --evaluator -- python program.py
+    \b
+    Example:
+      estimatorkit launch --ps 2 --workers 3 --evaluator -- python program.py
     """
     if sync is not None and (ps or workers is not None):
         raise click.UsageError("--sync cannot be combined with --ps or --workers")

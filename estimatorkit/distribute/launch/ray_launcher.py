@@ -21,8 +21,7 @@ from estimatorkit.core.errors import DeadlineExceededError
 from estimatorkit.distribute.launch.launchers import Cluster, LocalProcess, Process
 from estimatorkit.distribute.launch.ray_connection import LOCAL, connected_ray
 from estimatorkit.distribute.tasks.token import VARIABLE, cluster_token
-from estimatorkit.distribute.tls import INSECURE
-from estimatorkit.distribute.tls import VARIABLES as TLS_VARIABLES
+from estimatorkit.distribute.tls import INSECURE, VARIABLES as TLS_VARIABLES
 from estimatorkit.logger import logger
 
 _STORE_BYTES = 80 << 20

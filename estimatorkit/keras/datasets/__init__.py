@@ -10,13 +10,7 @@ from typing import Any
 from estimatorkit.core.errors import explain
 from estimatorkit.lazy import attach
 
-_lazy_getattr, __dir__, __all__ = attach(
-    __name__,
-    {
-        "fashion_mnist": "estimatorkit.keras.datasets.fashion_mnist",
-        "mnist": "estimatorkit.keras.datasets.mnist",
-    },
-)
+_get, __dir__, __all__ = attach(__name__, __file__)
 _MISSING = ("boston_housing", "cifar10", "cifar100", "imdb", "reuters")
 
 
@@ -31,4 +25,4 @@ def __getattr__(name: str) -> Any:
                 "data.datasets has california_housing for houses and movie_reviews for reviews",
             )
         )
-    return _lazy_getattr(name)
+    return _get(name)

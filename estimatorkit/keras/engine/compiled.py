@@ -10,8 +10,7 @@ import numpy as np
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.keras import losses as keras_losses
-from estimatorkit.keras import metrics as keras_metrics
+from estimatorkit.keras import losses as keras_losses, metrics as keras_metrics
 from estimatorkit.keras.loss import LossFunctionWrapper, masked_weights
 from estimatorkit.ops.array import array, indexing
 from estimatorkit.ops.math import elementwise, reduce

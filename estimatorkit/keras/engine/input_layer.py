@@ -13,21 +13,21 @@ from estimatorkit.ops.sparse.sparse import sparse_placeholder
 
 
 class InputLayer(Layer):
-    """A layer that represents an input.
+    """A layer that represents an input of a model (`tf.keras.layers.InputLayer`).
 
     Args:
-        input_shape: the shape without the batch; a number is that of a vector.
-        batch_size: the batch's size; None for any.
+        input_shape: the shape without the batch; an int n means `(n,)`.
+        batch_size: the batch size; None for any.
         dtype: float32 by default.
-        input_tensor: a tensor to take instead of a new placeholder.
-        sparse: whether it is a `SparseTensor`.
+        input_tensor: a tensor to use instead of a new placeholder.
+        sparse: whether the input is a `SparseTensor`.
         name: its name; 'input_1', 'input_2', ... by default.
         ragged: must be False.
         batch_input_shape: the shape with the batch, instead of the first two.
-        kwargs: `shape` and `batch_shape` are other names.
+        kwargs: `shape` and `batch_shape`, other names for the shapes.
 
     Raises:
-        ValueError: both shapes are given, or `ragged`.
+        ValueError: both shapes are given, or `ragged` is True.
     """
 
     def __init__(

@@ -14,8 +14,7 @@ from typing import Any
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.nest import map_structure
-from estimatorkit.data.spec import SparseTensorSpec
-from estimatorkit.data.spec import flatten as flatten_specs
+from estimatorkit.data.spec import SparseTensorSpec, flatten as flatten_specs
 from estimatorkit.keras.engine import training
 from estimatorkit.keras.engine.compiled import map_leaves
 from estimatorkit.keras.engine.data_adapter import Batches, batches_of, split_off
@@ -85,7 +84,6 @@ class Model(ModelFiles, ModelStructure):
         run_eagerly: bool | None = None,
         steps_per_execution: Any = None,
         jit_compile: Any = None,
-        **kwargs: Any,
     ) -> None:
         """Configures the model for training.
 
@@ -100,7 +98,6 @@ class Model(ModelFiles, ModelStructure):
             sample_weight_mode, steps_per_execution, jit_compile, run_eagerly: accepted for
                 TensorFlow's signature; steps are always compiled, as many as possible per call.
             target_tensors, distribute: must be None.
-            kwargs: must be empty.
 
         Raises:
             ValueError: an argument is invalid, or there is no loss of a name.
@@ -108,11 +105,10 @@ class Model(ModelFiles, ModelStructure):
         from estimatorkit.keras import losses, optimizers
         from estimatorkit.keras.mixed_precision import LossScaleOptimizer
 
-        if target_tensors is not None or distribute is not None or kwargs:
+        if target_tensors is not None or distribute is not None:
             raise value_error(
-                "compile(): an argument is not supported",
-                received=sorted({"target_tensors": target_tensors, **kwargs}),
-                hint="give (x, y) as a Dataset",
+                "compile(): target_tensors and distribute are not supported",
+                hint="give (x, y) as a Dataset to fit",
             )
         if run_eagerly:
             raise ValueError("compile(): run_eagerly=True: models run as graphs here")
@@ -220,7 +216,7 @@ class Model(ModelFiles, ModelStructure):
         max_queue_size: int = 10,
         workers: int = 1,
         use_multiprocessing: bool = False,
-        **kwargs: Any,
+        nb_epoch: int | None = None,
     ) -> Any:
         """Trains the model.
 
@@ -243,7 +239,7 @@ class Model(ModelFiles, ModelStructure):
             validation_steps, validation_batch_size: those of the validation.
             validation_freq: the interval of validations in epochs, or a list of epochs.
             max_queue_size, workers, use_multiprocessing: accepted for TensorFlow's signature.
-            kwargs: `nb_epoch`, an older name of `epochs`.
+            nb_epoch: an older name of `epochs`.
 
         Returns:
             A `History`: `.history` has the logs of every epoch.
@@ -252,9 +248,7 @@ class Model(ModelFiles, ModelStructure):
             RuntimeError: `compile` was not called.
             ValueError: the data does not match the model.
         """
-        epochs = kwargs.pop("nb_epoch", epochs)
-        if kwargs:
-            raise TypeError(f"fit() got an unexpected keyword argument {next(iter(kwargs))!r}")
+        epochs = epochs if nb_epoch is None else nb_epoch
         _ = self.compiled
         if validation_split:
             (x, y, sample_weight), validation_data = split_off(

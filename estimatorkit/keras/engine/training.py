@@ -18,8 +18,7 @@ from estimatorkit.core.registry import constant_value
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.data.dataset import Dataset
-from estimatorkit.data.iterator_ops import Iterator as GraphIterator
-from estimatorkit.data.iterator_ops import named_iterator
+from estimatorkit.data.iterator_ops import Iterator as GraphIterator, named_iterator
 from estimatorkit.keras import metrics as keras_metrics
 from estimatorkit.keras.engine.compiled import (
     CompiledLoss,

@@ -17,15 +17,15 @@ from estimatorkit.ops.math import elementwise, reduce
 
 
 class IoU(StreamingMetric):
-    """The mean over some classes of the intersection of labels and predictions over their union.
+    """Intersection over union of labels and predictions, averaged over some classes.
 
     Args:
         num_classes: the number of classes.
-        target_class_ids: the classes that count.
+        target_class_ids: the classes to average over.
         name, dtype: see `Metric`.
-        ignore_class: examples of this label are left out.
-        sparse_y_true, sparse_y_pred: whether labels, predictions are class indices; else the
-            greatest along `axis` is the class.
+        ignore_class: a label whose examples are left out.
+        sparse_y_true, sparse_y_pred: whether labels and predictions are class indices; otherwise
+            the class is the argmax along `axis`.
         axis: the axis of the classes.
 
     Raises:
@@ -95,7 +95,7 @@ class IoU(StreamingMetric):
 
 
 class MeanIoU(IoU):
-    """`IoU` of all classes, with its arguments."""
+    """`IoU` averaged over all classes; arguments as for `IoU`."""
 
     def __init__(
         self,
@@ -115,11 +115,11 @@ class MeanIoU(IoU):
 
 
 class BinaryIoU(IoU):
-    """`IoU` of two classes, of which a prediction not below a threshold is 1.
+    """`IoU` for two classes and predictions that are probabilities of class 1.
 
     Args:
         target_class_ids, name, dtype: see `IoU`.
-        threshold: a number.
+        threshold: predictions at or above it count as class 1.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class BinaryIoU(IoU):
 
 
 class OneHotIoU(IoU):
-    """`IoU` of labels that are one-hot, with its arguments."""
+    """`IoU` for one-hot labels; arguments as for `IoU`, where predictions are scores by default."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class OneHotIoU(IoU):
 
 
 class OneHotMeanIoU(MeanIoU):
-    """`MeanIoU` of labels that are one-hot, with its arguments."""
+    """`MeanIoU` for one-hot labels; arguments as for `OneHotIoU`."""
 
     def __init__(
         self,
@@ -204,17 +204,17 @@ def _of_outputs(
 
 
 class FBetaScore(StreamingMetric):
-    """(1 + beta**2) precision recall / (beta**2 precision + recall), of each class or their mean.
+    """(1 + beta**2) * precision * recall / (beta**2 * precision + recall), for each class.
 
     Args:
-        average: None for one score a class; 'macro' for their mean, 'weighted' for their mean by
-            the labels of each, 'micro' for the score of all decisions together.
+        average: None for a score per class; 'macro' for their mean, 'weighted' for their mean
+            weighted by the number of labels, 'micro' for the score over all classes together.
         beta: how much more recall counts than precision.
-        threshold: predictions above it are positive; by default the greatest of an example is.
+        threshold: predictions above it are positive; by default, the highest of each example is.
         name, dtype: see `Metric`.
 
     Raises:
-        ValueError: an argument is out of its range.
+        ValueError: an argument is out of range.
     """
 
     def __init__(
@@ -281,7 +281,7 @@ class FBetaScore(StreamingMetric):
 
 
 class F1Score(FBetaScore):
-    """`FBetaScore` of beta 1, with its arguments."""
+    """`FBetaScore` with beta = 1: the harmonic mean of precision and recall."""
 
     def __init__(
         self,
@@ -297,16 +297,17 @@ class F1Score(FBetaScore):
 
 
 class R2Score(StreamingMetric):
-    """1 - the squared errors over the squared deviations of labels from their mean.
+    """1 - (sum of squared errors) / (sum of squared deviations of labels from their mean).
 
     Args:
         class_aggregation: 'uniform_average' or 'variance_weighted_average' of the outputs' scores,
-            or None for one score an output.
-        num_regressors: the number of independent predictors, for the adjusted score; 0 for none.
+            or None for a score per output.
+        num_regressors: the number of independent variables, for the adjusted score; 0 for the plain
+            score.
         name, dtype: see `Metric`.
 
     Raises:
-        ValueError: an argument is out of its range.
+        ValueError: an argument is out of range.
     """
 
     def __init__(

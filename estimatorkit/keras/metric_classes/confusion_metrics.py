@@ -106,15 +106,7 @@ def _only_top(scores: Tensor, k: int) -> Tensor:
 
 
 class _Count(_AtThresholds):
-    """The weight of examples of one kind.
-
-    Args:
-        thresholds: a number in [0, 1] or a list of them; 0.5 by default.
-        name, dtype: see `Metric`.
-
-    Raises:
-        ValueError: a threshold is not in [0, 1].
-    """
+    """The weight of the examples in one cell of the confusion matrix; see `TruePositives`."""
 
     def __init__(self, thresholds: Any = None, name: str | None = None, dtype: Any = None) -> None:
         super().__init__(_checked_thresholds(thresholds, 0.5), None, None, name, dtype)
@@ -128,41 +120,40 @@ class _Count(_AtThresholds):
 
 
 class TruePositives(_Count):
-    """The weight of positive examples decided positive (see `_Count` for the arguments)."""
-
-    _kinds = ("true_positives",)
-
-
-class TrueNegatives(_Count):
-    """The weight of negative examples decided negative (see `_Count` for the arguments)."""
-
-    _kinds = ("true_negatives",)
-
-
-class FalsePositives(_Count):
-    """The weight of negative examples decided positive (see `_Count` for the arguments)."""
-
-    _kinds = ("false_positives",)
-
-
-class FalseNegatives(_Count):
-    """The weight of positive examples decided negative (see `_Count` for the arguments)."""
-
-    _kinds = ("false_negatives",)
-
-
-class _Ratio(_AtThresholds):
-    """True positives over the sum of them and those of another kind.
+    """The number of positive examples predicted positive, weighted.
 
     Args:
-        thresholds: a number in [0, 1] or a list of them; 0.5 by default, none with `top_k`.
-        top_k: how many of the greatest predictions of an example count as positive.
-        class_id: the class that alone counts.
+        thresholds: predictions above it are positive: a number in [0, 1] or a list of them, for a
+            count each; 0.5 by default.
         name, dtype: see `Metric`.
 
     Raises:
         ValueError: a threshold is not in [0, 1].
     """
+
+    _kinds = ("true_positives",)
+
+
+class TrueNegatives(_Count):
+    """The number of negative examples predicted negative; arguments as for `TruePositives`."""
+
+    _kinds = ("true_negatives",)
+
+
+class FalsePositives(_Count):
+    """The number of negative examples predicted positive; arguments as for `TruePositives`."""
+
+    _kinds = ("false_positives",)
+
+
+class FalseNegatives(_Count):
+    """The number of positive examples predicted negative; arguments as for `TruePositives`."""
+
+    _kinds = ("false_negatives",)
+
+
+class _Ratio(_AtThresholds):
+    """True positives divided by their sum with another count; see `Precision`."""
 
     def __init__(
         self,
@@ -185,13 +176,27 @@ class _Ratio(_AtThresholds):
 
 
 class Precision(_Ratio):
-    """Of the examples decided positive, the share that is (see `_Ratio` for the arguments)."""
+    """The fraction of the examples predicted positive that are positive.
+
+    Args:
+        thresholds: predictions above it are positive: a number in [0, 1] or a list of them, for a
+            value each; 0.5 by default, or none with `top_k`.
+        top_k: only the k highest predictions of each example can be positive.
+        class_id: the only class to consider; all by default.
+        name, dtype: see `Metric`.
+
+    Raises:
+        ValueError: a threshold is not in [0, 1].
+    """
 
     _kinds = ("true_positives", "false_positives")
 
 
 class Recall(_Ratio):
-    """Of the positive examples, the share decided so (see `_Ratio` for the arguments)."""
+    """The fraction of the positive examples that are predicted positive.
+
+    Arguments are those of `Precision`.
+    """
 
     _kinds = ("true_positives", "false_negatives")
 
@@ -247,11 +252,11 @@ class _Constrained(_AtThresholds):
 
 
 class SensitivityAtSpecificity(_Constrained):
-    """The greatest share of positive examples found while enough negative ones are rejected.
+    """The best sensitivity among the thresholds at which the specificity reaches a value.
 
     Args:
-        specificity: the share of negative examples to be rejected, in [0, 1].
-        num_thresholds, class_id, name, dtype: see `_Constrained`.
+        specificity: the least fraction of negative examples predicted negative, in [0, 1].
+        num_thresholds, class_id, name, dtype: see `PrecisionAtRecall`.
     """
 
     _argument = "specificity"
@@ -272,11 +277,11 @@ class SensitivityAtSpecificity(_Constrained):
 
 
 class SpecificityAtSensitivity(_Constrained):
-    """The greatest share of negative examples rejected while enough positive ones are found.
+    """The best specificity among the thresholds at which the sensitivity reaches a value.
 
     Args:
-        sensitivity: the share of positive examples to be found, in [0, 1].
-        num_thresholds, class_id, name, dtype: see `_Constrained`.
+        sensitivity: the least fraction of positive examples predicted positive, in [0, 1].
+        num_thresholds, class_id, name, dtype: see `PrecisionAtRecall`.
     """
 
     _argument = "sensitivity"
@@ -297,11 +302,16 @@ class SpecificityAtSensitivity(_Constrained):
 
 
 class PrecisionAtRecall(_Constrained):
-    """The greatest precision while the recall is enough.
+    """The best precision among the thresholds at which the recall reaches a value.
 
     Args:
-        recall: the recall to be reached, in [0, 1].
-        num_thresholds, class_id, name, dtype: see `_Constrained`.
+        recall: the least recall, in [0, 1].
+        num_thresholds: the number of evenly spaced thresholds to try; 1 stands for 0.5.
+        class_id: the only class to consider; all by default.
+        name, dtype: see `Metric`.
+
+    Raises:
+        ValueError: `recall` is not in [0, 1], or there is no threshold.
     """
 
     _argument = "recall"
@@ -322,11 +332,11 @@ class PrecisionAtRecall(_Constrained):
 
 
 class RecallAtPrecision(_Constrained):
-    """The greatest recall while the precision is enough.
+    """The best recall among the thresholds at which the precision reaches a value.
 
     Args:
-        precision: the precision to be reached, in [0, 1].
-        num_thresholds, class_id, name, dtype: see `_Constrained`.
+        precision: the least precision, in [0, 1].
+        num_thresholds, class_id, name, dtype: see `PrecisionAtRecall`.
     """
 
     _argument = "precision"
@@ -351,24 +361,23 @@ def _clipped(guesses: Tensor) -> Tensor:
 
 
 class AUC(_AtThresholds):
-    """The area under the ROC or the precision-recall curve, from its points at thresholds.
+    """The area under the ROC or precision-recall curve, approximated at a number of thresholds.
 
     Args:
-        num_thresholds: how many points are kept, evenly spaced.
+        num_thresholds: the number of evenly spaced thresholds.
         curve: 'ROC' or 'PR'.
-        summation_method: 'interpolation' (trapezia; of PR Davis & Goadrich 2006), 'minoring' or
-            'majoring' (the heights of rectangles).
+        summation_method: 'interpolation' (trapezoids; for PR, Davis & Goadrich 2006), or 'minoring'
+            or 'majoring' (rectangles of the lower or the greater height).
         name, dtype: see `Metric`.
-        thresholds: thresholds between 0 and 1, in place of evenly spaced ones; 0 and 1 come to
-            them.
-        multi_label: whether each column of predictions `(batch, labels)` has a curve of its own,
-            and the mean of their areas is given.
+        thresholds: thresholds between 0 and 1 to use instead; 0 and 1 are added to them.
+        multi_label: whether to average the areas of a curve per column of predictions `(batch,
+            labels)`.
         num_labels: the number of columns; that of the first batch by default.
-        label_weights: what each column counts.
+        label_weights: the weight of each column.
         from_logits: whether predictions are logits.
 
     Raises:
-        ValueError: an argument is out of its range.
+        ValueError: an argument is out of range.
     """
 
     def __init__(

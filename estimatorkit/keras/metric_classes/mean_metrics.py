@@ -29,14 +29,14 @@ class _OfValues(StreamingMetric):
     def update_state(  # type: ignore[override]  # Keras's own
         self, values: Any, sample_weight: Any = None
     ) -> Any:
-        """Takes values in.
+        """Adds values to the sums.
 
         Args:
             values: numbers `(batch, ...)`.
             sample_weight: None, a scalar, or weights `(batch, ...)`.
 
         Returns:
-            The operation that does it.
+            The operation that does so.
         """
         tensor = elementwise.cast(convert_to_tensor(values, name="values"), self._dtype)
         weights = sample_weight
@@ -76,7 +76,7 @@ class Sum(_OfValues):
 
 
 class Mean(_OfValues):
-    """The weighted mean of values; 0 before any.
+    """The weighted mean of values; 0 before the first update.
 
     Args:
         name, dtype: see `Metric`.
@@ -94,7 +94,7 @@ class Mean(_OfValues):
 
 
 class MeanTensor(_OfValues):
-    """The weighted mean over batches of each element.
+    """The weighted mean over batches, element by element.
 
     Args:
         name, dtype: see `Metric`.
@@ -121,12 +121,12 @@ class MeanTensor(_OfValues):
 
 
 class MeanMetricWrapper(Mean):
-    """The mean of what a function gives for labels and predictions.
+    """The mean of a function of labels and predictions.
 
     Args:
-        fn: gives a value, or values of examples.
+        fn: a function that returns a value, or a value per example, given labels and predictions.
         name, dtype: see `Metric`.
-        kwargs: what else the function is given.
+        kwargs: further arguments of the function.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class MeanMetricWrapper(Mean):
     def update_state(  # type: ignore[override]  # Keras's own
         self, y_true: Any, y_pred: Any, sample_weight: Any = None
     ) -> Any:
-        """Takes a batch in (see `StreamingMetric.update_state`)."""
+        """Adds a batch to the sums (see `StreamingMetric.update_state`)."""
         guesses = convert_to_tensor(y_pred, name="y_pred")
         truth, output = match_ranks(y_true, guesses)
         if not (truth.dtype.is_integer and output.dtype.is_integer):  # ids stay exact
@@ -158,10 +158,10 @@ class MeanMetricWrapper(Mean):
 
 
 class MeanRelativeError(Mean):
-    """The mean of |label - prediction| / normalizer; 0 if the normalizer is.
+    """The mean of |label - prediction| / normalizer, with 0 where the normalizer is 0.
 
     Args:
-        normalizer: numbers of the shape of predictions.
+        normalizer: numbers of the shape of the predictions.
         name, dtype: see `Metric`.
     """
 
@@ -172,7 +172,7 @@ class MeanRelativeError(Mean):
     def update_state(  # type: ignore[override]  # Keras's own
         self, y_true: Any, y_pred: Any, sample_weight: Any = None
     ) -> Any:
-        """Takes a batch in (see `StreamingMetric.update_state`)."""
+        """Adds a batch to the sums (see `StreamingMetric.update_state`)."""
         truth, guesses = match_ranks(y_true, y_pred)
         truth, guesses = (elementwise.cast(each, self._dtype) for each in (truth, guesses))
         scale = elementwise.cast(convert_to_tensor(self.normalizer), self._dtype)
@@ -186,7 +186,7 @@ class MeanRelativeError(Mean):
 
 
 class RootMeanSquaredError(Mean):
-    """The root of the mean of squared errors.
+    """The square root of the mean squared error.
 
     Args:
         name, dtype: see `Metric`.
@@ -198,10 +198,10 @@ class RootMeanSquaredError(Mean):
     def update_state(  # type: ignore[override]  # Keras's own
         self, y_true: Any, y_pred: Any, sample_weight: Any = None
     ) -> Any:
-        """Takes a batch in (see `StreamingMetric.update_state`)."""
+        """Adds a batch to the sums (see `StreamingMetric.update_state`)."""
         truth, guesses = match_ranks(y_true, y_pred)
         errors = elementwise.squared_difference(
-            *(elementwise.cast(each, self._dtype) for each in (guesses, truth))
+            elementwise.cast(guesses, self._dtype), elementwise.cast(truth, self._dtype)
         )
         return super().update_state(errors, sample_weight)
 
@@ -232,38 +232,38 @@ class Accuracy(_Plain):
 
 
 class CategoricalAccuracy(_Plain):
-    """How often the class with the greatest score is that with the greatest label."""
+    """How often the class with the highest score is the one with the highest label."""
 
     _function = staticmethod(metric_functions.categorical_accuracy)
 
 
 class SparseCategoricalAccuracy(_Plain):
-    """How often the class with the greatest score is the label."""
+    """How often the class with the highest score is the label."""
 
     _function = staticmethod(metric_functions.sparse_categorical_matches)
     _default = "sparse_categorical_accuracy"
 
 
 class MeanSquaredError(_Plain):
-    """The mean of squared errors."""
+    """The mean squared error."""
 
     _function = staticmethod(error_functions.mean_squared_error)
 
 
 class MeanAbsoluteError(_Plain):
-    """The mean of absolute errors."""
+    """The mean absolute error."""
 
     _function = staticmethod(error_functions.mean_absolute_error)
 
 
 class MeanAbsolutePercentageError(_Plain):
-    """The mean of absolute errors in per cent of labels."""
+    """The mean absolute error in percent of the labels."""
 
     _function = staticmethod(error_functions.mean_absolute_percentage_error)
 
 
 class MeanSquaredLogarithmicError(_Plain):
-    """The mean of squared errors of logarithms."""
+    """The mean squared error of logarithms."""
 
     _function = staticmethod(error_functions.mean_squared_logarithmic_error)
 
@@ -276,13 +276,13 @@ class LogCoshError(_Plain):
 
 
 class Poisson(_Plain):
-    """The mean Poisson loss of expected counts."""
+    """The mean Poisson loss, for predictions that are expected counts."""
 
     _function = staticmethod(error_functions.poisson)
 
 
 class KLDivergence(_Plain):
-    """The mean Kullback-Leibler divergence of distributions."""
+    """The mean Kullback-Leibler divergence between distributions."""
 
     _function = staticmethod(error_functions.kl_divergence)
     _default = "kullback_leibler_divergence"
@@ -301,13 +301,13 @@ class SquaredHinge(_Plain):
 
 
 class CategoricalHinge(_Plain):
-    """The mean hinge loss between classes."""
+    """The mean hinge loss for several classes."""
 
     _function = staticmethod(error_functions.categorical_hinge)
 
 
 class BinaryAccuracy(MeanMetricWrapper):
-    """How often predictions above a threshold, and no others, are labelled 1.
+    """How often thresholded predictions equal labels in {0, 1}.
 
     Args:
         name, dtype: see `Metric`.
@@ -321,10 +321,10 @@ class BinaryAccuracy(MeanMetricWrapper):
 
 
 class TopKCategoricalAccuracy(MeanMetricWrapper):
-    """How often the class with the greatest label is among the k with the greatest scores.
+    """How often the class with the highest label is among the k classes with the highest scores.
 
     Args:
-        k: how many classes.
+        k: the number of classes.
         name, dtype: see `Metric`.
     """
 
@@ -335,10 +335,10 @@ class TopKCategoricalAccuracy(MeanMetricWrapper):
 
 
 class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
-    """How often the label is among the k classes with the greatest scores.
+    """How often the label is among the k classes with the highest scores.
 
     Args:
-        k: how many classes.
+        k: the number of classes.
         name, dtype: see `Metric`.
     """
 
@@ -352,7 +352,7 @@ class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
 
 
 class CosineSimilarity(MeanMetricWrapper):
-    """The mean cosine between labels and predictions.
+    """The mean cosine similarity of labels and predictions.
 
     Args:
         name, dtype: see `Metric`.
@@ -366,7 +366,7 @@ class CosineSimilarity(MeanMetricWrapper):
 
 
 class BinaryCrossentropy(MeanMetricWrapper):
-    """The mean cross-entropy of labels in {0, 1}.
+    """The mean cross-entropy for labels in {0, 1}.
 
     Args:
         name, dtype: see `Metric`.
@@ -385,7 +385,7 @@ class BinaryCrossentropy(MeanMetricWrapper):
 
 
 class CategoricalCrossentropy(MeanMetricWrapper):
-    """The mean cross-entropy of distributions over classes.
+    """The mean cross-entropy between distributions over classes.
 
     Args:
         name, dtype: see `Metric`.
@@ -405,7 +405,7 @@ class CategoricalCrossentropy(MeanMetricWrapper):
 
 
 class SparseCategoricalCrossentropy(MeanMetricWrapper):
-    """The mean cross-entropy of class indices.
+    """The mean cross-entropy for labels that are class indices.
 
     Args:
         name, dtype: see `Metric`.

@@ -43,14 +43,15 @@ class _InGraph:
 
 
 class Metric:
-    """A metric: subclass it, make variables by `add_weight`, and write the two methods.
+    """Base class of metrics. Subclasses create variables with `add_weight` and define two methods.
 
-    `update_state(...)` changes the variables, and need not return anything: what it assigns is
-    found. `result()` gives a tensor, a variable, or a dict of these.
+    `update_state(...)` changes the variables. It need not return anything: the assignments it makes
+    are found. `result()` returns a tensor, a variable, or a dict of these. Calling a metric updates
+    its state and returns the result.
 
     Args:
-        name: the metric's name; the class's by default, with a number where it is taken.
-        dtype: of its variables; float32 by default.
+        name: the metric's name; by default that of the class in snake case, made unique.
+        dtype: the dtype of its variables; float32 by default.
         kwargs: accepted for Keras's signature (`trainable`, `dynamic`).
     """
 
@@ -69,11 +70,11 @@ class Metric:
     # -- what a subclass writes
 
     def update_state(self, *args: Any, **kwargs: Any) -> Any:
-        """Takes a batch in; gives the operation that does it."""
+        """Adds a batch to the state, and returns the operation that does so."""
         raise NotImplementedError("Must be implemented in subclasses.")
 
     def result(self) -> Any:
-        """The metric of what was taken in."""
+        """Returns the metric over all batches added so far."""
         raise NotImplementedError("Must be implemented in subclasses.")
 
     def add_weight(
@@ -85,13 +86,13 @@ class Metric:
         initializer: Any = None,
         dtype: Any = None,
     ) -> Variable:
-        """Makes a variable.
+        """Creates a variable.
 
         Args:
-            name: its name, below the name scope in force, as in Keras: not below the metric's.
+            name: its name, below the current name scope and not below the metric's, as in Keras.
             shape: its shape.
             aggregation, synchronization: accepted for Keras's signature.
-            initializer: gives its first value; 'zeros' by default.
+            initializer: an initializer or its name; 'zeros' by default.
             dtype: its dtype; the metric's by default.
         """
         state = self._in_graph
@@ -150,7 +151,7 @@ class Metric:
 
     @property
     def updates(self) -> list[Operation]:
-        """What `update_state` gave in the default graph."""
+        """The operations that `update_state` has returned in the default graph."""
         return list(self._in_graph.updates)
 
     @property
@@ -168,17 +169,16 @@ class Metric:
     # -- what is done with it
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Takes a batch in (see `update_state`); gives the result with it."""
+        """Adds a batch to the state (see `update_state`), and returns the result including it."""
         update = self.update_state(*args, **kwargs)
         with get_default_graph().control_dependencies([update]):
             return self.result()
 
     def reset_state(self) -> Operation:
-        """Starts anew.
+        """Resets the variables.
 
         Returns:
-            The operation that resets the variables; where there is a default session, it has been
-            run there.
+            The operation that resets them; if there is a default session, it has been run there.
         """
         state, variables = self._in_graph, self.variables
         if state.reset is None:
@@ -194,10 +194,10 @@ class Metric:
         return self.reset_state()
 
     def merge_state(self, metrics: Iterable[Metric]) -> list[Tensor]:
-        """Operations that add the sums of other metrics of this kind to its own.
+        """Returns operations that add the state of other metrics of this class to this one's.
 
         Raises:
-            ValueError: one has other variables.
+            ValueError: a metric has different variables.
         """
         found = []
         for metric in metrics:
@@ -208,12 +208,12 @@ class Metric:
         return found
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments from which `from_config` makes an equal metric."""
+        """Returns the arguments from which `from_config` creates an equal metric."""
         return {"name": self._name, "dtype": self.dtype}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Metric:
-        """A metric with the arguments that `get_config` gave, here or in TensorFlow."""
+        """Creates a metric from the result of `get_config`, here or in TensorFlow."""
         return cls(**config)
 
     def __repr__(self) -> str:
@@ -292,17 +292,18 @@ def _tensors(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class StreamingMetric(Metric):
-    """A metric of sums: subclasses say by `sums` what a batch adds, and by `value` what is made.
+    """Base class of metrics that are computed from sums over examples.
 
-    The sums are attributes: `metric.total` is the variable called so in the default graph.
+    Subclasses define `sums`, what a batch adds to each sum, and `value`, the metric given the sums.
+    The sums are attributes: `metric.total` is the variable of that name in the default graph.
     """
 
     def sums(self, y_true: Any, y_pred: Any, sample_weight: Any) -> Mapping[str, Tensor]:
-        """What a batch adds to each sum."""
+        """Returns what a batch adds to each sum, by the sum's name."""
         raise NotImplementedError("Must be implemented in subclasses.")
 
     def value(self, *sums: Tensor) -> Tensor:
-        """The metric from the sums, in the order of `sums`."""
+        """Returns the metric given the sums, in the order of `sums`."""
         raise NotImplementedError("Must be implemented in subclasses.")
 
     def shapes(self) -> Mapping[str, Any] | None:
@@ -310,7 +311,7 @@ class StreamingMetric(Metric):
         return None
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        """Takes a batch in.
+        """Adds a batch to the sums.
 
         Args:
             y_true: labels `(batch, ...)`.
@@ -319,12 +320,12 @@ class StreamingMetric(Metric):
                 as two.
 
         Returns:
-            The operation that does it.
+            The operation that does so.
         """
         return self.add_sums(self.sums(y_true, y_pred, sample_weight))
 
     def result(self) -> Any:
-        """The metric of what was taken in so far, as a tensor.
+        """Returns the metric over all batches added so far, as a tensor.
 
         Raises:
             ValueError: `update_state` was never called in this graph, and the shapes are unknown.

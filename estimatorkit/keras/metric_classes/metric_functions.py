@@ -21,7 +21,7 @@ def accuracy(y_true: Any, y_pred: Any) -> Tensor:
         y_pred: predictions of the same shape.
 
     Returns:
-        float32, of that shape.
+        float32, of the same shape.
     """
     truth = convert_to_tensor(y_true, name="y_true")
     guesses = elementwise.cast(convert_to_tensor(y_pred, name="y_pred"), truth.dtype)
@@ -30,14 +30,14 @@ def accuracy(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def binary_matches(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
-    """Whether predictions above a threshold, and no others, are labelled 1, element by element."""
+    """Whether thresholded predictions equal labels in {0, 1}, element by element."""
     truth, guesses = as_floats(y_true, y_pred)
     decided = elementwise.cast(elementwise.greater(guesses, threshold), guesses.dtype)
     return elementwise.cast(elementwise.equal(truth, decided), float32)
 
 
 def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
-    """The mean over the last axis of `binary_matches`.
+    """The fraction along the last axis of thresholded predictions that equal labels in {0, 1}.
 
     Args:
         y_true: 0 or 1, `(..., d)`.
@@ -51,7 +51,7 @@ def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
 
 
 def sparse_categorical_matches(y_true: Any, y_pred: Any) -> Tensor:
-    """Whether the class with the greatest score is the label, of the shape of the labels."""
+    """Whether the class with the highest score is the label, of the shape of the labels."""
     scores = convert_to_tensor(y_pred, name="y_pred")
     truth = convert_to_tensor(y_true, name="y_true")
     best = reduce.argmax(scores, -1)
@@ -61,7 +61,7 @@ def sparse_categorical_matches(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
-    """Whether the class with the greatest score is the label.
+    """Whether the class with the highest score is the label: 1 or 0 for each example.
 
     Args:
         y_true: class indices `(...)` or `(..., 1)`.
@@ -77,10 +77,10 @@ def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
-    """Whether the class with the greatest score is that with the greatest label.
+    """Whether the class with the highest score is the one with the highest label, 1 or 0.
 
     Args:
-        y_true: probabilities of classes, `(..., classes)`.
+        y_true: probabilities of classes, such as one-hot labels, `(..., classes)`.
         y_pred: scores `(..., classes)`.
 
     Returns:
@@ -90,12 +90,12 @@ def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def sparse_top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
-    """Whether the label is among the k classes with the greatest scores; ties count.
+    """Whether the label is among the k classes with the highest scores; ties count as matches.
 
     Args:
         y_true: class indices `(...)` or `(..., 1)`.
         y_pred: scores `(..., classes)`.
-        k: how many classes.
+        k: the number of classes.
 
     Returns:
         float32, of the shape of `y_true`.
@@ -111,18 +111,18 @@ def sparse_top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> T
 
 
 def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
-    """`sparse_top_k_categorical_accuracy` of the class with the greatest label.
+    """Whether the class with the highest label is among the k classes with the highest scores.
 
     Args:
-        y_true: probabilities of classes, `(..., classes)`.
+        y_true: probabilities of classes, such as one-hot labels, `(..., classes)`.
         y_pred: scores `(..., classes)`.
-        k: how many classes.
+        k: the number of classes.
     """
     classes = reduce.argmax(convert_to_tensor(y_true), -1)
     return sparse_top_k_categorical_accuracy(classes, y_pred, k)
 
 
 def cosine_proximity(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
-    """The cosine between labels and predictions: 1 where they point the same way."""
+    """The cosine similarity of labels and predictions: 1 if their directions agree."""
     truth, guesses = (nn.l2_normalize(each, axis) for each in as_floats(y_true, y_pred))
     return reduce.reduce_sum(truth * guesses, axis)

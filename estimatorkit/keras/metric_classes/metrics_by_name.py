@@ -55,7 +55,7 @@ _REGISTRY = Registry("metric function", {**FUNCTIONS, **{each.__name__: each for
 
 
 def get(identifier: Any) -> Any:
-    """What a metric's argument means.
+    """Returns the metric that an identifier stands for.
 
     Args:
         identifier: None, a name ('mse', 'AUC'), a config, a function or a `Metric`.
@@ -64,7 +64,7 @@ def get(identifier: Any) -> Any:
         None, a function or a `Metric`.
 
     Raises:
-        ValueError: it means nothing.
+        ValueError: the identifier is unknown.
     """
     if isinstance(identifier, Metric):
         return identifier
@@ -72,7 +72,7 @@ def get(identifier: Any) -> Any:
 
 
 def serialize(metric: Any, use_legacy_format: bool = False) -> Any:
-    """The name of a function, or the class and config of a `Metric`.
+    """Returns the name of a function, or the class and config of a `Metric`.
 
     Args:
         metric: a function or a `Metric`.
@@ -84,15 +84,15 @@ def serialize(metric: Any, use_legacy_format: bool = False) -> Any:
 def deserialize(
     config: Any, custom_objects: Mapping[str, Any] | None = None, use_legacy_format: bool = False
 ) -> Any:
-    """The function or `Metric` that a name or a config describes.
+    """Creates a metric from its name or config.
 
     Args:
         config: a name or a config.
-        custom_objects: the user's own, by name.
+        custom_objects: a dict from names to your own classes and functions.
         use_legacy_format: accepted for TensorFlow's signature; both formats are read.
 
     Raises:
-        ValueError: the name is unknown. Nothing is imported by name.
+        ValueError: the name is unknown; nothing is imported by name.
     """
     return _REGISTRY.deserialize(plain_config(config), custom_objects)
 
@@ -107,18 +107,18 @@ _SHORT = {"acc": "accuracy", "ce": "crossentropy"}
 
 
 def as_metric(identifier: Any, y_true: Any, y_pred: Any) -> Metric:
-    """The metric that an argument of a model's `compile` means.
+    """Returns the metric that an element of `metrics` in a model's `compile` stands for.
 
     Args:
-        identifier: see `get`; 'accuracy' ('acc') and 'crossentropy' ('ce') mean the one for two
-            classes, for class indices or for one-hot labels, by the shapes.
+        identifier: see `get`. 'accuracy' ('acc') and 'crossentropy' ('ce') stand for the variant
+            for two classes, class indices or one-hot labels, depending on the shapes.
         y_true, y_pred: labels and predictions, or their shapes.
 
     Returns:
-        A `Metric`; of functions and losses a `MeanMetricWrapper` of the name given.
+        A `Metric`. Functions and losses become a `MeanMetricWrapper` with their name.
 
     Raises:
-        ValueError: it means nothing.
+        ValueError: the identifier is unknown.
     """
     short = identifier.lower() if isinstance(identifier, str) else ""
     kinds = _BY_LABELS.get(_SHORT.get(short, short))

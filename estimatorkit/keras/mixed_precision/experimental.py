@@ -6,8 +6,7 @@ from typing import Any
 
 from estimatorkit.keras.mixed_precision import loss_scale_optimizer
 from estimatorkit.layers.engine import policy
-from estimatorkit.layers.engine.policy import global_policy
-from estimatorkit.layers.engine.policy import set_global_policy as set_policy
+from estimatorkit.layers.engine.policy import global_policy, set_global_policy as set_policy
 from estimatorkit.lazy import listing
 from estimatorkit.train.optimizers.loss_scale import DynamicLossScale, LossScale, as_loss_scale
 

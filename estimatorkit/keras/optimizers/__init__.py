@@ -5,17 +5,6 @@ The numbers are those of `keras.optimizers.legacy` in Keras 2.15, under both nam
 
 from __future__ import annotations
 
-from estimatorkit.lazy import attach, names
+from estimatorkit.lazy import attach
 
-_PLACES = {
-    **names(
-        "estimatorkit.keras.optimizers.built_in",
-        "SGD Adadelta Adagrad Adam AdamW Adamax Ftrl Nadam RMSprop",
-    ),
-    **names("estimatorkit.keras.optimizers.optimizer", "Optimizer"),
-    **names("estimatorkit.keras.optimizers.by_name", "deserialize get serialize"),
-    "legacy": "estimatorkit.keras.optimizers.legacy",
-    "schedules": "estimatorkit.keras.optimizers.schedules",
-}
-
-__getattr__, __dir__, __all__ = attach(__name__, _PLACES)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

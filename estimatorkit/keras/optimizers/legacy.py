@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from estimatorkit.lazy import attach, names
+from estimatorkit.lazy import attach
 
-_PLACES = names(
-    "estimatorkit.keras.optimizers", "SGD Adadelta Adagrad Adam Adamax Ftrl Nadam Optimizer RMSprop"
-)
-
-__getattr__, __dir__, __all__ = attach(__name__, _PLACES)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

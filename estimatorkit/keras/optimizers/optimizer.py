@@ -24,8 +24,10 @@ from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.distribute.replica_context import summed_gradients
 from estimatorkit.keras.optimizers.hyperparameters import Hyperparameters, is_number
-from estimatorkit.keras.optimizers.schedules import LearningRateSchedule
-from estimatorkit.keras.optimizers.schedules import deserialize as deserialize_schedule
+from estimatorkit.keras.optimizers.schedules import (
+    LearningRateSchedule,
+    deserialize as deserialize_schedule,
+)
 from estimatorkit.layers import initializers
 from estimatorkit.layers.engine.sessions import set_values, values_of
 from estimatorkit.logger import logger

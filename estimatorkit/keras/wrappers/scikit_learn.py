@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from estimatorkit._sklearn_base import Parameters
-from estimatorkit._sklearn_base import probabilities as exact
+from estimatorkit._sklearn_base import Parameters, probabilities as exact
 from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.keras.engine.model import Model

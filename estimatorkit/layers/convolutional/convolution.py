@@ -23,24 +23,24 @@ from estimatorkit.ops.nn import nn
 from estimatorkit.ops.nn.convolution_functions import convolution
 
 _FILTERS = """
-    Inputs: floats `(batch, *space, channels)`, or `(batch, channels, *space)` where `data_format`
-    is 'channels_first'; channels known.
+    Inputs: floats `(batch, *space, channels)`, or `(batch, channels, *space)` if `data_format` is
+    'channels_first'. The number of channels must be known.
 
     Args:
-        filters: the number of outputs, a multiple of `groups`.
-        kernel_size: the window's lengths: a number, or one for each dimension.
-        strides: steps of the window, likewise.
-        padding: 'valid', 'same'{causal}.
+        filters: the number of output channels.
+        kernel_size: the size of the window: an int, or one per spatial dimension.
+        strides: the strides of the window, likewise.
+        padding: 'valid' or 'same'{causal}.
         data_format: 'channels_last' or 'channels_first'; that of the backend by default.
-        dilation_rate: distances of the window's elements.
+        dilation_rate: the dilation of the window, likewise.
 {more}        activation, use_bias, kernel_initializer, bias_initializer, kernel_regularizer,
             bias_regularizer, activity_regularizer, kernel_constraint, bias_constraint: see `Dense`.
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: an argument is none of its values, or does not fit the inputs.
+        ValueError: an argument is invalid, or does not match the inputs.
 """
-_GROUPS = "        groups: how many groups the channels form, each with filters of its own.\n"
+_GROUPS = "        groups: the number of groups of channels, each with its own filters.\n"
 
 
 class Filters(ConfiguredLayer):
@@ -244,9 +244,9 @@ class Conv3D(Conv):
 for _kind in (Conv1D, Conv2D, Conv3D):
     described(
         _kind,
-        f"activation(convolution(inputs, kernel) + bias) over {_kind.rank} "
-        f"dimension{'s' * (_kind.rank > 1)} (`tf.keras.layers.{_kind.__name__}`).",
-        causal=", or 'causal': outputs see no later inputs" * (_kind.rank == 1),
+        f"{_kind.rank}D convolution: activation(convolution(inputs, kernel) + bias) "
+        f"(`tf.keras.layers.{_kind.__name__}`).",
+        causal="; or 'causal': outputs do not depend on later inputs" * (_kind.rank == 1),
         more=_GROUPS,
     )
 

@@ -178,14 +178,13 @@ class SeparableConv2D(SeparableConv):
     rank = 2
 
 
-_CAUSAL = ", or 'causal': outputs see no later inputs"
-_MULTIPLIER = "        depth_multiplier: how many filters each channel has.\n"
+_CAUSAL = "; or 'causal': outputs do not depend on later inputs"
+_MULTIPLIER = "        depth_multiplier: the number of filters per channel.\n"
 for _kind in (DepthwiseConv1D, DepthwiseConv2D, SeparableConv1D, SeparableConv2D):
     described(
         _kind,
-        f"Each channel convolved with filters of its own over {_kind.rank} "
-        f"dimension{'s' * (_kind.rank > 1)}"
-        + ", then all channels mixed" * issubclass(_kind, SeparableConv)
+        f"{_kind.rank}D convolution of each channel with its own filters"
+        + ", then a pointwise convolution" * issubclass(_kind, SeparableConv)
         + f" (`tf.keras.layers.{_kind.__name__}`).",
         causal=_CAUSAL * (_kind.rank == 1),
         more=_MULTIPLIER,

@@ -135,10 +135,10 @@ class Conv3DTranspose(ConvTranspose):
 for _kind in (Conv1DTranspose, Conv2DTranspose, Conv3DTranspose):
     described(
         _kind,
-        f"A convolution backwards over {_kind.rank} dimension{'s' * (_kind.rank > 1)}, "
-        f"with a bias and an activation (`tf.keras.layers.{_kind.__name__}`).",
-        more="        output_padding: how much longer the outputs are than the shortest that fit;\n"
-        "            below `strides`. By default 'same' gives length * strides.\n",
+        f"{_kind.rank}D transposed convolution, with a bias and an activation "
+        f"(`tf.keras.layers.{_kind.__name__}`).",
+        more="        output_padding: how much longer the outputs are than the shortest possible;\n"
+        "            less than `strides`. By default 'same' gives length * strides.\n",
     )
 
 __all__ = ["Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"]

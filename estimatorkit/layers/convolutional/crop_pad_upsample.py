@@ -55,10 +55,10 @@ class _Borders(ConfiguredLayer):
 
 
 class Cropping(_Borders):
-    """Cuts off the borders of space.
+    """Crops the borders of the spatial dimensions.
 
     Args:
-        cropping: how much to cut off: a number, or for each dimension a number or a pair (before,
+        cropping: how much to cut off: an int, or for each dimension an int or a pair (before,
             after).
         data_format: 'channels_last' or 'channels_first'; that of the backend by default.
         kwargs: as for `Layer`.
@@ -94,10 +94,11 @@ class Cropping(_Borders):
 
 
 class ZeroPadding(_Borders):
-    """Puts zeros around space.
+    """Pads the spatial dimensions with zeros.
 
     Args:
-        padding: how many: a number, or for each dimension a number or a pair (before, after).
+        padding: the number of zeros: an int, or for each dimension an int or a pair (before,
+            after).
         data_format: 'channels_last' or 'channels_first'; that of the backend by default.
         kwargs: as for `Layer`.
     """
@@ -119,10 +120,10 @@ class ZeroPadding(_Borders):
 
 
 class UpSampling(_Borders):
-    """Repeats the elements of space.
+    """Repeats the elements along the spatial dimensions.
 
     Args:
-        size: how often: a number, or one for each dimension.
+        size: how many times: an int, or one per spatial dimension.
         data_format: 'channels_last' or 'channels_first'; that of the backend by default.
         kwargs: as for `Layer`.
     """
@@ -174,7 +175,7 @@ class Cropping1D(Cropping):
     """Cuts off the first and last steps (`tf.keras.layers.Cropping1D`).
 
     Args:
-        cropping: how many: a number for both, or a pair.
+        cropping: how many steps: an int for both ends, or a pair.
         kwargs: as for `Layer`.
     """
 
@@ -185,7 +186,17 @@ class Cropping1D(Cropping):
 
 
 class Cropping2D(Cropping):
-    """Cuts off the borders of images (`tf.keras.layers.Cropping2D`); see `Cropping`."""
+    """Cuts off the borders of images (`tf.keras.layers.Cropping2D`).
+
+    Args:
+        cropping: how much to cut off: an int, or for height and width each an int or a pair
+            (before, after).
+        data_format: 'channels_last' or 'channels_first'; that of the backend by default.
+        kwargs: as for `Layer`.
+
+    Raises:
+        ValueError: nothing would be left.
+    """
 
     def __init__(
         self, cropping: Any = ((0, 0), (0, 0)), data_format: str | None = None, **kwargs: Any
@@ -194,16 +205,18 @@ class Cropping2D(Cropping):
 
 
 class Cropping3D(Cropping):
-    """Cuts off the borders of volumes (`tf.keras.layers.Cropping3D`); see `Cropping`."""
+    """Cuts off the borders of volumes (`tf.keras.layers.Cropping3D`); arguments as for
+    `Cropping2D`, with one more dimension.
+    """
 
     rank = 3
 
 
 class ZeroPadding1D(ZeroPadding):
-    """Puts zeros before the first and after the last step (`tf.keras.layers.ZeroPadding1D`).
+    """Adds steps of zeros at both ends (`tf.keras.layers.ZeroPadding1D`).
 
     Args:
-        padding: how many: a number for both, or a pair.
+        padding: how many steps: an int for both ends, or a pair.
         kwargs: as for `Layer`.
     """
 
@@ -214,11 +227,20 @@ class ZeroPadding1D(ZeroPadding):
 
 
 class ZeroPadding2D(ZeroPadding):
-    """Puts zeros around images (`tf.keras.layers.ZeroPadding2D`); see `ZeroPadding`."""
+    """Pads images with zeros (`tf.keras.layers.ZeroPadding2D`).
+
+    Args:
+        padding: the number of zeros: an int, or for height and width each an int or a pair
+            (before, after).
+        data_format: 'channels_last' or 'channels_first'; that of the backend by default.
+        kwargs: as for `Layer`.
+    """
 
 
 class ZeroPadding3D(ZeroPadding):
-    """Puts zeros around volumes (`tf.keras.layers.ZeroPadding3D`); see `ZeroPadding`."""
+    """Pads volumes with zeros (`tf.keras.layers.ZeroPadding3D`); arguments as for `ZeroPadding2D`,
+    with one more dimension.
+    """
 
     rank = 3
 
@@ -227,7 +249,7 @@ class UpSampling1D(UpSampling):
     """Repeats each step (`tf.keras.layers.UpSampling1D`).
 
     Args:
-        size: how often.
+        size: how many times.
         kwargs: as for `Layer`.
     """
 
@@ -244,10 +266,10 @@ _INTERPOLATIONS = (
 
 
 class UpSampling2D(UpSampling):
-    """Makes images larger (`tf.keras.layers.UpSampling2D`).
+    """Enlarges images (`tf.keras.layers.UpSampling2D`).
 
     Args:
-        size: how many times: a number, or one for height and one for width.
+        size: the factor: an int, or one for height and one for width.
         data_format: 'channels_last' or 'channels_first'; that of the backend by default.
         interpolation: 'nearest' (each pixel repeated), 'bilinear', 'bicubic', 'area', 'gaussian',
             'lanczos3', 'lanczos5', 'mitchellcubic'.
@@ -293,7 +315,13 @@ class UpSampling2D(UpSampling):
 
 
 class UpSampling3D(UpSampling):
-    """Repeats the elements of volumes (`tf.keras.layers.UpSampling3D`); see `UpSampling`."""
+    """Repeats the elements of volumes (`tf.keras.layers.UpSampling3D`).
+
+    Args:
+        size: how many times: an int, or one for each of the three dimensions.
+        data_format: 'channels_last' or 'channels_first'; that of the backend by default.
+        kwargs: as for `Layer`.
+    """
 
     rank = 3
 

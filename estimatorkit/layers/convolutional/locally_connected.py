@@ -171,9 +171,9 @@ class LocallyConnected2D(LocallyConnected):
 for _kind in (LocallyConnected1D, LocallyConnected2D):
     described(
         _kind,
-        f"A convolution over {_kind.rank} dimension{'s' * (_kind.rank > 1)} with other filters at "
-        f"each place (`tf.keras.layers.{_kind.__name__}`).",
-        more="        implementation: 1.\n",
+        f"{_kind.rank}D convolution with separate filters for each position "
+        f"(`tf.keras.layers.{_kind.__name__}`).",
+        more="        implementation: must be 1.\n",
     )
 
 __all__ = ["LocallyConnected1D", "LocallyConnected2D", "local_convolution", "spread_bias"]

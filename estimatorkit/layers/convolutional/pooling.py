@@ -31,8 +31,8 @@ class WindowPooling(ConfiguredLayer):
     """Pooling over windows.
 
     Args:
-        pool_size: the window's lengths: a number, or one for each dimension.
-        strides: steps of the window, likewise; `pool_size` by default.
+        pool_size: the size of the window: an int, or one per spatial dimension.
+        strides: the strides of the window, likewise; `pool_size` by default.
         padding: 'valid' or 'same'.
         data_format: 'channels_last' or 'channels_first'; that of the backend by default.
         kwargs: as for `Layer`.
@@ -72,11 +72,11 @@ class WindowPooling(ConfiguredLayer):
 
 
 class GlobalPooling(ConfiguredLayer):
-    """Pooling over all of space: `(batch, channels)`.
+    """Pooling over all spatial positions: `(batch, channels)`.
 
     Args:
         data_format: 'channels_last' or 'channels_first'; that of the backend by default.
-        keepdims: whether the dimensions of space stay, with length 1.
+        keepdims: whether to keep the spatial dimensions, with length 1.
         kwargs: as for `Layer`.
     """
 
@@ -93,7 +93,7 @@ class GlobalPooling(ConfiguredLayer):
 
     @property
     def axes(self) -> list[int]:
-        """The axes of space."""
+        """The spatial axes."""
         start = 2 if self.data_format == "channels_first" else 1
         return list(range(start, start + self.rank))
 
@@ -158,7 +158,7 @@ class GlobalAveragePooling1D(GlobalPooling):
 
         Args:
             inputs: `(batch, steps, channels)`.
-            mask: bool `(batch, steps)`: which steps count; all by default.
+            mask: bool `(batch, steps)`, True for the steps to average; all by default.
         """
         if mask is None:
             return super().call(inputs)
@@ -169,7 +169,7 @@ class GlobalAveragePooling1D(GlobalPooling):
         return result
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> None:
-        """None: there are no steps any more."""
+        """None: the outputs have no steps."""
         return
 
 
@@ -189,8 +189,8 @@ for _kind in (
     *(GlobalMaxPooling1D, GlobalMaxPooling2D, GlobalMaxPooling3D),
     *(GlobalAveragePooling1D, GlobalAveragePooling2D, GlobalAveragePooling3D),
 ):
-    _what = "greatest value" if _kind.value == "max" else "mean"
-    _where = "each window" if issubclass(_kind, WindowPooling) else "all of space"
+    _what = "maximum" if _kind.value == "max" else "mean"
+    _where = "each window" if issubclass(_kind, WindowPooling) else "all spatial positions"
     _base = (_kind.__mro__[1].__doc__ or "").split("\n", 1)[1]
     _kind.__doc__ = f"The {_what} of {_where} (`tf.keras.layers.{_kind.__name__}`).\n{_base}"
 

@@ -19,8 +19,8 @@ from estimatorkit.ops.array.indexing import where
 from estimatorkit.ops.array.random_draws import random_gamma
 from estimatorkit.ops.debug import checks
 from estimatorkit.ops.math import special
-from estimatorkit.ops.math.elementwise import abs as absolute
 from estimatorkit.ops.math.elementwise import (
+    abs as absolute,
     exp,
     floor,
     is_nan,

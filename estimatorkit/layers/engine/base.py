@@ -38,23 +38,23 @@ _SHAPE_ARGUMENTS = ("input_shape", "batch_input_shape", "batch_size", "input_dim
 
 
 class Layer(LayerWeights, LayerLosses, LayerConnections):
-    """A computation with variables of its own (`tf.keras.layers.Layer`).
+    """A computation with its own variables (`tf.keras.layers.Layer`).
 
-    Subclasses make variables in `build(input_shape)` by `add_weight`, compute in `call(inputs)`,
-    which may also take `training` and `mask`, and describe themselves in `get_config`. Layers that
-    are attributes of a layer, or in its lists and dicts, are part of it.
+    Subclasses create variables in `build(input_shape)` with `add_weight`, compute in
+    `call(inputs)`, which may also take `training` and `mask`, and return their arguments in
+    `get_config`. Layers stored in attributes, or in lists and dicts there, become sublayers.
 
     Args:
-        trainable: whether optimizers change its variables.
-        name: its name; that of the class in snake case, made unique in the default graph, by
-            default.
-        dtype: a dtype, its name, or a `keras.mixed_precision.Policy`. None takes the global policy
-            or, where that is float32, the dtype of the first floating input.
-        dynamic: must be False: calls are graphs.
-        autocast: whether floating inputs are cast to the dtype it computes in.
-        kwargs: `input_shape` (without the batch), `batch_input_shape`, `batch_size`, `input_dim`,
-            `input_length`: what the inputs will be, for `Sequential`; `weights`: arrays for
-            `set_weights` after building; `activity_regularizer`.
+        trainable: whether optimizers update its variables.
+        name: its name; by default that of the class in snake case, made unique in the default
+            graph.
+        dtype: a dtype, its name, or a `keras.mixed_precision.Policy`. None means the global policy
+            or, if that is float32, the dtype of the first floating input.
+        dynamic: must be False: calls build graphs.
+        autocast: whether to cast floating inputs to the compute dtype.
+        kwargs: the shape of the inputs, for `Sequential`: `input_shape` (without the batch),
+            `batch_input_shape`, `batch_size`, `input_dim`, `input_length`; `weights`, arrays to
+            set after building; `activity_regularizer`.
 
     Raises:
         TypeError: an argument is unknown.
@@ -391,7 +391,7 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
 
     @property
     def dynamic(self) -> bool:
-        """False: calls are graphs."""
+        """False: calls build graphs."""
         return False
 
     def __repr__(self) -> str:

@@ -15,14 +15,14 @@ from estimatorkit.core.tensor import Tensor
 
 
 class InputSpec:
-    """What one input of a layer must be.
+    """Requirements on one input of a layer.
 
     Args:
-        dtype: its dtype.
-        shape: its shape, None for what is unknown.
-        ndim: its rank.
-        max_ndim, min_ndim: bounds of the rank.
-        axes: lengths by axis.
+        dtype: the dtype.
+        shape: the shape, with None for any length.
+        ndim: the rank.
+        max_ndim, min_ndim: bounds on the rank.
+        axes: a dict from axes to lengths.
         allow_last_axis_squeeze: accepted for TensorFlow's signature.
         name: accepted for TensorFlow's signature.
     """

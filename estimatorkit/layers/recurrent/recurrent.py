@@ -42,12 +42,12 @@ from estimatorkit.ops.math import elementwise, reduce
 
 
 class RNN(Layer):
-    """Runs a cell over time (`tf.keras.layers.RNN`).
+    """Runs a recurrent cell over time (`tf.keras.layers.RNN`).
 
-    Inputs: `(batch, steps, ...)`, or a tuple or dict of such; a list holds the inputs and the
-    initial states. Masked steps keep the state and repeat the previous output.
+    Inputs: `(batch, steps, ...)`, or a tuple or dict of such tensors; a list holds the inputs and
+    the initial states. Masked steps keep the state and repeat the previous output.
     Outputs: `(batch, ...)` of the last step, or `(batch, steps, ...)`; with `return_state`, a list
-    of the output and the last states.
+    of the outputs and the last states.
 
     Args:
         cell: a layer with `call(inputs, states) -> (output, new states)` and `state_size`, or a
@@ -55,10 +55,10 @@ class RNN(Layer):
         return_sequences: whether to return the outputs of all steps.
         return_state: whether to return the last states as well.
         go_backwards: whether to start at the last step; outputs are in the order of computation.
-        stateful: whether each batch starts from the last states of the previous one, kept in
-            variables. `updates` assigns them; `fit` and `predict` run those.
-        unroll: accepted for TensorFlow's signature and without effect, but the number of steps
-            must be known.
+        stateful: whether each batch starts from the last states of the previous one, which are
+            kept in variables. `updates` assigns them; `fit` and `predict` run it.
+        unroll: accepted for TensorFlow's signature. It has no effect, except that the number of
+            steps must be known.
         time_major: whether inputs, masks and outputs are `(steps, batch, ...)`.
         zero_output_for_mask: whether masked steps output zeros.
         kwargs: as for `Layer`; `input_length` is the number of steps.

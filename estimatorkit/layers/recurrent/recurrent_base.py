@@ -114,10 +114,10 @@ def call_arguments(
 
 
 class AbstractRNNCell(Layer):
-    """Base class of cells (`tf.keras.layers.AbstractRNNCell`).
+    """Base class of recurrent cells (`tf.keras.layers.AbstractRNNCell`).
 
     Subclasses define `state_size`, `output_size` and `call(inputs, states)`, which returns the
-    output and the new states. Any `Layer` with `call` and `state_size` is a cell, too.
+    output and the new states. Any `Layer` with `call` and `state_size` can serve as a cell, too.
     """
 
     def call(self, inputs: Any, states: Any) -> tuple[Any, Any]:

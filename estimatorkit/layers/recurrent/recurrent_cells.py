@@ -57,22 +57,7 @@ class FusedCell(ConfiguredLayer, AbstractRNNCell):
     Subclasses define `advance`. Variables: `kernel` `(n, gates * units)`, `recurrent_kernel`
     `(units, gates * units)`, `bias`.
 
-    Args:
-        units: the number of units.
-        activation: a function or its name.
-        use_bias: whether there is a bias.
-        kernel_initializer, recurrent_initializer, bias_initializer: objects or names.
-        kernel_regularizer, recurrent_regularizer, bias_regularizer: functions from the variable to
-            a loss, or names.
-        kernel_constraint, recurrent_constraint, bias_constraint: functions that optimizers apply to
-            the new value.
-        dropout: the fraction of the inputs to drop in training, the same units in all steps (Gal &
-            Ghahramani 2016).
-        recurrent_dropout: the fraction of the state to drop where it enters products.
-        kwargs: as for `Layer`.
-
-    Raises:
-        ValueError: `units` is not positive.
+    Arguments are those of `SimpleRNNCell`.
     """
 
     units: int
@@ -303,7 +288,25 @@ def _masked(state: Tensor, mask: Any) -> Tensor:
 class SimpleRNNCell(FusedCell):
     """output = new state = activation(inputs x kernel + state x recurrent kernel + bias).
 
-    Source: `tf.keras.layers.SimpleRNNCell`. Arguments: see `FusedCell`.
+    Source: `tf.keras.layers.SimpleRNNCell`. Variables: `kernel` `(n, units)`, `recurrent_kernel`
+    `(units, units)`, `bias` `(units,)`.
+
+    Args:
+        units: the number of units.
+        activation: a function or its name.
+        use_bias: whether to add a bias.
+        kernel_initializer, recurrent_initializer, bias_initializer: initializers or their names.
+        kernel_regularizer, recurrent_regularizer, bias_regularizer: functions that return a loss
+            given the variable, or their names.
+        kernel_constraint, recurrent_constraint, bias_constraint: functions that optimizers apply to
+            the variable's new value after each step.
+        dropout: the fraction of the inputs to drop in training, the same in all steps (Gal &
+            Ghahramani 2016).
+        recurrent_dropout: the fraction of the state to drop in its product with the kernel.
+        kwargs: as for `Layer`.
+
+    Raises:
+        ValueError: `units` is not positive.
     """
 
     def advance(
@@ -315,19 +318,19 @@ class SimpleRNNCell(FusedCell):
 
 
 class LSTMCell(FusedCell):
-    """Long short-term memory (Hochreiter & Schmidhuber 1997); states: output, memory.
+    """Long short-term memory (Hochreiter & Schmidhuber 1997). States: the output and the memory.
 
-    Gate order in the kernels' columns: input, forget, candidate, output. Source:
-    `tf.keras.layers.LSTMCell`.
+    The kernels' columns are those of the input gate, forget gate, candidate and output gate, in
+    this order. Source: `tf.keras.layers.LSTMCell`.
 
     Args:
         units: the number of units.
-        activation: of the candidate and the memory.
-        recurrent_activation: of the gates.
-        use_bias, kernel_initializer, recurrent_initializer, bias_initializer: see `FusedCell`.
+        activation: the activation of the candidate and the memory.
+        recurrent_activation: the activation of the gates.
+        use_bias, kernel_initializer, recurrent_initializer, bias_initializer: see `SimpleRNNCell`.
         unit_forget_bias: whether the forget gate's bias starts at 1 (Jozefowicz et al. 2015).
-        implementation: accepted for TensorFlow's signature and without effect.
-        kwargs: as for `FusedCell`.
+        implementation: accepted for TensorFlow's signature; it has no effect.
+        kwargs: as for `SimpleRNNCell`.
     """
 
     unit_forget_bias: bool
@@ -401,21 +404,21 @@ class LSTMCell(FusedCell):
 
 
 class GRUCell(FusedCell):
-    """Gated recurrent unit (Cho et al. 2014): update gate z, reset gate r, candidate.
+    """Gated recurrent unit (Cho et al. 2014) with an update gate z and a reset gate r.
 
-    new state = z * state + (1 - z) * candidate. Gate order in the kernels' columns: z, r,
-    candidate. Source: `tf.keras.layers.GRUCell`.
+    new state = z * state + (1 - z) * candidate. The kernels' columns are those of z, r and the
+    candidate, in this order. Source: `tf.keras.layers.GRUCell`.
 
     Args:
         units: the number of units.
-        activation: of the candidate.
-        recurrent_activation: of the gates.
-        use_bias, kernel_initializer, recurrent_initializer, bias_initializer: see `FusedCell`.
-        reset_after: whether r multiplies the product with the state, as in cuDNN, with biases
-            `(2, 3 * units)` for inputs and state; else r multiplies the state before the product,
-            as in the paper (the default of `compat.v1`).
-        implementation: accepted for TensorFlow's signature and without effect.
-        kwargs: as for `FusedCell`.
+        activation: the activation of the candidate.
+        recurrent_activation: the activation of the gates.
+        use_bias, kernel_initializer, recurrent_initializer, bias_initializer: see `SimpleRNNCell`.
+        reset_after: whether r multiplies the product of state and kernel, as in cuDNN, where
+            inputs and state have separate biases `(2, 3 * units)`. Otherwise r multiplies the state
+            before the product, as in the paper (the default of `compat.v1`).
+        implementation: accepted for TensorFlow's signature; it has no effect.
+        kwargs: as for `SimpleRNNCell`.
     """
 
     reset_after: bool
@@ -494,7 +497,7 @@ class GRUCell(FusedCell):
 class CuDNNLSTMCell(LSTMCell):
     """`LSTMCell` with the weights of cuDNN: two biases, which are added.
 
-    Args: those of `FusedCell` not listed in `fixed`, and `unit_forget_bias`.
+    Args: those of `SimpleRNNCell` not listed in `fixed`, and `unit_forget_bias`.
     """
 
     fixed = ("activation", "recurrent_activation", "use_bias", "implementation")
@@ -529,7 +532,7 @@ class CuDNNLSTMCell(LSTMCell):
 class CuDNNGRUCell(GRUCell):
     """`GRUCell` with the weights of cuDNN: the biases of inputs and state in one vector.
 
-    Args: those of `FusedCell` not listed in `fixed`.
+    Args: those of `SimpleRNNCell` not listed in `fixed`.
     """
 
     fixed = ("activation", "recurrent_activation", "use_bias", "implementation", "reset_after")

@@ -35,7 +35,7 @@ class ConvLSTM2DCell(LSTMCell):
         recurrent_activation: of the gates.
         use_bias, kernel_initializer, recurrent_initializer, bias_initializer, unit_forget_bias: see
             `LSTMCell`.
-        kwargs: as for `FusedCell`.
+        kwargs: as for `SimpleRNNCell`.
 
     Raises:
         ValueError: an argument is invalid.
@@ -125,10 +125,18 @@ class ConvLSTM2DCell(LSTMCell):
 
 
 class ConvLSTM2D(CellRNN):
-    """`ConvLSTM2DCell` over time (`tf.keras.layers.ConvLSTM2D`).
+    """An LSTM whose products are 2D convolutions (Shi et al. 2015; `tf.keras.layers.ConvLSTM2D`).
 
-    Inputs: `(batch, steps, height, width, channels)`. Accepts the arguments of the cell,
-    `activity_regularizer`, and those of `RNN`. Variables are under the layer's own name.
+    Inputs: `(batch, steps, height, width, channels)`, of known height and width. The convolution of
+    the state has stride 1 and 'same' padding. Variables are under the layer's own name.
+
+    Args:
+        filters: the number of output channels.
+        kernel_size: the window of both convolutions: an int, or one for height and one for width.
+        strides, padding, data_format, dilation_rate: of the inputs' convolution; see `Conv2D`.
+
+    Other arguments are those of `LSTMCell`, whose `recurrent_activation` is 'hard_sigmoid' by
+    default here, `activity_regularizer`, and those of `RNN`.
     """
 
     kind = ConvLSTM2DCell

@@ -95,7 +95,7 @@ def _arguments_of(kind: type[Layer]) -> dict[str, inspect.Parameter]:
 
 
 class SimpleRNN(CellRNN):
-    """`SimpleRNNCell` over time (`tf.keras.layers.SimpleRNN`).
+    """Runs a `SimpleRNNCell` over time (`tf.keras.layers.SimpleRNN`).
 
     Accepts the arguments of the cell, `activity_regularizer`, and those of `RNN`.
     """
@@ -104,7 +104,7 @@ class SimpleRNN(CellRNN):
 
 
 class LSTM(CellRNN):
-    """`LSTMCell` over time (`tf.keras.layers.LSTM`); states: the output and the memory.
+    """Runs an `LSTMCell` over time (`tf.keras.layers.LSTM`). States: the output and the memory.
 
     Accepts the arguments of the cell, `activity_regularizer`, and those of `RNN`.
     """
@@ -113,7 +113,7 @@ class LSTM(CellRNN):
 
 
 class GRU(CellRNN):
-    """`GRUCell` over time (`tf.keras.layers.GRU`).
+    """Runs a `GRUCell` over time (`tf.keras.layers.GRU`).
 
     Accepts the arguments of the cell, `activity_regularizer`, and those of `RNN`.
     """
@@ -122,10 +122,10 @@ class GRU(CellRNN):
 
 
 class CuDNNLSTM(CellRNN):
-    """`LSTM` with the weights of cuDNN (`tf.compat.v1.keras.layers.CuDNNLSTM`), on any device.
+    """An `LSTM` with cuDNN's weight layout, for any device (`tf.compat.v1.keras.layers.CuDNNLSTM`).
 
-    `bias` is `(8 * units,)`; the variables are under the layer's own name. Accepts the arguments of
-    `CuDNNLSTMCell`, `activity_regularizer`, and those of `RNN`.
+    The shape of `bias` is `(8 * units,)`; the variables are under the layer's own name. Accepts the
+    arguments of `LSTM`, except the activations, `use_bias` and `implementation`.
     """
 
     kind = CuDNNLSTMCell
@@ -135,10 +135,10 @@ class CuDNNLSTM(CellRNN):
 
 
 class CuDNNGRU(CellRNN):
-    """`GRU` with the weights of cuDNN (`tf.compat.v1.keras.layers.CuDNNGRU`), on any device.
+    """A `GRU` with cuDNN's weight layout, for any device (`tf.compat.v1.keras.layers.CuDNNGRU`).
 
-    `bias` is `(6 * units,)`; the variables are under the layer's own name. Accepts the arguments of
-    `CuDNNGRUCell`, `activity_regularizer`, and those of `RNN`.
+    The shape of `bias` is `(6 * units,)`; the variables are under the layer's own name. Accepts the
+    arguments of `GRU`, except the activations, `use_bias`, `implementation` and `reset_after`.
     """
 
     kind = CuDNNGRUCell

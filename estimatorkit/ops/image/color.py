@@ -20,8 +20,14 @@ from estimatorkit.core.registry import Case, Spec, constant_value, output, regis
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.image.shapes import checked_image
-from estimatorkit.ops.math.elementwise import cast, floordiv, maximum, minimum, multiply
-from estimatorkit.ops.math.elementwise import pow as power
+from estimatorkit.ops.math.elementwise import (
+    cast,
+    floordiv,
+    maximum,
+    minimum,
+    multiply,
+    pow as power,
+)
 
 _COLORS = np.array(
     [[[0.2, 0.7, 0.4], [0.9, 0.1, 0.3]], [[0.5, 0.25, 0.75], [0.6, 0.55, 0.1]]], np.float32

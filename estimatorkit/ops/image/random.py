@@ -17,8 +17,7 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array.array import shape
 from estimatorkit.ops.array.indexing import slice_
 from estimatorkit.ops.array.stateless_random import stateless_uniform
-from estimatorkit.ops.image import color as image_color
-from estimatorkit.ops.image import files as image_files
+from estimatorkit.ops.image import color as image_color, files as image_files
 from estimatorkit.ops.image.shapes import checked_image, flipped
 from estimatorkit.ops.math import elementwise
 from estimatorkit.ops.math.random import random_uniform

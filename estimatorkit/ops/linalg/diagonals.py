@@ -254,6 +254,11 @@ def diag_part(input: Any, name: str | None = None) -> Tensor:
         return array.reshape(matrix_diag_part(square), dims, name=scope)
 
 
+# As `tf.linalg` calls them, where `diag` is `matrix_diag`.
+tensor_diag = diag
+tensor_diag_part = diag_part
+
+
 def eye(
     num_rows: Any,
     num_columns: Any = None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -56,6 +56,18 @@ _BOOLS = np.array([[True, False], [False, True]])
 _OF_SPARSE = frozenset({"Neg", "Abs", "Sign", "Square", "Sqrt", "Erf", "Tanh"})
 
 
+class Unary(Protocol):
+    """The type of a public function of one tensor."""
+
+    def __call__(self, x: Any, name: str | None = None) -> Tensor: ...
+
+
+class Binary(Protocol):
+    """The type of a public function of two tensors."""
+
+    def __call__(self, x: Any, y: Any, name: str | None = None) -> Tensor: ...
+
+
 def _unary(
     op_type: str,
     kernel: Callable[..., Any],
@@ -66,7 +78,7 @@ def _unary(
     gradient: Any = "auto",
     accepts: str = "fc",
     infer: Any = None,
-) -> Callable[..., Tensor]:
+) -> Unary:
     register(
         op_type,
         kernel,
@@ -98,7 +110,7 @@ def _binary(
     gradient: Any = "auto",
     accepts: str = "fic",
     parameters: tuple[str, str] = ("x", "y"),
-) -> Callable[..., Tensor]:
+) -> Binary:
     register(
         op_type,
         kernel,
@@ -111,9 +123,7 @@ def _binary(
     return function_of_two(op_type, doc, parameters)
 
 
-def function_of_two(
-    op_type: str, doc: str, parameters: tuple[str, str] = ("x", "y")
-) -> Callable[..., Tensor]:
+def function_of_two(op_type: str, doc: str, parameters: tuple[str, str] = ("x", "y")) -> Binary:
     """The public function of a binary operation.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -42,6 +42,20 @@ def _infer(inputs: Any, attrs: Any) -> list[Spec]:
     return [Spec(tensor.dtype, TensorShape(kept))]
 
 
+class Reduction(Protocol):
+    """The type of a public reduction."""
+
+    def __call__(
+        self,
+        input_tensor: Any,
+        axis: Any = None,
+        keepdims: bool | None = None,
+        name: str | None = None,
+        reduction_indices: Any = None,
+        keep_dims: bool | None = None,
+    ) -> Tensor: ...
+
+
 def _reduction(
     op_type: str,
     kernel: Callable[..., Any],
@@ -51,7 +65,7 @@ def _reduction(
     gradient: Any = "auto",
     default_name: str | None = None,
     accepts: str = "fic",
-) -> Callable[..., Tensor]:
+) -> Reduction:
     register(
         op_type,
         with_axes(kernel),

@@ -19,7 +19,7 @@ from estimatorkit.core.registry import Case, Spec, broadcast, register, same_as_
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.lazy import LazyFunctions
 from estimatorkit.ops.math import elementwise, reduce
-from estimatorkit.ops.math.elementwise import function_of_two
+from estimatorkit.ops.math.elementwise import Binary, Unary, function_of_two
 
 scipy_special = LazyFunctions("scipy.special")
 
@@ -41,7 +41,7 @@ def _unary(
     doc: str,
     gradient: Any = "auto",
     accepts: str = "f",
-) -> Callable[..., Tensor]:
+) -> Unary:
     register(
         op_type,
         kernel,
@@ -152,7 +152,7 @@ def _binary(
     accepts: str = "f",
     gradient: Any = "auto",
     parameters: tuple[str, str] = ("x", "y"),
-) -> Callable[..., Tensor]:
+) -> Binary:
     register(
         op_type,
         kernel,

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.ops.parsing.example_parsing import Column as Feature
-from estimatorkit.ops.parsing.example_parsing import Part, parse_rows
+from estimatorkit.ops.parsing.example_parsing import Column as Feature, Part, parse_rows
 from estimatorkit.runtime.columns import NO_DIM, Column, RaggedColumn, SparseColumn
 
 _Ints = NDArray[np.int64]

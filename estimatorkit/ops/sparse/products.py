@@ -31,8 +31,7 @@ from estimatorkit.core.sparse_tensor import (
     SparseTensorValue,
     operators,
 )
-from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.core.tensor import operators as dense_operators
+from estimatorkit.core.tensor import Operation, Tensor, operators as dense_operators
 from estimatorkit.ops.array.array import transpose
 from estimatorkit.ops.array.filling import ones_like
 from estimatorkit.ops.math import linalg

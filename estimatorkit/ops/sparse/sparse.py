@@ -415,11 +415,11 @@ def eye(
 ) -> SparseTensor:
     """The identity matrix, possibly rectangular, as a sparse tensor."""
     with get_default_graph().name_scope(name or "eye"):
-        lengths = [
+        rows, columns = (
             cast(convert_to_tensor(length), int64)
             for length in (num_rows, num_rows if num_columns is None else num_columns)
-        ]
-        places = range_(minimum(*lengths))
+        )
+        places = range_(minimum(rows, columns))
         indices = stack([places, places], axis=1)
         count = make("Size", {"input": places}, {"dtype": int64})
-        return SparseTensor(indices, ones([count], as_dtype(dtype)), stack(lengths))
+        return SparseTensor(indices, ones([count], as_dtype(dtype)), stack([rows, columns]))

@@ -17,8 +17,8 @@ from estimatorkit.ops.array.indexing import where
 from estimatorkit.ops.linalg.fourier import length_along
 from estimatorkit.ops.linalg.products import tensordot
 from estimatorkit.ops.linalg.signal import stft
-from estimatorkit.ops.math.elementwise import abs as magnitude
 from estimatorkit.ops.math.elementwise import (
+    abs as magnitude,
     cast,
     floor,
     log,

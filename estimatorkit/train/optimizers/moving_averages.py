@@ -19,8 +19,7 @@ from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.distribute.replica_context import over_replicas
 from estimatorkit.ops.array.filling import zeros
-from estimatorkit.ops.math.elementwise import cast, div, minimum
-from estimatorkit.ops.math.elementwise import truediv as divide
+from estimatorkit.ops.math.elementwise import cast, div, minimum, truediv as divide
 from estimatorkit.ops.variables.initializers import Zeros
 from estimatorkit.ops.variables.variable_collections import (
     global_variables,

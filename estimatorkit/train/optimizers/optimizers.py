@@ -15,8 +15,7 @@ from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.ops.math.elementwise import cast
-from estimatorkit.train.optimizers import keras_rules
-from estimatorkit.train.optimizers import optimizer_rules as rules
+from estimatorkit.train.optimizers import keras_rules, optimizer_rules as rules
 from estimatorkit.train.optimizers.optimizer import Optimizer
 from estimatorkit.train.optimizers.rule_optimizer import RuleOptimizer
 from estimatorkit.train.optimizers.update_rule import UpdateRule

@@ -19,8 +19,12 @@ from estimatorkit.core.errors import explain, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.variables import Variable
 from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable
-from estimatorkit.storage.checkpoint import Checkpoint as Contents
-from estimatorkit.storage.checkpoint import read_checkpoint, read_contents, write_checkpoint
+from estimatorkit.storage.checkpoint import (
+    Checkpoint as Contents,
+    read_checkpoint,
+    read_contents,
+    write_checkpoint,
+)
 from estimatorkit.storage.checkpoint_state import update_checkpoint_state
 from estimatorkit.train.saving.checkpoint_compatibility import Item
 from estimatorkit.train.saving.saver import restore_checkpoint, session_state, tensors_to_save

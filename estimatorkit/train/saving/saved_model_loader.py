@@ -28,7 +28,7 @@ from estimatorkit.train.saving.meta_graph import (
 )
 from estimatorkit.train.saving.saved_model_files import (
     assets_of,
-    contains_saved_model,
+    contains_saved_model as contains_saved_model,
     read_saved_model,
     variables_path,
 )

@@ -26,8 +26,7 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.variables import Variable
 from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
 from estimatorkit.data.sharded_dataset import dealt_states, restore_dealt
-from estimatorkit.interop.projector import CONFIG as PROJECTOR_CONFIG
-from estimatorkit.interop.projector import write_from_checkpoint
+from estimatorkit.interop.projector import CONFIG as PROJECTOR_CONFIG, write_from_checkpoint
 from estimatorkit.layers.feature_column.vocabulary import (
     VOCABULARY_FILES,
     check_vocabulary_fingerprints,

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from google.protobuf.message import DecodeError
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import estimatorkit as tf
 from estimatorkit.core.dtypes import float32, int64, string
@@ -26,8 +25,7 @@ from estimatorkit.ops.parsing.example_parsing import (
 )
 from estimatorkit.runtime.columns import NO_DIM, RaggedColumn
 from estimatorkit.storage.example_proto import Example
-from estimatorkit.storage.wire import encoded_varint
-from estimatorkit.storage.wire import message as fields
+from estimatorkit.storage.wire import encoded_varint, message as fields
 
 # -- every encoding that protobuf allows
 

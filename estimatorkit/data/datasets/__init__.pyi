@@ -1,0 +1,9 @@
+from . import (
+    abalone as abalone, automobile as automobile, california_housing as california_housing,
+    census as census, digits as digits, fashion_mnist as fashion_mnist, iris as iris,
+    mnist as mnist, movie_reviews as movie_reviews, text8 as text8,
+)
+from estimatorkit.data.datasets.all_data_sets import catalogue as catalogue
+from estimatorkit.data.datasets.download import DataFile as DataFile, Downloader as Downloader
+from estimatorkit.data.datasets.files import cache_folder as cache_folder, DataSet as DataSet
+from estimatorkit.data.datasets.splits import split_rows as split_rows

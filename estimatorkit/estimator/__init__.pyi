@@ -1,0 +1,62 @@
+from . import experimental as experimental, export as export
+from estimatorkit.data import inputs as inputs
+from estimatorkit.estimator.estimator import Estimator as Estimator
+from estimatorkit.estimator.spec import EstimatorSpec as EstimatorSpec, ModeKeys as ModeKeys
+from estimatorkit.estimator.run_config import RunConfig as RunConfig
+from estimatorkit.estimator.warm_starting import WarmStartSettings as WarmStartSettings
+from estimatorkit.train.saving.vocabulary_change import VocabInfo as VocabInfo
+from estimatorkit.estimator.keras_estimator import model_to_estimator as model_to_estimator
+from estimatorkit.estimator.serving.predictor import load_predictor as load_predictor
+from estimatorkit.estimator.serving.onnx_export import export_onnx as export_onnx
+from estimatorkit.estimator.train_spec import EvalSpec as EvalSpec, TrainSpec as TrainSpec
+from estimatorkit.estimator.training_and_evaluation import train_and_evaluate as train_and_evaluate
+from estimatorkit.estimator.serving.exporters import (
+    BestExporter as BestExporter, Exporter as Exporter, FinalExporter as FinalExporter,
+    LatestExporter as LatestExporter,
+)
+from estimatorkit.estimator.evaluation.early_stopping import EarlyStopping as EarlyStopping
+from estimatorkit.estimator.evaluation.experiment_trackers import (
+    MLflowHook as MLflowHook, WandbHook as WandbHook,
+)
+from estimatorkit.estimator.extenders import add_metrics as add_metrics
+from estimatorkit.train import (
+    CheckpointSaverHook as CheckpointSaverHook, CheckpointSaverListener as CheckpointSaverListener,
+    FeedFnHook as FeedFnHook, FinalOpsHook as FinalOpsHook,
+    GlobalStepWaiterHook as GlobalStepWaiterHook, LoggingTensorHook as LoggingTensorHook,
+    NanLossDuringTrainingError as NanLossDuringTrainingError, NanTensorHook as NanTensorHook,
+    ProfilerHook as ProfilerHook, SecondOrStepTimer as SecondOrStepTimer,
+    SessionRunArgs as SessionRunArgs, SessionRunContext as SessionRunContext,
+    SessionRunHook as SessionRunHook, SessionRunValues as SessionRunValues,
+    StepCounterHook as StepCounterHook, StopAtStepHook as StopAtStepHook,
+    SummarySaverHook as SummarySaverHook,
+)
+from estimatorkit.premade.dnn import (
+    DNNClassifier as DNNClassifier, DNNEstimator as DNNEstimator, DNNRegressor as DNNRegressor,
+)
+from estimatorkit.premade.linear import (
+    LinearClassifier as LinearClassifier, LinearEstimator as LinearEstimator,
+    LinearRegressor as LinearRegressor,
+)
+from estimatorkit.premade.dnn_linear_combined import (
+    DNNLinearCombinedClassifier as DNNLinearCombinedClassifier,
+    DNNLinearCombinedEstimator as DNNLinearCombinedEstimator,
+    DNNLinearCombinedRegressor as DNNLinearCombinedRegressor,
+)
+from estimatorkit.premade.baseline import (
+    BaselineClassifier as BaselineClassifier, BaselineEstimator as BaselineEstimator,
+    BaselineRegressor as BaselineRegressor,
+)
+from estimatorkit.premade.head import Head as Head
+from estimatorkit.premade.classification_heads import (
+    BinaryClassHead as BinaryClassHead, MultiClassHead as MultiClassHead,
+)
+from estimatorkit.premade.multi_label_head import MultiLabelHead as MultiLabelHead
+from estimatorkit.premade.multi_head import MultiHead as MultiHead
+from estimatorkit.premade.regression_head import (
+    LogisticRegressionHead as LogisticRegressionHead,
+    PoissonRegressionHead as PoissonRegressionHead, RegressionHead as RegressionHead,
+)
+from estimatorkit.layers.feature_column.parse_spec import (
+    classifier_parse_example_spec as classifier_parse_example_spec,
+    regressor_parse_example_spec as regressor_parse_example_spec,
+)

@@ -1,0 +1,1 @@
+from . import fashion_mnist as fashion_mnist, mnist as mnist

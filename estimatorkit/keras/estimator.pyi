@@ -1,0 +1,1 @@
+from estimatorkit.estimator.keras_estimator import model_to_estimator as model_to_estimator

@@ -1,0 +1,1 @@
+from . import image as image, sequence as sequence, text as text

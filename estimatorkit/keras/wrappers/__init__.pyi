@@ -1,0 +1,1 @@
+from . import scikit_learn as scikit_learn

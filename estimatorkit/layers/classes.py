@@ -1,0 +1,7 @@
+"""The classes of `tf.keras.layers`."""
+
+from __future__ import annotations
+
+from estimatorkit.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

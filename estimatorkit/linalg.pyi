@@ -1,0 +1,60 @@
+from estimatorkit.ops.linalg.matrices import (
+    cholesky as cholesky, cholesky_solve as cholesky_solve, matrix_determinant, matrix_inverse,
+    logdet as logdet, matrix_solve_ls, slogdet as slogdet, matrix_solve, matrix_triangular_solve,
+)
+from estimatorkit.ops.linalg.decompositions import (
+    self_adjoint_eig, self_adjoint_eigvals, expm as expm, qr as qr, svd as svd,
+)
+from estimatorkit.ops.linalg.lu import (
+    lu as lu, lu_matrix_inverse as lu_matrix_inverse, lu_reconstruct as lu_reconstruct,
+    lu_solve as lu_solve,
+)
+from estimatorkit.ops.linalg.matrix_functions import (
+    logm as logm, matrix_rank as matrix_rank, pinv as pinv, sqrtm as sqrtm,
+)
+from estimatorkit.ops.linalg.tridiagonal import (
+    tridiagonal_matmul as tridiagonal_matmul, tridiagonal_solve as tridiagonal_solve,
+)
+from estimatorkit.ops.linalg.diagonals import (
+    matrix_band_part, matrix_diag, matrix_diag_part, eye as eye,
+    matrix_transpose as matrix_transpose, matrix_set_diag, tensor_diag as tensor_diag,
+    tensor_diag_part as tensor_diag_part, trace as trace,
+)
+from estimatorkit.ops.linalg.products import (
+    adjoint as adjoint, cross as cross, einsum as einsum, matvec as matvec, norm as norm,
+    normalize as normalize, tensordot as tensordot,
+)
+from estimatorkit.ops.math.linalg import matmul as matmul
+from estimatorkit.ops.nn.nn import l2_normalize as l2_normalize
+from estimatorkit.train.optimizers.clip import global_norm as global_norm
+from estimatorkit.ops.linear_operators.operator import LinearOperator as LinearOperator
+from estimatorkit.ops.linear_operators.dense import (
+    LinearOperatorFullMatrix as LinearOperatorFullMatrix,
+    LinearOperatorLowerTriangular as LinearOperatorLowerTriangular,
+    LinearOperatorLowRankUpdate as LinearOperatorLowRankUpdate,
+)
+from estimatorkit.ops.linear_operators.diagonal import (
+    LinearOperatorDiag as LinearOperatorDiag, LinearOperatorIdentity as LinearOperatorIdentity,
+    LinearOperatorScaledIdentity as LinearOperatorScaledIdentity,
+    LinearOperatorZeros as LinearOperatorZeros,
+)
+from estimatorkit.ops.linear_operators.related import (
+    LinearOperatorAdjoint as LinearOperatorAdjoint,
+    LinearOperatorBlockDiag as LinearOperatorBlockDiag,
+    LinearOperatorComposition as LinearOperatorComposition,
+    LinearOperatorInversion as LinearOperatorInversion,
+    LinearOperatorKronecker as LinearOperatorKronecker,
+)
+
+det = matrix_determinant
+inv = matrix_inverse
+lstsq = matrix_solve_ls
+solve = matrix_solve
+triangular_solve = matrix_triangular_solve
+eigh = self_adjoint_eig
+eigvalsh = self_adjoint_eigvals
+band_part = matrix_band_part
+diag = matrix_diag
+diag_part = matrix_diag_part
+set_diag = matrix_set_diag
+transpose = matrix_transpose
