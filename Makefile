@@ -14,7 +14,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -
 # Three for two cores: the tests of clusters mostly wait for their processes.
 TEST_PROCESSES ?= 3
 
-.PHONY: help quickstart test test-all check format benchmark fuzz clean
+.PHONY: help quickstart test test-all check docs build format benchmark fuzz clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -42,6 +42,16 @@ check: $(VENV)/installed-dev ## formatting, lint and types
 	@echo "Types (mypy --strict)"
 	@$(BIN)/mypy --strict -p estimatorkit
 
+docs: $(VENV)/installed-dev ## build the documentation into site/, with warnings as errors
+	@$(BIN)/mkdocs build --strict --quiet
+	@echo "The documentation is in site/: $(BIN)/mkdocs serve shows it"
+
+build: $(VENV)/installed-dev ## make sdist and wheel in dist/, and check them
+	@rm -rf build dist
+	@$(BIN)/python -m build --quiet
+	@$(BIN)/twine check --strict dist/*
+	@ls -lh dist
+
 format: $(VENV)/installed-dev ## format the code, and mend what lint can mend
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
@@ -53,7 +63,7 @@ fuzz: $(VENV)/installed-fuzz ## fuzz the readers of files and requests for FUZZ_
 	@$(BIN)/python -m tests.fuzz.run $(TARGETS)
 
 clean: ## remove .venv, caches and build output (not runs/)
-	@rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) build dist site *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@echo "Removed .venv, caches and build output"
 

@@ -1,4 +1,4 @@
-"""The README's script and the examples run, and learn what they say."""
+"""The examples run, and learn what they say."""
 
 from __future__ import annotations
 
@@ -175,66 +175,6 @@ def test_automobile_prices_are_told_better_than_by_their_mean(
     assert len(losses) == 4
     assert max(losses.values()) < mean / 3
     assert "engine-size: int64" not in capsys.readouterr().out  # five reasons are shown
-
-
-def run_script_of_readme(part: str) -> str:
-    """What the README's script that has this part in it prints."""
-    scripts = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    (script,) = [script for script in scripts if part in script]
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.mark.slow
-def test_readme_script_of_an_estimator_runs() -> None:
-    printed = run_script_of_readme("DNNClassifier(")
-    accuracy = re.search(r"'accuracy': (?:np\.float32\()?([\d.]+)", printed)
-    assert accuracy is not None
-    assert float(accuracy[1]) >= 0.9
-    assert printed.splitlines()[-1].count("np.int64") == 30
-
-
-@pytest.mark.slow
-def test_readme_script_of_a_keras_model_runs() -> None:
-    *epochs, evaluation = run_script_of_readme("keras.Sequential").splitlines()
-    assert sum(line.startswith("Epoch ") for line in epochs) == 5
-    accuracy = float(evaluation.strip("[]").split(", ")[1].strip("np.float32()"))
-    assert accuracy >= 0.85
-
-
-@pytest.mark.slow
-def test_readme_script_of_data_runs() -> None:
-    rows = sorted(re.findall(r"\[+([\d. ]+)\]", run_script_of_readme("indicator_column")))
-    assert [[float(each) for each in row.split()] for row in rows] == [
-        [0, 0, 1, 0, 0, 1],
-        [0, 1, 0, 0, 0, 0],
-        [0, 1, 0, 1, 1, 0],
-        [1, 0, 0, 1, 0, 0],
-    ]
-
-
-@pytest.mark.slow
-def test_readme_script_of_a_graph_runs() -> None:
-    """The loop ends after the first step that passes the limit; the slope is its closed form."""
-    printed = run_script_of_readme("while_loop")
-    values = re.search(
-        r"\(?(\d+)\)?, (?:np\.float32\()?([\d.]+)\)?, array\(\[\[(.*?)\]\]", printed, re.DOTALL
-    )
-    assert values is not None, printed
-    steps, total = int(values[1]), float(values[2])
-    slope = [float(each) for each in re.findall(r"-?[\d.]+", values[3])]
-    projection_square = total / steps - 1.0  # of x @ weights
-    assert total >= 10.0
-    assert total - total / steps < 10.0
-    for row, value in zip((1, 2, 3), slope, strict=True):
-        assert abs(value) == pytest.approx(2 * steps * row * projection_square**0.5, rel=1e-4)
 
 
 @pytest.mark.slow

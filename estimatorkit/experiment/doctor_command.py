@@ -54,9 +54,10 @@ def _packages() -> Iterator[tuple[str, str]]:
     """Versions of the requirements, and the extras that are complete."""
     wanted: dict[str, list[str]] = {}
     for requirement in metadata.requires("estimatorkit") or ():
-        match = re.match(r"([\w.-]+)[^;]*(?:;.*extra == ['\"](\w+)['\"])?", requirement)
-        assert match is not None
-        wanted.setdefault(match[2] or "", []).append(match[1])
+        name, _, marker = requirement.partition(";")
+        extra = re.search(r"extra == ['\"](\w+)", marker)
+        package = re.split(r"[^\w.-]", name.strip(), maxsplit=1)[0]
+        wanted.setdefault(extra[1] if extra else "", []).append(package)
     versions = {each: _version(each) for each in (*wanted.pop(""), "jaxlib")}
     yield "packages", ", ".join(f"{name} {found}" for name, found in versions.items())
     whole = [

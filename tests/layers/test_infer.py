@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import datetime
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

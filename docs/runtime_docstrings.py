@@ -1,0 +1,69 @@
+"""A Griffe extension: documents functions that the source makes by calls (`abs = _unary(...)`).
+
+Griffe reads sources. Where that finds an attribute, or nothing, the signature and the docstring of
+the value at run time are taken.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+import griffe
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from docs.reference_pages import NAMESPACES, documented_here, module_of
+
+
+class RuntimeDocstrings(griffe.Extension):
+    """Replaces what has no docstring in the source by what it is at run time."""
+
+    def on_package(self, *, pkg: griffe.Module, loader: griffe.GriffeLoader, **_: Any) -> None:
+        """Looks at every documented name."""
+        for namespace in NAMESPACES:
+            parent = loader.modules_collection[f"estimatorkit.{namespace}".rstrip(".")]
+            parent = parent.final_target if isinstance(parent, griffe.Alias) else parent
+            module = module_of(namespace)
+            for name in documented_here(namespace):
+                found = _found(parent, name)
+                value = getattr(module, name)
+                if found is not None and found.is_class and not found.has_docstring:
+                    target = found.final_target if isinstance(found, griffe.Alias) else found
+                    target.docstring = _docstring(value, target)
+                elif found is None or not found.has_docstring:
+                    if name in parent.members:
+                        parent.del_member(name)
+                    parent.set_member(name, _described(name, value))
+
+
+def _found(parent: griffe.Object | griffe.Alias, name: str) -> griffe.Object | griffe.Alias | None:
+    """A class or a function that Griffe has found; None for anything else."""
+    try:
+        found = parent[name]
+        return found if found.is_class or found.is_function else None
+    except (KeyError, griffe.AliasResolutionError):
+        return None
+
+
+def _docstring(value: Any, owner: griffe.Object) -> griffe.Docstring:
+    return griffe.Docstring(inspect.cleandoc(value.__doc__ or ""), parent=owner)
+
+
+def _described(name: str, value: Any) -> griffe.Alias | griffe.Function:
+    """An alias of a class, or a function."""
+    if isinstance(value, type):
+        return griffe.Alias(name, f"{value.__module__}.{value.__qualname__}")
+    parameters = [
+        griffe.Parameter(
+            each.name,
+            kind=griffe.ParameterKind(each.kind.description),
+            default=None if each.default is each.empty else repr(each.default),
+        )
+        for each in inspect.signature(value).parameters.values()
+    ]
+    function = griffe.Function(name, parameters=griffe.Parameters(*parameters))
+    function.docstring = _docstring(value, function)
+    return function
