@@ -25,8 +25,8 @@ class Scaling:
     """The normalizer `(x - center) / scale`: equal to others with the same numbers.
 
     Attributes:
-        center: what becomes 0.
-        scale: what becomes 1 above that.
+        center: the value that becomes 0.
+        scale: the distance above `center` that becomes 1.
     """
 
     center: float
@@ -38,7 +38,7 @@ class Scaling:
 
     @property
     def source(self) -> str:
-        """A lambda that does the same."""
+        """The source of an equivalent lambda."""
         return f"lambda x: (x {'+' if self.center < 0 else '-'} {abs(self.center)}) / {self.scale}"
 
 

@@ -45,16 +45,16 @@ _RESERVED = ("pd", "tf", "fc", "prepare", "frame", "columns", "wide", "features"
 
 @dataclass(frozen=True)
 class InferredColumns(Sequence[FeatureColumn]):
-    """What `infer` proposes: a sequence of dense columns, for use as `feature_columns=`.
+    """The result of `infer`: a sequence of dense columns, for use as `feature_columns=`.
 
     `print` shows `code()`.
 
     Attributes:
         columns: dense columns, for DNNs.
         wide: categorical and bucketized columns, for linear models.
-        findings: what became of each column of the table.
-        label: what the label looks like, and the estimator for it; '' where none was named.
-        source: what was looked at.
+        findings: the outcome for each column of the table.
+        label: a description of the label and the estimator for it; '' if no label was named.
+        source: a description of the table.
     """
 
     columns: tuple[FeatureColumn, ...]
@@ -70,7 +70,7 @@ class InferredColumns(Sequence[FeatureColumn]):
 
     @property
     def notes(self) -> dict[str, str]:
-        """By column of the table one line: dtype, distinct values, share missing, and outcome."""
+        """One line per column of the table: dtype, distinct values, share missing, and outcome."""
         return {finding.name: finding.note for finding in self.findings}
 
     def __len__(self) -> int:
@@ -97,22 +97,22 @@ class InferredColumns(Sequence[FeatureColumn]):
         return html_table(("column", "finding"), self.notes.items(), f"Columns of {self.source}")
 
     def prepare(self, table: Any) -> pd.DataFrame:
-        """The features that the columns read, without missing values.
+        """Returns the features that the columns read, without missing values.
 
-        Numbers become float32 (float64 where the mean is 10,000 deviations from 0), ids int64 and
-        words strings. A missing number becomes the median of the table that `infer` saw, a missing
-        id -1 and a missing word '', which count for nothing; what cannot be read as a date is
-        missing.
+        Numbers become float32 (float64 if the mean is 10,000 standard deviations from 0), ids int64
+        and words strings. A missing number becomes the median of the table that was passed to
+        `infer`, a missing id -1 and a missing word '', which are both ignored. A value that cannot
+        be parsed as a date is missing.
 
         Args:
-            table: as for `infer`, all rows; the label may be there or not.
+            table: as for `infer`, but all rows are used; the label is optional.
 
         Returns:
-            A DataFrame of the features only, with the index of the table: give it to
-            `pandas_input_fn` or `Dataset.from_tensor_slices`.
+            A DataFrame of the features only, with the index of the table, for `pandas_input_fn` or
+            `Dataset.from_tensor_slices`.
 
         Raises:
-            ValueError: a column is not there, or is there twice.
+            ValueError: a column is missing or repeated.
         """
         import pandas as pd
 
@@ -125,10 +125,10 @@ class InferredColumns(Sequence[FeatureColumn]):
         return pd.DataFrame(features)
 
     def code(self) -> str:
-        """Python source that makes these columns and does what `prepare` does.
+        """Returns Python source that creates these columns and an equivalent of `prepare`.
 
-        It defines `prepare`, `columns` and `wide`, within 100 columns; the same table gives the
-        same source.
+        It defines `prepare`, `columns` and `wide`, in lines of at most 100 characters; the same
+        table yields the same source.
         """
         taken, names = set(_RESERVED), dict[Call, str]()
         parts = []
@@ -186,36 +186,41 @@ def infer(
 ) -> InferredColumns:
     """Proposes feature columns for a table.
 
-    - Numbers become numeric columns, scaled by mean and deviation unless they are within [-1, 1]
-      and spread widely there; for linear models ranges of equally many rows. More than 5 % missing
-      values give a second feature, `<name>_missing`.
-    - Integers from 0 on with at most 12 distinct values, each in 5 rows on average, are categories
-      by vocabulary: others that come later count for nothing. Booleans are their own ids.
-    - Words are a vocabulary, the most frequent first, or hash buckets: 2 to 4 times as many as
-      distinct words. Categories of a pandas Categorical are the vocabulary.
-    - Dates, and words of which 95 % are ISO dates, become year, month, weekday and hour, as far as
-      these differ.
-    - Left out are columns of one value, integers that number the rows, words that are distinct in
-      more than 90 % of more than 100 rows, and what is neither number nor word nor date.
+    - Numbers become numeric columns, standardized unless they spread widely within [-1, 1]; for
+      linear models they are bucketized into ranges with equally many rows. With more than 5 %
+      missing values there is a second feature, `<name>_missing`.
+    - Integers from 0 on with at most 12 distinct values, each in 5 rows on average, become
+      categories with a vocabulary: values that first appear later are ignored. Booleans are their
+      own ids.
+    - Words become a vocabulary, the most frequent first, or hash buckets, 2 to 4 times as many as
+      distinct words. The vocabulary of a pandas Categorical is its categories.
+    - Dates, and words of which 95 % are ISO dates, become year, month, weekday and hour, except
+      those that are constant.
+    - Left out are columns with a single value, integers that number the rows, words that are
+      distinct in more than 90 % of more than 100 rows, and values that are neither numbers nor
+      words nor dates.
 
     Args:
-        table: a DataFrame of pandas or polars, a pyarrow Table, a dict of arrays, or the path of a
-            CSV file with a header, of which the first rows are looked at.
-        label: the name of the column with the labels; no feature is made of it.
-        weight: the name of the column with the examples' weights; `prepare` keeps it.
-        max_vocabulary: the most distinct words of a vocabulary; more are hashed. 100 by default.
-        embedding_from: the fewest distinct values for which the dense column is an embedding, of
-            1.6 n^0.56 numbers for n values, at most 50; below, an indicator. 30 by default.
-        buckets: ranges of numbers in `wide`; 10 by default. 0: `wide` holds the numeric columns.
-        sample_rows: rows of a CSV file that are looked at; 10,000 by default.
+        table: a pandas or polars DataFrame, a pyarrow Table, a dict of arrays, or the path of a CSV
+            file with a header, of which the first rows are read.
+        label: the name of the label column, which does not become a feature.
+        weight: the name of the column of example weights; `prepare` keeps it.
+        max_vocabulary: the largest number of distinct words for a vocabulary; more are hashed. 100
+            by default.
+        embedding_from: the smallest number of distinct values for which the dense column is an
+            embedding, of dimension 1.6 n^0.56 for n values, at most 50, rather than an indicator.
+            30 by default.
+        buckets: the number of ranges of bucketized columns in `wide`; 10 by default. With 0, `wide`
+            has numeric columns instead.
+        sample_rows: the number of rows of a CSV file to read; 10,000 by default.
 
     Returns:
-        The columns, with notes, source and `prepare`.
+        The columns, with `notes`, `code` and `prepare`.
 
     Raises:
-        ValueError: no rows, a name that is there twice or not at all, no column of use, or a CSV
-            file without a header.
-        TypeError: this is not a table.
+        ValueError: the table has no rows, no usable column or a repeated name, a named column is
+            missing, or a CSV file has no header.
+        TypeError: `table` is not a table.
         NotFoundError: the file does not exist.
     """
     least = {"max_vocabulary": 1, "embedding_from": 1, "buckets": 0, "sample_rows": 1}

@@ -133,8 +133,8 @@ def label_ids(labels: Any, predictions: Mapping[str, NDArray[Any]]) -> NDArray[A
     """The class of each label as a number, int64 `(rows,)`.
 
     Args:
-        labels: numbers, or words of the model's vocabulary.
-        predictions: those of a classifier.
+        labels: class ids, or words of the model's vocabulary.
+        predictions: the predictions of a classifier, by key.
 
     Raises:
         ValueError: a label is not a class.
@@ -226,25 +226,26 @@ def permutation_importance(
     keys: Sequence[str] | None = None,
     checkpoint_path: str | None = None,
 ) -> pd.DataFrame:
-    """How much a model's metric suffers when the values of one feature are shuffled.
+    """Measures how much a model's metric degrades when the values of one feature are shuffled.
 
     A feature that does not change predictions has importance 0, exactly. Breiman 2001, "Random
     Forests"; as `sklearn.inspection.permutation_importance`.
 
     Args:
         estimator: a trained classifier or regressor, or its `as_predictor()`.
-        features: arrays by key, `(rows, ...)`, or a DataFrame; best of rows not trained on.
-        labels: `(rows,)`: as the model's `input_fn` gives them.
-        metric: one of `METRICS`, or a function of labels and predictions by key of which more is
-            better. By default 'accuracy' for classifiers, 'r2' for others.
-        repeats: shuffles of each feature.
-        seed: of the shuffles; the same gives the same numbers.
+        features: arrays by key, `(rows, ...)`, or a DataFrame; preferably of rows that the model
+            was not trained on.
+        labels: `(rows,)`, as returned by the model's `input_fn`.
+        metric: one of `METRICS`, or a function of the labels and the predictions by key for which
+            higher is better. By default 'accuracy' for classifiers, 'r2' for others.
+        repeats: the number of shuffles of each feature.
+        seed: the seed of the shuffles; the same seed yields the same result.
         keys: the features; all by default.
         checkpoint_path: the checkpoint; the newest by default.
 
     Returns:
-        By feature, the most important first: `importance` (mean over the repeats), `deviation`, and
-        `repeat_0`, ...
+        One row per feature, the most important first: `importance` (mean over the repeats),
+        `deviation`, and `repeat_0`, ...
 
     Raises:
         ValueError: an argument is invalid.
@@ -336,14 +337,14 @@ def linear_weights(
 
     Args:
         estimator: a trained premade estimator with a linear part.
-        class_names: of a model of more than two classes; numbers by default.
+        class_names: the names of the classes, for a model of more than two; numbers by default.
         checkpoint_path: the checkpoint; the newest by default.
 
     Returns:
-        A row a weight, the columns in the model's order: `column`; `value`: the word, number,
-        range, or combination of these that the weight is for ('' for the only number of a numeric
-        column, and for the bias; several, joined by ' | ', where they share a bucket of a cross);
-        `class`, where there are several; `weight`.
+        One row per weight, in the order of the model's columns, with: `column`; `value`: the word,
+        number, range, or combination of these that the weight is for ('' for a numeric column with
+        a single number, and for the bias; several, joined by ' | ', if they share a bucket of a
+        cross); `class`, if there are several; `weight`.
 
     Raises:
         ValueError: the model has no linear part, or there is no trained model.

@@ -41,39 +41,41 @@ _REGRESSORS: dict[str, Callable[..., Estimator]] = {
 
 
 class SKClassifier(Classes, Wrapper):
-    """An estimator that tells classes apart, in scikit-learn's form.
+    """A classifier with scikit-learn's interface.
 
     Args:
         estimator: 'DNNClassifier' (default), 'LinearClassifier', 'DNNLinearCombinedClassifier' or
-            'BaselineClassifier'; or a function that makes an estimator. It is called with those of
-            these that it takes: `columns` (or `feature_columns`), `n_classes`, `label_vocabulary`,
-            `weight_column`, `config`, and the `arguments`. Its predictions must have
-            'probabilities', those of regressors 'predictions'.
-        feature_columns: by default those that `feature_columns.infer` proposes for a DataFrame; its
-            answer may be given, too. Of an array there is one feature 'x', float32
-            `(rows, features)`.
-        epochs: times that each row is seen; 30 by default.
-        steps: steps to train instead.
+            'BaselineClassifier'; or a function that returns an estimator. It is called with those
+            of the following that it accepts: `columns` (or `feature_columns`), `n_classes`,
+            `label_vocabulary`, `weight_column`, `config`, and the `arguments`. The estimator's
+            predictions must include 'probabilities', or 'predictions' for regressors.
+        feature_columns: the feature columns, or a result of `feature_columns.infer`; by default
+            inferred from a DataFrame. An array becomes a single feature 'x', float32 `(rows,
+            features)`.
+        epochs: the number of passes over the rows; 30 by default.
+        steps: the number of steps to train, instead of `epochs`.
         batch_size: rows per step; 32 by default.
-        validation_fraction: of the rows, set aside to measure the loss after each epoch
-            (`history_`); 0 by default.
-        patience: epochs without a smaller such loss after which training ends; the best epoch's
-            model stays. None (default): all epochs, and the last.
-        standardize: whether the columns of an array are brought to mean 0 and deviation 1, where no
-            `feature_columns` are given; True by default.
-        model_dir: here each `fit` keeps its model, in a new folder `fit-...`; None (default): in a
-            temporary folder.
-        random_state: as scikit-learn's. An int: the same model each time, bit for bit.
+        validation_fraction: the fraction of the rows that is held out to measure the loss after
+            each epoch (`history_`); 0 by default.
+        patience: the number of epochs without a smaller validation loss after which training stops
+            and the best epoch's model is kept. None (default) trains all epochs and keeps the last
+            model.
+        standardize: whether to scale the columns of an array to mean 0 and standard deviation 1, if
+            no `feature_columns` are given; True by default.
+        model_dir: the folder where each `fit` stores its model, in a new folder `fit-...`; None
+            (default) for a temporary folder.
+        random_state: as in scikit-learn. An int yields the same model each time, bit for bit.
         verbose: whether to log; False by default.
-        arguments: of the estimator: `hidden_units` ((64, 32) by default), `optimizer`, ...
+        arguments: arguments of the estimator: `hidden_units` ((64, 32) by default), `optimizer`,
+            ...
 
     Attributes:
-        classes_: the labels, sorted. Words are the model's label_vocabulary.
-        n_features_in_, feature_names_in_: as scikit-learn's.
+        classes_: the sorted labels; strings become the model's `label_vocabulary`.
+        n_features_in_, feature_names_in_: as in scikit-learn.
         columns_: the feature columns.
-        estimator_, model_dir_: the `Estimator` inside, and its folder.
-        history_: metrics on the rows set aside, by epoch; `best_epoch_` counts from 1.
-        n_steps_: steps that were trained.
+        estimator_, model_dir_: the underlying `Estimator`, and its folder.
+        history_: metrics on the held-out rows, by epoch; `best_epoch_` counts from 1.
+        n_steps_: the number of training steps.
 
     Example:
         ```python
@@ -104,7 +106,7 @@ class SKClassifier(Classes, Wrapper):
         )
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Probabilities of the classes, in the order of `classes_`.
+        """Returns the probabilities of the classes, in the order of `classes_`.
 
         Args:
             X: as for `fit`.
@@ -122,14 +124,14 @@ class SKClassifier(Classes, Wrapper):
 
 
 class SKRegressor(Numbers, Wrapper):
-    """An estimator that predicts numbers, in scikit-learn's form.
+    """A regressor with scikit-learn's interface.
 
-    Labels are learnt as they are: put large ones through a `TransformedTargetRegressor`.
+    Labels are not scaled: use a `TransformedTargetRegressor` for large ones.
 
     Args:
         estimator: 'DNNRegressor' (default), 'LinearRegressor', 'DNNLinearCombinedRegressor' or
-            'BaselineRegressor'; or a function that makes an estimator (`label_dimension` instead of
-            `n_classes`).
+            'BaselineRegressor'; or a function that returns an estimator (called with
+            `label_dimension` instead of `n_classes`).
         parameters: see `SKClassifier`.
     """
 
@@ -143,7 +145,7 @@ class SKRegressor(Numbers, Wrapper):
         return {"label_dimension": math.prod(self._label_shape)}
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predictions, float64 `(rows,)`, or `(rows, labels)` where the labels were such.
+        """Returns predictions, float64 `(rows,)`, or `(rows, labels)` if `fit` had such labels.
 
         Args:
             X: as for `fit`.
@@ -177,7 +179,7 @@ def _named(name: str, base: type[Any], maker: Callable[..., Estimator]) -> Any:
     first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     vars(__init__)["__signature__"] = inspect.Signature([first, *own, *settings])
     _defaults = {each.name: each.default for each in own}
-    doc = f"`{base.__name__}` of `estimator.{name}`; the arguments are of both."
+    doc = f"`{base.__name__}` of `estimator.{name}`; takes the arguments of both."
     members = {"__init__": __init__, "estimator": name, "__doc__": doc, "__module__": __name__}
     return type(f"SK{name}", (base,), members)
 

@@ -65,14 +65,14 @@ def _method(name: str, doc: str) -> Callable[..., Transformation]:
 
 
 bucket_by_sequence_length = _method(
-    "bucket_by_sequence_length", "Batches of elements of similar length"
+    "bucket_by_sequence_length", "Batches elements of similar length"
 )
-group_by_window = _method("group_by_window", "Datasets of elements with one key")
-ignore_errors = _method("ignore_errors", "Leaves out elements that cannot be made")
-scan = _method("scan", "Carries a state from element to element")
-take_while = _method("take_while", "Ends where a predicate fails")
-unique = _method("unique", "Each element once")
-unbatch = _method("unbatch", "The rows of each element")
+group_by_window = _method("group_by_window", "Groups elements by key and reduces windows of them")
+ignore_errors = _method("ignore_errors", "Drops elements whose computation fails")
+scan = _method("scan", "Maps elements with a state that is carried along")
+take_while = _method("take_while", "Ends at the first element that fails a predicate")
+unique = _method("unique", "Drops repeated elements")
+unbatch = _method("unbatch", "Splits elements into their rows")
 
 
 def enumerate_dataset(start: int = 0) -> Transformation:

@@ -428,15 +428,15 @@ def restore_iterators(state: Any, saved: Mapping[str, Any]) -> dict[str, bool]:
 
 
 def get_output_types(dataset_or_iterator: Any) -> Any:
-    """The nest of dtypes of an element."""
+    """Returns the dtypes of an element, in its nested structure."""
     return dataset_or_iterator.output_types
 
 
 def get_output_shapes(dataset_or_iterator: Any) -> Any:
-    """The nest of static shapes of an element."""
+    """Returns the static shapes of an element, in its nested structure."""
     return dataset_or_iterator.output_shapes
 
 
 def get_output_classes(dataset_or_iterator: Any) -> Any:
-    """The nest of classes of an element's leaves."""
+    """Returns the classes of an element's leaves, in its nested structure."""
     return dataset_or_iterator.output_classes

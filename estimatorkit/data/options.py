@@ -49,7 +49,7 @@ class DistributeOptions(OptionGroup):
 
 
 class Options(OptionGroup):
-    """The options of `Dataset.with_options`; see `OptionGroup`."""
+    """The options of `Dataset.with_options`. Any option can be set; none changes the elements."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class Options(OptionGroup):
         )
 
     def merge(self, options: Options) -> Options:
-        """These options, overridden by those that are set in `options`."""
+        """Returns these options, overridden by those that are set in `options`."""
         merged = Options()
         merged._values.update(self._values)
         merged._values.update(

@@ -30,12 +30,12 @@ class Callback:
     """Base class of callbacks, whose hooks do nothing (`tf.keras.callbacks.Callback`).
 
     Hooks receive `logs`, numbers by name; later callbacks see what a hook adds to an epoch's logs.
-    `self.model.stop_training = True` stops a training.
+    `self.model.stop_training = True` stops training.
 
     Attributes:
         params: 'verbose', 'epochs', 'steps' of the training.
         model: the model.
-        validation_data: None, for old programs.
+        validation_data: None; for compatibility with old programs.
     """
 
     def __init__(self) -> None:
@@ -164,7 +164,7 @@ class History(Callback):
 
 
 class BaseLogger(Callback):
-    """Has no effect, as logs are means already (`tf.keras.callbacks.BaseLogger`).
+    """Has no effect, since logs are already means (`tf.keras.callbacks.BaseLogger`).
 
     Args:
         stateful_metrics: accepted for TensorFlow's signature.

@@ -48,13 +48,13 @@ class CallbackList:
         self.callbacks.append(callback)
 
     def set_params(self, params: dict[str, Any]) -> None:
-        """Gives all of them the parameters of the training."""
+        """Sets the parameters of the training in all callbacks."""
         self.params = params
         for callback in self.callbacks:
             callback.set_params(params)
 
     def set_model(self, model: Any) -> None:
-        """Gives all of them the model, and the model the `History`."""
+        """Sets the model in all callbacks, and the `History` in the model."""
         self.model = model
         for callback in self.callbacks:
             if isinstance(callback, History):
@@ -63,47 +63,47 @@ class CallbackList:
 
     @property
     def history(self) -> Any:
-        """The `History` among them, or None."""
+        """The `History` among the callbacks, or None."""
         return next((each for each in self.callbacks if isinstance(each, History)), None)
 
     @property
     def wants_batches(self) -> bool:
-        """Whether one of them must be called for every batch of a training."""
+        """Whether a callback must be called for every training batch."""
         return any(callback.wants_batches("train") for callback in self.callbacks)
 
     @property
     def wants_test_batches(self) -> bool:
-        """Whether one of them must be called for every batch of an evaluation."""
+        """Whether a callback must be called for every evaluation batch."""
         return any(callback.wants_batches("test") for callback in self.callbacks)
 
     @property
     def wants_predict_batches(self) -> bool:
-        """Whether one of them must be called for every batch of a prediction."""
+        """Whether a callback must be called for every prediction batch."""
         return any(callback.wants_batches("predict") for callback in self.callbacks)
 
     @property
     def wants_epochs(self) -> bool:
-        """Whether one of them must be called right after each epoch."""
+        """Whether a callback must be called right after each epoch."""
         return any(callback.wants_epochs() for callback in self.callbacks)
 
     @contextmanager
     def around_training(self) -> Iterator[None]:
-        """Enters the context managers of all."""
+        """Enters the context managers of all callbacks."""
         with ExitStack() as stack:
             for callback in self.callbacks:
                 stack.enter_context(callback.around_training())
             yield
 
     def first_epoch(self, epoch: int) -> int:
-        """The epoch that a training begins with, which would begin with `epoch`; asked for after
-        `on_train_begin` (`BackupAndRestore`).
+        """The epoch at which to start or resume, given the `epoch` requested; called after
+        `on_train_begin`.
         """
         for callback in self.callbacks:
             epoch = callback.first_epoch(epoch)
         return epoch
 
     def after_steps(self, count: int) -> None:
-        """Tells each."""
+        """Calls this hook of each."""
         self._call("after_steps", count)
 
     def _call(self, hook: str, *args: Any) -> None:

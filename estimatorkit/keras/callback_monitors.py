@@ -407,9 +407,9 @@ class BackupAndRestore(Callback):
         backup_dir: a directory used by this callback alone.
         save_freq: must be 'epoch'.
         delete_checkpoint: delete the backup when training has ended.
-        save_before_preemption: on Ctrl-C or SIGTERM save in the middle of an epoch, too; its other
-            steps are then not made, and the epoch begins anew when training resumes. The process
-            ends as without: by KeyboardInterrupt, or with exit code 143.
+        save_before_preemption: on Ctrl-C or SIGTERM, stop in the middle of the epoch and save; the
+            epoch starts again when training resumes. As without this option, the process ends with
+            KeyboardInterrupt or exit code 143.
 
     Raises:
         ValueError: `backup_dir` is empty, or `save_freq` is not 'epoch'.
@@ -443,7 +443,7 @@ class BackupAndRestore(Callback):
         return os.path.join(self.backup_dir, "backup")
 
     def around_training(self) -> AbstractContextManager[None]:
-        """Notes signals, if they are to be saved at."""
+        """Watches for signals if `save_before_preemption` is set."""
         return nullcontext() if self._interruption is None else self._interruption.watching()
 
     @property
@@ -461,11 +461,11 @@ class BackupAndRestore(Callback):
         return epoch if self._epoch is None else self._epoch + 1
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
-        """Begins to count the epoch's steps."""
+        """Starts counting the epoch's steps."""
         self._steps = 0
 
     def after_steps(self, count: int) -> None:
-        """Ends the training if a signal came."""
+        """Stops training if a signal was received."""
         self._steps += count
         if self._is_interrupted:
             self.model.stop_training = True
@@ -479,7 +479,7 @@ class BackupAndRestore(Callback):
         save_training(self.model, self._path, epoch - is_partial)
 
     def on_train_end(self, logs: Logs = None) -> None:
-        """Deletes the backup if `delete_checkpoint` is set, unless a signal came."""
+        """Deletes the backup if `delete_checkpoint` is set, unless a signal was received."""
         if self._is_interrupted:
             return
         if self.delete_checkpoint and os.path.exists(self._path):

@@ -26,17 +26,17 @@ _TIMEOUT_SECONDS = 10
 
 
 class ProgbarLogger(Callback):
-    """Shows how far an epoch is, and its logs.
+    """Shows the progress of each epoch, and its logs.
 
-    With verbose=1 a line that is drawn over itself, at most five times a second, on a terminal;
-    elsewhere, and with verbose=2, one line an epoch.
+    On a terminal, verbose=1 shows a progress bar that is redrawn at most five times a second;
+    elsewhere, and with verbose=2, there is one line per epoch.
 
     Args:
-        count_mode: 'steps' or 'samples'; steps are counted.
+        count_mode: 'steps' or 'samples'; both count steps.
         stateful_metrics: accepted for TensorFlow's signature.
 
     Raises:
-        ValueError: the mode is none of these.
+        ValueError: `count_mode` is something else.
     """
 
     def __init__(self, count_mode: str = "samples", stateful_metrics: Any = None) -> None:
@@ -56,7 +56,7 @@ class ProgbarLogger(Callback):
         self._spent = 0.0  # on this epoch, by these
 
     def wants_batches(self, kind: str) -> bool:
-        """False: it shows what it is told, when it is told."""
+        """False: it only shows logs."""
         return False
 
     @property
@@ -69,21 +69,21 @@ class ProgbarLogger(Callback):
         return self._verbose == 1 and sys.stdout.isatty()
 
     def on_train_begin(self, logs: Logs = None) -> None:
-        """Notes that evaluations are validations now."""
+        """Records that evaluations are now validations."""
         self._training = True
         self._total = self.params.get("steps")
         self._each = None
 
     def on_train_end(self, logs: Logs = None) -> None:
-        """Notes that they no longer are."""
+        """Records that training has ended."""
         self._training = False
 
     def wants_epochs(self) -> bool:
-        """False: it only writes the logs down."""
+        """False: it only writes logs."""
         return False
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
-        """Begins a line."""
+        """Starts a line."""
         self._begin()
         if self._each is None:
             self._told = self._begun
@@ -92,12 +92,12 @@ class ProgbarLogger(Callback):
             print(f"Epoch {epoch + 1}/{epochs}")
 
     def after_steps(self, count: int) -> None:
-        """Notes how long the steps took that it is told of next, each an equal part."""
+        """Measures the time of the last steps."""
         now = time.monotonic()
         self._told, self._each = now, (now - self._told) / count
 
     def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """Draws the line anew when it is time."""
+        """Redraws the line if due."""
         self._spent += (batch + 1 - self._seen) * (self._each or 0.0)
         self._advance(batch + 1, logs)
 
@@ -110,13 +110,13 @@ class ProgbarLogger(Callback):
         self._end(logs, now)
 
     def on_test_begin(self, logs: Logs = None) -> None:
-        """Begins a line, but in a validation."""
+        """Starts a line, except in a validation."""
         if not self._training:
             self._total = self.params.get("steps")
             self._begin()
 
     def on_test_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """Draws the line anew when it is time."""
+        """Redraws the line if due."""
         if not self._training:
             self._advance(batch + 1, logs)
 
@@ -126,12 +126,12 @@ class ProgbarLogger(Callback):
             self._end(logs, time.monotonic())
 
     def on_predict_begin(self, logs: Logs = None) -> None:
-        """Begins a line."""
+        """Starts a line."""
         self._total = self.params.get("steps")
         self._begin()
 
     def on_predict_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """Draws the line anew when it is time."""
+        """Redraws the line if due."""
         self._advance(batch + 1, None)
 
     def on_predict_end(self, logs: Logs = None) -> None:
@@ -213,8 +213,8 @@ class CSVLogger(Callback):
 
     Args:
         filename: the file.
-        separator: what stands between values.
-        append: whether to go on in a file that is there; its header is kept.
+        separator: the separator of values.
+        append: whether to append to an existing file, whose header is kept.
     """
 
     def __init__(
@@ -227,7 +227,7 @@ class CSVLogger(Callback):
         self._keys: list[str] | None = None
 
     def on_train_begin(self, logs: Logs = None) -> None:
-        """Begins the file anew, or reads the header of what is there."""
+        """Creates an empty file, or reads the header of the existing one."""
         self._keys = None
         if self.append and os.path.exists(self.filename):
             with open(self.filename, newline="", encoding="utf-8") as file:
@@ -239,11 +239,11 @@ class CSVLogger(Callback):
             pass
 
     def wants_epochs(self) -> bool:
-        """False: it only writes the logs down."""
+        """False: it only writes logs."""
         return False
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Writes a row. A log that the first epoch had and this one has not is 'NA'."""
+        """Writes a row, with 'NA' for logs of the first epoch that are missing in this one."""
         given = plain_logs(logs or {})
         first = self._keys is None
         if self._keys is None:
@@ -263,17 +263,17 @@ def _cell(value: Any) -> Any:
 
 
 class RemoteMonitor(Callback):
-    """Sends the logs of each epoch to a server, by an HTTP POST.
+    """Sends the logs of each epoch to a server by HTTP POST.
 
     Args:
-        root: the server, `http://` or `https://`.
-        path: the path there.
-        field: the form's field that holds the JSON text, where it is sent as a form.
-        headers: headers of the request.
-        send_as_json: whether the request's content is the JSON text, not a form.
+        root: the address of the server, `http://...` or `https://...`.
+        path: the path on the server.
+        field: the form field for the JSON text, if it is sent as a form.
+        headers: the headers of the request.
+        send_as_json: whether to send the JSON text itself instead of a form.
 
     Raises:
-        ValueError: the address is of another kind.
+        ValueError: `root` has another scheme.
     """
 
     def __init__(
@@ -298,7 +298,7 @@ class RemoteMonitor(Callback):
         self.send_as_json = send_as_json
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Sends the logs; a server that does not answer is a warning."""
+        """Sends the logs; logs a warning if the server does not answer."""
         text = json.dumps({"epoch": epoch, **plain_logs(logs or {})}, default=_listed)
         if self.send_as_json:
             content, kind = text, "application/json"

@@ -21,17 +21,17 @@ class TensorBoard(Callback):
 
     Args:
         log_dir: the folder.
-        histogram_freq: after how many epochs histograms of the weights are written; 0: never.
-        write_graph: whether the graph is written.
-        write_images: whether the weights are written as pictures where there are histograms.
-        write_steps_per_second: whether `epoch_steps_per_second` is written.
-        update_freq: 'epoch'; or 'batch' or a number of batches after which `batch_loss` and so on
-            are written too: a training then runs one step a call.
-        profile_batch: must be 0 or unset: `train.ProfilerHook` and `Session` profile.
-        embeddings_freq: after how many epochs the weights of embeddings are written for the
-            projector; 0: never.
-        embeddings_metadata: the file with the labels of the rows, or files by layer name.
-        kwargs: arguments of older versions (`batch_size`, `write_grads`, ...): accepted, of no
+        histogram_freq: the number of epochs between histograms of the weights; 0 for none.
+        write_graph: whether to write the graph.
+        write_images: whether to write the weights as images along with histograms.
+        write_steps_per_second: whether to write `epoch_steps_per_second`.
+        update_freq: 'epoch'; or 'batch' or a number of batches, to also write `batch_loss` and so
+            on at that interval, in which case training runs one step per call.
+        profile_batch: has no effect; use `train.ProfilerHook` or `Session` for profiling.
+        embeddings_freq: the number of epochs between writing the weights of embeddings for the
+            projector; 0 for never.
+        embeddings_metadata: the file with the labels of the rows, or a dict of files by layer name.
+        kwargs: arguments of older versions (`batch_size`, `write_grads`, ...), which have no
             effect.
 
     Raises:
@@ -71,7 +71,7 @@ class TensorBoard(Callback):
         self._training = False
 
     def wants_batches(self, kind: str) -> bool:
-        """Whether it writes after batches."""
+        """Whether it also writes after batches."""
         return kind == "train" and self.update_freq != "epoch"
 
     def _writer(self, name: str) -> FileWriter:
@@ -100,11 +100,11 @@ class TensorBoard(Callback):
         self._close()
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
-        """Notes the time."""
+        """Records the time."""
         self._epoch_began = (time.monotonic(), self._batches)
 
     def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """Writes the logs of a batch when it is time."""
+        """Writes the logs of a batch if due."""
         began, before = self._epoch_began
         self._batches = before + batch + 1
         if self.update_freq != "epoch" and (self._batches - 1) % self.update_freq == 0:
@@ -133,7 +133,7 @@ class TensorBoard(Callback):
             writer.flush()
 
     def on_test_end(self, logs: Logs = None) -> None:
-        """Writes the logs of an evaluation, by the number of training steps until then."""
+        """Writes the logs of an evaluation at the current number of training steps."""
         with self.model.graph.as_default():
             iterations = getattr(self.model.optimizer, "iterations", None)
         if iterations is not None:

@@ -79,7 +79,7 @@ class Cross:
 
 
 class FeatureSpace:
-    """Prepares columns, and joins them to a vector or keeps them by name.
+    """Preprocesses the columns of a table, and concatenates them or returns them by name.
 
     Source: `keras.utils.FeatureSpace`.
 
@@ -93,15 +93,14 @@ class FeatureSpace:
     ```
 
     Args:
-        features: by column, a kind by its name ('float', 'float_rescaled', 'float_normalized',
-            'float_discretized', 'integer_categorical', 'string_categorical', 'integer_hashed' or
-            'string_hashed') or by the method of this class of that name, with arguments.
-        output_mode: 'concat', one float32 `(batch, numbers)`; or 'dict', a tensor by name.
-        crosses: names of columns, in tuples, of which the combinations are hashed; or results of
-            `cross`.
-        crossing_dim: how many numbers a combination is hashed to.
-        hashing_dim: how many numbers a hashed column is hashed to.
-        num_discretization_bins: ranges of a discretized column.
+        features: a dict from column names to kinds: 'float', 'float_rescaled', 'float_normalized',
+            'float_discretized', 'integer_categorical', 'string_categorical', 'integer_hashed',
+            'string_hashed', or the result of this class's method of that name.
+        output_mode: 'concat' for one float32 tensor `(batch, n)`, or 'dict' for a tensor per name.
+        crosses: tuples of column names whose combinations are hashed, or results of `cross`.
+        crossing_dim: the number of bins for combinations.
+        hashing_dim: the number of bins for hashed columns.
+        num_discretization_bins: the number of ranges of discretized columns.
 
     Raises:
         ValueError: a kind or a column is unknown.
@@ -161,19 +160,19 @@ class FeatureSpace:
 
     @staticmethod
     def float_rescaled(scale: Any = 1.0, offset: Any = 0.0, name: str | None = None) -> Feature:
-        """Numbers times `scale`, plus `offset`."""
+        """A numeric feature, times `scale` plus `offset`."""
         return Feature("float32", Rescaling(scale, offset), lambda: 1, "float")
 
     @staticmethod
     def float_normalized(name: str | None = None) -> Feature:
-        """Numbers with the mean 0 and the variance 1."""
+        """A numeric feature, normalized to mean 0 and variance 1."""
         return Feature("float32", _Normalized(), lambda: 1, "float")
 
     @staticmethod
     def float_discretized(
         num_bins: int, bin_boundaries: Any = None, output_mode: Output = "one_hot", name: Any = None
     ) -> Feature:
-        """The ranges in which numbers are, of equally many numbers each unless given."""
+        """A numeric feature, mapped to ranges: those given, or quantiles of the data."""
         layer = Discretization(bin_boundaries, num_bins if bin_boundaries is None else None)
         return Feature("float32", layer, lambda: len(layer.bin_boundaries or ()) + 1, output_mode)
 
@@ -184,7 +183,7 @@ class FeatureSpace:
         output_mode: Output = "one_hot",
         name: str | None = None,
     ) -> Feature:
-        """Integers of a vocabulary."""
+        """An integer feature, looked up in a vocabulary."""
         layer = IntegerLookup(max_tokens, num_oov_indices)
         return Feature("int64", layer, layer.vocabulary_size, output_mode)
 
@@ -195,7 +194,7 @@ class FeatureSpace:
         output_mode: Output = "one_hot",
         name: str | None = None,
     ) -> Feature:
-        """Words of a vocabulary."""
+        """A string feature, looked up in a vocabulary."""
         layer = StringLookup(max_tokens, num_oov_indices)
         return Feature("string", layer, layer.vocabulary_size, output_mode)
 
@@ -203,47 +202,47 @@ class FeatureSpace:
     def integer_hashed(
         num_bins: int, output_mode: Output = "one_hot", name: str | None = None
     ) -> Feature:
-        """Integers by the hash of their text."""
+        """An integer feature, hashed to bins."""
         return Feature("int64", Hashing(num_bins), lambda: num_bins, output_mode)
 
     @staticmethod
     def string_hashed(
         num_bins: int, output_mode: Output = "one_hot", name: str | None = None
     ) -> Feature:
-        """Words by their hash."""
+        """A string feature, hashed to bins."""
         return Feature("string", Hashing(num_bins), lambda: num_bins, output_mode)
 
     @staticmethod
     def cross(
         feature_names: Sequence[str], crossing_dim: int, output_mode: Output = "one_hot"
     ) -> Cross:
-        """The combinations of columns, hashed to `crossing_dim` numbers."""
+        """Combinations of columns, hashed to `crossing_dim` bins."""
         return Cross(tuple(feature_names), crossing_dim, output_mode)
 
     # -- use
 
     def adapt(self, dataset: Any) -> None:
-        """Takes vocabularies, means and ranges from data.
+        """Computes vocabularies, means and ranges from data.
 
         Args:
-            dataset: of dicts of columns, in batches or not; or such a dict of arrays.
+            dataset: a dataset of dicts of columns, batched or not; or a dict of arrays.
         """
         for name, feature in self.features.items():
             if hasattr(feature.layer, "adapt") and not getattr(feature.layer, "built", False):
                 feature.layer.adapt(_column(dataset, name))
 
     def get_inputs(self) -> dict[str, Any]:
-        """An `Input` of each column, `(batch, 1)`."""
+        """Returns a dict with an `Input` for each column, `(batch, 1)`."""
         return {
             name: Input((1,), dtype=feature.dtype, name=name)
             for name, feature in self.features.items()
         }
 
     def __call__(self, data: Mapping[str, Any]) -> Any:
-        """The prepared columns, as `output_mode` says.
+        """Returns the preprocessed columns, in the form given by `output_mode`.
 
         Args:
-            data: a tensor or array by column: `()`, `(batch,)` or `(batch, 1)`.
+            data: a dict from column names to tensors or arrays `()`, `(batch,)` or `(batch, 1)`.
 
         Raises:
             ValueError: a column is missing.

@@ -32,27 +32,29 @@ def get_file(
 ) -> str:
     """Returns a file's path, after downloading it if it does not exist.
 
-    Source: `tf.keras.utils.get_file`. Differs by intent: an `http` address is asked over https
-    unless a checksum of the file is given; members of archives that lead out of the folder, and
-    devices in them, are refused; the cache is that of `data.datasets`. What is not there is looked
-    for where Keras puts it: `~/.keras`, or the folder that KERAS_HOME names.
+    Source: `tf.keras.utils.get_file`. Intended differences: `http` URLs are requested over https
+    unless a checksum is given; archive members that are devices or lie outside the folder are
+    refused; the cache is that of `data.datasets`. A file that is not there is looked up in Keras's
+    own cache: `~/.keras`, or the folder in KERAS_HOME.
 
     Args:
-        fname: its name in the cache, or an absolute path; that of `origin` by default.
-        origin: its address.
-        untar: `fname` is the folder that a tar archive unpacks to; its path is returned.
-        md5_hash: its MD5 checksum; `file_hash` is better.
-        file_hash: its SHA-256 or MD5 checksum, hexadecimal. A file that has another is replaced.
-        cache_subdir: the folder in the cache.
-        hash_algorithm: 'sha256', 'md5' or 'auto': by the length of `file_hash`.
-        extract: unpack the file, a tar or zip archive, beside it.
-        archive_format: 'auto', 'tar', 'zip', several of them, or None: it is no archive.
-        cache_dir: instead of the cache.
+        fname: its name in the cache, or an absolute path; by default, the name in `origin`.
+        origin: its URL.
+        untar: whether `fname` is the folder in a tar archive, to be extracted; its path is then
+            returned.
+        md5_hash: its MD5 checksum; prefer `file_hash`.
+        file_hash: its SHA-256 or MD5 checksum in hexadecimal. A cached file with a different one is
+            replaced.
+        cache_subdir: the subfolder of the cache.
+        hash_algorithm: 'sha256', 'md5', or 'auto' to go by the length of `file_hash`.
+        extract: whether to extract the file, a tar or zip archive, next to it.
+        archive_format: 'auto', 'tar', 'zip', a list of these, or None to extract nothing.
+        cache_dir: a folder to use instead of the cache.
 
     Raises:
-        ValueError: there is no `origin`, or a checksum that is none.
-        UnavailableError: the address does not give the file.
-        DataLossError: the file has another checksum.
+        ValueError: there is no `origin`, or a checksum is malformed.
+        UnavailableError: the file cannot be downloaded.
+        DataLossError: the downloaded file has a different checksum.
         InvalidArgumentError: the archive would write outside its folder.
     """
     if origin is None:

@@ -9,16 +9,15 @@ from typing import Any
 
 
 class Progbar:
-    """A progress bar, redrawn in place; without a terminal only the final line is written.
+    """A progress bar, redrawn in place. Without a terminal, only the final line is written.
 
     Args:
-        target: how many steps there are; None: not known.
-        width: characters of the bar.
-        verbose: 0: silent, 1: a bar, 2: one line at the end.
-        interval: seconds between two drawings at least.
-        stateful_metrics: names of values that are shown as they are; others are averaged, weighted
-            by steps.
-        unit_name: what a step is called.
+        target: the number of steps; None if unknown.
+        width: the width of the bar, in characters.
+        verbose: 0 for silent, 1 for a bar, 2 for one line at the end.
+        interval: the minimum time between two updates of the display, in seconds.
+        stateful_metrics: names of values to show as they are; others are averaged over steps.
+        unit_name: the name of a step.
     """
 
     def __init__(
@@ -48,12 +47,12 @@ class Progbar:
         values: Iterable[tuple[str, Any]] | None = None,
         finalize: bool | None = None,
     ) -> None:
-        """Says how far the work is.
+        """Updates the progress bar.
 
         Args:
             current: the number of steps done.
-            values: names and values of the steps since the last call.
-            finalize: whether this was the last one; at `target` by default.
+            values: (name, value) pairs for the steps since the last call.
+            finalize: whether this is the last update; by default, when `current` reaches `target`.
         """
         done = current - self._seen
         for name, value in values or ():
@@ -74,7 +73,7 @@ class Progbar:
             self._write(now, "", on_terminal)
 
     def add(self, n: int, values: Iterable[tuple[str, Any]] | None = None) -> None:
-        """`n` steps more."""
+        """Advances by `n` steps; see `update`."""
         self.update(self._seen + n, values)
 
     def _write(self, now: float, end: str, on_terminal: bool) -> None:

@@ -1,5 +1,5 @@
-"""Small helpers of Keras programs (`tf.keras.utils`): labels, norms, batches by number, seeds,
-files and the user's own objects by name.
+"""Small helpers for Keras programs (`tf.keras.utils`): one-hot labels, norms, batches by index,
+seeds, files, and custom objects by name.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def to_categorical(y: Any, num_classes: int | None = None, dtype: Any = "float32
 
     Args:
         y: integers from 0, `(...)` or `(..., 1)`.
-        num_classes: the number of classes; one more than the largest number by default.
-        dtype: of the rows.
+        num_classes: the number of classes; by default, one more than the largest number.
+        dtype: the dtype of the result.
 
     Returns:
         An array `(..., num_classes)`.
 
     Raises:
-        IndexError: a number is not a class.
+        IndexError: a number is out of range.
     """
     numbers = np.array(y, dtype="int64")
     if numbers.ndim > 1 and numbers.shape[-1] == 1:
@@ -66,7 +66,7 @@ def normalize(x: Any, axis: int = -1, order: int = 2) -> NDArray[Any]:
     Args:
         x: an array of at least one dimension.
         axis: the axis.
-        order: of the norm: 2 for the square root of the sum of squares.
+        order: the order of the norm; 2 is the Euclidean norm.
     """
     norms = np.atleast_1d(np.linalg.norm(x, order, axis))
     norms[norms == 0] = 1
@@ -75,9 +75,10 @@ def normalize(x: Any, axis: int = -1, order: int = 2) -> NDArray[Any]:
 
 
 class Sequence:
-    """Batches by index (`tf.keras.utils.Sequence`); subclasses define `__getitem__` and `__len__`.
+    """Base class of data sets of batches by index (`tf.keras.utils.Sequence`).
 
-    `fit` and its like read one batch after the other, and call `on_epoch_end` between epochs.
+    Subclasses define `__getitem__` and `__len__`. `fit`, `evaluate` and `predict` read the batches
+    in order, and call `on_epoch_end` between epochs.
     """
 
     def __getitem__(self, index: int) -> Any:
@@ -101,7 +102,7 @@ def set_random_seed(seed: int) -> None:
     """Sets the random seeds of Python, NumPy and the default graph.
 
     Raises:
-        ValueError: it is not an integer that all of them take.
+        ValueError: the seed is not an integer in [0, 2**32).
     """
     if not isinstance(seed, (int, np.integer)) or not 0 <= seed <= _LARGEST_SEED:
         raise value_error(
@@ -115,10 +116,10 @@ def set_random_seed(seed: int) -> None:
 
 
 def serialize_keras_object(instance: Any) -> Any:
-    """A config of plain values of an object with `get_config`, or a function's name.
+    """Returns {'class_name': ..., 'config': ...} for an object with `get_config`, or a name.
 
     Raises:
-        ValueError: it can be described in neither way.
+        ValueError: the object has neither `get_config` nor a name.
     """
     if instance is None:
         return None

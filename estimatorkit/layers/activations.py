@@ -13,15 +13,15 @@ from estimatorkit.ops.nn import nn
 
 
 def linear(x: Any) -> Any:
-    """x."""
+    """Returns x unchanged."""
     return x
 
 
 def relu(
     x: Any, alpha: float = 0.0, max_value: float | None = None, threshold: float = 0.0
 ) -> Tensor:
-    """max(x, 0); with arguments x above `threshold`, at most `max_value`, and below it
-    alpha * (x - threshold).
+    """max(x, 0) by default. In general, x above `threshold`, limited to `max_value`, and
+    alpha * (x - threshold) below it.
     """
     x = convert_to_tensor(x)
     if not alpha and not threshold:
@@ -41,7 +41,7 @@ def relu(
 
 
 def elu(x: Any, alpha: float = 1.0) -> Tensor:
-    """x above 0, alpha * (exp(x) - 1) below."""
+    """x if x > 0, else alpha * (exp(x) - 1)."""
     result = nn.elu(x)
     if alpha == 1.0:
         return result
@@ -50,7 +50,7 @@ def elu(x: Any, alpha: float = 1.0) -> Tensor:
 
 
 def selu(x: Any) -> Tensor:
-    """`nn.selu` (Klambauer et al. 2017)."""
+    """Scaled exponential linear unit, `nn.selu` (Klambauer et al. 2017)."""
     return nn.selu(x)
 
 
@@ -58,7 +58,7 @@ def softmax(x: Any, axis: int = -1) -> Tensor:
     """`nn.softmax` along an axis.
 
     Raises:
-        ValueError: the tensor has one dimension.
+        ValueError: the tensor has rank 1 or less.
     """
     x = convert_to_tensor(x)
     if x.shape.rank is not None and x.shape.rank < 2:
@@ -98,7 +98,7 @@ def exponential(x: Any) -> Any:
 
 
 def hard_sigmoid(x: Any) -> Any:
-    """0.2 x + 0.5, cut at 0 and 1."""
+    """0.2 * x + 0.5, clipped to [0, 1]."""
     x = convert_to_tensor(x)
     return elementwise.clip_by_value(0.2 * x + 0.5, 0.0, 1.0)
 
@@ -114,7 +114,7 @@ def gelu(x: Any, approximate: bool = False) -> Any:
 
     Args:
         x: floats.
-        approximate: by a hyperbolic tangent.
+        approximate: whether to use the approximation by a hyperbolic tangent.
     """
     x = convert_to_tensor(x)
     if approximate:
@@ -151,7 +151,7 @@ _SAME = {
 
 
 def get(identifier: Any) -> Any:
-    """Resolves a name, function or layer to a function; None is `linear`."""
+    """Returns the function that a name, config, function or layer stands for; `linear` for None."""
     return linear if identifier is None else registry.get(identifier)
 
 

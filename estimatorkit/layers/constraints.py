@@ -1,4 +1,4 @@
-"""Constraints: what a variable's new value is made to be after each update
+"""Constraints: functions of a variable's new value, applied after each update
 (`tf.keras.constraints`).
 """
 
@@ -16,10 +16,10 @@ _EPSILON = 1e-7
 
 
 class Constraint:
-    """What all constraints are: called with a value, they give the one to keep."""
+    """Base class of constraints: called with a variable's new value, they return a valid one."""
 
     def __call__(self, w: Any) -> Any:
-        """The value to keep."""
+        """Returns the value to keep."""
         return w
 
     def get_config(self) -> dict[str, Any]:
@@ -37,11 +37,11 @@ def _norms(w: Any, axis: Any) -> Tensor:
 
 
 class MaxNorm(Constraint):
-    """Norms above `max_value` become `max_value`.
+    """Scales weights down so that no norm exceeds `max_value`.
 
     Args:
         max_value: the largest norm.
-        axis: the axes that a norm goes over: 0 for the weights of each unit of a Dense layer.
+        axis: the axes to compute norms over: 0 for the weights of each unit of a Dense layer.
     """
 
     def __init__(self, max_value: float = 2, axis: Any = 0) -> None:
@@ -59,7 +59,7 @@ class MaxNorm(Constraint):
 
 
 class NonNeg(Constraint):
-    """Numbers below 0 become 0."""
+    """Sets negative weights to 0."""
 
     def __call__(self, w: Any) -> Any:
         zero = elementwise.cast(0.0, w.dtype)
@@ -67,7 +67,7 @@ class NonNeg(Constraint):
 
 
 class UnitNorm(Constraint):
-    """Norms become 1; `axis` as for `MaxNorm`."""
+    """Scales weights to norm 1; `axis` is as for `MaxNorm`."""
 
     def __init__(self, axis: Any = 0) -> None:
         self.axis = axis
@@ -81,11 +81,11 @@ class UnitNorm(Constraint):
 
 
 class MinMaxNorm(Constraint):
-    """Norms are moved into [min_value, max_value].
+    """Scales weights so that norms move into [min_value, max_value].
 
     Args:
         min_value, max_value: the bounds.
-        rate: how far they are moved, in [0, 1].
+        rate: how far to move norms towards the bounds, in [0, 1]; 1 for all the way.
         axis: as for `MaxNorm`.
     """
 
@@ -110,7 +110,7 @@ class MinMaxNorm(Constraint):
 
 class RadialConstraint(Constraint):
     """Makes the filters of a convolution, `(n, n, channels, filters)`, radially symmetric: each
-    ring around the centre gets the value of its first row's middle.
+    square ring around the centre takes the value in the middle of its first row.
     """
 
     def __call__(self, w: Any) -> Any:

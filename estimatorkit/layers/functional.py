@@ -14,7 +14,6 @@ from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import did_you_mean
-from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers import registry
 from estimatorkit.layers.engine import base
 from estimatorkit.layers.engine.policy import local_policy

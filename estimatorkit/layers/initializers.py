@@ -26,7 +26,7 @@ from estimatorkit.ops.variables.initializers import (
 
 
 class RandomUniform(initializers.RandomUniform):
-    """Numbers drawn evenly from [minval, maxval)."""
+    """Draws from the uniform distribution over [minval, maxval)."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class RandomUniform(initializers.RandomUniform):
 
 
 class RandomNormal(initializers.RandomNormal):
-    """Numbers drawn from a normal distribution."""
+    """Draws from a normal distribution."""
 
     def __init__(
         self, mean: Any = 0.0, stddev: Any = 0.05, seed: int | None = None, dtype: Any = float32
@@ -48,7 +48,7 @@ class RandomNormal(initializers.RandomNormal):
 
 
 class TruncatedNormal(initializers.TruncatedNormal):
-    """Numbers drawn from a normal distribution, none further than two deviations from its mean."""
+    """Draws from a normal distribution truncated at two standard deviations from the mean."""
 
     def __init__(
         self, mean: Any = 0.0, stddev: Any = 0.05, seed: int | None = None, dtype: Any = float32

@@ -11,7 +11,7 @@ from estimatorkit.ops.math import elementwise, reduce
 
 
 class Regularizer:
-    """What all regularizers are: called with a variable, they give a scalar loss."""
+    """Base class of regularizers: called with a variable, they return a scalar loss."""
 
     def __call__(self, x: Any) -> Any:
         """The loss of `x`."""
@@ -35,7 +35,7 @@ class L1L2(Regularizer):
     """l1 * sum(|x|) + l2 * sum(x^2).
 
     Args:
-        l1, l2: factors, 0 for none.
+        l1, l2: the factors; 0 for no such term.
     """
 
     def __init__(self, l1: float = 0.0, l2: float = 0.0) -> None:
@@ -56,7 +56,7 @@ class L1L2(Regularizer):
 
 
 class L1(L1L2):
-    """l1 * sum(|x|); `l` is an older name of the argument."""
+    """l1 * sum(|x|); `l` is an older name of `l1`."""
 
     def __init__(self, l1: float = 0.01, *, l: float | None = None) -> None:  # noqa: E741
         super().__init__(l1=l1 if l is None else l)
@@ -67,7 +67,7 @@ class L1(L1L2):
 
 
 class L2(L1L2):
-    """l2 * sum(x^2); `l` is an older name of the argument."""
+    """l2 * sum(x^2); `l` is an older name of `l2`."""
 
     def __init__(self, l2: float = 0.01, *, l: float | None = None) -> None:  # noqa: E741
         super().__init__(l2=l2 if l is None else l)
@@ -78,7 +78,7 @@ class L2(L1L2):
 
 
 def l1_l2(l1: float = 0.01, l2: float = 0.01) -> L1L2:
-    """`L1L2` with both factors 0.01 by default."""
+    """Returns an `L1L2` whose factors are both 0.01 by default."""
     return L1L2(l1, l2)
 
 

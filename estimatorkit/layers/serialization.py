@@ -19,8 +19,8 @@ _registered_names: dict[Any, str] = {}
 
 
 def get_custom_objects() -> dict[str, Any]:
-    """The user's own objects by name; what is put into it is found by name
-    (`tf.keras.utils.get_custom_objects`).
+    """Returns the dict of custom classes and functions that configs may name
+    (`tf.keras.utils.get_custom_objects`). Changes to it take effect.
     """
     return _custom
 
@@ -37,7 +37,7 @@ def _with_custom_objects(objects: Mapping[str, Any]) -> Iterator[None]:
 
 
 def custom_object_scope(*objects: Mapping[str, Any]) -> AbstractContextManager[None]:
-    """Inside, these objects are found by name (`tf.keras.utils.custom_object_scope`).
+    """A context in which configs may name these objects (`tf.keras.utils.custom_object_scope`).
 
     Args:
         objects: dicts of classes and functions by name.
@@ -48,7 +48,7 @@ def custom_object_scope(*objects: Mapping[str, Any]) -> AbstractContextManager[N
 def register_keras_serializable(
     package: str = "Custom", name: str | None = None
 ) -> Callable[[Any], Any]:
-    """A decorator: files may name the class or function, as `package>name`.
+    """A decorator that lets configs name a class or function, as `package>name`.
 
     Source: `tf.keras.utils.register_keras_serializable`.
 
@@ -70,7 +70,7 @@ def register_keras_serializable(
 
 
 def get_registered_name(item: Any) -> str:
-    """Returns the registered name of an object, or its own."""
+    """Returns the registered name of a class or function, or else its own name."""
     return _registered_names.get(item) or str(item.__name__)
 
 
@@ -79,7 +79,7 @@ def get_registered_object(
     custom_objects: Mapping[str, Any] | None = None,
     module_objects: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Returns the custom or registered object of a name, or None."""
+    """Returns the custom or registered object with this name, or None."""
     for table in (custom_objects, _custom, module_objects):
         if table and name in table:
             return table[name]
@@ -118,10 +118,13 @@ class Registry:
         return found
 
     def get(self, identifier: Any) -> Any:
-        """What an argument means: None, an object, a name, or a config.
+        """Returns the object that an identifier stands for.
+
+        Args:
+            identifier: None (returned as it is), an object, a class, a name, or a config.
 
         Raises:
-            ValueError: it means nothing.
+            ValueError: the identifier is unknown.
         """
         if identifier is None:
             return None
@@ -137,10 +140,10 @@ class Registry:
         )
 
     def serialize(self, item: Any) -> Any:
-        """A config of plain values: None, a function's name, or a class's name and config.
+        """Describes an object by plain values: a function's name, or a class's name and config.
 
         Raises:
-            ValueError: it cannot be described.
+            ValueError: the object has neither a name nor a config.
         """
         if item is None:
             return None
@@ -162,11 +165,11 @@ class Registry:
     def deserialize(
         self, config: str | Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None
     ) -> Any:
-        """The object that `serialize` described.
+        """Creates an object from the result of `serialize`.
 
         Args:
             config: a name, or {'class_name': ..., 'config': ...}.
-            custom_objects: the user's own, by name.
+            custom_objects: a dict from names to your own classes and functions.
 
         Raises:
             ValueError: the name is unknown, or the config has another form.

@@ -70,8 +70,8 @@ class BaselineClassifier(Premade):
     Args:
         model_dir: where checkpoints and logs go; a temporary folder by default.
         n_classes: the number of classes; 2 by default.
-        weight_column: a feature's key or a `NumericColumn`: each example's weight in loss and
-            metrics; None (default): all 1.
+        weight_column: the key or `NumericColumn` of the examples' weights in the loss and the
+            metrics; None (default) for weights of 1.
         label_vocabulary: the `n_classes` names of the classes, if labels are strings; None by
             default.
         optimizer: an `Optimizer`, a function without arguments that returns one, or 'Adagrad',
@@ -109,8 +109,8 @@ class BaselineRegressor(Premade):
     Args:
         model_dir: where checkpoints and logs go; a temporary folder by default.
         label_dimension: the number of labels per example; 1 by default.
-        weight_column: a feature's key or a `NumericColumn`: each example's weight in loss and
-            metrics; None (default): all 1.
+        weight_column: the key or `NumericColumn` of the examples' weights in the loss and the
+            metrics; None (default) for weights of 1.
         optimizer: as for `BaselineClassifier`; 'Ftrl' by default.
         config: a `RunConfig`.
         loss_reduction: 'sum_over_batch_size' (default: the mean over batch and labels), 'sum', or

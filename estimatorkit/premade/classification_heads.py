@@ -154,7 +154,8 @@ def class_outputs(predictions: Mapping[Any, Tensor], names: Vocabulary) -> dict[
 
 
 class BinaryClassHead(_ClassificationHead):
-    """Two classes, one logit: sigmoid cross-entropy (`tf.estimator.BinaryClassHead`).
+    """Binary classification with sigmoid cross-entropy and one logit
+    (`tf.estimator.BinaryClassHead`).
 
     Labels: `(batch,)` or `(batch, 1)`: integers 0 and 1, bools, floats in [0, 1], or strings with a
         vocabulary.
@@ -170,8 +171,8 @@ class BinaryClassHead(_ClassificationHead):
     `precision/...`, `recall/...`.
 
     Args:
-        weight_column: a feature's key or a `NumericColumn`: each example's weight; None (default):
-            all 1.
+        weight_column: the key or `NumericColumn` of the examples' weights; None (default) for
+            weights of 1.
         thresholds: probabilities in (0, 1) above which an example counts as positive, for more
             metrics; none by default.
         label_vocabulary: two strings that name the classes, if labels are strings; None by
@@ -180,7 +181,7 @@ class BinaryClassHead(_ClassificationHead):
             'sum', or another of `losses.Reduction`, but not NONE.
         loss_fn: `loss_fn(labels, logits[, features][, loss_reduction])`, giving `(batch, 1)`;
             sigmoid cross-entropy by default.
-        name: ends every metric's key, as `/name`; None by default.
+        name: the head's name, appended to the keys of metrics as `/name`; None by default.
 
     Raises:
         ValueError: an argument is invalid.
@@ -243,7 +244,7 @@ class BinaryClassHead(_ClassificationHead):
 
 
 class MultiClassHead(_ClassificationHead):
-    """More than two classes, a logit for each: softmax cross-entropy
+    """Multi-class classification with softmax cross-entropy, one logit per class
     (`tf.estimator.MultiClassHead`).
 
     Labels: `(batch,)` or `(batch, 1)`: integers in [0, n_classes), or strings with a vocabulary.
@@ -256,15 +257,15 @@ class MultiClassHead(_ClassificationHead):
 
     Args:
         n_classes: the number of classes, more than 2; an int or a constant tensor.
-        weight_column: a feature's key or a `NumericColumn`: each example's weight; None (default):
-            all 1.
+        weight_column: the key or `NumericColumn` of the examples' weights; None (default) for
+            weights of 1.
         label_vocabulary: `n_classes` strings that name the classes, if labels are strings; None
             by default.
         loss_reduction: 'sum_over_batch_size' (default: the weighted sum divided by the batch size),
             'sum', or another of `losses.Reduction`, but not NONE.
         loss_fn: `loss_fn(labels, logits[, features][, loss_reduction])`, giving `(batch, 1)`;
             softmax cross-entropy by default.
-        name: ends every metric's key, as `/name`; None by default.
+        name: the head's name, appended to the keys of metrics as `/name`; None by default.
 
     Raises:
         ValueError: an argument is invalid.

@@ -216,8 +216,8 @@ class DNNClassifier(Premade):
         feature_columns: the model's inputs: dense feature columns.
         model_dir: where checkpoints and logs go; a temporary folder by default.
         n_classes: the number of classes; 2 by default.
-        weight_column: a feature's key or a `NumericColumn`: each example's weight in loss and
-            metrics; None (default): all 1.
+        weight_column: the key or `NumericColumn` of the examples' weights in the loss and the
+            metrics; None (default) for weights of 1.
         label_vocabulary: the `n_classes` names of the classes, if labels are strings; None by
             default.
         optimizer: an `Optimizer`, a function without arguments that returns one, or a name:
@@ -282,8 +282,8 @@ class DNNRegressor(Premade):
         feature_columns: the model's inputs: dense feature columns.
         model_dir: where checkpoints and logs go; a temporary folder by default.
         label_dimension: the number of labels per example; 1 by default.
-        weight_column: a feature's key or a `NumericColumn`: each example's weight in loss and
-            metrics; None (default): all 1.
+        weight_column: the key or `NumericColumn` of the examples' weights in the loss and the
+            metrics; None (default) for weights of 1.
         optimizer: as for `DNNClassifier`; 'Adagrad' by default.
         activation_fn: applied after each hidden layer; `nn.relu` by default, None for none.
         dropout: the probability of dropping an output of a hidden layer in training; None (default)

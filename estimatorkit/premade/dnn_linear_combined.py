@@ -100,8 +100,8 @@ class DNNLinearCombinedClassifier(Premade):
         dnn_dropout: the probability of dropping an output of a hidden layer in training; None
             (default) for no dropout.
         n_classes: the number of classes; 2 by default.
-        weight_column: a feature's key or a `NumericColumn`: each example's weight in loss and
-            metrics; None (default): all 1.
+        weight_column: the key or `NumericColumn` of the examples' weights in the loss and the
+            metrics; None (default) for weights of 1.
         label_vocabulary: the `n_classes` names of the classes, if labels are strings; None by
             default.
         config: a `RunConfig`.

@@ -321,31 +321,34 @@ class _StopWhereLossStays(SessionRunHook):
 
 
 class KMeansClustering(Estimator):
-    """Clusters of points (`tf.compat.v1.estimator.experimental.KMeans`).
+    """K-means clustering (`tf.compat.v1.estimator.experimental.KMeans`).
 
-    The input gives points: a tensor `(batch, dimensions)`, or a dict of features that are put side
-    by side in the order of their keys. There are no labels.
+    The input is a batch of points: a tensor `(batch, dimensions)`, or a dict of features that are
+    concatenated in the order of their keys. There are no labels.
 
     Evaluation gives `score` and `loss`: the sum over a batch of each point's distance to the
     nearest center, the mean over batches. Predictions, for each point: `cluster_index` int64 and
     `all_distances` float32 `(num_clusters,)`.
 
-    Unlike TensorFlow's, the batches that the first centers come from are trained with as well, and
-    a center that no point is nearest to stays (there it moves to the origin).
+    Differences from TensorFlow: the batches from which the initial centers are chosen are also used
+    for training, and a center that is nearest to no point keeps its place (in TensorFlow it moves
+    to the origin).
 
     Args:
         num_clusters: the number of clusters; ignored if `initial_clusters` is an array.
         model_dir: where checkpoints and logs go; a temporary folder by default.
-        initial_clusters: how the first centers are chosen: 'random' (default) points of the first
-            batches, 'kmeans_plus_plus' (Arthur & Vassilvitskii 2007, by scikit-learn) from the
-            first batch, an array `(num_clusters, dimensions)`, or a function `f(points, missing)`
-            of tensors that gives up to `missing` centers from a batch.
+        initial_clusters: the initial centers: 'random' (default) points of the first batches,
+            'kmeans_plus_plus' (Arthur & Vassilvitskii 2007, by scikit-learn) on the first batch, an
+            array `(num_clusters, dimensions)`, or a function `f(points, missing)` of tensors that
+            returns up to `missing` centers for a batch.
         distance_metric: 'squared_euclidean' (default), or 'cosine': 1 - cosine of the angle.
-        seed: the seed of the random choice.
+        seed: the seed of the random initialization.
         use_mini_batch: True (default): centers are means of the points of all steps (Sculley 2010);
-            False: each step is one of Lloyd's, and its batch should be all points.
-        mini_batch_steps_per_iteration: with mini-batches, centers are replaced every so many steps.
-        kmeans_plus_plus_num_retries: how many more points k-means++ tries for each center.
+            False: each step is a step of Lloyd's algorithm, whose batch should hold all points.
+        mini_batch_steps_per_iteration: the number of steps between updates of the centers, with
+            mini-batches.
+        kmeans_plus_plus_num_retries: the number of additional candidates that k-means++ tries for
+            each center.
         relative_tolerance: stop when the relative change of the loss is smaller.
         config: a `RunConfig`.
         feature_columns: dense columns that convert a dict of features to points.

@@ -139,8 +139,8 @@ class LinearClassifier(Premade):
         feature_columns: the model's inputs.
         model_dir: where checkpoints and logs go; a temporary folder by default.
         n_classes: the number of classes; 2 by default.
-        weight_column: a feature's key or a `NumericColumn`: each example's weight in loss and
-            metrics; None (default): all 1.
+        weight_column: the key or `NumericColumn` of the examples' weights in the loss and the
+            metrics; None (default) for weights of 1.
         label_vocabulary: the `n_classes` names of the classes, if labels are strings; None by
             default.
         optimizer: an `Optimizer`, a function without arguments that returns one, or 'Adagrad',
@@ -192,8 +192,8 @@ class LinearRegressor(Premade):
         feature_columns: the model's inputs.
         model_dir: where checkpoints and logs go; a temporary folder by default.
         label_dimension: the number of labels per example; 1 by default.
-        weight_column: a feature's key or a `NumericColumn`: each example's weight in loss and
-            metrics; None (default): all 1.
+        weight_column: the key or `NumericColumn` of the examples' weights in the loss and the
+            metrics; None (default) for weights of 1.
         optimizer: as for `LinearClassifier`; 'Ftrl' by default.
         config: a `RunConfig`.
         warm_start_from: see `Estimator`.

@@ -83,7 +83,7 @@ def linear_logit_fn_builder(
     Args:
         units: the number of logits.
         feature_columns: dense and categorical columns.
-        sparse_combiner: how several values of a categorical column become one: 'sum' (default),
+        sparse_combiner: how to combine several values of a categorical column: 'sum' (default),
             'mean' or 'sqrtn'.
 
     Returns:
@@ -118,13 +118,13 @@ def call_logit_fn(
 
     Args:
         logit_fn: takes `features` and any of the others, all by name.
-        features, mode, params, config: what it may take.
+        features, mode, params, config: its arguments; those that it does not accept are omitted.
 
     Returns:
-        What it returns: logits, or a dict of them by head.
+        The result of `logit_fn`: logits, or a dict of logits by head.
 
     Raises:
-        ValueError: it returns something else.
+        ValueError: `logit_fn` returns something else.
 
     Source: `tf.estimator.experimental.call_logit_fn`.
     """

@@ -85,8 +85,8 @@ register(
 
 
 class MultiLabelHead(SingleHead):
-    """Any number of classes an example, a logit for each: sigmoid cross-entropy, the mean over the
-    classes (`tf.estimator.MultiLabelHead`).
+    """Multi-label classification: each example has any number of classes, with one logit per class.
+    The loss is the mean of the classes' sigmoid cross-entropies (`tf.estimator.MultiLabelHead`).
 
     Labels: integers, bools or floats `(batch, n_classes)`, 1 for the classes an example has and 0
         for the others; or a `SparseTensor` `(batch, ?)` of ids, or of strings with a vocabulary.
@@ -102,8 +102,8 @@ class MultiLabelHead(SingleHead):
 
     Args:
         n_classes: the number of classes, more than 1.
-        weight_column: a feature's key or a `NumericColumn`: each example's weight; None (default):
-            all 1.
+        weight_column: the key or `NumericColumn` of the examples' weights; None (default) for
+            weights of 1.
         thresholds: probabilities in (0, 1) above which a class counts as predicted, for more
             metrics; none by default.
         label_vocabulary: `n_classes` strings that name the classes, if labels are a
@@ -113,7 +113,7 @@ class MultiLabelHead(SingleHead):
         loss_fn: `loss_fn(labels, logits[, features][, loss_reduction])`, giving `(batch, 1)`.
         classes_for_class_based_metrics: ids or, with a vocabulary, names of classes that get
             metrics of their own; none by default.
-        name: ends every metric's key, as `/name`; None by default.
+        name: the head's name, appended to the keys of metrics as `/name`; None by default.
 
     Raises:
         ValueError: an argument is invalid.

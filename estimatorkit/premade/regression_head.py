@@ -43,14 +43,14 @@ class RegressionHead(SingleHead):
 
     Args:
         label_dimension: the number of labels per example; 1 by default.
-        weight_column: a feature's key or a `NumericColumn`: each example's weight, or one for each
-            label; None (default): all 1.
+        weight_column: the key or `NumericColumn` of the weights, one per example or one per label;
+            None (default) for weights of 1.
         loss_reduction: 'sum_over_batch_size' (default: the weighted sum divided by batch size times
             label_dimension), 'sum', or another of `losses.Reduction`, but not NONE.
         loss_fn: `loss_fn(labels, logits[, features][, loss_reduction])`, giving `(batch,
             label_dimension)`; squared error by default.
         inverse_link_fn: maps logits to predictions; none by default.
-        name: ends every metric's key, as `/name`; None by default.
+        name: the head's name, appended to the keys of metrics as `/name`; None by default.
 
     Raises:
         ValueError: an argument is invalid.

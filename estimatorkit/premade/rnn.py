@@ -89,14 +89,18 @@ class RNNEstimator(Premade):
     """A recurrent network under a head (`tf.estimator.experimental.RNNEstimator`).
 
     Args:
-        head: says what the logits are for; a `SequentialHeadWrapper` with `return_sequences`.
+        head: determines labels, loss, metrics and predictions; must be a `SequentialHeadWrapper`
+            with `return_sequences`.
         sequence_feature_columns: the inputs of each step: `sequence_numeric_column`, or embeddings
             and indicators of `sequence_categorical_column_with_*`.
-        context_feature_columns: dense columns that are given to every step; none by default.
-        units: the width of each recurrent layer, for example `[32, 16]`, or of the only one.
+        context_feature_columns: dense columns that are added to the inputs of every step; none by
+            default.
+        units: the width of each recurrent layer, for example `[32, 16]`; an int for a single layer.
         cell_type: 'simple_rnn' (default), 'lstm', 'gru', or a class of cells.
-        rnn_cell_fn: a function without arguments that makes the cell, in place of the two above.
-        return_sequences: whether there are logits for every step, or for the last one (default).
+        rnn_cell_fn: a function without arguments that returns the cell, instead of `units` and
+            `cell_type`.
+        return_sequences: whether to compute logits for every step rather than only for the last
+            (default).
         model_dir: where checkpoints and logs go; a temporary folder by default.
         optimizer: an `Optimizer`, a function without arguments that returns one, or 'Adagrad'
             (default), 'Adam', 'Ftrl', 'RMSProp', 'SGD', all with learning rate 0.05 and each
@@ -172,14 +176,14 @@ class RNNClassifier(RNNEstimator):
         sequence_feature_columns, context_feature_columns, units, cell_type, rnn_cell_fn,
             return_sequences, model_dir, optimizer, config: see `RNNEstimator`.
         n_classes: the number of classes; 2 by default.
-        weight_column: a feature's key or a `NumericColumn` (a key with `return_sequences`): each
-            example's or each step's weight; None (default): all 1.
+        weight_column: the key or `NumericColumn` of the weights of examples or steps (with
+            `return_sequences` it must be a key); None (default) for weights of 1.
         label_vocabulary: the `n_classes` names of the classes, if labels are strings; None by
             default.
         loss_reduction: 'sum_over_batch_size' (default), 'sum', or another of `losses.Reduction`,
             but not NONE.
-        sequence_mask: the feature that says which steps count, with `return_sequences`; if there is
-            none, it follows from the sequences' lengths.
+        sequence_mask: the key of the feature that masks steps, with `return_sequences`; if there is
+            no such feature, the mask is derived from the sequences' lengths.
 
     Raises:
         ValueError: an argument is invalid.

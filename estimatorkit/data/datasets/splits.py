@@ -43,7 +43,7 @@ def split_rows(
         table: a DataFrame.
         label_name: the label column.
         train_fraction: the fraction of rows in the training part.
-        seed: of the split, which is the same on all machines.
+        seed: the seed of the split; the same seed yields the same split on all machines.
 
     Returns:
         `(train_x, train_y), (test_x, test_y)`.

@@ -20,9 +20,9 @@ class TrackerHook(EvaluationHook, abc.ABC):
     """Sends the mean loss of every `every_n_steps` steps as 'loss', and evaluations as 'eval/...'.
 
     Args:
-        name: of the run.
+        name: the run's name.
         settings: the run's hyperparameters by name.
-        every_n_steps: how many steps are between two losses, at least 1.
+        every_n_steps: the number of steps over which a loss is averaged, at least 1.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class TrackerHook(EvaluationHook, abc.ABC):
             self._is_open = True
 
     def after_steps(self, steps: FinishedSteps) -> None:
-        """Sends the mean loss, if it is time."""
+        """Sends the mean loss if due."""
         self._losses.extend(np.ravel(steps.losses).tolist())
         if len(self._losses) >= self._every:
             self.log({"loss": float(np.mean(self._losses))}, int(steps.last))
@@ -70,7 +70,7 @@ class TrackerHook(EvaluationHook, abc.ABC):
         self.log(values, evaluation.step)
 
     def best_checkpoint(self) -> None:
-        """Ends the run: the last evaluation was sent."""
+        """Ends the run after the last evaluation."""
         if self._is_open:
             self.close()
             self._is_open = False
@@ -79,12 +79,12 @@ class TrackerHook(EvaluationHook, abc.ABC):
 class MLflowHook(TrackerHook):
     """Sends losses and evaluations to MLflow (the extra `mlflow`); for `TrainSpec.hooks`.
 
-    The server or folder is that of MLflow's settings, such as MLFLOW_TRACKING_URI.
+    MLflow's own settings, such as MLFLOW_TRACKING_URI, determine the server or folder.
 
     Args:
-        name: of the run.
+        name: the run's name.
         settings: the run's parameters by name.
-        every_n_steps: how many steps are between two losses, at least 1.
+        every_n_steps: the number of steps over which a loss is averaged, at least 1.
         experiment: the experiment that the run belongs to; created if missing.
 
     Raises:
@@ -136,10 +136,10 @@ class WandbHook(TrackerHook):
     `TrainSpec.hooks`.
 
     Args:
-        name: of the run.
+        name: the run's name.
         settings: the run's config by name.
-        every_n_steps: how many steps are between two losses, at least 1.
-        project: that the run belongs to.
+        every_n_steps: the number of steps over which a loss is averaged, at least 1.
+        project: the project that the run belongs to.
 
     Raises:
         ImportError: wandb is not installed.

@@ -187,7 +187,7 @@ def _loss_smaller(
 
 
 class BestExporter(_SavedModelExporter):
-    """Exports a model that is better than all before it (`tf.estimator.BestExporter`).
+    """Exports the model if its evaluation is the best so far (`tf.estimator.BestExporter`).
 
     Difference from TensorFlow: the best evaluation is recorded in the exporter's folder, so that a
     restart does not export a worse model. If the record is missing but exports exist, it is

@@ -143,7 +143,7 @@ class SavedModelEstimator(Estimator):
             with graph.name_scope("saved_model_asset"):
                 files.append(constant(path))
             given[name] = files[-1]
-        outputs = {key: _tensor_names(info) for key, info in signature.outputs.items()}
+        outputs = {key: _tensor_names(info) for key, info in sorted(signature.outputs.items())}
         init_op = init_op_name(meta_graph)
         names = [name for each in outputs.values() for name in each]
         steps = list(meta_graph.collection_def[constants.TRAIN_OP_KEY].node_list.value)

@@ -104,21 +104,21 @@ def Input(
     batch_shape: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """Creates a functional model's input tensor, a placeholder.
+    """Creates the input tensor of a functional model, a placeholder.
 
     Args:
-        shape: the shape without the batch; a number is that of a vector.
-        batch_size: the batch's size; None for any.
-        name: the name of the layer that stands for it.
+        shape: the shape without the batch dimension; an int for a vector of that length.
+        batch_size: the batch size; None for any.
+        name: the name of the input layer.
         dtype: float32 by default.
         sparse: whether it is a `SparseTensor`.
-        tensor: a tensor to take instead of a new placeholder.
+        tensor: a tensor to use instead of a new placeholder.
         ragged: must be False.
-        batch_shape: the shape with the batch, instead of the first two.
-        kwargs: `batch_input_shape`, an older name.
+        batch_shape: the shape with the batch dimension, instead of `shape` and `batch_size`.
+        kwargs: `batch_input_shape`, an older name of `batch_shape`.
 
     Raises:
-        ValueError: no shape is given, or two.
+        ValueError: neither a shape nor a tensor is given, or two shapes are.
     """
     batch_shape = kwargs.pop("batch_input_shape", batch_shape)
     if kwargs:

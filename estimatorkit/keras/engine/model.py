@@ -100,7 +100,7 @@ class Model(ModelFiles, ModelStructure):
             target_tensors, distribute: must be None.
 
         Raises:
-            ValueError: an argument is invalid, or there is no loss of a name.
+            ValueError: an argument is invalid, or there is no loss with a given name.
         """
         from estimatorkit.keras import losses, optimizers
         from estimatorkit.keras.mixed_precision import LossScaleOptimizer

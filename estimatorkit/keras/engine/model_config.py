@@ -480,7 +480,7 @@ def model_from_yaml(yaml_string: str, custom_objects: Mapping[str, Any] | None =
     """Creates a model from `to_yaml`'s result; tags that construct objects are errors.
 
     Raises:
-        ValueError: the YAML does not describe a model, or has aliases, which can stand for a text
+        ValueError: the YAML does not describe a model, or has aliases, which could expand to a text
             of any length.
     """
     import yaml

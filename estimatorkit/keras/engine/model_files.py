@@ -65,6 +65,10 @@ class ModelFiles:
         """The architecture as JSON, for `keras.models.model_from_json`."""
         return model_config.to_json(self, **kwargs)
 
+    def to_yaml(self, **kwargs: Any) -> str:
+        """The architecture as YAML, for `keras.models.model_from_yaml`."""
+        return model_config.to_yaml(self, **kwargs)
+
     def summary(
         self,
         line_length: int | None = None,

@@ -9,11 +9,11 @@ from estimatorkit.layers.engine.call_record import record_of
 
 
 def get_source_inputs(tensor: Any, layer: Any = None, node_index: Any = None) -> list[Any]:
-    """The tensors without a layer before them, of which a tensor is made
+    """Returns the input tensors from which layers computed a tensor
     (`tf.keras.utils.get_source_inputs`).
 
     Args:
-        tensor: the tensor.
+        tensor: the output of a layer.
         layer, node_index: accepted for TensorFlow's signature.
     """
     calls = record_of(tensor.graph).calls
@@ -35,10 +35,10 @@ def get_source_inputs(tensor: Any, layer: Any = None, node_index: Any = None) ->
 
 
 def multi_gpu_model(*args: Any, **kwargs: Any) -> NoReturn:
-    """Raises: TensorFlow removed it in 2.4.
+    """Not supported: TensorFlow 2.4 removed it.
 
     Raises:
-        NotImplementedError: always; it says what to use.
+        NotImplementedError: always; the message says what to use instead.
     """
     raise NotImplementedError(
         explain(

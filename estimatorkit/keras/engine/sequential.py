@@ -17,7 +17,7 @@ from estimatorkit.layers.engine.call_record import record_of
 class Sequential(Model):
     """A linear stack of layers.
 
-    Its variables are made when the shape of the inputs is known: by the first layer's
+    Its variables are created once the shape of the inputs is known: from the first layer's
     `input_shape`, an `InputLayer`, `build`, or the first data.
 
     Args:
@@ -41,7 +41,7 @@ class Sequential(Model):
 
     @property
     def layers(self) -> list[Layer]:
-        """The layers, without that of the inputs."""
+        """The layers, except the input layer."""
         return [each for each in self._members if not isinstance(each, InputLayer)]
 
     def add(self, layer: Any) -> None:
@@ -91,7 +91,7 @@ class Sequential(Model):
         """Removes the last layer.
 
         Raises:
-            TypeError: there is none.
+            TypeError: there are no layers.
         """
         if not self.layers:
             raise TypeError("There are no layers in the model.")
@@ -106,12 +106,12 @@ class Sequential(Model):
             self.built = False
 
     def build(self, input_shape: Any = None) -> None:
-        """Makes the variables for inputs of a shape (with the batch).
+        """Creates the variables for inputs of a shape, which includes the batch dimension.
 
-        Of inputs in a dict there is no network: the first layer takes them at each call.
+        If the inputs are a dict, the first layer receives it in each call.
 
         Raises:
-            ValueError: no shape is given, and the layers do not tell one.
+            ValueError: no shape is given, and the layers do not determine one.
         """
         if isinstance(input_shape, Mapping):
             return
@@ -146,7 +146,7 @@ class Sequential(Model):
                 self._connect_new(Input(batch_shape=shape, dtype=part.dtype))
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
-        """The outputs of the last layer."""
+        """Returns the outputs of the last layer."""
         if self._network is not None:
             return super().call(inputs, training, mask)
         outputs = inputs
@@ -155,11 +155,13 @@ class Sequential(Model):
         return outputs
 
     def predict_proba(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
-        """`predict`, by an older name."""
+        """`predict` under its older name."""
         return self.predict(x, batch_size, verbose)
 
     def predict_classes(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
-        """The number of the class of the largest output, or whether the only one is above 1/2."""
+        """Returns the class id of the largest output or, for a single output, whether it exceeds
+        1/2.
+        """
         values = self.predict(x, batch_size, verbose)
         return values.argmax(-1) if values.shape[-1] > 1 else (values > 0.5).astype("int32")
 

@@ -21,21 +21,23 @@ from estimatorkit.train.optimizers.optimizer import GradientAndVariable
 
 
 class LossScaleOptimizer(MixedPrecisionLossScaleOptimizer):
-    """Scales the loss for a Keras optimizer, whose other attributes it has.
+    """Wraps an optimizer to scale the loss, so that float16 gradients do not underflow.
 
-    A step whose gradients are not all finite changes nothing, `iterations` neither.
+    A step whose gradients are not all finite is skipped: it changes neither the variables nor
+    `iterations`. Other attributes are those of the wrapped optimizer.
 
     Source: `tf.keras.mixed_precision.LossScaleOptimizer`.
 
     Args:
-        inner_optimizer: the optimizer.
-        dynamic: whether the scale follows from the gradients.
-        initial_scale: the first scale, 2^15 by default; the scale where it is not dynamic.
-        dynamic_growth_steps: after how many finite steps it doubles; 2000 by default.
+        inner_optimizer: the optimizer to wrap.
+        dynamic: whether to adjust the scale: it is halved when gradients are not finite, and
+            doubled after `dynamic_growth_steps` finite steps.
+        initial_scale: the initial scale, 2^15 by default; if not dynamic, the fixed scale.
+        dynamic_growth_steps: the number of finite steps before the scale doubles; 2000 by default.
 
     Raises:
         TypeError: `inner_optimizer` is not an optimizer.
-        ValueError: the arguments do not fit each other.
+        ValueError: the arguments contradict each other.
     """
 
     def __init__(
@@ -75,22 +77,22 @@ class LossScaleOptimizer(MixedPrecisionLossScaleOptimizer):
 
     @property
     def dynamic(self) -> bool:
-        """Whether the scale follows from the gradients."""
+        """Whether the scale is adjusted to the gradients."""
         return bool(self._config["dynamic"])
 
     @property
     def loss_scale(self) -> Tensor:
-        """The scale now, a float32 scalar."""
+        """The current scale, a float32 scalar."""
         return self._loss_scale()
 
     @property
     def initial_scale(self) -> Any:
-        """The first scale."""
+        """The initial scale."""
         return self._config["initial_scale"]
 
     @property
     def dynamic_growth_steps(self) -> Any:
-        """After how many finite steps the scale doubles; None if it is fixed."""
+        """The number of finite steps before the scale doubles; None if it is fixed."""
         return self._config["dynamic_growth_steps"]
 
     @property
@@ -121,14 +123,14 @@ class LossScaleOptimizer(MixedPrecisionLossScaleOptimizer):
         *,
         global_step: Variable | None = None,
     ) -> Operation:
-        """An operation that moves variables so that `loss` gets smaller; see `Optimizer`."""
+        """Returns an operation that minimizes `loss`; see `Optimizer.minimize`."""
         made = loss() if callable(loss) else loss
         chosen = var_list() if callable(var_list) else var_list
         pairs = self.compute_gradients(made, chosen, grad_loss=grad_loss)
         return self.apply_gradients(pairs, name, global_step=global_step)
 
     def get_updates(self, loss: Any, params: Any) -> list[Operation]:
-        """The operations of a step, in a list."""
+        """Returns the operations of a step, in a list."""
         return [self.minimize(loss, params)]
 
     def apply_gradients(  # type: ignore[override]
@@ -159,7 +161,7 @@ class LossScaleOptimizer(MixedPrecisionLossScaleOptimizer):
     def from_config(
         cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None
     ) -> LossScaleOptimizer:
-        """The optimizer that `get_config` described."""
+        """Creates an optimizer from the result of `get_config`."""
         arguments = dict(config)
         if not arguments.get("dynamic", True):
             arguments.pop("dynamic_growth_steps", None)

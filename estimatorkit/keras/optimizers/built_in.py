@@ -37,7 +37,7 @@ class SGD(RuleOptimizer):
     Args:
         learning_rate: a number, tensor, schedule, or function without arguments.
         momentum: in [0, 1].
-        nesterov: use Nesterov momentum.
+        nesterov: whether to use Nesterov momentum.
         name, **kwargs: see `Optimizer`.
 
     Raises:
@@ -79,7 +79,7 @@ class RMSprop(RuleOptimizer):
         rho: a number, tensor, or function without arguments.
         momentum: in [0, 1].
         epsilon: a number.
-        centered: divide by the variance rather than by the second moment.
+        centered: whether to divide by the standard deviation instead of the root mean square.
         name, **kwargs: see `Optimizer`.
 
     Raises:
@@ -217,7 +217,7 @@ class Adamax(_Adaptive):
     """Adam with v = max(beta_2 v, |g|): w -= learning_rate / (1 - beta_1^t) m / (v + epsilon).
 
     A sparse gradient updates only its own rows. Source: `tf.keras.optimizers.legacy.Adamax`; Kingma
-    & Ba 2015, section 7. Slots: 'm', 'v'. Arguments are those of `Adam`.
+    & Ba 2015, section 7. Slots: 'm', 'v'. Arguments are those of `Adam`, without `amsgrad`.
     """
 
     _rule = keras_rules.ADA_MAX
@@ -345,7 +345,7 @@ class Adagrad(RuleOptimizer):
 
 
 class Adadelta(RuleOptimizer):
-    """Adagrad with decaying sums; see `train.AdadeltaOptimizer`.
+    """Adadelta: scales gradients by decaying averages; see `train.AdadeltaOptimizer`.
 
     Source: `tf.keras.optimizers.legacy.Adadelta`; Zeiler 2012. Slots: 'accum_grad', 'accum_var'.
 

@@ -29,17 +29,17 @@ _REGISTRY = Registry("optimizer", _CLASSES)
 
 
 def get(identifier: Any, **kwargs: Any) -> Any:
-    """The optimizer that an argument means.
+    """Returns the optimizer that an identifier stands for.
 
     Source: `tf.keras.optimizers.get`.
 
     Args:
-        identifier: an optimizer (given back; one of `train` too), a name such as 'adam' in any
-            case, or a config as `serialize` gives it.
+        identifier: an optimizer, also one of `train` (returned as it is), a name such as 'adam' in
+            any case, or a config that `serialize` returned.
         **kwargs: `use_legacy_optimizer`, accepted for Keras' signature.
 
     Raises:
-        ValueError: it means none.
+        ValueError: the identifier is unknown.
         TypeError: another keyword was given.
     """
     kwargs.pop("use_legacy_optimizer", None)
@@ -58,7 +58,7 @@ def get(identifier: Any, **kwargs: Any) -> Any:
 
 
 def serialize(optimizer: Any) -> dict[str, Any]:
-    """An optimizer as plain values: its class's name and its config."""
+    """Returns {'class_name': ..., 'config': ...} for an optimizer."""
     described: dict[str, Any] = _REGISTRY.serialize(optimizer)
     return described
 
@@ -66,11 +66,11 @@ def serialize(optimizer: Any) -> dict[str, Any]:
 def deserialize(
     config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None, **kwargs: Any
 ) -> Any:
-    """The optimizer that `serialize` described.
+    """Creates an optimizer from the result of `serialize`.
 
     Args:
-        config: {'class_name': ..., 'config': ...}; names of classes in any case.
-        custom_objects: the user's own classes, by name.
+        config: {'class_name': ..., 'config': ...}; the case of class names does not matter.
+        custom_objects: a dict from names to your own classes.
         **kwargs: `use_legacy_optimizer`, accepted for Keras' signature.
 
     Raises:

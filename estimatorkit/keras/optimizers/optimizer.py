@@ -53,17 +53,17 @@ class Optimizer(Hyperparameters):
     Args:
         name: the name scope of its operations and variables.
         gradient_aggregator: accepted for Keras' signature.
-        gradient_transformers: functions from (gradient, variable) pairs to such pairs, applied
-            before the step.
+        gradient_transformers: functions from a list of (gradient, variable) pairs to another,
+            applied before each step.
         **kwargs: `clipvalue` clips gradients by value, `clipnorm` each gradient by its norm,
-            `global_clipnorm` all by their joint norm; `decay` divides the learning rate by 1 +
-            decay * iterations; `lr` is `learning_rate`; `weight_decay` subtracts this fraction of a
-            variable, times the learning rate, at each step; `jit_compile` and `use_ema=False` are
-            accepted for the signatures of Keras 2.11 and later.
+            `global_clipnorm` all of them by their joint norm; `decay` divides the learning rate by
+            1 + decay * iterations; `lr` is an alias of `learning_rate`; `weight_decay` subtracts
+            this fraction of a variable, times the learning rate, at each step; `jit_compile` and
+            `use_ema=False` are accepted for the signatures of Keras 2.11 and later.
 
     Raises:
         TypeError: an argument is unknown.
-        ValueError: one is negative, or two exclude each other.
+        ValueError: an argument is negative, or two exclude each other.
     """
 
     _HAS_AGGREGATE_GRAD = True

@@ -58,7 +58,7 @@ class ExponentialDecay(_Described):
 
     Args:
         initial_learning_rate, decay_steps, decay_rate: numbers or scalar tensors.
-        staircase: round the exponent down.
+        staircase: whether to decay only every `decay_steps` steps.
         name: the name scope.
     """
 
@@ -84,7 +84,7 @@ class ExponentialDecay(_Described):
 class InverseTimeDecay(ExponentialDecay):
     """initial_learning_rate / (1 + decay_rate * step / decay_steps).
 
-    See `train.inverse_time_decay`; arguments as `ExponentialDecay`.
+    See `train.inverse_time_decay`; arguments as for `ExponentialDecay`.
     """
 
     def __call__(self, step: Any) -> Tensor:
@@ -99,8 +99,8 @@ class PiecewiseConstantDecay(_Described):
     See `train.piecewise_constant`.
 
     Args:
-        boundaries: increasing numbers.
-        values: one more than boundaries.
+        boundaries: the steps after which the value changes, in increasing order.
+        values: the values between the boundaries, one more than there are boundaries.
         name: the name scope.
 
     Raises:
@@ -131,7 +131,7 @@ class PolynomialDecay(_Described):
 
     Args:
         initial_learning_rate, decay_steps, end_learning_rate, power: numbers or scalar tensors.
-        cycle: restart the decay beyond `decay_steps`.
+        cycle: whether to restart the decay after `decay_steps`.
         name: the name scope.
     """
 
@@ -239,7 +239,7 @@ _REGISTRY = Registry(
 
 
 def serialize(learning_rate_schedule: LearningRateSchedule) -> dict[str, Any]:
-    """A schedule as plain values: its class's name and config."""
+    """Returns {'class_name': ..., 'config': ...} for a schedule."""
     described: dict[str, Any] = _REGISTRY.serialize(learning_rate_schedule)
     return described
 
@@ -251,7 +251,7 @@ def deserialize(
 
     Args:
         config: {'class_name': ..., 'config': ...}.
-        custom_objects: the user's own classes, by name.
+        custom_objects: a dict from names to your own classes.
 
     Raises:
         ValueError: the name is unknown.

@@ -5,6 +5,8 @@ Variables are `kernel` `(*kernel_size, channels / groups, filters)` and `bias` `
 
 from __future__ import annotations
 
+import inspect
+import textwrap
 from typing import Any
 
 from estimatorkit.core.errors import value_error
@@ -22,25 +24,34 @@ from estimatorkit.layers.engine.input_spec import InputSpec
 from estimatorkit.ops.nn import nn
 from estimatorkit.ops.nn.convolution_functions import convolution
 
-_FILTERS = """
-    Inputs: floats `(batch, *space, channels)`, or `(batch, channels, *space)` if `data_format` is
-    'channels_first'. The number of channels must be known.
-
-    Args:
-        filters: the number of output channels.
-        kernel_size: the size of the window: an int, or one per spatial dimension.
-        strides: the strides of the window, likewise.
-        padding: 'valid' or 'same'{causal}.
-        data_format: 'channels_last' or 'channels_first'; that of the backend by default.
-        dilation_rate: the dilation of the window, likewise.
-{more}        activation, use_bias, kernel_initializer, bias_initializer, kernel_regularizer,
-            bias_regularizer, activity_regularizer, kernel_constraint, bias_constraint: see `Dense`.
-        kwargs: as for `Layer`.
-
-    Raises:
-        ValueError: an argument is invalid, or does not match the inputs.
+_INPUTS = """
+Inputs: floats `(batch, *space, channels)`, or `(batch, channels, *space)` if `data_format` is
+'channels_first'. The number of channels must be known.
 """
-_GROUPS = "        groups: the number of groups of channels, each with its own filters.\n"
+_RAISES = """
+Raises:
+    ValueError: an argument is invalid, or does not match the inputs.
+"""
+_ARGUMENTS = {
+    "filters": "the number of output channels.",
+    "kernel_size": "the size of the window: an int, or one per spatial dimension.",
+    "strides": "the strides of the window, likewise.",
+    "padding": "",
+    "output_padding": "how much longer the outputs are than the shortest possible; less than\n"
+    "        `strides`. By default 'same' gives length * strides.",
+    "data_format": "'channels_last' or 'channels_first'; that of the backend by default.",
+    "dilation_rate": "the dilation of the window, likewise.",
+    "groups": "the number of channel groups, each with `filters / groups` filters.",
+    "depth_multiplier": "the number of filters per channel.",
+    "implementation": "must be 1.",
+    "kwargs": "as for `Layer`.",
+}
+_PADDINGS = {
+    ("valid",): "must be 'valid'.",
+    ("valid", "same"): "'valid' or 'same'.",
+    ("valid", "same", "causal"): "'valid', 'same', or 'causal': outputs do not depend on later "
+    "inputs.",
+}
 
 
 class Filters(ConfiguredLayer):
@@ -216,16 +227,20 @@ def as_count(value: Any, name: str, layer: Any) -> int:
     return int(value)
 
 
-def described(kind: type, first: str, causal: str = "", more: str = "") -> None:
+def described(kind: type[Filters], first: str) -> None:
     """Writes the docstring of a layer of filters.
 
     Args:
         kind: the class.
         first: what it computes, and its source.
-        causal: other values of `padding`.
-        more: lines of other arguments.
     """
-    kind.__doc__ = f"{first}\n{_FILTERS.format(causal=causal, more=more)}"
+    texts = {**_ARGUMENTS, "padding": _PADDINGS[kind.paddings]}
+    names = list(inspect.signature(kind).parameters)
+    shared = ", ".join(name for name in names if name not in texts)
+    arguments = [f"{name}: {texts[name]}" for name in names if name in texts]
+    arguments.insert(-1, textwrap.fill(f"{shared}: see `Dense`.", 90, subsequent_indent="    "))
+    lines = textwrap.indent("\n".join(arguments), "    ")
+    kind.__doc__ = f"{first}\n{_INPUTS}\nArgs:\n{lines}\n{_RAISES}"
 
 
 class Conv1D(Conv):
@@ -246,8 +261,6 @@ for _kind in (Conv1D, Conv2D, Conv3D):
         _kind,
         f"{_kind.rank}D convolution: activation(convolution(inputs, kernel) + bias) "
         f"(`tf.keras.layers.{_kind.__name__}`).",
-        causal="; or 'causal': outputs do not depend on later inputs" * (_kind.rank == 1),
-        more=_GROUPS,
     )
 
 __all__ = ["Conv", "Conv1D", "Conv2D", "Conv3D", "Filters", "as_count", "described"]

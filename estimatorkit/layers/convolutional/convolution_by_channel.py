@@ -178,16 +178,12 @@ class SeparableConv2D(SeparableConv):
     rank = 2
 
 
-_CAUSAL = "; or 'causal': outputs do not depend on later inputs"
-_MULTIPLIER = "        depth_multiplier: the number of filters per channel.\n"
 for _kind in (DepthwiseConv1D, DepthwiseConv2D, SeparableConv1D, SeparableConv2D):
     described(
         _kind,
         f"{_kind.rank}D convolution of each channel with its own filters"
         + ", then a pointwise convolution" * issubclass(_kind, SeparableConv)
         + f" (`tf.keras.layers.{_kind.__name__}`).",
-        causal=_CAUSAL * (_kind.rank == 1),
-        more=_MULTIPLIER,
     )
 
 __all__ = ["DepthwiseConv1D", "DepthwiseConv2D", "SeparableConv1D", "SeparableConv2D"]

@@ -137,8 +137,6 @@ for _kind in (Conv1DTranspose, Conv2DTranspose, Conv3DTranspose):
         _kind,
         f"{_kind.rank}D transposed convolution, with a bias and an activation "
         f"(`tf.keras.layers.{_kind.__name__}`).",
-        more="        output_padding: how much longer the outputs are than the shortest possible;\n"
-        "            less than `strides`. By default 'same' gives length * strides.\n",
     )
 
 __all__ = ["Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"]

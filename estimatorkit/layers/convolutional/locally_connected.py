@@ -173,7 +173,6 @@ for _kind in (LocallyConnected1D, LocallyConnected2D):
         _kind,
         f"{_kind.rank}D convolution with separate filters for each position "
         f"(`tf.keras.layers.{_kind.__name__}`).",
-        more="        implementation: must be 1.\n",
     )
 
 __all__ = ["LocallyConnected1D", "LocallyConnected2D", "local_convolution", "spread_bias"]

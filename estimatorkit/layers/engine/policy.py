@@ -22,7 +22,7 @@ _MIXED = {"mixed_float16": "float16", "mixed_bfloat16": "bfloat16"}
 
 
 class Policy:
-    """A dtype to compute in, and one for variables.
+    """The dtypes of a layer: one to compute in, and one for its variables.
 
     Source: `tf.keras.mixed_precision.Policy`.
 
@@ -31,7 +31,7 @@ class Policy:
             dtype), or a dtype or its name (both in it).
 
     Raises:
-        ValueError: the name is none of these.
+        ValueError: the name is unknown.
     """
 
     def __init__(self, name: str | DType) -> None:
@@ -125,7 +125,7 @@ def policy_scope(name: str) -> Iterator[None]:
 
 
 def set_global_policy(policy: Policy | str | DType | None) -> None:
-    """Sets the policy of layers that are later created without an explicit one.
+    """Sets the policy of layers that are created later without an explicit one.
 
     Source: `tf.keras.mixed_precision.set_global_policy`.
 

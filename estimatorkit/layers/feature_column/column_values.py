@@ -8,11 +8,11 @@ from estimatorkit.core.tensor import Tensor
 
 
 class Ids(NamedTuple):
-    """What a categorical column makes of a batch.
+    """The ids of a batch, from a categorical column.
 
     Attributes:
-        ids: int64 `(batch, width)`, `(batch, steps, width)` for sequences. What is below 0 counts
-            for nothing (`feature_ids.ABSENT`: there was no value).
+        ids: int64 `(batch, width)`, or `(batch, steps, width)` for sequences. Negative ids are
+            ignored (`feature_ids.ABSENT` marks a missing value).
         weights: float32 of the same shape; None if all are 1.
     """
 
@@ -21,7 +21,7 @@ class Ids(NamedTuple):
 
 
 class Sequence(NamedTuple):
-    """What a sequence column makes of a batch.
+    """The sequences of a batch, from a sequence column.
 
     Attributes:
         dense_tensor: float32 `(batch, steps, *variable_shape)`.

@@ -37,11 +37,11 @@ class FeatureColumn(ColumnProtocol, ABC):
     @property
     @abstractmethod
     def parse_example_spec(self) -> dict[str, Any]:
-        """What to read from an `Example`, by feature key."""
+        """The parsing spec of an `Example`, by feature key."""
 
     @property
     def parents(self) -> list[FeatureColumn | str]:
-        """The columns and raw feature keys that it reads; [] if unknown."""
+        """The columns and the keys of raw features that it reads; [] if unknown."""
         return []
 
     @abstractmethod

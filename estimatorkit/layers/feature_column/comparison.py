@@ -30,17 +30,17 @@ _SHOWN = 160
 
 
 def column_texts(graph: Graph) -> dict[str, str]:
-    """What to compare of the columns that a graph's layers read, by column.
+    """Describes the columns that a graph's layers read, so that processes can compare them.
 
-    Functions count as equal where their code is: a normalizer may be made of numbers that a process
-    has found in its own data.
+    Functions are equal if their code is: a normalizer may use numbers that each process has
+    computed from its own data.
 
     Args:
         graph: the graph.
 
     Returns:
-        By 'column <name>' a text, which ends with a digest where it would be long; by 'vocabulary
-        of <key>' what a file held.
+        A dict: 'column <name>' maps to a text, which ends with a digest if it is long, and
+        'vocabulary of <key>' to the SHA-256 of a file.
     """
     columns = remembered_columns(graph)
     texts = {f"column {column.name}": _shortened(_text(column)) for column in columns}

@@ -28,7 +28,7 @@ class Raw(NamedTuple):
     """A raw feature.
 
     Attributes:
-        key: its key.
+        key: the feature's key.
         value: a tensor or a sparse tensor, of any rank but 0.
     """
 
@@ -60,12 +60,12 @@ class Raw(NamedTuple):
 
 
 class Features:
-    """Raw features, and what columns made of them.
+    """The raw features of a batch, and the columns' transformations of them, each computed once.
 
     Args:
-        features: by key tensors, sparse tensors or what becomes one; the first dimension is the
-            batch. Lists of lists of different lengths are filled up with '' or -1, which count for
-            nothing.
+        features: tensors, sparse tensors, or values that convert to tensors, by key; the first
+            dimension is the batch. Lists of lists of different lengths are padded with '' or -1,
+            which are ignored.
 
     Raises:
         ValueError: `features` is not a dict.
@@ -86,11 +86,11 @@ class Features:
         self._plain: dict[FeatureColumn | str, Any] = {}
 
     def raw(self, key: str, wanted_by: str) -> Raw:
-        """The raw feature `key` as it came.
+        """Returns the raw feature `key`, unchanged.
 
         Args:
-            key: its key.
-            wanted_by: who asks, for the error message.
+            key: the feature's key.
+            wanted_by: the name of the reader, for the error message.
 
         Raises:
             ValueError: it is missing, or a single value without a batch.
@@ -119,7 +119,7 @@ class Features:
         return self._raw[key]
 
     def tensor(self, key: str, wanted_by: str) -> Tensor:
-        """The raw feature `key` as a dense tensor; one of shape `(batch,)` becomes `(batch, 1)`.
+        """Returns the raw feature `key` as a dense tensor; shape `(batch,)` becomes `(batch, 1)`.
 
         Raises:
             ValueError: as `raw`, or it is a sparse tensor.
@@ -140,18 +140,19 @@ class Features:
         return self._tensors[key]
 
     def get(self, key: Any, state_manager: Any = None, training: Any = None) -> Any:
-        """What TensorFlow's `FeatureTransformationCache.get` gives, made once.
+        """The equivalent of TensorFlow's `FeatureTransformationCache.get`; computed once.
 
         Args:
             key: a raw feature's key, or a column.
-            state_manager, training: count for nothing.
+            state_manager, training: have no effect.
 
         Returns:
-            The raw feature, of rank 2 where it had rank 1; or `column.transform_feature(self)`.
+            The raw feature, with rank 1 expanded to rank 2, or the result of
+            `column.transform_feature(self)`.
 
         Raises:
-            TypeError: `key` is neither.
-            ValueError: there is no such feature, or the column gives None.
+            TypeError: `key` is neither a string nor a column.
+            ValueError: there is no such feature, or the column returns None.
         """
         if not isinstance(key, (str, FeatureColumn)):
             raise TypeError(
@@ -176,9 +177,9 @@ class Features:
         return self.tensor(key, key)
 
     def transformed(self, column: FeatureColumn) -> Any:
-        """`column.transform(self)`, made once.
+        """Returns `column.transform(self)`, computed once.
 
-        Ids are made once in a graph, however many layers ask for them.
+        Ids are computed once per graph, however many layers use them.
         """
         if column not in self._transformed:
             held = self.held(column)
@@ -188,13 +189,13 @@ class Features:
         return self._transformed[column]
 
     def held(self, column: FeatureColumn) -> Any:
-        """The ids of these features that a categorical column has made in this graph, or None."""
+        """The ids that a column has computed for these features in this graph, or None."""
         if not isinstance(column, CategoricalColumn):
             return None
         return notes_of_graph().get("ids", {}).get(self._key(column))
 
     def hold(self, column: CategoricalColumn, ids: Ids) -> None:
-        """Keeps what `held` gives."""
+        """Stores ids for `held`."""
         notes_of_graph().setdefault("ids", {})[self._key(column)] = ids
 
     def _key(self, column: FeatureColumn) -> Any:

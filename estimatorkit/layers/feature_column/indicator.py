@@ -71,7 +71,7 @@ def indicator_column(categorical_column: CategoricalColumn) -> IndicatorColumn:
         categorical_column: the column of ids; its weights, if any, are summed.
 
     Raises:
-        ValueError: it is no categorical column.
+        ValueError: it is not a categorical column.
     """
     if not isinstance(categorical_column, CategoricalColumn):
         raise ValueError(

@@ -234,9 +234,9 @@ def first_of(shape: Any) -> Any:
 class DenseFeatures(FeaturesLayer):
     """Concatenates dense columns to one tensor (`tf.keras.layers.DenseFeatures`).
 
-    Called with features it gives float32 `(batch, total number of values)`, in the order of the
-    columns' names; every call uses the same variables, `<name>/<column>/embedding_weights`. As the
-    first layer of a `Sequential` it takes dicts of features.
+    A call with features returns float32 `(batch, total number of values)`, in the order of the
+    columns' names; all calls share the variables `<name>/<column>/embedding_weights`. As the first
+    layer of a `Sequential` it takes dicts of features.
 
     Args:
         feature_columns: dense columns.
@@ -246,7 +246,7 @@ class DenseFeatures(FeaturesLayer):
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: a column is no dense column, or two have one name.
+        ValueError: a column is not dense, or two columns have the same name.
 
     Example:
         ```python
@@ -292,10 +292,10 @@ class DenseFeatures(FeaturesLayer):
 
 
 class SequenceFeatures(FeaturesLayer):
-    """A layer that makes one tensor of sequences (`tf.keras.experimental.SequenceFeatures`).
+    """A layer that concatenates sequence columns (`tf.keras.experimental.SequenceFeatures`).
 
-    Called with features it gives what `sequence_input_layer` gives; every call uses the variables
-    of the first.
+    A call with features returns the same as `sequence_input_layer`; all calls share the same
+    variables.
 
     Args:
         feature_columns: columns of sequences.
@@ -304,7 +304,7 @@ class SequenceFeatures(FeaturesLayer):
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: a column is not a column of sequences, or two have one name.
+        ValueError: a column is not a sequence column, or two columns have the same name.
     """
 
     _kind = SequenceDenseColumn

@@ -203,7 +203,8 @@ def sequence_input_layer(
         `(batch,)`.
 
     Raises:
-        ValueError: a column is not a column of sequences, or a feature is missing or does not fit.
+        ValueError: a column is not a sequence column, or a feature is missing or has the wrong
+            shape or dtype.
         InvalidArgumentError: (when run) the features' sequences differ in length.
     """
     columns = columns_of(SequenceDenseColumn, feature_columns)
@@ -228,8 +229,8 @@ def concatenate_context_input(context_input: Any, sequence_input: Any) -> Tensor
         float32 `(batch, steps, n + m)`.
 
     Raises:
-        ValueError: one has another rank.
-        TypeError: one has another dtype.
+        ValueError: an argument has the wrong rank.
+        TypeError: an argument has the wrong dtype.
     """
     for name, rank, value in (
         ("sequence_input", 3, sequence_input),

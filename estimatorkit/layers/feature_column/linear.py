@@ -158,7 +158,7 @@ def _in_rows(ids: Ids) -> Ids:
 
 
 def check_sparse_combiner(sparse_combiner: Any) -> None:
-    """Raises ValueError if it is none of `SPARSE_COMBINERS`."""
+    """Raises ValueError if `sparse_combiner` is not one of `SPARSE_COMBINERS`."""
     if sparse_combiner not in SPARSE_COMBINERS:
         raise value_error(
             "sparse_combiner must be one of 'mean', 'sqrtn' or 'sum'",

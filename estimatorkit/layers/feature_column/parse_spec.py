@@ -12,13 +12,13 @@ from estimatorkit.ops.parsing.parsing import FixedLenFeature
 
 
 def make_parse_example_spec(feature_columns: Any) -> dict[str, Any]:
-    """What to read from an `Example` for some columns.
+    """Returns the parsing spec of `Example`s for feature columns.
 
     Args:
-        feature_columns: columns.
+        feature_columns: the columns.
 
     Returns:
-        By feature key a `FixedLenFeature` or `VarLenFeature`.
+        A dict of `FixedLenFeature`s and `VarLenFeature`s by feature key.
 
     Raises:
         ValueError: one is not a column, or two read a feature in different ways.
@@ -48,13 +48,13 @@ def classifier_parse_example_spec(
     label_default: Any = None,
     weight_column: Any = None,
 ) -> dict[str, Any]:
-    """What to read from an `Example` for a classifier (`tf.estimator`'s function of this name).
+    """Returns the parsing spec of `Example`s for a classifier (`tf.estimator`).
 
     Args:
         feature_columns: the model's columns.
         label_key: the label's key.
         label_dtype: int64 by default; string where there is a `label_vocabulary`.
-        label_default: the label of examples without one; None (default): it must be there.
+        label_default: the label of examples without one; None (default) makes the label required.
         weight_column: the weights' key, or a `numeric_column`.
 
     Raises:
@@ -72,10 +72,10 @@ def regressor_parse_example_spec(
     label_dimension: int = 1,
     weight_column: Any = None,
 ) -> dict[str, Any]:
-    """What to read from an `Example` for a regressor; see `classifier_parse_example_spec`.
+    """Returns the parsing spec of `Example`s for a regressor; see `classifier_parse_example_spec`.
 
     Args:
-        label_dimension: the number of labels of an example.
+        label_dimension: the number of labels per example.
     """
     label = FixedLenFeature((label_dimension,), as_dtype(label_dtype), label_default)
     return _with_label(feature_columns, label_key, label, weight_column)

@@ -277,13 +277,13 @@ def categorical_column_with_vocabulary_file(
 
     Args:
         key: the feature's key, and the column's name.
-        vocabulary_file: the file, with a word per line.
+        vocabulary_file: the file, with one word per line.
         vocabulary_size: the number of lines to use; all by default.
         num_oov_buckets: the number of hash buckets for out-of-vocabulary words; 0 by default.
         default_value: the id of out-of-vocabulary words without buckets; -1 (default) ignores them.
         dtype: string (default) or an integer dtype.
         file_format: None for lines of text; 'tfrecord_gzip' (the default for files whose name ends
-            in 'tfrecord.gz') for a compressed TFRecord file, a word a record.
+            in 'tfrecord.gz') for a compressed TFRecord file with one word per record.
 
     Raises:
         ValueError: an argument is invalid, or there is no file and no vocabulary_size.
@@ -332,7 +332,8 @@ def _exists(path: str) -> bool:
 
 
 def vocabulary_fingerprints(graph: Graph | None = None) -> dict[str, dict[str, str]]:
-    """The vocabulary files that the columns of a graph have read, to be saved with a model.
+    """Returns the fingerprints of the vocabulary files that a graph's columns read, to save with a
+    model.
 
     Returns:
         `{'path': ..., 'sha256': ...}` by feature key.

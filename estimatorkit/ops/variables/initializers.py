@@ -24,7 +24,7 @@ from estimatorkit.ops.math import random
 
 
 class Initializer:
-    """Base class of initializers: a serializable description, called to make an initial value."""
+    """Base class of initializers: serializable objects that return an initial value when called."""
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         """Makes an initial value.
@@ -164,11 +164,12 @@ _TRUNCATED_STDDEV = 0.87962566103423978
 
 
 class VarianceScaling(Initializer):
-    """Draws with variance `scale / n`, where n counts inputs (fan in) or outputs (fan out).
+    """Draws values with variance `scale / n`, where n is the number of inputs or outputs.
 
     Args:
         scale: a positive factor.
-        mode: n is "fan_in", "fan_out" or "fan_avg".
+        mode: "fan_in" (n is the number of inputs), "fan_out" (of outputs) or "fan_avg" (their
+            mean).
         distribution: "truncated_normal" ("normal"), "untruncated_normal" or "uniform".
         seed: see `set_random_seed`.
         dtype: floating.

@@ -89,8 +89,8 @@ class SessionRunHook:
     """Called before and after training steps; all methods may be overridden.
 
     Attributes:
-        loss_tensor: whose values `after_steps` gets from a `MonitoredSession`, which does not know
-            what the loss is; without one it gets NaN.
+        loss_tensor: the tensor whose values a `MonitoredSession` passes to `after_steps` as losses;
+            without it the losses are NaN.
     """
 
     loss_tensor: Any = None
@@ -112,15 +112,15 @@ class SessionRunHook:
         """Called after each call of the loop, with the losses of all its steps."""
 
     def while_waiting(self, stop: list[str]) -> None:
-        """Called every now and then while an input that has ended here waits for other processes,
-        which may give back data that were dealt out. Not in TensorFlow.
+        """Called periodically while this process, whose input has ended, waits for other processes,
+        which may return unprocessed data. Not in TensorFlow.
 
         Args:
-            stop: where a reason to stop is put.
+            stop: a list to which a reason to stop is appended.
         """
 
     def input_failed(self, session: Any) -> None:
-        """Called where the input has raised an error, which ends the training after this.
+        """Called when the input has raised an error, before the error ends training.
 
         Not in TensorFlow.
         """
@@ -129,7 +129,7 @@ class SessionRunHook:
         """Called once at the end, unless training failed."""
 
     def close(self) -> None:
-        """Called last, also where an error ended the training: releases its resources."""
+        """Called last, even if an error ended training; releases resources."""
 
     def next_control_step(self, global_step: int) -> int | None:
         """The next global step around which this hook must have control; None for never.
@@ -143,13 +143,12 @@ class SessionRunHook:
     def changes_graph(self) -> bool:
         """Whether `begin` may add to the graph, so that an estimator builds one for this hook.
 
-        True if a subclass outside of this package overrides `begin`; its own only look things
-        up. Not in TensorFlow.
+        True if a subclass outside this package overrides `begin`; hooks of this package do not
+        change the graph. Not in TensorFlow.
         """
         begin = type(self).begin
-        return begin is not SessionRunHook.begin and not begin.__module__.startswith(
-            "estimatorkit."
-        )
+        home = begin.__module__ or ""  # None where `exec` ran the class without a `__name__`
+        return begin is not SessionRunHook.begin and not home.startswith("estimatorkit.")
 
     watches_runs = False
     """Whether `after_steps` is also called, with no steps, after a run of a monitored session that
@@ -157,7 +156,7 @@ class SessionRunHook:
 
     @property
     def takes_part_in_runs(self) -> bool:
-        """Whether it overrides `before_run` or `after_run`."""
+        """Whether the hook overrides `before_run` or `after_run`."""
         kind = type(self)
         return (
             kind.before_run is not SessionRunHook.before_run
@@ -211,9 +210,9 @@ class NanTensorHook(SessionRunHook):
     Args:
         loss_tensor: the loss; the loop gives its value at every step.
         fail_on_nan_loss: raise `NanLossDuringTrainingError` rather than stop training.
-        names: what the tensors of an element of the input are called, by their place, so that the
-            error can name those that are not finite. Not in TensorFlow.
-        checkpoint: finds the latest checkpoint, for the error. Not in TensorFlow.
+        names: the names of the tensors of an input element, by position, so that the error can name
+            those that are not finite. Not in TensorFlow.
+        checkpoint: returns the latest checkpoint, for the error message. Not in TensorFlow.
     """
 
     def __init__(

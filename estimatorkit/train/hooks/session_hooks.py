@@ -16,26 +16,26 @@ _STEPS_BETWEEN_LINES = 1000
 
 
 class FeedFnHook(SessionRunHook):
-    """Feeds every step.
+    """Feeds values to every step.
 
     Args:
-        feed_fn: gives the values to feed by tensor, anew for each step.
+        feed_fn: called before each step; returns the values to feed, by tensor.
     """
 
     def __init__(self, feed_fn: Callable[[], Mapping[Any, Any]]) -> None:
         self.feed_fn = feed_fn
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
-        """Asks for the feeds."""
+        """Requests the feeds."""
         return SessionRunArgs(None, self.feed_fn())
 
 
 class FinalOpsHook(SessionRunHook):
-    """Computes something once, at the end.
+    """Runs operations or fetches tensors once, at the end of the session.
 
     Args:
-        final_ops: what `Session.run` takes: tensors, or a list or dict of them; None for nothing.
-        final_ops_feed_dict: feeds of that run.
+        final_ops: the fetches, as for `Session.run`; None for nothing.
+        final_ops_feed_dict: the feeds of that run.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class FinalOpsHook(SessionRunHook):
         return self._values
 
     def end(self, session: Any) -> None:
-        """Computes.
+        """Computes the values.
 
         Raises:
             OutOfRangeError: the operations read an input that has ended.
@@ -69,10 +69,10 @@ class FinalOpsHook(SessionRunHook):
 
 
 class GlobalStepWaiterHook(SessionRunHook):
-    """Lets the training begin when others, who share its variables, have reached a step.
+    """Delays training until other workers, which share its variables, have reached a global step.
 
     Args:
-        wait_until_step: that global step.
+        wait_until_step: the global step to wait for.
     """
 
     def __init__(self, wait_until_step: int) -> None:
@@ -91,11 +91,11 @@ class GlobalStepWaiterHook(SessionRunHook):
             raise RuntimeError("Global step should be created to use GlobalStepWaiterHook.")
 
     def next_control_step(self, global_step: int) -> int | None:
-        """The next one, until the training has begun."""
+        """The next step, until training has begun."""
         return None if self._begun else global_step + 1
 
     def before_run(self, run_context: SessionRunContext) -> None:
-        """Waits, before the first step."""
+        """Waits before the first step."""
         told = -_STEPS_BETWEEN_LINES
         if self._wait_until_step <= 0:
             self._begun = True

@@ -23,11 +23,12 @@ from estimatorkit.train.hooks.hooks import (
 
 
 class SecondOrStepTimer:
-    """Says whether so many seconds or steps have passed (`tf.compat.v1.train.SecondOrStepTimer`).
+    """A timer that triggers every so many seconds or steps
+    (`tf.compat.v1.train.SecondOrStepTimer`).
 
     Args:
-        every_secs: seconds.
-        every_steps: steps.
+        every_secs: the seconds between triggers.
+        every_steps: the steps between triggers.
 
     Raises:
         ValueError: both or neither are given.
@@ -44,11 +45,11 @@ class SecondOrStepTimer:
         self._last_time = 0.0
 
     def reset(self) -> None:
-        """Forgets the last time: the next step triggers."""
+        """Resets the timer: the next step triggers."""
         self._last_step = None
 
     def should_trigger_for_step(self, step: int) -> bool:
-        """Whether it is time at a step. The first step triggers, and none triggers twice."""
+        """Whether the timer triggers at a step: the first step does, and no step does twice."""
         if self._last_step is None:
             return True
         if step == self._last_step:
@@ -58,10 +59,10 @@ class SecondOrStepTimer:
         return step >= self._last_step + (self._every_steps or 0)
 
     def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
-        """Notes that it was time at a step.
+        """Records that the timer triggered at a step.
 
         Returns:
-            The seconds and the steps since the last time; None if there was none.
+            The seconds and the steps since the previous trigger; None for both if there was none.
         """
         now = time.time()
         if self._last_step is None:
@@ -72,14 +73,14 @@ class SecondOrStepTimer:
         return elapsed
 
     def last_triggered_step(self) -> int | None:
-        """The step at which it was time last; None if there was none."""
+        """The step of the last trigger; None if there was none."""
         return self._last_step
 
     def next_step(self, global_step: int) -> int:
-        """The next step at which to ask (`SessionRunHook.next_control_step`).
+        """The next step that may trigger (see `SessionRunHook.next_control_step`).
 
         Args:
-            global_step: how many steps are done.
+            global_step: the number of finished steps.
         """
         if self._last_step is None or self._every_steps is None:
             return global_step + 1
@@ -87,7 +88,7 @@ class SecondOrStepTimer:
 
 
 class StepCounterHook(SessionRunHook):
-    """Logs and writes the speed, '<global step>/sec', every so many steps or seconds.
+    """Logs the training speed and writes it as a summary, every so many steps or seconds.
 
     Args:
         every_n_steps: steps between values; None if seconds decide.
@@ -119,11 +120,11 @@ class StepCounterHook(SessionRunHook):
         self._writer = _writer(self._writer, self._output_dir)
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Starts anew: the time counts from the first step, which compiles."""
+        """Restarts the timer; it measures from the first step, which compiles."""
         self._timer.reset()
 
     def after_steps(self, steps: FinishedSteps) -> None:
-        """Writes the speed, where it is time."""
+        """Writes the speed if due."""
         if not self._timer.should_trigger_for_step(steps.last):
             return
         secs, count = self._timer.update_last_triggered_step(steps.last)
@@ -137,7 +138,7 @@ class StepCounterHook(SessionRunHook):
             self._writer.add_summary(Summary(value=[value]), steps.last)
 
     def end(self, session: Any) -> None:
-        """Writes out what is waiting."""
+        """Flushes the writer."""
         if self._writer is not None:
             self._writer.flush()
 
@@ -150,7 +151,7 @@ class SummarySaverHook(SessionRunHook):
         save_secs: seconds between summaries.
         output_dir: the folder.
         summary_writer: a `FileWriter`, instead of `output_dir`.
-        scaffold: a `Scaffold`, whose `summary_op` is taken.
+        scaffold: a `Scaffold`, whose `summary_op` is used.
         summary_op: a summary or a list of them.
 
     Raises:
@@ -183,7 +184,7 @@ class SummarySaverHook(SessionRunHook):
         self._writer = _writer(self._writer, self._output_dir)
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Starts anew: the first step has summaries."""
+        """Restarts the timer: the first step writes summaries."""
         self._step = int(session.run(get_global_step(session.graph)))
         self._timer.reset()
         self._started = False
@@ -194,14 +195,14 @@ class SummarySaverHook(SessionRunHook):
         return self._timer.next_step(global_step)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Asks for the summaries, where it is time."""
+        """Requests the summaries if due."""
         op = self._summary_op if self._scaffold is None else self._scaffold.summary_op
         if op is None or not self._timer.should_trigger_for_step(self._step + 1):
             return None
         return SessionRunArgs(op)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Writes them."""
+        """Writes the summaries."""
         if run_values.results is None or self._writer is None:
             return
         from estimatorkit.runtime.protos import SessionLog
@@ -217,7 +218,7 @@ class SummarySaverHook(SessionRunHook):
             self._writer.add_summary(each, step)
 
     def end(self, session: Any) -> None:
-        """Writes out what is waiting."""
+        """Flushes the writer."""
         if self._writer is not None:
             self._writer.flush()
 
