@@ -1,4 +1,4 @@
-"""`tf.initializers`: what makes the first values of variables, and what runs it."""
+"""`tf.initializers`: the initial values of variables, and operations that set them."""
 
 from __future__ import annotations
 

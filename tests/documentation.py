@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from estimatorkit import datasets
 from tests.slides.data import data_dir
 
 ROOT = Path(__file__).parent.parent
@@ -89,8 +90,9 @@ def blocks(page: str) -> Iterator[Block]:
 
 
 def downloaded(path: Path) -> set[str]:
-    """The data sets that a page's code would download."""
-    return set(re.findall(r"datasets\.(\w+)", path.read_text("utf-8"))) - {"iris", "digits"}
+    """The folders of the data sets that a page's code would download."""
+    names = set(re.findall(r"\bdatasets\.(\w+)", path.read_text("utf-8"))) - {"iris", "digits"}
+    return {getattr(datasets, name).DATA_SET.folder for name in names}
 
 
 def run_page(path: Path, folder: Path) -> list[str]:

@@ -37,12 +37,12 @@ as_str = as_text
 
 
 def as_str_any(value: Any) -> str:
-    """Converts a string to text, and other values by `str`."""
+    """Converts bytes to text, and any other value with `str`."""
     return as_text(value) if isinstance(value, bytes) else str(value)
 
 
 def path_to_str(path: Any) -> Any:
-    """The path as a string."""
+    """Converts a path object to a string; returns other values unchanged."""
     return as_str_any(path.__fspath__()) if hasattr(path, "__fspath__") else path
 
 

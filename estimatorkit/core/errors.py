@@ -168,13 +168,13 @@ class NotFoundError(OpError):
 
 
 class AlreadyExistsError(OpError):
-    """The thing to create exists already."""
+    """The entity to be created, such as a file, already exists."""
 
     error_code = ALREADY_EXISTS
 
 
 class PermissionDeniedError(OpError):
-    """The process lacks the permission."""
+    """The process does not have permission for the operation."""
 
     error_code = PERMISSION_DENIED
 
@@ -186,7 +186,7 @@ class UnauthenticatedError(OpError):
 
 
 class ResourceExhaustedError(OpError):
-    """Memory, disk or a quota is used up."""
+    """Memory, disk space or a quota is exhausted."""
 
     error_code = RESOURCE_EXHAUSTED
 
@@ -237,16 +237,16 @@ _CLASSES: dict[int, type[OpError]] = {each.error_code: each for each in OpError.
 
 
 def exception_type_from_error_code(error_code: int) -> type[OpError]:
-    """The error class of a status code.
+    """Returns the error class of a status code.
 
     Raises:
-        KeyError: there is none.
+        KeyError: there is no such code.
     """
     return _CLASSES[error_code]
 
 
 def error_code_from_exception_type(cls: type[OpError]) -> int:
-    """The status code of an error class."""
+    """Returns the status code of an error class."""
     return cls.error_code
 
 

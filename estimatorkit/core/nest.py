@@ -18,19 +18,19 @@ from estimatorkit.lazy import listing
 
 
 def is_namedtuple(value: object) -> bool:
-    """Whether `value` is an instance of a class made by `collections.namedtuple`."""
+    """Returns whether `value` is a named tuple."""
     return isinstance(value, tuple) and hasattr(value, "_fields")
 
 
 def is_attrs(value: object) -> bool:
-    """Whether `value` is an instance of a class made by the library `attrs`."""
+    """Returns whether `value` is an instance of a class defined with the `attrs` library."""
     return hasattr(type(value), "__attrs_attrs__")
 
 
 def is_nested(
     value: object, *, lists_are_leaves: bool = False, expand_composites: bool = False
 ) -> bool:
-    """Whether `value` is a structure rather than a leaf."""
+    """Returns whether `value` is a structure rather than a leaf."""
     if isinstance(value, list):
         return not lists_are_leaves
     if isinstance(value, (tuple, Mapping)) or is_attrs(value):

@@ -41,15 +41,15 @@ class ClusterTask:
     Attributes:
         cluster: the tasks that train together; empty for single processes and evaluators, and if
             only the coordinator's address is known.
-        type: its role: 'chief', 'master', 'worker', 'ps' or 'evaluator'.
-        index: its index within its job.
+        type: this process's job: 'chief', 'master', 'worker', 'ps' or 'evaluator'.
+        index: this process's index within the job.
         chief: the job and index of the chief.
         processes: the number of training processes, including parameter servers.
         coordinator: the rendezvous address of synchronous training, `host:port`, if given.
         session_master: the session target, if given; by default that of this task.
         evaluation_master: the same for evaluations.
         model_dir: the model's folder, if the environment sets it.
-        service: the value of `service`, unchanged.
+        service: the value of `service` in `TF_CONFIG`, unchanged.
     """
 
     cluster: ClusterSpec = field(default_factory=lambda: ClusterSpec({}))

@@ -42,11 +42,12 @@ def dynamically_sharded(
 
     When an estimator trains on parameter servers, workers take shards from a shared queue as
     needed: slow workers get fewer, and the shards of a lost worker are reassigned. The input ends
-    when all shards are trained. Checkpoints record them, and the chief logs a report. In any other
-    setting the process reads all shards itself.
+    when all shards have been trained on. Checkpoints record them, and the chief logs a report. In
+    any other setting the process reads all shards itself.
 
     Args:
-        units: a finite dataset of shard descriptions, such as file names, equal in all processes.
+        units: a finite dataset of shard descriptions, such as file names; identical in all
+            processes.
         dataset_of: maps a unit to the shard's dataset, traced as in `Dataset.flat_map`; each of its
             elements, usually a batch, is used by one training step.
         epochs: the number of passes over all units; None for no limit.

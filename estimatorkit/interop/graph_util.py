@@ -109,8 +109,8 @@ def convert_variables_to_constants(
         sess: the session that holds the values.
         input_graph_def: the graph, as from `sess.graph.as_graph_def()`.
         output_node_names: names of the operations to keep, with their dependencies.
-        variable_names_whitelist: only converts these variables.
-        variable_names_blacklist: keeps these variables.
+        variable_names_whitelist: the only variables to convert; all by default.
+        variable_names_blacklist: variables that are not converted.
 
     Raises:
         AssertionError: an output is not in the graph.

@@ -284,7 +284,7 @@ def summary_iterator(path: str | os.PathLike[str]) -> Iterator[Any]:
     """Yields the `Event` protos of an event file, in written order.
 
     A file that is being written, or whose writer was killed, may end with a partial event: reading
-    stops there, with a warning. Records that are no events are skipped, with a warning.
+    stops there, with a warning. Records that are not events are skipped, with a warning.
 
     Raises:
         FileNotFoundError: the file does not exist.

@@ -407,7 +407,7 @@ def trace_segment(segment: Segment, unknown: int = 1) -> jax.stages.Traced:
         unknown: the length to trace for dimensions that are unknown before a run.
 
     Raises:
-        ValueError: it is on the host, or has static inputs that are fed.
+        ValueError: it is on the host, has static inputs that are fed, or an input of unknown rank.
     """
     if segment.place != "device":
         raise ValueError(f"host segments are not compiled: {segment.ops[-1].name}")
@@ -417,6 +417,14 @@ def trace_segment(segment: Segment, unknown: int = 1) -> jax.stages.Traced:
             f"the XLA call of {segment.ops[-1].name} is compiled for the values of {names}",
             hint="use constants for shapes and axes to see its code",
         )
+
+    for tensor in segment.inputs:
+        if tensor.shape.rank is None:
+            raise value_error(
+                f"the code of the XLA call depends on the rank of {tensor.name}, which is unknown",
+                made_at=tensor.op.source,
+                hint="give the placeholder a shape: tf.placeholder(dtype, shape)",
+            )
 
     def spec(dtype: DType, shape: TensorShape) -> jax.ShapeDtypeStruct:
         dims = [unknown if dim is None else int(dim) for dim in shape]

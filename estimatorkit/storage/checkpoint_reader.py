@@ -35,7 +35,7 @@ class CheckpointReader:
     """Reads the contents of a checkpoint (`tf.compat.v1.train.NewCheckpointReader`).
 
     Args:
-        filepattern: the checkpoint's path; the prefix of TensorFlow's checkpoints.
+        filepattern: the checkpoint's path; for TensorFlow's checkpoints, the prefix of their files.
 
     Raises:
         NotFoundError: it does not exist.
@@ -105,7 +105,7 @@ def load_checkpoint(ckpt_dir_or_file: AnyPath) -> CheckpointReader:
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[AnyPath]) -> list[float]:
-    """Returns the times of checkpoints, in seconds since 1970, without missing ones."""
+    """Returns the modification times of checkpoints, in seconds since 1970; skips missing ones."""
     found = [modified(path) for path in checkpoint_prefixes]
     return [when for when in found if when is not None]
 

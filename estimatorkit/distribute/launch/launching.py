@@ -43,7 +43,13 @@ def tasks_of(ps: int, workers: int, synchronous: bool = False) -> dict[str, int]
 
 
 def local_cluster(ps: int, workers: int, synchronous: bool = False) -> Cluster:
-    """A cluster on free ports of this machine (see `tasks_of`)."""
+    """Returns the addresses, by job, of a new cluster on free ports of this machine.
+
+    Args:
+        ps: the number of parameter servers.
+        workers: the number of workers, including the chief.
+        synchronous: whether there is no separate chief job: the first worker is the chief.
+    """
     return LocalLauncher().open(tasks_of(ps, workers, synchronous))
 
 
@@ -75,9 +81,9 @@ class Launch:
     Args:
         command: the program and its arguments, the same for all.
         tasks: the number of tasks by job; the first of 'chief', or else of 'worker', is the chief.
-        evaluator: whether there is an evaluator beside the cluster.
+        evaluator: whether to start an evaluator in addition to the cluster.
         restarts: how often each process may be restarted.
-        grace: seconds for the others to exit after the chief.
+        grace: how many seconds the others have to exit after the chief has.
         out: receives the output lines, prefixed with the task's name.
         launcher: starts the processes.
     """

@@ -39,9 +39,9 @@ class MultiWorkerMirroredStrategy(Strategy):
     (`tf.distribute.experimental.MultiWorkerMirroredStrategy`,
     `tf.contrib.distribute.CollectiveAllReduceStrategy`).
 
-    The cluster comes from the environment; without other processes, only this one has replicas. JAX
-    must connect to the other processes before it is used: `connect`, the first training and the
-    number of replicas do that.
+    The environment defines the cluster; without other processes, only this one has replicas. JAX
+    must connect to the other processes before it is used. `connect` does that, and so do the first
+    training and reading the number of replicas.
 
     Args:
         cluster_resolver: accepted for TensorFlow's signature; the environment defines the cluster.

@@ -24,7 +24,7 @@ from estimatorkit.ops.control.collectives import all_gather, all_reduce
 
 
 class ReduceOp(Enum):
-    """How values of replicas are combined."""
+    """How values are combined over replicas."""
 
     SUM = "SUM"
     MEAN = "MEAN"
@@ -209,7 +209,7 @@ def _refuse(name: str) -> NoReturn:
 
 
 class ReplicaContext:
-    """The replica context while the graph, which all replicas share, is being built.
+    """The context in which the graph that all replicas run is built.
 
     Args:
         strategy: the current strategy.
@@ -251,28 +251,29 @@ _current: ContextVar[_InForce] = ContextVar(
 
 
 def get_strategy() -> Strategy:
-    """The current strategy; outside of all scopes, the default one."""
+    """Returns the current strategy; outside of all scopes, the default one."""
     return _current.get().strategy
 
 
 def has_strategy() -> bool:
-    """Whether the current strategy is not the default one."""
+    """Returns whether the current strategy is not the default one."""
     return get_strategy() is not _DEFAULT
 
 
 def get_replica_context() -> ReplicaContext | None:
-    """The current replica context; None in the cross-replica context of a strategy's `scope`."""
+    """Returns the current replica context; None in the cross-replica context of a `scope`."""
     return _current.get().replica
 
 
 def in_cross_replica_context() -> bool:
-    """Whether this is inside a strategy's `scope`, but not in a replica context."""
+    """Returns whether this is inside a strategy's `scope`, but not in a replica context."""
     return get_replica_context() is None
 
 
 def get_loss_reduction() -> ReduceOp:
-    """How losses are combined over replicas: MEAN if an optimizer divides them by the number of
-    replicas, else SUM (`tf.compat.v1.distribute.get_loss_reduction`).
+    """Returns how losses are combined over replicas (`tf.compat.v1.distribute.get_loss_reduction`).
+
+    MEAN if an optimizer divides them by the number of replicas, else SUM.
     """
     context = replica_context.replica_context()
     if context is None or context.loss_reduction == replica_context.SUM:

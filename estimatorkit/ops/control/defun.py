@@ -23,7 +23,7 @@ from estimatorkit.ops.control.function_ops import make_function_op
 
 
 class Defun:
-    """Decorator: the function's calls become single operations (`tf.function.Defun`).
+    """A decorator that turns each call of a function into one operation (`tf.function.Defun`).
 
     The function is traced once per combination of its arguments' dtypes and static shapes, and
     differentiated as a whole unless a gradient is given.

@@ -379,7 +379,7 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
 
 
 def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: Any = None) -> DType:
-    """The common floating dtype of the tensors.
+    """Returns the floating dtype that all tensors must have.
 
     Args:
         tensors: tensors; None elements are skipped.
@@ -424,7 +424,7 @@ def assert_proper_iterable(values: Any) -> None:
 
 
 def is_numeric_tensor(tensor: Any) -> bool:
-    """Whether this is a tensor of a numeric dtype."""
+    """Returns whether `tensor` is a tensor of a numeric dtype."""
     return isinstance(tensor, Tensor) and tensor.dtype.kind in "fci"
 
 

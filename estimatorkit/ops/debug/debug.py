@@ -250,7 +250,7 @@ register(
 def Assert(
     condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None
 ) -> Operation:
-    """An operation that raises `InvalidArgumentError` unless `condition` holds.
+    """Returns an operation that raises `InvalidArgumentError` unless `condition` holds.
 
     Run it, or build dependent operations under `control_dependencies([assertion])`.
 

@@ -116,7 +116,9 @@ class MutableHashTable(LookupInterface):
 
 
 class DenseHashTable(MutableHashTable):
-    """A mutable table with a number of buckets and two reserved keys; keys may have a shape.
+    """A mutable hash table with a given number of buckets and two reserved keys.
+
+    Keys need not be scalars.
 
     As in TensorFlow, `export` returns all buckets, including empty and deleted ones: keys
     `(buckets, key size)`, values `(buckets, value size)`. Checkpoints store the entries only.
@@ -124,8 +126,8 @@ class DenseHashTable(MutableHashTable):
     Args:
         key_dtype, value_dtype: the dtypes of keys and values.
         default_value: the value of missing keys; its shape is that of all values.
-        empty_key: a key that is never used; its shape is that of all keys.
-        deleted_key: another one.
+        empty_key: a key that is never used; it marks empty buckets. Its shape is that of all keys.
+        deleted_key: another key that is never used; it marks deleted entries.
         initial_num_buckets: a power of 2, at least 4; 2**17 by default. It doubles when more than
             0.8 of the buckets would be used.
         name: the table's name, also in checkpoints.

@@ -123,7 +123,7 @@ class IdTableWithHashBuckets:
     """Maps words to ids: those of a table, followed by hash buckets for all other words.
 
     Args:
-        table: the vocabulary's table, to int64; None for hash buckets only.
+        table: the table of the vocabulary, with int64 values; None for hash buckets only.
         num_oov_buckets: the number of buckets.
         hasher_spec: the hash function.
         key_dtype: the dtype of the words given to `lookup`, string or an integer; the table's by
@@ -240,7 +240,8 @@ class StaticVocabularyTable(IdTableWithHashBuckets):
     """Maps words to ids, with hash buckets for out-of-vocabulary words.
 
     Args:
-        initializer: the vocabulary: to int64, 0 to n - 1; None for hash buckets only.
+        initializer: maps the n words of the vocabulary to int64 ids from 0 to n - 1; None for hash
+            buckets only.
         num_oov_buckets: the number of buckets, at least 1.
         lookup_key_dtype: the dtype of the words given to `lookup`; the initializer's by default.
         experimental_is_anonymous: accepted for TensorFlow's signature.
@@ -319,7 +320,7 @@ def index_table_from_file(
     value_column_index: int = TextFileIndex.LINE_NUMBER,
     delimiter: str = "\t",
 ) -> Any:
-    """A table from the words of a file, one per line, to zero-based line numbers.
+    """Returns a table that maps the words of a file, one per line, to zero-based line numbers.
 
     Args:
         vocabulary_file: a string or a scalar tensor.
@@ -363,14 +364,14 @@ def index_table_from_tensor(
     dtype: Any = string,
     name: str | None = None,
 ) -> Any:
-    """A table from words to their zero-based indices in a list; see `index_table_from_file`.
+    """Returns a table that maps words to their indices in a list (see `index_table_from_file`).
 
     Args:
         vocabulary_list: the words, a vector.
         num_oov_buckets: the number of hash buckets for other words.
         default_value: the id of other words if there are no buckets.
         hasher_spec: the hash function for other words.
-        dtype: of the words, string or an integer dtype.
+        dtype: the dtype of the words: string, or an integer dtype.
     """
     if vocabulary_list is None:
         raise value_error("`vocabulary_list` must be specified")
@@ -408,7 +409,7 @@ def index_to_string_table_from_file(
     value_column_index: int = TextFileIndex.WHOLE_LINE,
     delimiter: str = "\t",
 ) -> HashTable:
-    """A table from zero-based line numbers to the lines of a file; see `index_table_from_file`.
+    """Returns a table that maps line numbers to lines of a file (see `index_table_from_file`).
 
     Args:
         vocabulary_file: a string or a scalar tensor.
@@ -434,7 +435,14 @@ def index_to_string_table_from_file(
 def index_to_string_table_from_tensor(
     vocabulary_list: Any, default_value: str | bytes = "UNK", name: str | None = None
 ) -> HashTable:
-    """A table from zero-based indices to the words of a list; see `index_table_from_tensor`."""
+    """Returns a table that maps zero-based indices to the words of a list.
+
+    See `index_table_from_tensor`.
+
+    Args:
+        vocabulary_list: the words, a vector.
+        default_value: the word of other indices.
+    """
     if vocabulary_list is None:
         raise value_error("`vocabulary_list` must be specified")
     graph = get_default_graph()

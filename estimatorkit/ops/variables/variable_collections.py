@@ -50,7 +50,7 @@ def all_variables() -> list[Variable]:
 
 
 def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> Operation:
-    """An operation that sets the variables to their initial values."""
+    """Returns an operation that sets the variables to their initial values."""
     group: Operation = builtin_ops.group(
         *[variable.initializer for variable in var_list], name=name
     )
@@ -58,17 +58,17 @@ def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> O
 
 
 def global_variables_initializer() -> Operation:
-    """An operation that initializes `global_variables()`."""
+    """Returns an operation that initializes all global variables."""
     return variables_initializer(global_variables())
 
 
 def local_variables_initializer() -> Operation:
-    """An operation that initializes `local_variables()`."""
+    """Returns an operation that initializes all local variables."""
     return variables_initializer(local_variables())
 
 
 def tables_initializer(name: str = "init_all_tables") -> Operation:
-    """An operation that groups the collection TABLE_INITIALIZERS."""
+    """Returns an operation that initializes all tables, by the collection TABLE_INITIALIZERS."""
     initializers = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
     group: Operation = builtin_ops.group(*initializers, name=name)
     return group

@@ -30,7 +30,7 @@ from estimatorkit.train.optimizers.rule_optimizer import RuleOptimizer, apply_ru
 
 
 class LazyAdamOptimizer(AdamOptimizer):
-    """Adam whose sparse gradients update only their rows of w, m and v.
+    """A variant of Adam in which sparse gradients update only their rows of w, m and v.
 
     For large embeddings: the cost of a step depends on the rows in the batch, not on the table.
     Dense gradients are applied as in `AdamOptimizer`. Source: `tf.contrib.opt.LazyAdamOptimizer`.

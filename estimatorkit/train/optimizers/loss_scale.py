@@ -79,15 +79,15 @@ class FixedLossScale(LossScale):
 
 
 class DynamicLossScale(LossScale):
-    """A loss scale that falls on non-finite gradients, and grows after `increment_period` steps.
+    """A loss scale that is reduced when gradients are not finite, and raised after a period.
 
     Source: `tf.compat.v1.train.experimental.DynamicLossScale`. Variables: 'current_loss_scale',
     'good_steps'.
 
     Args:
         initial_loss_scale: the initial scale.
-        increment_period: the number of consecutive finite steps until it grows.
-        multiplier: the factor by which it grows and falls; it never falls below 1.
+        increment_period: the number of consecutive steps with finite gradients until it is raised.
+        multiplier: the factor by which it is raised or reduced; it never falls below 1.
     """
 
     def __init__(
@@ -188,11 +188,12 @@ def as_loss_scale(loss_scale: Any) -> LossScale:
 class MixedPrecisionLossScaleOptimizer(WrappingOptimizer):
     """Wraps an optimizer with loss scaling.
 
-    A step with non-finite gradients changes no variable, nor the global step.
+    A step with gradients that are not finite changes neither variables nor the global step.
 
     Source: `tf.compat.v1.train.experimental.MixedPrecisionLossScaleOptimizer`.
 
     Args:
+        opt: the optimizer to wrap.
         loss_scale: a `LossScale`, a number, or 'dynamic'.
 
     Raises:

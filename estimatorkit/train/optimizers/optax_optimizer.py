@@ -33,13 +33,14 @@ class GradientTransformation(Protocol):
 
 
 class OptaxOptimizer(Optimizer):
-    """An optax optimizer: `OptaxOptimizer(optax.adamw(optax.cosine_decay_schedule(0.1, 100)))`.
+    """Wraps an optax optimizer, for example `OptaxOptimizer(optax.adamw(0.1))`.
 
     The transformation sees the variables as a dict by name (`'dense/kernel'`), for masks and
     `multi_transform`. Its schedules count their own steps. Sparse gradients become dense; for large
-    tables use an optimizer of `train`.
+    tables, use the other optimizers of `train`.
 
     Args:
+        tx: the optax gradient transformation.
         name: the name of the operations, and of the state's variables.
 
     Raises:

@@ -22,7 +22,7 @@ from estimatorkit.train.optimizers.update_rule import UpdateRule
 
 
 class GradientDescentOptimizer(RuleOptimizer):
-    """w -= learning_rate * g.
+    """Gradient descent: w -= learning_rate * g.
 
     Source: `tf.compat.v1.train.GradientDescentOptimizer`.
 
@@ -40,7 +40,9 @@ class GradientDescentOptimizer(RuleOptimizer):
 
 
 class MomentumOptimizer(RuleOptimizer):
-    """momentum_slot = momentum * momentum_slot + g; w -= learning_rate * momentum_slot.
+    """Gradient descent with momentum.
+
+    momentum_slot = momentum * momentum_slot + g; w -= learning_rate * momentum_slot.
 
     With `use_nesterov`, w -= learning_rate * (g + momentum * momentum_slot) (Sutskever et al. 2013,
     with variables at the look-ahead position). Sparse gradients update only their rows of variables
@@ -69,7 +71,9 @@ class MomentumOptimizer(RuleOptimizer):
 
 
 class AdagradOptimizer(RuleOptimizer):
-    """accumulator += g^2; w -= learning_rate * g / (sqrt(accumulator) + epsilon).
+    """Adagrad: steps are scaled down by the accumulated squares of the gradients.
+
+    accumulator += g^2; w -= learning_rate * g / (sqrt(accumulator) + epsilon).
 
     Source: `tf.compat.v1.train.AdagradOptimizer`; Duchi et al. 2011. Slot: 'accumulator'.
 
@@ -103,7 +107,7 @@ class AdagradOptimizer(RuleOptimizer):
 
 
 class AdadeltaOptimizer(RuleOptimizer):
-    """Adagrad with decaying sums, whose steps are scaled by recent step sizes.
+    """Adadelta: Adagrad with decaying sums, scaled by the size of recent steps.
 
     accum = rho accum + (1 - rho) g^2; u = g sqrt(accum_update + epsilon) / sqrt(accum + epsilon);
     w -= learning_rate u. Then accum_update = rho accum_update + (1 - rho) u^2.
@@ -132,7 +136,9 @@ class AdadeltaOptimizer(RuleOptimizer):
 
 
 class AdamOptimizer(RuleOptimizer):
-    """w -= learning_rate sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + epsilon).
+    """The Adam optimizer.
+
+    w -= learning_rate sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + epsilon).
 
     m and v are the moving averages of g and of g^2, with beta1 and beta2; t counts the steps. This
     is the form just before section 2.1 of Kingma & Ba 2015, where epsilon is their "epsilon hat".
@@ -193,7 +199,9 @@ class AdamOptimizer(RuleOptimizer):
 
 
 class RMSPropOptimizer(RuleOptimizer):
-    """rms = decay rms + (1 - decay) g^2; mom = momentum mom + lr g / sqrt(rms + epsilon); w -= mom.
+    """RMSProp: steps are scaled by a moving average of the squared gradients.
+
+    rms = decay rms + (1 - decay) g^2; mom = momentum mom + lr g / sqrt(rms + epsilon); w -= mom.
 
     With `centered`, the square of the gradient's moving average ('mg') is subtracted from rms under
     the root.
@@ -244,7 +252,7 @@ class RMSPropOptimizer(RuleOptimizer):
 
 
 class FtrlOptimizer(RuleOptimizer):
-    """FTRL-Proximal (follow the regularized leader): sparse linear models by l1.
+    """FTRL-Proximal (follow the regularized leader): l1 regularization makes models sparse.
 
     With p = -learning_rate_power and g' = g + 2 l2_shrinkage w:
     linear += g' - ((accum + g^2)^p - accum^p) / lr w; accum += g^2;
@@ -309,7 +317,7 @@ class FtrlOptimizer(RuleOptimizer):
 
 
 class AdagradDAOptimizer(RuleOptimizer):
-    """Adagrad dual averaging: very sparse linear models by l1 (Duchi et al. 2011).
+    """Adagrad dual averaging, for very sparse linear models with l1 (Duchi et al. 2011).
 
     Gradients and their squares are summed. With t the step, counted from 1:
     w = -learning_rate sign(sum) max(|sum| - l1 t, 0) / (l2 learning_rate t + sqrt(sum of squares)).
@@ -368,7 +376,7 @@ class ProximalGradientDescentOptimizer(RuleOptimizer):
 
     Args:
         learning_rate: a number, tensor or callable.
-        l1_regularization_strength, l2_regularization_strength: the same; not negative.
+        l1_regularization_strength, l2_regularization_strength: likewise, and not negative.
         use_locking, name: see `Optimizer`.
     """
 

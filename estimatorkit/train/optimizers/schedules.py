@@ -29,7 +29,7 @@ def exponential_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """learning_rate * decay_rate ^ (global_step / decay_steps).
+    """Exponential decay: learning_rate * decay_rate ^ (global_step / decay_steps).
 
     Source: `tf.compat.v1.train.exponential_decay`.
 
@@ -61,7 +61,7 @@ def natural_exp_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """learning_rate * exp(-decay_rate * global_step / decay_steps).
+    """Exponential decay: learning_rate * exp(-decay_rate * global_step / decay_steps).
 
     Source: `tf.compat.v1.train.natural_exp_decay`. The other arguments, result and errors are those
     of `exponential_decay`.
@@ -83,7 +83,7 @@ def inverse_time_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """learning_rate / (1 + decay_rate * global_step / decay_steps).
+    """Inverse time decay: learning_rate / (1 + decay_rate * global_step / decay_steps).
 
     Source: `tf.compat.v1.train.inverse_time_decay`. The other arguments, result and errors are
     those of `exponential_decay`.
@@ -102,9 +102,10 @@ def inverse_time_decay(
 def piecewise_constant(
     x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Tensor:
-    """`values[i]`, where i is the number of boundaries less than x.
+    """A piecewise constant function of x, usually the learning rate by step.
 
-    A boundary belongs to the piece before it: `values[0]` for x <= boundaries[0]. Source:
+    The result is `values[i]`, where i is the number of boundaries less than x. A boundary belongs
+    to the piece before it: `values[0]` for x <= boundaries[0]. Source:
     `tf.compat.v1.train.piecewise_constant`.
 
     Args:
@@ -153,7 +154,7 @@ def polynomial_decay(
     cycle: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """(learning_rate - end) * (1 - global_step / decay_steps) ^ power + end.
+    """Polynomial decay: (learning_rate - end) * (1 - global_step / decay_steps) ^ power + end.
 
     Source: `tf.compat.v1.train.polynomial_decay`. The other arguments, result and errors are those
     of `exponential_decay`.
@@ -161,7 +162,7 @@ def polynomial_decay(
     Args:
         decay_steps: the number of steps until the rate is constant.
         end_learning_rate: the final rate.
-        power: of the polynomial; 1 is linear.
+        power: the exponent of the polynomial; 1 is linear.
         cycle: whether to extend `decay_steps` to its next multiple instead of staying constant.
         name: the name scope; 'PolynomialDecay' by default.
     """
@@ -186,7 +187,7 @@ def cosine_decay(
     alpha: Any = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """Half a cosine from the rate to `alpha` times the rate (Loshchilov & Hutter 2016).
+    """Cosine decay to `alpha` times the rate, in half a period (Loshchilov & Hutter 2016).
 
     Source: `tf.compat.v1.train.cosine_decay`. The other arguments, result and errors are those of
     `exponential_decay`.
@@ -252,11 +253,12 @@ def linear_cosine_decay(
     beta: Any = 0.001,
     name: str | None = None,
 ) -> Tensor:
-    """learning_rate * ((alpha + linear) * cosine + beta) (Bello et al. 2017).
+    """Linear cosine decay (Bello et al. 2017).
 
-    Within `decay_steps` steps, linear falls from 1 to 0, and cosine goes through `num_periods`
-    periods between 1 and 0. Source: `tf.compat.v1.train.linear_cosine_decay`. The other arguments,
-    result and errors are those of `exponential_decay`.
+    The rate is learning_rate * ((alpha + linear) * cosine + beta). Within `decay_steps` steps,
+    linear falls from 1 to 0, and cosine goes through `num_periods` periods between 1 and 0. Source:
+    `tf.compat.v1.train.linear_cosine_decay`. The other arguments, result and errors are those of
+    `exponential_decay`.
 
     Args:
         decay_steps: the number of steps until the rate is constant.

@@ -69,9 +69,9 @@ class SyncReplicasOptimizer(Optimizer):
     """Applies the mean of the gradients of several replicas in one update.
 
     If `total_num_replicas` exceeds `replicas_to_aggregate`, the first gradients count, and the
-    other replicas are backups, so that slow or dead ones delay no one. If it is less, replicas
-    compute several gradients per update. A row of sparse gradients is averaged over the replicas
-    that have it.
+    other replicas are backups, so that slow or failed replicas do not delay the others. If it is
+    less, replicas compute several gradients per update. A row of sparse gradients is averaged over
+    the replicas that have it.
 
     Each replica runs the train operation in a session with the hook of `make_session_run_hook`; an
     estimator takes it in the hooks of `train`, or in the spec's `training_hooks`. When the chief's

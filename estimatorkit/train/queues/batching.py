@@ -91,7 +91,7 @@ def maybe_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Same as `batch`, for the examples for which `keep_input` is true.
+    """Same as `batch`, but only for examples for which `keep_input` is true.
 
     Args:
         keep_input: a scalar bool, or with `enqueue_many` one per example.
@@ -142,7 +142,7 @@ def maybe_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Same as `batch_join`, for the examples for which `keep_input` is true (see `maybe_batch`)."""
+    """Same as `batch_join`, but only for examples with a true `keep_input` (see `maybe_batch`)."""
     pipeline = Pipeline(tensors_list, keep_input, enqueue_many, shapes, dynamic_pad)
     with name_scope(name, "batch_join") as scope:
         queue = pipeline.first_in_first_out(capacity, shared_name)
@@ -204,7 +204,7 @@ def maybe_shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Same as `shuffle_batch`, for the examples for which `keep_input` is true.
+    """Same as `shuffle_batch`, but only for examples for which `keep_input` is true.
 
     See `maybe_batch`.
     """
@@ -255,7 +255,7 @@ def maybe_shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Same as `shuffle_batch_join`, for the examples for which `keep_input` is true."""
+    """Same as `shuffle_batch_join`, but only for examples for which `keep_input` is true."""
     pipeline = Pipeline(tensors_list, keep_input, enqueue_many, shapes)
     with name_scope(name, "shuffle_batch_join") as scope:
         queue = pipeline.shuffled(capacity, min_after_dequeue, seed, shared_name)

@@ -36,7 +36,9 @@ from estimatorkit.train.queues.queue_runner import QueueRunner, add_queue_runner
 
 
 def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
-    """Returns the sorted names of matching files, looked up once: a local string variable.
+    """Returns a local variable that holds the sorted names of matching files.
+
+    The files are looked up once, when the variable is initialized.
 
     Args:
         pattern: a pattern such as 'data/*.csv', or a vector of them.
@@ -52,7 +54,7 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
 
 
 def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Tensor:
-    """Returns `tensor`, which can be evaluated `num_epochs` times, then raises `OutOfRangeError`.
+    """Returns `tensor`; evaluating it more than `num_epochs` times raises `OutOfRangeError`.
 
     Args:
         num_epochs: the limit; None for none. It is counted in a local variable, so run

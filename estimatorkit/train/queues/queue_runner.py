@@ -30,9 +30,10 @@ from estimatorkit.train.sessions.coordinator import Coordinator
 
 
 class QueueRunner:
-    """Fills a queue from threads.
+    """Fills a queue from background threads.
 
     Args:
+        queue: the queue.
         enqueue_ops: the threads' operations, one thread per item; an operation may repeat.
         close_op: closes the queue at the end of the input; `queue.close()` by default.
         cancel_op: closes it at once; `queue.close(cancel_pending_enqueues=True)` by default.
@@ -42,7 +43,8 @@ class QueueRunner:
         import_scope: the name scope of the names in it.
 
     Raises:
-        ValueError: there is no queue or no operation, or both these and a `QueueRunnerDef`.
+        ValueError: there is no queue or no operation, or these are given together with a
+            `QueueRunnerDef`.
         KeyError: the graph lacks a name of the `QueueRunnerDef`.
         TypeError: `queue_closed_exception_types` is not a tuple of OpErrors.
     """

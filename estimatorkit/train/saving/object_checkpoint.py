@@ -44,7 +44,7 @@ from estimatorkit.train.saving.trackable import (
 class Checkpoint:
     """A group of objects whose variables are saved and restored together.
 
-    As `tf.train.Checkpoint` in graphs.
+    Works like `tf.train.Checkpoint` in graph mode.
 
     Args:
         **kwargs: variables, optimizers, tables, lists and dicts of these, and objects that have

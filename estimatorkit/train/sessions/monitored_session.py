@@ -403,8 +403,9 @@ class MonitoredSession(_MonitoredSession):
     The constructor calls the hooks' `begin`, finalizes the graph, creates a session, restores or
     initializes its model, starts queue runners, and calls the hooks' `after_create_session`. If a
     run raises `AbortedError` or `UnavailableError`, a new session is created in this way and the
-    run repeated. `close` calls the hooks' `end`, unless an error occurred, then stops threads and
-    closes the session. As a context manager it suppresses the end of the input (`OutOfRangeError`).
+    run is repeated. `close` calls the hooks' `end`, unless an error occurred, then stops threads
+    and closes the session. As a context manager it suppresses the end of the input
+    (`OutOfRangeError`).
 
     Args:
         session_creator: makes the plain session; a `ChiefSessionCreator` by default.

@@ -14,7 +14,10 @@ _Path = str | os.PathLike[str]
 
 
 class SessionCreator(ABC):
-    """Creates sessions for a monitored session, again after each loss."""
+    """The base class of objects that create the sessions of a `MonitoredSession`.
+
+    `create_session` is called at the start, and again whenever a session is lost.
+    """
 
     @abstractmethod
     def create_session(self) -> Any:
