@@ -212,7 +212,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
             return f(*nest.pack_sequence_as(args, own), **kwargs)
 
         function = trace(body, tensors, lambda inputs: inputs, _results)
-        name = getattr(f, "__name__", "recomputed")
+        name = getattr(f, "__name__", "").strip("<>_") or "recomputed"
         op = make_function_op(
             "Call", tensors, [function], [range(len(tensors))], {"recomputed": True}, name
         )

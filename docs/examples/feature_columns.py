@@ -1,0 +1,22 @@
+# %% InferredColumns
+table = {"age": np.arange(20.0, 60.0), "job": np.array(["chef", "pilot"] * 20)}
+inferred = tf.feature_columns.infer(table)
+print([column.name for column in inferred])
+inferred.prepare({"age": [31.0], "job": ["pilot"]}).to_dict("list")
+
+# %% Scaling
+scaling = tf.feature_columns.Scaling(center=40.0, scale=10.0)
+column = tf.feature_column.numeric_column("age", normalizer_fn=scaling)
+tf.feature_column.input_layer({"age": tf.constant([30.0, 40.0, 55.0])}, [column])
+
+# %% infer
+table = {
+    "age": np.linspace(18.0, 80.0, 50),
+    "job": np.array(["chef", "pilot"] * 25),
+    "country": np.array(["UK"] * 50),
+    "buys": np.array([0, 1] * 25),
+}
+inferred = tf.feature_columns.infer(table, label="buys")
+for name, note in inferred.notes.items():
+    print(name, "-", note)
+[column.name for column in inferred], [column.name for column in inferred.wide]

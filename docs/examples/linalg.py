@@ -1,0 +1,223 @@
+# %% LinearOperator
+def residual(operator, solution, values):
+    assert isinstance(operator, tf.linalg.LinearOperator)
+    return operator.matvec(solution) - values
+
+
+values = tf.constant([2.0, 6.0])
+diagonal = tf.linalg.LinearOperatorDiag([2.0, 4.0])
+dense = tf.linalg.LinearOperatorFullMatrix([[2.0, 1.0], [0.0, 4.0]])
+[residual(each, each.solvevec(values), values) for each in (diagonal, dense)]
+
+# %% LinearOperatorAdjoint
+operator = tf.linalg.LinearOperatorFullMatrix(tf.constant([[1 + 2j, 3.0], [0.0, 1j]]))
+tf.linalg.LinearOperatorAdjoint(operator).to_dense()
+
+# %% LinearOperatorBlockDiag
+first = tf.linalg.LinearOperatorFullMatrix([[1.0, 2.0], [3.0, 4.0]])
+second = tf.linalg.LinearOperatorDiag([5.0])
+blocks = tf.linalg.LinearOperatorBlockDiag([first, second])
+blocks.to_dense(), blocks.determinant()
+
+# %% LinearOperatorComposition
+scale = tf.linalg.LinearOperatorDiag([1.0, 10.0])
+rotate = tf.linalg.LinearOperatorFullMatrix([[0.0, -1.0], [1.0, 0.0]])
+product = tf.linalg.LinearOperatorComposition([scale, rotate])
+product.to_dense(), product.matvec([1.0, 2.0])
+
+# %% LinearOperatorDiag
+operator = tf.linalg.LinearOperatorDiag([2.0, 4.0])
+operator.matvec([1.0, 1.0]), operator.solvevec([2.0, 2.0]), operator.determinant()
+
+# %% LinearOperatorFullMatrix
+operator = tf.linalg.LinearOperatorFullMatrix([[4.0, 1.0], [2.0, 3.0]])
+operator.solvevec([9.0, 7.0]), operator.trace(), operator.determinant()
+
+# %% LinearOperatorIdentity
+operator = tf.linalg.LinearOperatorIdentity(num_rows=3)
+operator.to_dense(), operator.matvec([1.0, 2.0, 3.0])
+
+# %% LinearOperatorInversion
+operator = tf.linalg.LinearOperatorFullMatrix([[2.0, 0.0], [2.0, 4.0]])
+inverse = tf.linalg.LinearOperatorInversion(operator)
+inverse.to_dense(), inverse.matvec([2.0, 4.0])
+
+# %% LinearOperatorKronecker
+first = tf.linalg.LinearOperatorFullMatrix([[1.0, 2.0], [3.0, 4.0]])
+second = tf.linalg.LinearOperatorIdentity(2)
+tf.linalg.LinearOperatorKronecker([first, second]).to_dense()
+
+# %% LinearOperatorLowRankUpdate
+base = tf.linalg.LinearOperatorIdentity(3)
+column = tf.constant([[1.0], [2.0], [0.0]])
+updated = tf.linalg.LinearOperatorLowRankUpdate(base, column, diag_update=[10.0])
+updated.to_dense(), updated.determinant()
+
+# %% LinearOperatorLowerTriangular
+operator = tf.linalg.LinearOperatorLowerTriangular([[2.0, 9.0], [1.0, 4.0]])
+operator.to_dense(), operator.solvevec([2.0, 9.0])
+
+# %% LinearOperatorScaledIdentity
+operator = tf.linalg.LinearOperatorScaledIdentity(num_rows=2, multiplier=3.0)
+operator.to_dense(), operator.inverse().to_dense()
+
+# %% LinearOperatorZeros
+operator = tf.linalg.LinearOperatorZeros(num_rows=2, num_columns=3, is_square=False)
+operator.to_dense(), operator.matvec([1.0, 2.0, 3.0])
+
+# %% adjoint
+tf.linalg.adjoint(tf.constant([[1 + 2j, 3.0], [4.0, 5 - 6j]]))
+
+# %% band_part
+matrix = np.arange(1, 17).reshape(4, 4)
+tf.linalg.band_part(matrix, num_lower=1, num_upper=0)
+
+# %% cholesky
+factor = tf.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]])
+factor, tf.matmul(factor, factor, transpose_b=True)
+
+# %% cholesky_solve
+matrix = tf.constant([[4.0, 2.0], [2.0, 5.0]])
+tf.linalg.cholesky_solve(tf.linalg.cholesky(matrix), [[8.0], [12.0]])
+
+# %% cross
+tf.linalg.cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+
+# %% det
+tf.linalg.det([[[1.0, 2.0], [3.0, 4.0]], [[2.0, 0.0], [0.0, 3.0]]])
+
+# %% diag
+tf.linalg.diag([1, 2, 3]), tf.linalg.diag([8, 9], k=1)
+
+# %% diag_part
+matrix = np.arange(9).reshape(3, 3)
+tf.linalg.diag_part(matrix), tf.linalg.diag_part(matrix, k=1)
+
+# %% eigh
+values, vectors = tf.linalg.eigh([[2.0, 1.0], [1.0, 2.0]])
+values, vectors
+
+# %% eigvalsh
+tf.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]])
+
+# %% einsum
+matrix, vector = tf.constant([[1, 2], [3, 4]]), tf.constant([10, 100])
+tf.linalg.einsum("ij,j->i", matrix, vector), tf.linalg.einsum("ij->ji", matrix)
+
+# %% expm
+rotation = tf.linalg.expm([[0.0, -np.pi / 2], [np.pi / 2, 0.0]])
+tf.linalg.matvec(rotation, [1.0, 0.0])
+
+# %% eye
+tf.linalg.eye(2), tf.linalg.eye(2, 3, dtype=tf.int32)
+
+# %% global_norm
+gradients = [tf.constant([3.0]), None, tf.constant([[4.0, 12.0]])]
+tf.linalg.global_norm(gradients)
+
+# %% inv
+matrix = tf.constant([[2.0, 0.0], [2.0, 4.0]])
+inverse = tf.linalg.inv(matrix)
+inverse, tf.matmul(matrix, inverse)
+
+# %% logdet
+tf.exp(tf.linalg.logdet([[4.0, 2.0], [2.0, 5.0]]))
+
+# %% logm
+matrix = tf.constant([[1.0 + 0j, 2.0], [0.0, 3.0]])
+logarithm = tf.linalg.logm(matrix)
+logarithm, tf.linalg.expm(logarithm)
+
+# %% lstsq
+times = tf.constant([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
+intercept_and_slope = tf.linalg.lstsq(times, [[1.0], [3.0], [5.0]])
+intercept_and_slope
+
+# %% lu
+lower_upper, permutation = tf.linalg.lu([[1.0, 2.0], [4.0, 6.0]])
+lower_upper, permutation
+
+# %% lu_matrix_inverse
+matrix = tf.constant([[1.0, 2.0], [4.0, 6.0]])
+inverse = tf.linalg.lu_matrix_inverse(*tf.linalg.lu(matrix))
+inverse, tf.matmul(matrix, inverse)
+
+# %% lu_reconstruct
+tf.linalg.lu_reconstruct(*tf.linalg.lu([[1.0, 2.0], [4.0, 6.0]]))
+
+# %% lu_solve
+lower_upper, permutation = tf.linalg.lu([[1.0, 2.0], [4.0, 6.0]])
+tf.linalg.lu_solve(lower_upper, permutation, [[5.0], [16.0]])
+
+# %% matmul
+first, second = tf.constant([[1, 2], [3, 4]]), tf.constant([[1, 0], [1, 10]])
+tf.linalg.matmul(first, second), tf.linalg.matmul(first, second, transpose_b=True)
+
+# %% matrix_rank
+tf.linalg.matrix_rank([[[1.0, 2.0], [2.0, 4.0]], [[1.0, 2.0], [3.0, 4.0]]])
+
+# %% matrix_transpose
+batch = np.arange(8).reshape(2, 2, 2)
+tf.linalg.matrix_transpose(batch)
+
+# %% matvec
+tf.linalg.matvec([[1.0, 2.0], [3.0, 4.0]], [10.0, 100.0])
+
+# %% norm
+matrix = tf.constant([[3.0, 4.0], [0.0, 2.0]])
+tf.linalg.norm(matrix, axis=1), tf.linalg.norm(matrix, ord=1, axis=1)
+
+# %% normalize
+unit, norm = tf.linalg.normalize([[3.0, 4.0], [0.0, 2.0]], axis=1)
+unit, norm
+
+# %% pinv
+matrix = tf.constant([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
+tf.linalg.pinv(matrix)
+
+# %% qr
+matrix = tf.constant([[3.0, 5.0], [4.0, 0.0]])
+orthogonal, upper = tf.linalg.qr(matrix)
+orthogonal, upper, tf.matmul(orthogonal, upper)
+
+# %% set_diag
+tf.linalg.set_diag(tf.ones([2, 3]), [5.0, 6.0])
+
+# %% slogdet
+sign, log_absolute = tf.linalg.slogdet([[0.0, 2.0], [3.0, 0.0]])
+sign, tf.exp(log_absolute)
+
+# %% solve
+tf.linalg.solve([[3.0, 1.0], [1.0, 2.0]], [[9.0], [8.0]])
+
+# %% sqrtm
+root = tf.linalg.sqrtm([[33.0, 24.0], [48.0, 57.0]])
+root, tf.matmul(root, root)
+
+# %% svd
+values, left, right = tf.linalg.svd([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]])
+values, tf.matmul(left * values, right, transpose_b=True)
+
+# %% tensor_diag
+tf.linalg.tensor_diag([1, 2, 3])
+
+# %% tensor_diag_part
+tf.linalg.tensor_diag_part([[1, 2], [3, 4]])
+
+# %% tensordot
+matrix, vector = [[1.0, 2.0], [3.0, 4.0]], [10.0, 100.0]
+tf.linalg.tensordot(matrix, vector, axes=1), tf.linalg.tensordot(matrix, matrix, axes=2)
+
+# %% trace
+tf.linalg.trace([[1.0, 2.0], [3.0, 4.0]])
+
+# %% triangular_solve
+tf.linalg.triangular_solve([[2.0, 9.0], [1.0, 4.0]], [[2.0], [9.0]])
+
+# %% tridiagonal_matmul
+diagonals = [[1.0, 1.0, 0.0], [2.0, 2.0, 2.0], [0.0, -1.0, -1.0]]
+tf.linalg.tridiagonal_matmul(diagonals, [[1.0], [2.0], [3.0]])
+
+# %% tridiagonal_solve
+diagonals = [[1.0, 1.0, 0.0], [2.0, 2.0, 2.0], [0.0, -1.0, -1.0]]
+tf.linalg.tridiagonal_solve(diagonals, [4.0, 6.0, 4.0])
