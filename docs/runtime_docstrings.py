@@ -36,7 +36,7 @@ class RuntimeDocstrings(griffe.Extension):
                 elif found is None or not found.has_docstring:
                     if name in parent.members:
                         parent.del_member(name)
-                    parent.set_member(name, _described(name, value))
+                    parent.set_member(name, _described(parent, name, value))
 
 
 def _found(parent: griffe.Object | griffe.Alias, name: str) -> griffe.Object | griffe.Alias | None:
@@ -52,10 +52,20 @@ def _docstring(value: Any, owner: griffe.Object) -> griffe.Docstring:
     return griffe.Docstring(inspect.cleandoc(value.__doc__ or ""), parent=owner)
 
 
-def _described(name: str, value: Any) -> griffe.Alias | griffe.Function:
-    """An alias of a class, or a function."""
-    if isinstance(value, type):
-        return griffe.Alias(name, f"{value.__module__}.{value.__qualname__}")
+def _described(parent: griffe.Object, name: str, value: Any) -> griffe.Alias | griffe.Object:
+    """An alias of a class in another module, or what the value is at run time."""
+    if not isinstance(value, type):
+        return _function(name, value)
+    home = f"{value.__module__}.{value.__qualname__}"
+    if home != f"{parent.path}.{name}":
+        return griffe.Alias(name, home)
+    made = griffe.Class(name)
+    made.docstring = _docstring(value, made)
+    made.set_member("__init__", _function("__init__", value))
+    return made
+
+
+def _function(name: str, value: Any) -> griffe.Function:
     parameters = [
         griffe.Parameter(
             each.name,
@@ -65,5 +75,5 @@ def _described(name: str, value: Any) -> griffe.Alias | griffe.Function:
         for each in inspect.signature(value).parameters.values()
     ]
     function = griffe.Function(name, parameters=griffe.Parameters(*parameters))
-    function.docstring = _docstring(value, function)
+    function.docstring = None if name == "__init__" else _docstring(value, function)
     return function

@@ -62,7 +62,7 @@ operator = tf.linalg.LinearOperatorScaledIdentity(num_rows=2, multiplier=3.0)
 operator.to_dense(), operator.inverse().to_dense()
 
 # %% LinearOperatorZeros
-operator = tf.linalg.LinearOperatorZeros(num_rows=2, num_columns=3, is_square=False)
+operator = tf.linalg.LinearOperatorZeros(2, 3, is_self_adjoint=False, is_square=False)
 operator.to_dense(), operator.matvec([1.0, 2.0, 3.0])
 
 # %% adjoint

@@ -53,9 +53,7 @@ forward = tf.nn.rnn_cell.BasicRNNCell(1, activation=tf.identity)
 backward = tf.nn.rnn_cell.BasicRNNCell(1, activation=tf.identity)
 steps = tf.constant([[[1.0], [2.0], [3.0]]])
 with tf.variable_scope("sums", initializer=tf.ones_initializer()):
-    outputs, last = tf.nn.bidirectional_dynamic_rnn(
-        forward, backward, steps, dtype=tf.float32
-    )
+    outputs, last = tf.nn.bidirectional_dynamic_rnn(forward, backward, steps, dtype=tf.float32)
 outputs, last
 
 # %% collapse_repeated
@@ -171,16 +169,14 @@ tf.nn.depthwise_conv2d(image, filters, [1, 1, 1, 1], "VALID")
 # %% depthwise_conv2d_backprop_filter
 image = np.array([[1.0, 10.0], [2.0, 20.0], [4.0, 40.0]]).reshape(1, 1, 3, 2)
 gradient = np.ones([1, 1, 2, 2])
-tf.nn.depthwise_conv2d_backprop_filter(
-    image, [1, 2, 2, 1], gradient, [1, 1, 1, 1], "VALID"
-)[0, :, :, 0]
+tf.nn.depthwise_conv2d_backprop_filter(image, [1, 2, 2, 1], gradient, [1, 1, 1, 1], "VALID")[
+    0, :, :, 0
+]
 
 # %% depthwise_conv2d_backprop_input
 filters = np.array([[1.0, 1.0], [-1.0, 1.0]]).reshape(1, 2, 2, 1)
 gradient = np.ones([1, 1, 2, 2])
-tf.nn.depthwise_conv2d_backprop_input(
-    [1, 1, 3, 2], filters, gradient, [1, 1, 1, 1], "VALID"
-)
+tf.nn.depthwise_conv2d_backprop_input([1, 1, 3, 2], filters, gradient, [1, 1, 1, 1], "VALID")
 
 # %% depthwise_conv2d_native
 image = np.array([[1.0, 10.0], [2.0, 20.0]]).reshape(1, 1, 2, 2)
@@ -199,9 +195,7 @@ tf.nn.dropout(tf.ones([2, 8]), rate=0.5, seed=1)
 cell = tf.nn.rnn_cell.BasicRNNCell(1, activation=tf.identity)
 steps = tf.constant([[[1.0], [2.0], [3.0]], [[4.0], [5.0], [6.0]]])
 with tf.variable_scope("sums", initializer=tf.ones_initializer()):
-    outputs, last = tf.nn.dynamic_rnn(
-        cell, steps, sequence_length=[3, 2], dtype=tf.float32
-    )
+    outputs, last = tf.nn.dynamic_rnn(cell, steps, sequence_length=[3, 2], dtype=tf.float32)
 outputs[:, :, 0], last[:, 0]
 
 # %% elu
@@ -426,6 +420,7 @@ steps = [tf.constant([[1.0]]), tf.constant([[2.0]]), tf.constant([[3.0]])]
 with tf.variable_scope("sums", initializer=tf.ones_initializer()):
     outputs, last = tf.nn.static_rnn(cell, steps, dtype=tf.float32)
 outputs, last
+
 
 # %% static_state_saving_rnn
 class Saver:

@@ -75,6 +75,7 @@ with tf.train.MonitoredSession() as session:
     session.run(read)
 isinstance(reader, tf.ReaderBase)
 
+
 # %% RegisterGradient
 @tf.RegisterGradient("TenfoldGradient")
 def tenfold(op, gradient):
@@ -307,6 +308,7 @@ with tf.Session() as session:
 # %% create_partitioned_variables
 parts = tf.create_partitioned_variables([4, 2], [2, 1], tf.ones_initializer())
 [part.shape for part in parts]
+
 
 # %% custom_gradient
 @tf.custom_gradient
@@ -553,6 +555,7 @@ layer = tf.recompute_grad(lambda x: tf.tanh(x) ** 2)
 x = tf.constant(1.0)
 tf.gradients(layer(x), x)
 
+
 # %% register_tensor_conversion_function
 class Celsius:
     def __init__(self, degrees):
@@ -776,6 +779,7 @@ tf.unstack([[1, 2], [3, 4]])
 partitioner = tf.variable_axis_size_partitioner(max_shard_bytes=32)
 table = tf.get_variable("table", [8, 2], partitioner=partitioner)
 len(list(table))
+
 
 # %% variable_creator_scope
 def named(next_creator, **kwargs):
