@@ -1,13 +1,21 @@
 # %% LinearOperator
-def residual(operator, solution, values):
-    assert isinstance(operator, tf.linalg.LinearOperator)
-    return operator.matvec(solution) - values
+class Reversal(tf.linalg.LinearOperator):
+    def __init__(self, size):
+        super().__init__(tf.float32, is_square=True)
+        self.size = size
+
+    def _shape(self):
+        return tf.TensorShape([self.size, self.size])
+
+    def _shape_tensor(self):
+        return tf.constant([self.size, self.size])
+
+    def _matmul(self, x, adjoint=False, adjoint_arg=False):
+        return tf.reverse(tf.linalg.adjoint(x) if adjoint_arg else x, [-2])
 
 
-values = tf.constant([2.0, 6.0])
-diagonal = tf.linalg.LinearOperatorDiag([2.0, 4.0])
-dense = tf.linalg.LinearOperatorFullMatrix([[2.0, 1.0], [0.0, 4.0]])
-[residual(each, each.solvevec(values), values) for each in (diagonal, dense)]
+reversal = Reversal(3)
+reversal.matvec([1.0, 2.0, 3.0]), reversal.to_dense(), reversal.determinant()
 
 # %% LinearOperatorAdjoint
 operator = tf.linalg.LinearOperatorFullMatrix(tf.constant([[1 + 2j, 3.0], [0.0, 1j]]))

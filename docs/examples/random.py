@@ -22,8 +22,7 @@ with tf.Session() as session:
     print(session.run(draws))
 
 # %% poisson
-draws = tf.random.poisson([1.0, 10.0], shape=[4], seed=1)
-draws
+tf.random.poisson([1.0, 10.0], shape=[4], seed=1)
 
 # %% set_random_seed
 for _ in range(2):

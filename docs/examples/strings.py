@@ -1,5 +1,6 @@
 # %% as_string
-tf.strings.as_string([3.14159, -1.0], precision=2), tf.strings.as_string([7, 42], width=4)
+prices, counts = [3.14159, -1.0], [7, 42]
+tf.strings.as_string(prices, precision=2), tf.strings.as_string(counts, width=4)
 
 # %% bytes_split
 pieces = tf.strings.bytes_split(["abc", "de"])

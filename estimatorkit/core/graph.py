@@ -687,5 +687,8 @@ def get_collection_ref(key: str) -> list[Any]:
 
 
 def set_random_seed(seed: int | None) -> None:
-    """Sets the default graph's seed, from which random operations derive theirs."""
+    """Sets the seed of the default graph, from which random operations derive their own.
+
+    Operations created later draw the same numbers in every new session. None unsets the seed.
+    """
     get_default_graph().seed = None if seed is None else int(seed)

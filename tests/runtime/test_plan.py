@@ -243,3 +243,6 @@ def test_the_code_of_an_xla_call(graph: Graph) -> None:
     length = placeholder(int32, [], name="length")
     with pytest.raises(ValueError, match="compiled for the values of length:0"):
         session.traced(array.reshape(y, [length]), [x, length])
+    anything = placeholder(float32)
+    with pytest.raises(ValueError, match=r"rank of Placeholder\w*:0(?s:.*)test_plan"):
+        session.traced(anything * 2.0, [anything])

@@ -28,13 +28,13 @@ def confusion_matrix(
 
     Args:
         labels, predictions: int vectors of one length; one of them may be a column.
-        num_classes: the number of classes; the greatest value and one by default.
+        num_classes: the number of classes; by default the greatest value plus one.
         dtype: the dtype of the result.
         name: the name scope.
-        weights: what each example counts.
+        weights: the weight of each example; 1 by default.
 
     Raises:
-        ValueError: shapes are known not to fit.
+        ValueError: the static shapes are incompatible.
         InvalidArgumentError: a class is negative or, when run, not below `num_classes`.
     """
     with get_default_graph().name_scope(name or "confusion_matrix"):

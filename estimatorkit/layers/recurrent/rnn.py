@@ -169,7 +169,7 @@ def static_rnn(
 
     Args:
         cell: the cell.
-        inputs: for each step `(batch, ...)`, or a nested structure of such.
+        inputs: a list with an element for each step: `(batch, ...)`, or a nested structure of such.
         initial_state, dtype, sequence_length: see `dynamic_rnn`.
         scope: the variable scope; 'rnn' by default.
 
@@ -243,7 +243,8 @@ def bidirectional_dynamic_rnn(
         scope: the variable scope; 'bidirectional_rnn' by default.
 
     Returns:
-        The outputs (forward, backward), both in the order of the inputs, and the last states.
+        `(outputs, states)`, each a pair (forward, backward): the outputs, both in the order of the
+        inputs, and the last states.
     """
     time_axis, batch_axis = (0, 1) if time_major else (1, 0)
 
@@ -291,7 +292,8 @@ def static_bidirectional_rnn(
         scope: the variable scope; 'bidirectional_rnn' by default.
 
     Returns:
-        The outputs (forward and backward concatenated along dimension 1), and the last states.
+        The outputs (forward and backward concatenated along dimension 1), the last forward state
+        and the last backward state.
     """
 
     def reversed_(steps: Sequence[Any]) -> list[Any]:
@@ -339,8 +341,8 @@ def raw_rnn(
         scope: the variable scope; 'rnn' by default.
 
     Returns:
-        A `TensorArray` of the emitted outputs (zeros after the end of an example), or a structure
-        of them; the last state; the last loop state.
+        A `TensorArray` of the emitted outputs (zeros after the end of an example) or a structure of
+        them, the last state, and the last loop state.
 
     Raises:
         TypeError: `cell` is not a recurrent cell, or `loop_fn` is not callable.
@@ -413,7 +415,18 @@ def static_state_saving_rnn(
     sequence_length: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """`static_rnn` with its state read from and saved to `state_saver` (`state`, `save_state`)."""
+    """`static_rnn` that starts from a saved state and saves its last one.
+
+    Args:
+        cell: the cell.
+        inputs: a list; see `static_rnn`.
+        state_saver: an object with the methods `state(name)`, which returns a saved state, and
+            `save_state(name, value)`, which returns an operation that saves one. The last output
+            depends on that operation.
+        state_name: the name of the state, or a nested structure of names if the state is nested.
+        sequence_length: see `static_rnn`.
+        scope: the variable scope; 'rnn' by default.
+    """
     names = state_name if nest.is_nested(state_name) else [state_name]
     states = [state_saver.state(name) for name in nest.flatten(names)]
     initial = nest.pack_sequence_as(cell.state_size, states)

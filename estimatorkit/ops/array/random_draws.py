@@ -101,13 +101,13 @@ def random_gamma(
 
     Args:
         shape: the shape of the draws for each alpha.
-        alpha: the shapes of the distributions.
-        beta: their rates, 1 by default.
+        alpha: the shape parameters of the distributions.
+        beta: the rate parameters, 1 by default.
         dtype: the dtype.
-        seed: of the draws.
+        seed: see `set_random_seed`.
 
     Returns:
-        `shape + alpha's shape`.
+        A tensor whose shape is `shape` followed by that of `alpha`.
     """
     with get_default_graph().name_scope(name or "random_gamma"):
         shapes = convert_to_tensor(alpha, as_dtype(dtype), "alpha")
@@ -122,13 +122,13 @@ def random_poisson(
     """Draws from Poisson distributions.
 
     Args:
-        lam: their rates.
+        lam: the rates of the distributions.
         shape: the shape of the draws for each rate.
         dtype: the dtype.
-        seed: of the draws.
+        seed: see `set_random_seed`.
 
     Returns:
-        `shape + lam's shape`.
+        A tensor whose shape is `shape` followed by that of `lam`.
     """
     with get_default_graph().name_scope(name or "random_poisson"):
         rates = convert_to_tensor(lam, name="lam")
@@ -144,7 +144,7 @@ def categorical(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`multinomial` under its newer name."""
+    """The newer name of `multinomial`."""
     return random.multinomial(logits, num_samples, seed, name, output_dtype=dtype or int64)
 
 

@@ -93,15 +93,15 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
 
     Args:
         input: `(..., n)`.
-        k: how many, at most n; an int or a scalar tensor of int16, int32 or int64.
-        sorted: accepted for TensorFlow's signature: they are always in falling order; of equal
-            values the first comes first.
+        k: the number of values, at most n; an int or a scalar tensor of int16, int32 or int64.
+        sorted: accepted for TensorFlow's signature: the values are always in descending order. Of
+            equal values the one with the lower index comes first.
 
     Returns:
         `(values, indices)`, each `(..., k)`.
 
     Raises:
-        ValueError: the input has no dimension, or fewer than k values.
+        ValueError: the input is a scalar, or has fewer than k values.
     """
     x = convert_to_tensor(input, name="input")
     count = convert_to_tensor(k, name="k")
@@ -151,7 +151,7 @@ register(
 
 
 def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) -> Tensor:
-    """Whether each target class is among the k highest predictions; ties count.
+    """Whether each target class is among the k highest predictions; ties with the k-th count.
 
     Args:
         predictions: float32 `(batch, classes)`.
@@ -169,10 +169,10 @@ def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = No
     Args:
         input: `(..., m)`.
         n: an int, or a scalar tensor.
-        reverse: count from the greatest.
+        reverse: whether to count from the greatest.
 
     Raises:
-        ValueError: the input is a scalar, or `n` is none of its places.
+        ValueError: the input is a scalar, or `n` is out of range.
     """
     x = convert_to_tensor(input, name="input")
     place = constant_value(convert_to_tensor(n, name="n"))

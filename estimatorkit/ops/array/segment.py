@@ -139,20 +139,20 @@ def _function(kind: str, doc: str) -> Callable[..., Tensor]:
 
     unsorted.__name__ = unsorted.__qualname__ = f"unsorted_segment_{kind}"
     unsorted.__doc__ = (
-        f"{doc}\n\nArgs:\n    data: rows.\n    segment_ids: int, a prefix of the data's shape; "
-        "rows with a negative id are left out.\n    num_segments: how many segments there are.\n"
-        "    name: the operation's name."
+        f"{doc}\n\nArgs:\n    data: a tensor.\n    segment_ids: int; its shape is a prefix of that "
+        "of `data`. Rows with a negative id are\n        ignored.\n    num_segments: the "
+        "number of segments.\n    name: the operation's name."
     )
     return unsorted
 
 
-unsorted_segment_sum = _function("sum", "The sum of the rows of each segment; 0 where none is.")
-unsorted_segment_prod = _function("prod", "The product of the rows of each segment; 1 where none.")
+unsorted_segment_sum = _function("sum", "The sum of the rows of each segment; 0 if empty.")
+unsorted_segment_prod = _function("prod", "The product of the rows of each segment; 1 if empty.")
 unsorted_segment_max = _function(
-    "max", "The greatest of the rows of each segment; the dtype's lowest value where none is."
+    "max", "The maximum of the rows of each segment; the dtype's lowest value if empty."
 )
 unsorted_segment_min = _function(
-    "min", "The least of the rows of each segment; the dtype's highest value where none is."
+    "min", "The minimum of the rows of each segment; the dtype's highest value if empty."
 )
 
 
@@ -258,9 +258,9 @@ def _sorted(kind: str) -> Callable[..., Tensor]:
 
     segment.__name__ = segment.__qualname__ = f"segment_{kind}"
     segment.__doc__ = (
-        f"The {kind} of the rows of each segment; segments without rows are 0 (1 for products)."
-        "\n\nArgs:\n    data: rows.\n    segment_ids: int, rising, one for each row.\n"
-        "    name: the name scope."
+        f"The {kind} of the rows of each segment; empty segments are 0 (1 for products).\n\n"
+        "Args:\n    data: `(rows, ...)`.\n    segment_ids: int `(rows,)`, the segment of each row, "
+        "in ascending order.\n    name: the name scope."
     )
     return segment
 

@@ -464,7 +464,7 @@ def count_nonzero(
     keep_dims: bool | None = None,
     input: Any = None,
 ) -> Tensor:
-    """The number of nonzero elements (nonempty, for strings), along axes or in total."""
+    """The number of nonzero elements (nonempty strings), along axes or in total."""
     with get_default_graph().name_scope(name or "count_nonzero"):
         x = convert_to_tensor(input if input_tensor is None else input_tensor)
         zero = filling.zeros([], x.dtype)
@@ -484,10 +484,10 @@ def bincount(
     """Counts the occurrences of each integer from 0 (or sums their weights).
 
     Args:
-        arr: int, not negative.
-        weights: of the shape of `arr`.
-        minlength: the least length of the result.
-        maxlength: integers from there on are left out.
+        arr: ints of at least 0.
+        weights: weights of the integers, of the shape of `arr`.
+        minlength: the minimum length of the result.
+        maxlength: the maximum length of the result; integers of at least `maxlength` are ignored.
         dtype: the dtype of the counts; weights keep theirs.
     """
     with get_default_graph().name_scope(name or "bincount"):

@@ -180,8 +180,8 @@ def stateless_uniform(
         alg: accepted for TensorFlow's signature.
 
     Raises:
-        ValueError: a dtype that is none of these, an integer dtype with one bound only, or integer
-            bounds that are not scalars.
+        ValueError: the dtype is none of these, or it is an integer dtype and only one bound is
+            given or the bounds are not scalars.
     """
     wanted = as_dtype(dtype)
     accepted = members("fx uint32 uint64")
@@ -247,7 +247,10 @@ def stateless_truncated_normal(
     name: str | None = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """Normal draws within two standard deviations, from the seed alone; see `stateless_uniform`."""
+    """Truncated normal draws determined only by the seed; see `stateless_normal`.
+
+    Draws are within two standard deviations of the mean.
+    """
     given = name or "stateless_truncated_normal"
     return _scaled("StatelessTruncatedNormal", shape, seed, mean, stddev, dtype, given)
 
@@ -258,11 +261,11 @@ def stateless_binomial(
     """Binomial draws determined only by the seed.
 
     Args:
-        shape: the shape, to whose last dimensions `counts` and `probs` broadcast.
+        shape: the shape of the result, to whose last dimensions `counts` and `probs` broadcast.
         seed: two ints.
         counts: the numbers of trials.
-        probs: the chances of success.
-        output_dtype: of the draws.
+        probs: the probabilities of success.
+        output_dtype: the dtype of the draws.
     """
     with get_default_graph().name_scope(name or "stateless_random_binomial") as scope:
         chances = convert_to_tensor(probs, name="probs")
@@ -283,8 +286,8 @@ def stateless_gamma(
     Args:
         shape: the shape of the result, to whose last dimensions `alpha` and `beta` broadcast.
         seed: two ints.
-        alpha: the shapes of the distributions.
-        beta: their rates, 1 by default.
+        alpha: the shape parameters of the distributions.
+        beta: the rate parameters, 1 by default.
         dtype: a floating dtype.
     """
     with get_default_graph().name_scope(name or "stateless_random_gamma") as scope:
@@ -315,9 +318,9 @@ def stateless_parameterized_truncated_normal(
     """Truncated normal draws with given parameters and bounds, determined only by the seed.
 
     Args:
-        shape: the shape, to whose last dimensions the others broadcast.
+        shape: the shape of the result, to whose last dimensions the parameters broadcast.
         seed: two ints.
-        means, stddevs: of the distributions before they are truncated.
+        means, stddevs: the means and standard deviations before truncation.
         minvals, maxvals: the bounds.
     """
     scope_name = name or "stateless_parameterized_truncated_normal"
@@ -361,11 +364,11 @@ def parameterized_truncated_normal(
 def stateless_multinomial(
     logits: Any, num_samples: int, seed: Any, output_dtype: Any = int64, name: str | None = None
 ) -> Tensor:
-    """Class indices drawn with the probabilities softmax(logits), from the seed alone.
+    """Draws class indices with the probabilities softmax(logits), determined only by the seed.
 
     Args:
         logits: `(batch, classes)`.
-        num_samples: how many to draw for each row.
+        num_samples: the number of draws for each row.
         seed: two ints.
         output_dtype: int64 or int32.
 
@@ -382,7 +385,7 @@ def stateless_multinomial(
 def stateless_categorical(
     logits: Any, num_samples: int, seed: Any, dtype: Any = int64, name: str | None = None
 ) -> Tensor:
-    """`stateless_multinomial` under its newer name."""
+    """The newer name of `stateless_multinomial`."""
     scope = name or "stateless_categorical"
     return stateless_multinomial(logits, num_samples, seed, dtype, scope)
 
@@ -393,7 +396,7 @@ def stateless_categorical(
 def stateless_split(
     seed: Any, num: Any = 2, alg: Any = "auto_select", name: str | None = None
 ) -> Tensor:
-    """Derives `num` new seeds, `(num, 2)` of the seed's dtype, from a seed."""
+    """Derives `num` new seeds from a seed: `(num, 2)`, of its dtype."""
     words = convert_to_tensor(seed, name="seed")
     return _of_seed("StatelessRandomUniformFullInt", [num, 2], words, (), words.dtype, name)
 
@@ -415,7 +418,7 @@ register(
 
 
 def stateless_fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
-    """Derives a new seed, of the dtype of `data`, from a seed and a number."""
+    """Derives a new seed from a seed and the integer `data`: `(2,)`, of the dtype of `data`."""
     number = convert_to_tensor(data, name="data")
     return registry.output("StatelessFoldIn", [convert_to_tensor(seed, name="seed"), number])
 

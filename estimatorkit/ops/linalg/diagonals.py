@@ -99,7 +99,7 @@ def matrix_diag_part(
 
     Args:
         input: the matrices.
-        name, k, align: see `matrix_diag`; several diagonals are `(..., diagonals, longest)`.
+        name, k, align: see `diag`; several diagonals are `(..., diagonals, longest)`.
         padding_value: the padding of shorter diagonals.
 
     Raises:
@@ -159,7 +159,7 @@ def matrix_set_diag(
     k: Any = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
-    """Replaces diagonals of matrices; see `matrix_diag` and `matrix_diag_part`."""
+    """Replaces diagonals of matrices; see `diag` and `diag_part` for the arguments."""
     inputs = {"input": input, "diagonal": diagonal}
     lower, upper = ends(k)
     if lower == upper == 0:
@@ -220,13 +220,16 @@ def matrix_transpose(a: Any, name: str | None = None, conjugate: bool = False) -
 
 
 def trace(x: Any, name: str | None = None) -> Tensor:
-    """The sum of the diagonal of each matrix."""
+    """The trace of each matrix: the sum of its diagonal."""
     with get_default_graph().name_scope(name or "Trace"):
         return reduce.reduce_sum(matrix_diag_part(x), [-1])
 
 
 def diag(diagonal: Any, name: str | None = None) -> Tensor:
-    """The tensor of twice the rank with `diagonal` where both halves of the index agree, else 0."""
+    """A tensor of twice the rank of `diagonal`, with its elements on the diagonal and 0 elsewhere.
+
+    An element is on the diagonal if both halves of its index are equal.
+    """
     with get_default_graph().name_scope(name or "Diag") as scope:
         x = convert_to_tensor(diagonal, name="diagonal")
         if x.shape.rank == 0:
@@ -239,7 +242,7 @@ def diag(diagonal: Any, name: str | None = None) -> Tensor:
 
 
 def diag_part(input: Any, name: str | None = None) -> Tensor:
-    """The elements of a tensor of even rank where both halves of the index agree."""
+    """The diagonal of a tensor of even rank: the elements with both halves of the index equal."""
     with get_default_graph().name_scope(name or "DiagPart") as scope:
         x = convert_to_tensor(input, name="input")
         rank = x.shape.rank

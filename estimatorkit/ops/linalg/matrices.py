@@ -122,7 +122,7 @@ register(
 
 
 def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """Solves matrix x = rhs.
+    """Solves matrix @ x = rhs.
 
     Args:
         matrix: `(..., n, n)`.
@@ -159,7 +159,7 @@ register(
 def matrix_triangular_solve(
     matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
-    """Solves matrix x = rhs, using only one triangle of the matrix.
+    """Solves matrix @ x = rhs, using only one triangle of the matrix.
 
     Args:
         matrix: `(..., n, n)`.
@@ -189,7 +189,7 @@ def cholesky(input: Any, name: str | None = None) -> Tensor:
 
 
 def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
-    """Solves A x = rhs, given the Cholesky factor of A."""
+    """Solves A @ x = rhs, given the Cholesky factor `chol` of A; rhs is `(..., n, k)`."""
     with get_default_graph().name_scope(name or "cholesky_solve"):
         half = matrix_triangular_solve(chol, rhs, lower=True)
         return matrix_triangular_solve(chol, half, lower=True, adjoint=True)
@@ -202,12 +202,12 @@ def matrix_solve_ls(
     fast: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """The least-squares solution of matrix x = rhs.
+    """The least-squares solution of matrix @ x = rhs.
 
     Args:
         matrix: `(..., m, n)`.
         rhs: `(..., m, k)`.
-        l2_regularizer: the weight of the squared norm of x, added to the objective.
+        l2_regularizer: the weight of the squared norm of x that is added to the objective.
         fast: accepted for TensorFlow's signature; always solves the normal equations.
     """
     with get_default_graph().name_scope(name or "matrix_solve_ls"):

@@ -138,7 +138,7 @@ def matrix_rank(
 
     Raises:
         TypeError: the matrices are not floating.
-        ValueError: `a` is known to have less than 2 dimensions.
+        ValueError: `a` is known to have fewer than 2 dimensions.
     """
     with get_default_graph().name_scope(name or "matrix_rank"):
         matrix = _float_matrix(a)
@@ -163,7 +163,7 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
 
     Raises:
         TypeError: the matrices are not floating.
-        ValueError: `a` is known to have less than 2 dimensions.
+        ValueError: `a` is known to have fewer than 2 dimensions.
     """
     with get_default_graph().name_scope(name or "pinv"):
         matrix = _float_matrix(a)

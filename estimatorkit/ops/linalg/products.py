@@ -89,7 +89,8 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
 
     Args:
         a, b: tensors of one dtype.
-        axes: an int n pairs the last n axes of a with the first n of b; or a pair of lists.
+        axes: an int n, to pair the last n axes of a with the first n of b; or a pair of lists, the
+            axes of a and those of b.
 
     Raises:
         ValueError: the axes are incompatible.
@@ -242,5 +243,5 @@ def normalize(
 
 
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
-    """The conjugate transpose."""
+    """The conjugate transpose of each matrix, `(..., m, n)` to `(..., n, m)`."""
     return matrix_transpose(matrix, name or "adjoint", conjugate=True)

@@ -337,7 +337,8 @@ class LinearOperatorZeros(_OfRows):
     """Zero matrices.
 
     Args:
-        num_rows, num_columns: integers; square by default.
+        num_rows, num_columns: integers; square by default. Other matrices also need the hints
+            `is_square=False` and `is_self_adjoint=False`.
         batch_shape: the batch dimensions; none by default.
         dtype: of the matrices.
         is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: see

@@ -38,13 +38,13 @@ class LinearOperator:
     Source: `tf.linalg.LinearOperator`.
 
     Args:
-        dtype: of the matrices.
+        dtype: the dtype of the matrices.
         graph_parents: tensors that the operator depends on.
         is_non_singular, is_self_adjoint, is_positive_definite, is_square: hints; None if unknown.
-            They are not verified and select the algorithms. Positive definite means that the real
+            They select the algorithms and are not verified. Positive definite means that the real
             part of x^H A x is positive; the matrix need not be self-adjoint.
         name: the name scope of its operations.
-        parameters: the arguments of the subclass, for `parameters`.
+        parameters: the subclass's arguments, for the attribute `parameters`.
 
     Raises:
         ValueError: the hints contradict each other.

@@ -93,7 +93,7 @@ def _unary(
         return make(op_type, {"x": x}, name=name)
 
     function.__name__ = function.__qualname__ = op_type.lower()
-    or_sparse = " or a sparse one" if op_type in _OF_SPARSE else ""
+    or_sparse = " or `SparseTensor`" if op_type in _OF_SPARSE else ""
     function.__doc__ = (
         f"{doc}\n\nArgs:\n    x: a tensor{or_sparse}.\n    name: the operation's name."
     )
@@ -347,9 +347,9 @@ reciprocal = _unary(
     "1 / x.",
 )
 exp = _unary("Exp", jnp.exp, np.exp, _ANY, "e to the power x.")
-expm1 = _unary("Expm1", jnp.expm1, np.expm1, _ANY, "exp(x) - 1, exact for small x.")
+expm1 = _unary("Expm1", jnp.expm1, np.expm1, _ANY, "exp(x) - 1, accurate for small x.")
 log = _unary("Log", jnp.log, np.log, _POSITIVE, "The natural logarithm of x.")
-log1p = _unary("Log1p", jnp.log1p, np.log1p, _POSITIVE, "log(1 + x), exact for small x.")
+log1p = _unary("Log1p", jnp.log1p, np.log1p, _POSITIVE, "log(1 + x), accurate for small x.")
 sin = _unary("Sin", jnp.sin, np.sin, _ANY, "The sine of x (radians).")
 cos = _unary("Cos", jnp.cos, np.cos, _ANY, "The cosine of x (radians).")
 tan = _unary("Tan", jnp.tan, np.tan, _UNIT, "The tangent of x (radians).")
@@ -491,7 +491,7 @@ def _as_pair(x: Any, y: Any) -> tuple[Tensor, Tensor]:
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y as in Python 3 (see `truediv`)."""
+    """x / y as in Python 3; see `truediv`."""
     return truediv(x, y, name)
 
 
@@ -510,7 +510,7 @@ def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y, and 0 if y is 0; integers are divided as floats, as by `truediv`."""
+    """x / y, or 0 where y is 0; integers are converted to floats as in `truediv`."""
     with get_default_graph().name_scope(name or "div_no_nan") as scope:
         one, two = _inexact(*_as_pair(x, y))
         return make("DivNoNan", {"x": one, "y": two}, name=scope)

@@ -125,8 +125,8 @@ def matmul(
     Args:
         a: `(..., rows, inner)`.
         b: `(..., inner, columns)`, of the same dtype.
-        transpose_a, transpose_b: transpose the matrix first.
-        adjoint_a, adjoint_b: take its conjugate transpose first.
+        transpose_a, transpose_b: whether to transpose the matrix first.
+        adjoint_a, adjoint_b: whether to transpose and conjugate the matrix first.
         a_is_sparse, b_is_sparse: accepted for TensorFlow's signature; without effect.
 
     Raises:

@@ -162,7 +162,7 @@ def random_uniform(
         seed: see `set_random_seed`.
 
     Raises:
-        ValueError: an integer dtype without maxval, or an unsupported dtype.
+        ValueError: the dtype is an integer one and maxval is None, or it is not supported.
     """
     wanted = as_dtype(dtype)
     accepted = members("fx")
@@ -220,7 +220,7 @@ def random_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Draws from a normal distribution; arguments as for `random_uniform`."""
+    """Draws from a normal distribution; see `uniform` for `shape` and `seed`."""
     return _scaled(
         "RandomStandardNormal", shape, mean, stddev, dtype, seed, name or "random_normal"
     )
@@ -239,7 +239,7 @@ def truncated_normal(
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """Shuffles the first dimension of `value`."""
+    """Shuffles `value` randomly along its first dimension."""
     return _random("RandomShuffle", {"value": value}, {}, seed, name)
 
 
@@ -250,11 +250,11 @@ def multinomial(
     name: str | None = None,
     output_dtype: Any = None,
 ) -> Tensor:
-    """Class indices drawn with the probabilities softmax(logits).
+    """Draws class indices with the probabilities softmax(logits).
 
     Args:
         logits: `(batch, classes)`.
-        num_samples: how many to draw for each row, an int or an int tensor.
+        num_samples: the number of draws for each row, an int or an int tensor.
         seed: see `set_random_seed`.
         output_dtype: int64 (default) or int32.
 

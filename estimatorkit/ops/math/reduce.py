@@ -109,10 +109,10 @@ def _reduction(
     function.__name__ = function.__qualname__ = "reduce_" + op_type.lower()
     function.__doc__ = (
         f"{doc}\n\nArgs:\n    input_tensor: a tensor.\n"
-        "    axis: the axis, or axes, to reduce; all by default. What is computed compiles once "
-        "for\n        each of its values.\n"
-        "    keepdims: keep the reduced axes, with length 1.\n    name: the operation's name.\n"
-        "    reduction_indices, keep_dims: older spellings of axis and keepdims."
+        "    axis: the axis or axes to reduce; all by default. Axes that are computed at run time "
+        "cause a\n        compilation for each new value.\n    keepdims: whether to keep the "
+        "reduced axes with length 1.\n    name: the operation's name.\n"
+        "    reduction_indices, keep_dims: older names of axis and keepdims."
     )
     return function
 
@@ -180,7 +180,7 @@ reduce_mean = _reduction(
     "Mean",
     _mean,
     lambda x, axis, keepdims: np.mean(x, axis, keepdims=keepdims).astype(x.dtype),
-    "The mean of the elements; of integers, rounded towards zero.",
+    "The mean of the elements; that of integers is rounded towards zero.",
 )
 reduce_prod = _reduction(
     "Prod",
@@ -192,21 +192,21 @@ reduce_max = _reduction(
     "Max",
     _extreme("max"),
     _extreme("max", np),
-    "The greatest.",
+    "The greatest of the elements.",
     accepts="fi",
 )
 reduce_min = _reduction(
     "Min",
     _extreme("min"),
     _extreme("min", np),
-    "The least.",
+    "The least of the elements.",
     accepts="fi",
 )
 reduce_logsumexp = _reduction(
     "LogSumExp",
     _logsumexp,
     _numpy_logsumexp,
-    "log(sum(exp(x))), without overflow.",
+    "log(sum(exp(x))) of the elements, computed without overflow.",
     default_name="ReduceLogSumExp",
     accepts="f",
 )
@@ -256,12 +256,12 @@ def argmax(
     dimension: Any = None,
     output_type: Any = int64,
 ) -> Tensor:
-    """The index of the largest element along an axis (the first at ties).
+    """The index of the largest element along an axis; the first of equal ones.
 
     Args:
         input: a numeric tensor.
         axis: the axis; 0 by default.
-        dimension: an older spelling of axis.
+        dimension: an older name of axis.
         output_type: int64 or int32.
     """
     return _arg("ArgMax", input, axis, dimension, output_type, name)
@@ -274,7 +274,7 @@ def argmin(
     dimension: Any = None,
     output_type: Any = int64,
 ) -> Tensor:
-    """The index of the smallest element along an axis; arguments as for `argmax`."""
+    """The index of the smallest element along an axis; see `argmax` for the arguments."""
     return _arg("ArgMin", input, axis, dimension, output_type, name)
 
 
@@ -351,8 +351,8 @@ def cumsum(
     Args:
         x: a numeric tensor.
         axis: the axis.
-        exclusive: leave out the element itself.
-        reverse: sum from the end.
+        exclusive: whether to leave out the element itself.
+        reverse: whether to sum from the end.
     """
     attrs = {"axis": axis_of(axis, "cumsum"), "exclusive": exclusive, "reverse": reverse}
     return make("Cumsum", {"x": x}, attrs, name)

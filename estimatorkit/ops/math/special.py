@@ -94,7 +94,7 @@ ndtri = _unary(
     _wide(jax.scipy.special.ndtri),
     scipy_special.ndtri,
     _INSIDE,
-    "The quantile of the normal distribution.",
+    "The quantile function of the standard normal distribution, the inverse of its CDF.",
 )
 log_ndtr = _unary(
     "LogNdtr",
@@ -115,31 +115,31 @@ bessel_i0e = _unary(
     _wide(jax.scipy.special.i0e),
     scipy_special.i0e,
     _ANY,
-    "The modified Bessel function of order 0, times exp(-|x|).",
+    "The modified Bessel function of the first kind of order 0, times exp(-|x|).",
 )
 bessel_i1e = _unary(
     "BesselI1e",
     _wide(jax.scipy.special.i1e),
     scipy_special.i1e,
     _ANY,
-    "The modified Bessel function of order 1, times exp(-|x|).",
+    "The modified Bessel function of the first kind of order 1, times exp(-|x|).",
 )
 bessel_i0 = _unary(
     "BesselI0",
     _wide(jax.scipy.special.i0),
     scipy_special.i0,
     _ANY,
-    "The modified Bessel function of order 0.",
+    "The modified Bessel function of the first kind of order 0.",
 )
 bessel_i1 = _unary(
     "BesselI1",
     _wide(jax.scipy.special.i1),
     scipy_special.i1,
     _ANY,
-    "The modified Bessel function of order 1.",
+    "The modified Bessel function of the first kind of order 1.",
 )
 rint = _unary(
-    "Rint", jnp.rint, np.rint, _ANY, "The nearest integer, halves to even.", gradient=None
+    "Rint", jnp.rint, np.rint, _ANY, "The nearest integer, halves rounded to even.", gradient=None
 )
 
 
@@ -174,7 +174,7 @@ multiply_no_nan = _binary(
     _no_nan,
     lambda x, y: np.where(y == 0, 0, x * y),
     (_ANY, _OTHER),
-    "x y, and 0 where y is 0 even if x is infinite or NaN.",
+    "x * y, or 0 where y is 0, even if x is infinite or NaN.",
     accepts="fc",
 )
 xlogy = _binary(
@@ -182,7 +182,7 @@ xlogy = _binary(
     lambda x, y: jnp.where(x == 0, jnp.zeros((), x.dtype), x * jnp.log(jnp.where(x == 0, 1, y))),
     scipy_special.xlogy,
     (_POSITIVE, _OTHER),
-    "x log(y), and 0 where x is 0.",
+    "x * log(y), or 0 where x is 0.",
     accepts="fc",
 )
 xdivy = _binary(
@@ -190,7 +190,7 @@ xdivy = _binary(
     lambda x, y: jnp.where(x == 0, jnp.zeros((), x.dtype), x / jnp.where(x == 0, 1, y)),
     lambda x, y: np.where(x == 0, 0, x / y),
     (_ANY, _OTHER),
-    "x / y, and 0 where x is 0.",
+    "x / y, or 0 where x is 0.",
     accepts="fc",
 )
 xlog1py = _binary(
@@ -198,7 +198,7 @@ xlog1py = _binary(
     lambda x, y: jnp.where(x == 0, jnp.zeros((), x.dtype), x * jnp.log1p(jnp.where(x == 0, 1, y))),
     scipy_special.xlog1py,
     (_POSITIVE, _OTHER),
-    "x log(1 + y), and 0 where x is 0.",
+    "x * log(1 + y), or 0 where x is 0.",
     accepts="fc",
 )
 igamma = _binary(
@@ -242,7 +242,7 @@ nextafter = _binary(
     jnp.nextafter,
     np.nextafter,
     (_ANY, _OTHER),
-    "The next number after x1 towards x2.",
+    "The next representable number after x1 in the direction of x2.",
     gradient=None,
     parameters=("x1", "x2"),
     accepts="d",
@@ -250,7 +250,7 @@ nextafter = _binary(
 
 
 def lbeta(x: Any, name: str | None = None) -> Tensor:
-    """The logarithm of the beta function of the last dimension."""
+    """The logarithm of the absolute value of the beta function, along the last dimension."""
     with get_default_graph().name_scope(name or "lbeta"):
         values = convert_to_tensor(x)
         one = reduce.reduce_sum(elementwise.lgamma(values), [-1])
@@ -323,7 +323,7 @@ def _part(op_type: str, kernel: Callable[..., Any], twin: Callable[..., Any], do
 
 _real = _part("Real", jnp.real, np.real, "The real part.")
 _imag = _part("Imag", jnp.imag, np.imag, "The imaginary part.")
-angle = _part("Angle", jnp.angle, np.angle, "The angle of complex numbers (radians).")
+angle = _part("Angle", jnp.angle, np.angle, "The angles of complex numbers in radians.")
 
 
 def real(input: Any, name: str | None = None) -> Tensor:
@@ -411,8 +411,8 @@ def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
     """Evaluates a polynomial by Horner's method.
 
     Args:
-        coeffs: a list of tensors, that of the highest power first; an empty one gives 0.
-        x: where; its dtype is the result's.
+        coeffs: a list of tensors, that of the highest power first; an empty list gives 0.
+        x: where to evaluate it; the result has its dtype.
 
     Raises:
         ValueError: the coefficients are not a list.
@@ -436,14 +436,14 @@ def _bits(op_type: str, kernel: Any, twin: Any, samples: tuple[Any, Any], doc: s
 
 
 _pair = (_INTS, np.array([3, 5, 10], np.int32))
-bitwise_and = _bits("BitwiseAnd", jnp.bitwise_and, np.bitwise_and, _pair, "x & y, bit by bit.")
-bitwise_or = _bits("BitwiseOr", jnp.bitwise_or, np.bitwise_or, _pair, "x | y, bit by bit.")
-bitwise_xor = _bits("BitwiseXor", jnp.bitwise_xor, np.bitwise_xor, _pair, "x ^ y, bit by bit.")
+bitwise_and = _bits("BitwiseAnd", jnp.bitwise_and, np.bitwise_and, _pair, "Bitwise AND of x and y.")
+bitwise_or = _bits("BitwiseOr", jnp.bitwise_or, np.bitwise_or, _pair, "Bitwise OR of x and y.")
+bitwise_xor = _bits("BitwiseXor", jnp.bitwise_xor, np.bitwise_xor, _pair, "Bitwise XOR of x and y.")
 left_shift = _bits(
-    "LeftShift", jnp.left_shift, np.left_shift, (_INTS, _SHIFTS), "x moved left by y bits."
+    "LeftShift", jnp.left_shift, np.left_shift, (_INTS, _SHIFTS), "x shifted left by y bits."
 )
 right_shift = _bits(
-    "RightShift", jnp.right_shift, np.right_shift, (_INTS, _SHIFTS), "x moved right by y bits."
+    "RightShift", jnp.right_shift, np.right_shift, (_INTS, _SHIFTS), "x shifted right by y bits."
 )
 register(
     "Invert",
@@ -457,7 +457,7 @@ register(
 
 
 def invert(x: Any, name: str | None = None) -> Tensor:
-    """Flips all bits of x."""
+    """Inverts all bits of the integers x."""
     return make("Invert", {"x": x}, name=name)
 
 
@@ -480,7 +480,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
     """A scalar times a tensor, or times the rows of an `IndexedSlices`.
 
     Raises:
-        ValueError: the scalar is known to be none, or of unknown shape.
+        ValueError: `scalar` is not a scalar, or its shape is not known.
     """
     from estimatorkit.core.indexed_slices import IndexedSlices
 
@@ -534,7 +534,7 @@ def reduce_euclidean_norm(
 ) -> Tensor:
     """The Euclidean norm along axes, or of all elements.
 
-    Of the input's dtype: of integers it is rounded towards zero.
+    It has the input's dtype; that of integers is rounded towards zero.
     """
     with get_default_graph().name_scope(name or "EuclideanNorm"):
         x = _numbers(input_tensor, "input_tensor")
@@ -602,7 +602,7 @@ register(
 def cumulative_logsumexp(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """log(cumsum(exp(x))) along an axis, without overflow; arguments as for `cumprod`."""
+    """log(cumsum(exp(x))) along an axis, without overflow; see `cumprod` for the arguments."""
     attrs = {
         "axis": axis_of(axis, "cumulative_logsumexp"),
         "exclusive": exclusive,
@@ -619,8 +619,8 @@ def cumprod(
     Args:
         x: a tensor.
         axis: the axis.
-        exclusive: leave out the element itself.
-        reverse: go from the end.
+        exclusive: whether to leave out the element itself.
+        reverse: whether to start from the end.
     """
     attrs = {"axis": axis_of(axis, "cumprod"), "exclusive": exclusive, "reverse": reverse}
     return make("Cumprod", {"x": x}, attrs, name)

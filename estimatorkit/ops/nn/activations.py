@@ -17,14 +17,14 @@ from estimatorkit.ops.nn import nn
 
 
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
-    """Concatenated ReLU of x and -x along an axis (Shang et al. 2016)."""
+    """Concatenates the ReLU of x and that of -x along an axis (Shang et al. 2016)."""
     with get_default_graph().name_scope(name or "CRelu") as scope:
         x = convert_to_tensor(features, name="features")
         return nn.relu(joining.concat([x, -x], axis), name=scope)
 
 
 def swish(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
-    """x sigmoid(beta x) (Ramachandran et al. 2017)."""
+    """x * sigmoid(beta * x), also called swish (Ramachandran et al. 2017)."""
     with get_default_graph().name_scope(name or "swish") as scope:
         x = convert_to_tensor(features, name="features")
         steeper = x if isinstance(beta, (int, float)) and beta == 1 else beta * x
@@ -32,7 +32,7 @@ def swish(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
 
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
-    """x weights + biases.
+    """The matrix product of x and the weights, plus the biases.
 
     Args:
         x: `(batch, n)`.
@@ -44,7 +44,7 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Ten
 
 
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
-    """ReLU of `xw_plus_b`."""
+    """The ReLU of `xw_plus_b(x, weights, biases)`."""
     with get_default_graph().name_scope(name or "relu_layer") as scope:
         return nn.relu(xw_plus_b(x, weights, biases), name=scope)
 

@@ -202,9 +202,13 @@ def uniform_candidate_sampler(
         true_classes: int64 `(batch, num_true)`.
         num_true: the number of true classes per example.
         num_sampled: the number of classes to sample.
-        unique: sample without replacement.
-        range_max: the number of classes.
-        seed: the op seed.
+        unique: whether to sample without replacement.
+        range_max: the number of classes; they are numbered from 0.
+        seed: the operation's seed; see `set_random_seed`.
+
+    Returns:
+        The sampled classes, int64 `(num_sampled,)`, and the expected counts of the true and of the
+        sampled classes, float32.
     """
     table = np.full(range_max, 1.0 / range_max)
     return _sampler(
@@ -227,7 +231,10 @@ def log_uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Candidates:
-    """Samples classes from a log-uniform (Zipfian) law; see `uniform_candidate_sampler`."""
+    """Samples classes from a log-uniform (Zipfian) distribution.
+
+    Small class ids are the most frequent. See `uniform_candidate_sampler` for the arguments.
+    """
     table = log_uniform_probabilities(range_max)
     return _sampler(
         true_classes,
@@ -262,9 +269,9 @@ def fixed_unigram_candidate_sampler(
             `uniform_candidate_sampler`.
         vocab_file: a file whose lines end in a comma and the count of a class.
         distortion: 1 for the counts themselves, 0 for equal probabilities.
-        num_reserved_ids: ids at the beginning that are never drawn.
-        num_shards, shard: take only the ids that are `shard` modulo `num_shards`, and number them
-            anew from 0: `range_max` says how many they are. As in TensorFlow, the counts' ids begin
+        num_reserved_ids: the number of ids at the beginning that are never drawn.
+        num_shards, shard: sample only the ids that equal `shard` modulo `num_shards`, renumbered
+            from 0; `range_max` is then their number. As in TensorFlow, the ids of the counts begin
             at the number of reserved ids of this shard.
         unigrams: the counts, instead of a file.
 
@@ -307,7 +314,11 @@ def all_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Candidates:
-    """Returns all classes, for comparison with the full softmax."""
+    """Returns all `num_sampled` classes, each with an expected count of 1.
+
+    It serves to compare a sampled loss with the one over all classes. See
+    `uniform_candidate_sampler` for the arguments; `unique` and `seed` have no effect.
+    """
     classes = as_true_classes(true_classes, num_true)
     with get_default_graph().name_scope(name or "AllCandidateSampler"):
         every = elementwise.cast(filling.range_(num_sampled), int64)
@@ -332,8 +343,8 @@ def compute_accidental_hits(
         seed: accepted for TensorFlow's signature.
 
     Returns:
-        `(indices, ids, weights)`: the example, the position among the sampled classes, and the
-        most negative float32, to be added to the logit there.
+        `(indices, ids, weights)`, vectors with an element for each hit: the example, the position
+        among the sampled classes, and a weight to add to that logit, the most negative float32.
     """
     with get_default_graph().name_scope(name or "ComputeAccidentalHits"):
         places = indexing.where(_same(true_classes, sampled_candidates, num_true))
@@ -436,19 +447,20 @@ def nce_loss(
     partition_strategy: str = "mod",
     name: str = "nce_loss",
 ) -> Tensor:
-    """Noise-contrastive estimation loss per example (Gutmann & Hyvarinen 2010).
+    """The noise-contrastive estimation loss of each example (Gutmann & Hyvarinen 2010).
 
     Args:
         weights: `(num_classes, dim)`, or a list of partitions.
         biases: `(num_classes,)`.
         labels: int `(batch, num_true)`.
-        inputs: `(batch, dim)`. Float labels with integer inputs are swapped: the order before
-            TensorFlow 1.0.
+        inputs: `(batch, dim)`. Float labels and integer inputs are swapped: that was their order
+            before TensorFlow 1.0.
         num_sampled: the number of classes sampled per batch.
         num_classes: the number of classes.
         num_true: the number of true classes per example.
-        sampled_values: a sampler's result; the log-uniform sampler's by default.
-        remove_accidental_hits: exclude sampled classes that are true.
+        sampled_values: the result of a candidate sampler; by default that of
+            `log_uniform_candidate_sampler`.
+        remove_accidental_hits: whether to ignore sampled classes that are true classes.
         partition_strategy: see `embedding_lookup`.
     """
     classes, x = _in_order(labels, inputs)
@@ -485,9 +497,10 @@ def sampled_softmax_loss(
     name: str = "sampled_softmax_loss",
     seed: int | None = None,
 ) -> Tensor:
-    """Softmax cross-entropy over the true and sampled classes (Jean et al. 2014).
+    """The softmax cross-entropy over the true and the sampled classes (Jean et al. 2014).
 
-    For training only. See `nce_loss` for the arguments.
+    For training only: evaluate with the softmax over all classes. See `nce_loss` for the
+    arguments.
     """
     classes, x = _in_order(labels, inputs)
     logits, targets = _sampled_logits(

@@ -81,8 +81,8 @@ def conv2d(
     Args:
         input: `(batch, height, width, channels)`, or `(batch, channels, height, width)`; there may
             be several batch dimensions.
-        filter: `(height, width, channels, outputs)`; `filters` is its newer name. A filter with
-            channels / n channels is a grouped convolution of n groups.
+        filter: `(height, width, channels, outputs)`; `filters` is its newer name. With
+            channels / n channels in the filter, it is a grouped convolution of n groups.
         strides: a number, two, or four with 1 for batch and channels.
         padding: 'SAME', 'VALID', or a pair of numbers for each dimension.
         use_cudnn_on_gpu: accepted for TensorFlow's signature.
@@ -163,7 +163,7 @@ def convolution(
 def atrous_conv2d(
     value: Any, filters: Any, rate: int, padding: str, name: str | None = None
 ) -> Tensor:
-    """`conv2d` with `rate` as the distance between the filter's elements."""
+    """`conv2d` with a dilated filter: `rate` is the distance between its elements."""
     return _conv(value, filters, 2, 1, padding, "NHWC", rate, name, "convolution")
 
 
@@ -177,13 +177,13 @@ def depthwise_conv2d(
     data_format: str | None = None,
     dilations: Any = None,
 ) -> Tensor:
-    """Each channel convolved with filters of its own.
+    """Convolves each channel with its own filters.
 
     Args:
         input: see `conv2d`.
         filter: `(height, width, channels, multiplier)`.
         strides, padding, data_format, name: see `conv2d`.
-        rate: dilations; `dilations` is its newer name.
+        rate: the dilation rates; `dilations` is its newer name.
 
     Returns:
         `(batch, height, width, channels x multiplier)`.
@@ -227,7 +227,7 @@ def depthwise_conv2d_native(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """`depthwise_conv2d` with the arguments in another order (see there)."""
+    """`depthwise_conv2d` with its arguments in another order."""
     scope = name or "DepthwiseConv2dNative"
     return depthwise_conv2d(
         *(input, filter, strides, padding),
@@ -248,7 +248,7 @@ def separable_conv2d(
     data_format: str | None = None,
     dilations: Any = None,
 ) -> Tensor:
-    """A depthwise convolution, then one of 1 x 1.
+    """A depthwise convolution followed by a 1 x 1 convolution.
 
     Args:
         input, strides, padding, rate, data_format: see `depthwise_conv2d`.

@@ -117,15 +117,15 @@ def ctc_loss(
     Args:
         labels: an int32 `SparseTensor`, `(batch, n)`: the labels of each example.
         inputs: logits `(time, batch, classes)`; `logits` is a newer name.
-        sequence_length: int32 `(batch,)`: the steps of each example.
-        preprocess_collapse_repeated: merge repeated labels first.
+        sequence_length: int32 `(batch,)`: the number of steps of each example.
+        preprocess_collapse_repeated: whether to merge repeated labels first.
         ctc_merge_repeated: must be True.
-        ignore_longer_outputs_than_inputs: a loss of 0 if the labels are too many for the steps,
-            instead of an infinite one.
+        ignore_longer_outputs_than_inputs: whether an example with too many labels for its steps has
+            a loss of 0 instead of infinity.
         time_major: False for logits `(batch, time, classes)`.
 
     Raises:
-        TypeError: labels are no `SparseTensor`.
+        TypeError: labels are not a `SparseTensor`.
         ValueError: ctc_merge_repeated is false.
     """
     if not isinstance(labels, SparseTensor):
@@ -246,15 +246,15 @@ def ctc_loss_v2(
     Args:
         labels: int `(batch, n)`, or an int32 `SparseTensor` (then `label_length` is None).
         logits: `(time, batch, classes)`.
-        label_length: `(batch,)`: how many labels of each row count.
-        logit_length: `(batch,)`: how many steps count.
+        label_length: `(batch,)`: the number of labels in each row.
+        logit_length: `(batch,)`: the number of steps of each example.
         logits_time_major: False for logits `(batch, time, classes)`.
         unique: accepted for TensorFlow's signature.
-        blank_index: the blank's class, -1 for the last: 0 for a matrix by default; a
-            `SparseTensor` needs it.
+        blank_index: the class of the blank; -1 is the last. It is 0 by default for a matrix, and
+            required for a `SparseTensor`.
 
     Raises:
-        ValueError: labels are a `SparseTensor`, and there is no `blank_index`.
+        ValueError: labels are a `SparseTensor` and `blank_index` is None.
     """
     if isinstance(labels, SparseTensor) and blank_index is None:
         raise ValueError("Argument `blank_index` must be provided when labels is a SparseTensor.")
@@ -319,8 +319,8 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Ten
         labels: integers `(batch, length)`, padded with 0.
 
     Returns:
-        The labels, int64 `(batch, length)`, padded with 0, and for each label its place among
-        them, int32 `(batch, length)`.
+        The distinct labels, int64 `(batch, length)`, padded with 0, and the position of each label
+        among them, int32 `(batch, length)`.
     """
     from estimatorkit.ops.array import indexing
     from estimatorkit.ops.array.filling import range_
@@ -342,15 +342,15 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Ten
 def collapse_repeated(
     labels: Any, seq_length: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Merges repeated labels.
+    """Merges adjacent equal labels.
 
     Args:
         labels: int `(batch, n)`.
-        seq_length: int `(batch,)`: how many labels of each row count.
+        seq_length: int `(batch,)`, the number of labels in each row.
 
     Returns:
-        The labels, `(batch, the most that are left)`, 0 after the end; and how many are left of
-        each row, int32 `(batch,)`.
+        The merged labels, padded with 0 to the length of the longest row, and their number in each
+        row, int32 `(batch,)`.
     """
     with get_default_graph().name_scope(name or "collapse_repeated_labels"):
         inputs = [convert_to_tensor(labels), convert_to_tensor(seq_length)]

@@ -105,11 +105,11 @@ def ctc_greedy_decoder(
     Args:
         inputs: logits `(time, batch, classes)`.
         sequence_length: int32 `(batch,)`.
-        merge_repeated: merge repeated labels that no blank separates.
+        merge_repeated: whether to merge repeated labels that no blank separates.
         blank_index: the blank's class, the last by default.
 
     Returns:
-        A list of one `SparseTensor` of int64 labels, and minus the sum of the greatest logits,
+        A list of one `SparseTensor` of int64 labels, and the negative sum of the greatest logits,
         `(batch, 1)`.
     """
     scores = convert_to_tensor(inputs)
@@ -221,7 +221,8 @@ def ctc_beam_search_decoder(
         sequence_length: int32 `(batch,)`.
         beam_width: the number of prefixes kept.
         top_paths: the number of labelings returned.
-        merge_repeated: merge repeated labels of the result (True by default, as TensorFlow 1).
+        merge_repeated: whether to merge repeated labels of the result (True by default, as in
+            TensorFlow 1).
 
     Returns:
         `top_paths` `SparseTensor`s of int64 labels, and their log probabilities,

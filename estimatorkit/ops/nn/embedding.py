@@ -36,7 +36,7 @@ def embedding_lookup(
         partition_strategy: how ids map to partitions: 'mod' (id modulo their number) or 'div'
             (contiguous ranges).
         validate_indices: accepted for TensorFlow's signature.
-        max_norm: clip rows to this L2 norm.
+        max_norm: the L2 norm to which rows are clipped; None for no clipping.
 
     Returns:
         `(*ids.shape, ...)`.
@@ -147,16 +147,16 @@ def embedding_lookup_sparse(
 
     Args:
         params, partition_strategy, max_norm: see `embedding_lookup`.
-        sp_ids: a `SparseTensor` of ids, `(batch, n)`; each row must have one.
-        sp_weights: a `SparseTensor` of weights of the same places, or None.
-        combiner: 'mean' (the default), 'sqrtn' (the weighted sum by the root of the sum of squared
-            weights) or 'sum'.
+        sp_ids: a `SparseTensor` of ids, `(batch, n)`; each row must have at least one.
+        sp_weights: a `SparseTensor` of weights with the same indices, or None.
+        combiner: 'mean' (the default), 'sqrtn' (the weighted sum divided by the square root of the
+            sum of squared weights) or 'sum'.
 
     Returns:
         `(batch, ...)`.
 
     Raises:
-        TypeError: ids or weights are no `SparseTensor`.
+        TypeError: ids or weights are not a `SparseTensor`.
         ValueError: combiner is invalid.
     """
     combiner = combiner or "mean"
@@ -196,16 +196,16 @@ def safe_embedding_lookup_sparse(
     partition_strategy: str = "div",
     max_norm: float | None = None,
 ) -> Tensor:
-    """`embedding_lookup_sparse` for possibly empty rows: zeros, or the embedding of `default_id`.
+    """`embedding_lookup_sparse` that allows empty rows, which yield 0 or a default embedding.
 
-    Ids below 0 are left out, and those with a weight of 0 or less unless the combiner is 'sum'.
+    Negative ids are ignored; so are ids with a weight of at most 0, unless the combiner is 'sum'.
 
     Args:
         embedding_weights: see `params` of `embedding_lookup`.
         sparse_ids: a `SparseTensor` of ids, `(d0, ..., dm, n)`.
-        sparse_weights: a `SparseTensor` of weights of the same places, or None.
+        sparse_weights: a `SparseTensor` of weights with the same indices, or None.
         combiner: 'mean', 'sqrtn' or 'sum'.
-        default_id: of rows without ids.
+        default_id: the id for rows without ids; None for zeros.
         partition_strategy, max_norm: see `embedding_lookup`.
 
     Returns:

@@ -293,20 +293,21 @@ def fractional_max_pool(
 
     Args:
         value: `(batch, height, width, channels)`, floats or ints.
-        pooling_ratio: the input's lengths over the output's: four numbers, 1.0 for batch and
+        pooling_ratio: the input's size divided by the output's: four numbers, 1.0 for batch and
             channels and at least 1.0 for height and width; or these two, or one for both.
-        pseudo_random: windows evenly spread by one random number, instead of sizes in random order.
-        overlapping: windows share the row and the column between them.
-        deterministic: the same windows in every run.
-        seed, seed2: of the windows; 0 for none. (They are other than TensorFlow's for equal
-            seeds.)
+        pseudo_random: whether one random number spreads the windows evenly, instead of their sizes
+            being in random order.
+        overlapping: whether adjacent windows share the row or column between them.
+        deterministic: whether the windows are the same in every run.
+        seed, seed2: the seeds of the windows; 0 for none. (Equal seeds give other windows than in
+            TensorFlow.)
 
     Returns:
-        The output, and where windows begin.
+        The output, and the boundaries of the windows.
 
     Raises:
-        ValueError: shapes or ratios do not fit.
-        UnimplementedError: a ratio of batch or channels is not 1.
+        ValueError: shapes or ratios are invalid.
+        UnimplementedError: the ratio of batch or channels is not 1.
         InvalidArgumentError: an image is smaller than a ratio.
     """
     return _pool(

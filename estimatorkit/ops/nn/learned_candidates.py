@@ -113,7 +113,7 @@ def learned_unigram_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Candidates:
-    """Samples classes in proportion to their counts as true classes in this session, plus one.
+    """Samples classes in proportion to one plus their counts as true classes in this session.
 
     Args:
         true_classes: int64 `(batch, num_true)`; counted after each run's draw.

@@ -151,8 +151,8 @@ def dilation2d(
         input: `(batch, height, width, channels)`, floats or ints.
         filter: the structuring element, `(height, width, channels)`; `filters` is its newer name.
         strides: a number, two, or four with 1 for batch and channels.
-        rates: the distance between the filter's elements, as `strides`; 1 by default; `dilations`
-            is its newer name.
+        rates: the distance between the filter's elements, in the form of `strides`; 1 by default;
+            `dilations` is its newer name.
         padding: 'SAME' or 'VALID'.
         data_format: 'NHWC'.
 

@@ -72,7 +72,7 @@ relu6 = _activation(
     "fi",
 )
 elu = _activation(
-    "Elu", jax.nn.elu, lambda x: np.where(x > 0, x, np.expm1(x)), "x, and exp(x) - 1 below 0."
+    "Elu", jax.nn.elu, lambda x: np.where(x > 0, x, np.expm1(x)), "x if x > 0, else exp(x) - 1."
 )
 selu = _activation(
     "Selu",
@@ -101,7 +101,7 @@ register(
 
 
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
-    """x, or alpha * x below 0; integers are cast to float32."""
+    """x if x > 0, else alpha * x; integers are cast to float32."""
     with get_default_graph().name_scope(name or "LeakyRelu") as scope:
         x = convert_to_tensor(features, name="features")
         if x.dtype.is_integer:
@@ -287,9 +287,9 @@ def softmax_cross_entropy_with_logits_v2(
     name: str | None = None,
     dim: int | None = None,
 ) -> Tensor:
-    """As `softmax_cross_entropy_with_logits`, but gradients also flow to the labels.
+    """`softmax_cross_entropy_with_logits` whose gradients also flow to the labels.
 
-    `dim` is the old name of `axis`. Label dimensions of 1 are broadcast to the logits' shape.
+    `dim` is the old name of `axis`. Label dimensions of 1 are broadcast to those of the logits.
     """
     axis = dim if axis is None else axis
     scores = convert_to_tensor(logits, name="logits")
@@ -326,7 +326,7 @@ def sparse_softmax_cross_entropy_with_logits(
     """Softmax cross-entropy between logits and class indices.
 
     Args:
-        labels: int32 or int64 `(...)`, in [0, classes); the loss of others is NaN.
+        labels: int32 or int64 `(...)`, in [0, classes); the loss of any other label is NaN.
         logits: `(..., classes)`, unscaled.
 
     Returns:
@@ -459,7 +459,7 @@ def bias_add(
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
-    """sum(t squared) / 2."""
+    """Half the sum of squares of t: sum(t ** 2) / 2."""
     with get_default_graph().name_scope(name or "L2Loss") as scope:
         tensor = convert_to_tensor(t)
         half = convert_to_tensor(0.5, tensor.dtype)
@@ -469,7 +469,7 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
 def l2_normalize(
     x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
 ) -> Tensor:
-    """x / sqrt(max(sum(|x| squared along axis), epsilon))."""
+    """Divides x by its L2 norm along `axis`: x / sqrt(max(sum(|x| ** 2), epsilon))."""
     with get_default_graph().name_scope(name or "l2_normalize") as scope:
         tensor = convert_to_tensor(x, name="x")
         size = elementwise.abs(tensor) if tensor.dtype.is_complex else tensor
@@ -492,7 +492,7 @@ def moments(
         x: a floating tensor.
         axes: the axes to reduce.
         shift: accepted for TensorFlow's signature.
-        keep_dims, keepdims: keep the reduced axes, with length 1.
+        keep_dims, keepdims: whether to keep the reduced axes with length 1.
     """
     with get_default_graph().name_scope(name or "moments"):
         tensor = convert_to_tensor(x, name="x")
@@ -514,12 +514,14 @@ def batch_normalization(
     variance_epsilon: Any,
     name: str | None = None,
 ) -> Tensor:
-    """scale (x - mean) / sqrt(variance + variance_epsilon) + offset (Ioffe & Szegedy 2015).
+    """Batch normalization by given moments (Ioffe & Szegedy 2015).
+
+    Returns scale * (x - mean) / sqrt(variance + variance_epsilon) + offset.
 
     Args:
         x: a floating tensor.
         mean, variance, offset, scale: tensors that broadcast with x; offset and scale may be None.
-        variance_epsilon: a small number that keeps the root away from 0.
+        variance_epsilon: a small number that avoids a division by 0.
     """
     with get_default_graph().name_scope(name or "batchnorm"):
         inverse = elementwise.rsqrt(variance + variance_epsilon)
@@ -543,14 +545,14 @@ def dropout(
     Args:
         x: a floating tensor.
         keep_prob: the probability that an element is kept (1 - rate); a number or a scalar tensor.
-        noise_shape: the shape of the random mask, which broadcasts to x's, so that elements can be
-            dropped together; None in it means x's dimension.
+        noise_shape: the shape of the random mask, which is broadcast to that of x, so that elements
+            can be dropped together; a dimension of None is that of x.
         seed: see `set_random_seed`.
         rate: the probability that an element is dropped.
 
     Raises:
-        ValueError: the probability is not in [0, 1), not a scalar or not of x's dtype; both or
-            neither are given; or x is not floating.
+        ValueError: the probability is not in [0, 1), not a scalar or not of x's dtype; both
+            probabilities or neither are given; or x is not floating.
     """
     if keep_prob is not None and rate is not None:
         raise ValueError("Cannot specify both 'keep_prob' and 'rate'.")

@@ -63,7 +63,7 @@ def lrn(
 ) -> Tensor:
     """Local response normalization over channels (Krizhevsky et al. 2012).
 
-    x / (bias + alpha * sum of squares of the channels at most `depth_radius` away) ** beta.
+    Returns x / (bias + alpha * sum of squares of the channels at most `depth_radius` away) ** beta.
 
     Args:
         input: `(batch, height, width, channels)`.
@@ -164,19 +164,19 @@ def fused_batch_norm(
     Args:
         x: `(batch, height, width, channels)`, or with 'NCHW' the channels second.
         scale, offset: `(channels,)`, float32.
-        mean, variance: `(channels,)`; needed where `is_training` is false.
+        mean, variance: `(channels,)`; required if `is_training` is false.
         epsilon: added to the variance.
         data_format: 'NHWC' or 'NCHW'.
         is_training: normalize by the batch's own moments.
-        exponential_avg_factor: how far, in training, `mean` and `variance` given move towards those
-            of the batch; 1.0 by default, which replaces them.
+        exponential_avg_factor: in training, the fraction by which the given `mean` and `variance`
+            move towards those of the batch; by default 1.0, which replaces them.
 
     Returns:
         The result, and the mean and variance: in training those of the batch (the variance with
         Bessel's correction) or moved towards them, otherwise those given.
 
     Raises:
-        ValueError: mean or variance is missing where they count, or a shape does not fit.
+        ValueError: mean or variance is required but missing, or a shape is incompatible.
     """
     moves = is_training and exponential_avg_factor != 1.0
     if (moves or not is_training) and (mean is None or variance is None):
@@ -224,7 +224,11 @@ def batch_norm_with_global_normalization(
     mean: Any = None,
     variance: Any = None,
 ) -> Tensor:
-    """`batch_normalization` with TensorFlow's oldest argument names."""
+    """`batch_normalization` with TensorFlow's oldest argument names.
+
+    `gamma` is ignored unless `scale_after_normalization` is true. `input`, `mean` and `variance`
+    are newer names of `t`, `m` and `v`.
+    """
     return nn.batch_normalization(
         input if t is None else t,
         mean if m is None else m,
@@ -244,13 +248,13 @@ def sufficient_statistics(
     name: str | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Any]:
-    """Sufficient statistics of the moments: count, sum, sum of squares.
+    """The count, sum and sum of squares along axes, for `normalize_moments`.
 
     Args:
         x: a tensor.
         axes: the axes to reduce.
-        shift: subtracted first, for precision.
-        keep_dims, keepdims: keep the axes with length 1.
+        shift: a value to subtract first, for numerical precision.
+        keep_dims, keepdims: whether to keep the reduced axes with length 1.
 
     Returns:
         The number of elements, the sum of x - shift, the sum of its squares, and the shift.
@@ -272,7 +276,7 @@ def sufficient_statistics(
 def normalize_moments(
     counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance from the results of `sufficient_statistics`."""
+    """The mean and variance, computed from the results of `sufficient_statistics`."""
     with get_default_graph().name_scope(name or "normalize"):
         divisor = elementwise.reciprocal(convert_to_tensor(counts))
         shifted = elementwise.multiply(mean_ss, divisor)
@@ -289,13 +293,13 @@ def weighted_moments(
     keep_dims: bool | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Weighted mean and variance of x.
+    """The weighted mean and variance of x.
 
     Args:
         x: a tensor.
-        axes: the axes taken together.
-        frequency_weights: not negative; broadcast to the shape of x.
-        keep_dims, keepdims: keep the axes with length 1.
+        axes: the axes to reduce.
+        frequency_weights: weights of at least 0, which are broadcast to the shape of x.
+        keep_dims, keepdims: whether to keep the reduced axes with length 1.
     """
     with get_default_graph().name_scope(name or "weighted_moments"):
         tensor = convert_to_tensor(x, name="x")
@@ -314,7 +318,7 @@ def weighted_moments(
 
 
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
-    """The fraction of elements that are 0, float32."""
+    """The fraction of elements that are 0, a float32 scalar."""
     with get_default_graph().name_scope(name or "zero_fraction") as scope:
         tensor = convert_to_tensor(value, name="value")
         zero = elementwise.equal(tensor, elementwise.cast(convert_to_tensor(0), tensor.dtype))

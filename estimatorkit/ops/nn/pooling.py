@@ -370,8 +370,8 @@ def max_pool(
     Args:
         value: `(batch, height, width, channels)`, or with 'NCHW' the channels second; `input` is
             its newer name.
-        ksize: the window: a number, two, or four with 1 for batch and channels.
-        strides: as `ksize`.
+        ksize: the window's size: a number, two, or four with 1 for batch and channels.
+        strides: the distance between windows, in the form of `ksize`.
         padding: 'SAME', 'VALID', or a pair of numbers for each dimension.
         data_format: 'NHWC' or 'NCHW'.
 
@@ -493,7 +493,7 @@ def _of_rank(op_type: str, rank: int, layout: str, default: str) -> Any:
         return _pool(op_type, x, rank, ksize, strides, padding, data_format, name or default)
 
     pooling.__name__ = pooling.__qualname__ = default
-    pooling.__doc__ = f"Pooling over {rank} dimensions; see `max_pool` and `avg_pool`."
+    pooling.__doc__ = f"{rank}D pooling (`{op_type}`); see `max_pool` for the arguments."
     return pooling
 
 
@@ -528,7 +528,7 @@ def pool(
             newer name.
 
     Raises:
-        ValueError: an argument is invalid, or they do not go together.
+        ValueError: an argument is invalid, or the arguments are incompatible.
     """
     if pooling_type not in ("MAX", "AVG"):
         raise value_error(
@@ -604,8 +604,8 @@ def max_pool_with_argmax(
     Args:
         input, ksize, strides, padding: see `max_pool` ('NHWC' only).
         data_format: 'NHWC'.
-        Targmax: the dtype of the numbers, int64 by default; `output_dtype` is its newer name.
-        include_batch_in_index: count from the first example.
+        Targmax: the dtype of the indices, int64 by default; `output_dtype` is its newer name.
+        include_batch_in_index: whether to index the flattened batch instead of each example.
 
     Raises:
         ValueError: shapes or arguments are invalid.

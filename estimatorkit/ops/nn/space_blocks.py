@@ -152,7 +152,10 @@ def space_to_batch(
     name: str | None = None,
     block_shape: Any = None,
 ) -> Tensor:
-    """`space_to_batch_nd` for height and width and square blocks."""
+    """Moves square blocks of images into the batch dimension.
+
+    It is `space_to_batch_nd` for height and width.
+    """
     size = block_shape if block_size is None else block_size
     return space_to_batch_nd(input, np.broadcast_to(size, [2]).astype(np.int32), paddings, name)
 

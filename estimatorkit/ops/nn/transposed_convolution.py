@@ -58,17 +58,18 @@ def conv2d_transpose(
     filters: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """The gradient of `conv2d` with respect to its input, as a layer ("deconvolution").
+    """The transpose of `conv2d`, its gradient with respect to the input ("deconvolution").
 
     Args:
         value: `(batch, height, width, channels)`; `input` is its newer name.
         filter: `(height, width, outputs, channels)`; `filters` is its newer name.
         output_shape: the shape of the output; ints or a tensor.
-        strides, padding, data_format, dilations: of the convolution that it transposes.
+        strides, padding, data_format, dilations: those of the convolution to transpose.
 
     Raises:
         ValueError: shapes or arguments are invalid.
-        InvalidArgumentError: (when run) a convolution of `output_shape` does not give `value`'s.
+        InvalidArgumentError: (when run) a convolution of `output_shape` does not give the shape of
+            `value`.
     """
     return _conv_transpose(
         input if value is None else value,
@@ -143,15 +144,15 @@ def conv_transpose(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """`conv1d_transpose`, `conv2d_transpose` or `conv3d_transpose`, by the length of a shape.
+    """`conv1d_transpose`, `conv2d_transpose` or `conv3d_transpose`, by the number of dimensions.
 
     Args:
         input, filters, strides, padding, dilations, name: see `conv2d_transpose`.
-        output_shape: 3 to 5 ints, or a vector of a length that is known.
+        output_shape: 3 to 5 ints, or a vector of known length.
         data_format: channels come last unless it begins with 'NC'.
 
     Raises:
-        ValueError: `output_shape` has another length, or none that is known.
+        ValueError: `output_shape` has another length, or its length is not known.
     """
     if not isinstance(output_shape, (Tensor, Sized)):
         raise ValueError(
@@ -179,7 +180,7 @@ def atrous_conv2d_transpose(
     padding: Any,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `atrous_conv2d` with respect to its input, as a layer.
+    """The transpose of `atrous_conv2d`, its gradient with respect to the input.
 
     Args:
         value, filters, output_shape, padding, name: see `conv2d_transpose`.
@@ -259,7 +260,7 @@ def depthwise_conv2d_backprop_input(
 
     Raises:
         ValueError: shapes or arguments are invalid.
-        InvalidArgumentError: (when run) `out_backprop` has not the shape of the output.
+        InvalidArgumentError: (when run) `out_backprop` does not have the shape of the output.
     """
     with get_default_graph().name_scope(name or "DepthwiseConv2dNativeBackpropInput") as scope:
         kernel = convert_to_tensor(filter, name="filter")

@@ -100,7 +100,7 @@ def ngrams(
     preserve_short_sequences: bool = False,
     name: str | None = None,
 ) -> Any:
-    """N-grams of each row: adjacent strings, joined.
+    """The n-grams of each row: adjacent strings, joined.
 
     Source: `tf.strings.ngrams`, with a `SparseTensor` in place of its RaggedTensor.
 

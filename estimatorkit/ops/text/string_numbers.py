@@ -200,7 +200,7 @@ def _num_buckets(value: Any) -> int:
 
 
 def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
-    """FarmHash bucket of each string: int64, of the input's shape, equal to TensorFlow's."""
+    """The FarmHash bucket of each string: int64, of the input's shape, equal to TensorFlow's."""
     attrs = {"num_buckets": _num_buckets(num_buckets)}
     return make_string_op("StringToHashBucketFast", input, attrs, name)
 
@@ -208,7 +208,7 @@ def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = 
 def string_to_hash_bucket_strong(
     input: Any, num_buckets: int, key: Sequence[int], name: str | None = None
 ) -> Tensor:
-    """Keyed SipHash bucket of each string: int64, of the input's shape.
+    """The bucket of each string by keyed SipHash: int64, of the input's shape.
 
     Args:
         input: strings.
@@ -232,7 +232,7 @@ def string_to_hash_bucket(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
-    """MurmurHash64A bucket of each string; new programs should use `string_to_hash_bucket_fast`."""
+    """The MurmurHash64A bucket of each string; prefer `to_hash_bucket_fast` in new programs."""
     attrs = {"num_buckets": _num_buckets(num_buckets)}
     value = input if string_tensor is None else string_tensor
     return make_string_op("StringToHashBucket", value, attrs, name, "string_tensor")

@@ -179,7 +179,7 @@ def split(
 
 
 def bytes_split(input: Any, name: str | None = None) -> Any:
-    """Splits strings into bytes; returns what `split` returns."""
+    """Splits strings into bytes; the result has the form of that of `split`."""
     values = convert_to_tensor(input, string, "input")
     return pieces(values, apply("StringBytesSplit", [values], {}, name).outputs)
 
@@ -414,7 +414,7 @@ register(
 def string_format(
     template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None
 ) -> Tensor:
-    """Fills a template with the values of tensors: a scalar string.
+    """Fills a template with the values of tensors; returns a scalar string.
 
     Args:
         template: text with placeholders.

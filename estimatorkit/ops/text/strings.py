@@ -113,7 +113,7 @@ register_string_op(
 
 
 def string_strip(input: Any, name: str | None = None) -> Tensor:
-    """Strips leading and trailing whitespace."""
+    """Strips leading and trailing whitespace from each string."""
     return make_string_op("StringStrip", input, {}, name)
 
 
@@ -155,7 +155,7 @@ def string_lower(input: Any, encoding: str = "", name: str | None = None) -> Ten
 
 
 def string_upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """Converts strings to upper case; see `string_lower`."""
+    """Converts strings to upper case; see `lower` for the arguments."""
     attrs = {"encoding": one_of("encoding", encoding, ("", "utf-8"))}
     return make_string_op("StringUpper", input, attrs, name)
 
@@ -238,11 +238,11 @@ register_string_op(
 
 
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: Unit = "BYTE") -> Tensor:
-    """Substrings.
+    """Returns a substring of each string.
 
     Args:
         input: strings.
-        pos: the start, int32 or int64, from the end if negative. Broadcasts with `input`.
+        pos: the start, int32 or int64, counted from the end if negative. Broadcasts with `input`.
         len: the maximum length, of the dtype of `pos`.
         unit: the unit of position and length, 'BYTE' or 'UTF8_CHAR'.
 

@@ -171,7 +171,7 @@ def unicode_decode(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The code points of each string, int32; returns what `split` returns.
+    """The code points of each string, int32; the result has the form of that of `split`.
 
     Args:
         input: strings.
