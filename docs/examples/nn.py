@@ -49,11 +49,10 @@ tf.nn.batch_normalization(inputs, mean, variance, [0.0, 5.0], [1.0, 2.0], 1e-6)
 tf.nn.bias_add([[1.0, 2.0], [3.0, 4.0]], [10.0, 20.0])
 
 # %% bidirectional_dynamic_rnn
-forward = tf.nn.rnn_cell.BasicRNNCell(1, activation=tf.identity)
-backward = tf.nn.rnn_cell.BasicRNNCell(1, activation=tf.identity)
+cells = [tf.nn.rnn_cell.BasicRNNCell(1, activation=tf.identity) for _ in range(2)]
 steps = tf.constant([[[1.0], [2.0], [3.0]]])
 with tf.variable_scope("sums", initializer=tf.ones_initializer()):
-    outputs, last = tf.nn.bidirectional_dynamic_rnn(forward, backward, steps, dtype=tf.float32)
+    outputs, last = tf.nn.bidirectional_dynamic_rnn(*cells, steps, dtype=tf.float32)
 outputs, last
 
 # %% collapse_repeated
@@ -169,14 +168,14 @@ tf.nn.depthwise_conv2d(image, filters, [1, 1, 1, 1], "VALID")
 # %% depthwise_conv2d_backprop_filter
 image = np.array([[1.0, 10.0], [2.0, 20.0], [4.0, 40.0]]).reshape(1, 1, 3, 2)
 gradient = np.ones([1, 1, 2, 2])
-tf.nn.depthwise_conv2d_backprop_filter(image, [1, 2, 2, 1], gradient, [1, 1, 1, 1], "VALID")[
-    0, :, :, 0
-]
+shape, strides = [1, 2, 2, 1], [1, 1, 1, 1]
+tf.nn.depthwise_conv2d_backprop_filter(image, shape, gradient, strides, "VALID")
 
 # %% depthwise_conv2d_backprop_input
 filters = np.array([[1.0, 1.0], [-1.0, 1.0]]).reshape(1, 2, 2, 1)
 gradient = np.ones([1, 1, 2, 2])
-tf.nn.depthwise_conv2d_backprop_input([1, 1, 3, 2], filters, gradient, [1, 1, 1, 1], "VALID")
+shape, strides = [1, 1, 3, 2], [1, 1, 1, 1]
+tf.nn.depthwise_conv2d_backprop_input(shape, filters, gradient, strides, "VALID")
 
 # %% depthwise_conv2d_native
 image = np.array([[1.0, 10.0], [2.0, 20.0]]).reshape(1, 1, 2, 2)
@@ -193,9 +192,9 @@ tf.nn.dropout(tf.ones([2, 8]), rate=0.5, seed=1)
 
 # %% dynamic_rnn
 cell = tf.nn.rnn_cell.BasicRNNCell(1, activation=tf.identity)
-steps = tf.constant([[[1.0], [2.0], [3.0]], [[4.0], [5.0], [6.0]]])
+steps, lengths = tf.constant([[[1.0], [2.0], [3.0]], [[4.0], [5.0], [6.0]]]), [3, 2]
 with tf.variable_scope("sums", initializer=tf.ones_initializer()):
-    outputs, last = tf.nn.dynamic_rnn(cell, steps, sequence_length=[3, 2], dtype=tf.float32)
+    outputs, last = tf.nn.dynamic_rnn(cell, steps, lengths, dtype=tf.float32)
 outputs[:, :, 0], last[:, 0]
 
 # %% elu

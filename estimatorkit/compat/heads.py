@@ -73,7 +73,7 @@ class _Head(ABC):
 
         Args:
             features: the features, including the weights.
-            mode: accepted for TensorFlow's signature.
+            mode: accepted for compatibility only.
             logits: numbers `(batch, ..., logits_dimension)`.
             labels: see the head.
 

@@ -102,7 +102,7 @@ def read_data_sets(
     Args:
         train_dir: the folder with the four gzipped IDX files; missing ones are looked up or
             downloaded as in `datasets.mnist`.
-        fake_data, source_url: accepted for TensorFlow's signature.
+        fake_data, source_url: accepted for compatibility only.
         one_hot: whether labels are one-hot rows.
         dtype, reshape, seed: see `DataSet`.
         validation_size: how many training images to set aside for validation.

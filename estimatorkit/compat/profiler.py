@@ -265,7 +265,7 @@ def profile(
 
     Args:
         graph: the graph; None for the default graph.
-        run_meta, op_log: accepted for TensorFlow's signature.
+        run_meta, op_log: accepted for compatibility only.
         cmd: 'scope' or 'graph' for totals by name scope, 'op' by type of operation.
         options: what to count and print: a dict, see `ProfileOptionBuilder`.
 

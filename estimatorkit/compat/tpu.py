@@ -186,7 +186,7 @@ class TPUEstimator(Estimator):
         train_batch_size, eval_batch_size, predict_batch_size: `params["batch_size"]` of each mode,
             in examples.
         use_tpu, batch_axis, eval_on_tpu, export_to_tpu, export_to_cpu, embedding_config_spec,
-            export_saved_model_api_version: accepted for TensorFlow's signature: JAX finds the
+            export_saved_model_api_version: accepted for compatibility only: JAX finds the
             devices, and an exported model runs on any.
         warm_start_from: as for `Estimator`.
 
@@ -263,7 +263,7 @@ class CrossShardOptimizer(WrappingOptimizer):
     Args:
         opt: the optimizer.
         reduction: 'weighted_mean' or another of `tf.losses.Reduction`; equivalent for one shard.
-        name, group_assignment: accepted for TensorFlow's signature.
+        name, group_assignment: accepted for compatibility only.
     """
 
     def __init__(

@@ -36,7 +36,7 @@ class CategoricalVocabulary:
 
     Args:
         unknown_token: the text of the unknown word.
-        support_reverse: accepted for TensorFlow's signature.
+        support_reverse: accepted for compatibility only.
     """
 
     def __init__(self, unknown_token: str = _UNKNOWN, support_reverse: bool = True) -> None:

@@ -46,9 +46,9 @@ def gradients(
         xs: a tensor, a variable, or a list of these.
         grad_ys: the initial gradient (cotangent) of each y; ones by default.
         name: the name scope of the backward operations.
-        colocate_gradients_with_ops: accepted for TensorFlow's signature; backward operations are
+        colocate_gradients_with_ops: accepted for compatibility only; backward operations are
             always colocated with forward operations that requested a device.
-        gate_gradients, aggregation_method: accepted for TensorFlow's signature.
+        gate_gradients, aggregation_method: accepted for compatibility only.
         stop_gradients: tensors to treat as constants.
         unconnected_gradients: "none" or "zero": the gradient of an x that no y depends on.
 

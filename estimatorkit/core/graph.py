@@ -624,7 +624,7 @@ def name_scope(
     Args:
         name: see `Graph.name_scope`.
         default_name: the prefix if `name` is None.
-        values: accepted for TensorFlow's signature.
+        values: accepted for compatibility only.
 
     Yields:
         The scope's string, ending in '/'.

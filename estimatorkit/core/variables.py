@@ -68,7 +68,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
             TRAINABLE_VARIABLES if trainable).
         validate_shape: whether the shape is fixed to that of `initial_value`, which must then be
             known; otherwise assignments may change it.
-        caching_device: accepted for TensorFlow's signature.
+        caching_device: accepted for compatibility only.
         name: its name; 'Variable' by default.
         variable_def: a `VariableDef`, instead of all other arguments, for a variable whose
             operations are already in the graph (see `from_proto`).
@@ -76,7 +76,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
         expected_shape: the shape that `initial_value` must have.
         import_scope: a prefix for the names in `variable_def`.
         constraint: a function that optimizers apply to the value after each update.
-        use_resource: accepted for TensorFlow's signature; every variable is a resource variable.
+        use_resource: accepted for compatibility only; every variable is a resource variable.
         synchronization: a `VariableSynchronization`.
         aggregation: a `VariableAggregation`: how values assigned by several replicas are combined.
         shape: the static shape, if it should be less specific than that of `initial_value`.

@@ -66,7 +66,7 @@ def model_to_estimator(
         keras_model_path: the path of a model saved with `model.save`, instead.
         custom_objects: custom objects for loading it.
         model_dir, config: as for `Estimator`.
-        checkpoint_format: accepted for TensorFlow's signature.
+        checkpoint_format: accepted for compatibility only.
         metric_names_map: maps the names of all metrics to their names in the results of `evaluate`.
         export_outputs: by output name, a subclass of `ExportOutput` for a signature of that name,
             or the signature name of a `PredictOutput`.

@@ -95,7 +95,7 @@ def import_graph_def(
         input_map: tensors that replace the graph's own, by name ('x:0', or 'x').
         return_elements: names of operations ('y') and tensors ('y:0') to return.
         name: the name scope; 'import' by default, '' for none.
-        op_dict, producer_op_list: accepted for TensorFlow's signature.
+        op_dict, producer_op_list: accepted for compatibility only.
         trusted: whether its operations may access files and Python functions. By default those
             that do raise PermissionDeniedError when they run.
         assets: a folder whose files operations may read although the graph is not trusted.

@@ -36,7 +36,7 @@ class FileWriter:
         flush_secs: the maximum time between flushes, in seconds.
         graph_def: an older name of `graph`.
         filename_suffix: appended to the file name.
-        session: accepted for TensorFlow's signature; must be None.
+        session: accepted for compatibility only; must be None.
 
     Raises:
         NotImplementedError: `session` is given (TensorFlow then writes through the graph).

@@ -44,7 +44,7 @@ def rnn(
         go_backwards: whether to begin with the last step.
         mask: `(batch, steps)`: steps that are left out keep the states and the output before.
         constants: given to each step behind the states.
-        unroll, input_length: accepted for TensorFlow's signature; the loop compiles either way.
+        unroll, input_length: accepted for compatibility only; the loop compiles either way.
         time_major: whether inputs and outputs are `(steps, batch, ...)`.
         zero_output_for_mask: whether steps that are left out give zeros.
         return_all_outputs: whether to give the outputs of all steps; otherwise those of the last.

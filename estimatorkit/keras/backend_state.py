@@ -87,7 +87,7 @@ def get_session(op_input_list: Any = ()) -> Session:
     `manual_variable_initialization`).
 
     Args:
-        op_input_list: accepted for TensorFlow's signature.
+        op_input_list: accepted for compatibility only.
     """
     return sessions.session_of(initialize=bool(_settings["initialize"]))
 

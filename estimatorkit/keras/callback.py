@@ -167,7 +167,7 @@ class BaseLogger(Callback):
     """Has no effect, since logs are already means (`tf.keras.callbacks.BaseLogger`).
 
     Args:
-        stateful_metrics: accepted for TensorFlow's signature.
+        stateful_metrics: accepted for compatibility only.
     """
 
     def __init__(self, stateful_metrics: Any = None) -> None:

@@ -253,7 +253,7 @@ class ModelCheckpoint(Callback):
         save_weights_only: call `save_weights` instead of `save`.
         mode: 'min', 'max' or 'auto': accuracies, AUC and F-measures are maximized.
         save_freq: 'epoch', or a number of batches.
-        options: accepted for TensorFlow's signature.
+        options: accepted for compatibility only.
         initial_value_threshold: the first saved value must be better than this.
         kwargs: `period`, the interval in epochs; `load_weights_on_restart`.
 

@@ -33,7 +33,7 @@ class ProgbarLogger(Callback):
 
     Args:
         count_mode: 'steps' or 'samples'; both count steps.
-        stateful_metrics: accepted for TensorFlow's signature.
+        stateful_metrics: accepted for compatibility only.
 
     Raises:
         ValueError: `count_mode` is something else.

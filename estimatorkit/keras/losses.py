@@ -312,7 +312,7 @@ def serialize(loss: Any, use_legacy_format: bool = False) -> Any:
 
     Args:
         loss: a function or a `Loss`.
-        use_legacy_format: accepted for TensorFlow's signature; there is one format.
+        use_legacy_format: accepted for compatibility only; there is one format.
     """
     return _REGISTRY.serialize(loss)
 
@@ -325,7 +325,7 @@ def deserialize(
     Args:
         name: a name or a config.
         custom_objects: a dict from names to your own classes and functions.
-        use_legacy_format: accepted for TensorFlow's signature; both formats are read.
+        use_legacy_format: accepted for compatibility only; both formats are read.
 
     Raises:
         ValueError: the name is unknown; nothing is imported by name.

@@ -121,7 +121,7 @@ class Lookup(Encoding):
 
         Args:
             data: an array, a list, a dataset, or an iterable of batches.
-            batch_size: accepted for TensorFlow's signature.
+            batch_size: accepted for compatibility only.
             steps: the number of batches to read; all by default.
         """
         counts: Counter[Word] = Counter()

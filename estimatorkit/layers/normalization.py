@@ -111,7 +111,7 @@ class BatchNormalization(_ScaleAndShift):
             of the variables.
         beta_regularizer, gamma_regularizer, beta_constraint, gamma_constraint: see `Dense`.
         renorm, virtual_batch_size, adjustment, synchronized: not supported.
-        renorm_clipping, renorm_momentum: accepted for TensorFlow's signature; they belong to
+        renorm_clipping, renorm_momentum: accepted for compatibility only; they belong to
             renorm.
         fused: see above; it has no other effect.
         kwargs: as for `Layer`.

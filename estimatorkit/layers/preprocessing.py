@@ -127,7 +127,7 @@ class Normalization(ConfiguredLayer):
 
         Args:
             data: an array, or an iterable of batches.
-            batch_size: accepted for TensorFlow's signature.
+            batch_size: accepted for compatibility only.
             steps: how many batches to read; all by default.
 
         Raises:
@@ -267,7 +267,7 @@ class Discretization(Encoding):
         bin_boundaries: the boundaries between ranges, in ascending order; None to call `adapt`. A
             boundary belongs to the range above it.
         num_bins: the number of ranges for `adapt`, which takes quantiles as boundaries.
-        epsilon: accepted for TensorFlow's signature: `adapt` computes exact quantiles.
+        epsilon: accepted for compatibility only: `adapt` computes exact quantiles.
         output_mode: 'int', 'one_hot', 'multi_hot' or 'count'.
         sparse: must be False.
         kwargs: as for `Layer`.
@@ -308,7 +308,7 @@ class Discretization(Encoding):
 
         Args:
             data: an array, a list, a dataset, or an iterable of batches.
-            batch_size: accepted for TensorFlow's signature.
+            batch_size: accepted for compatibility only.
             steps: how many batches to read; all by default.
 
         Raises:

@@ -129,7 +129,7 @@ class Head(ABC):
             labels: see the head.
             logits: numbers `(batch, ..., logits_dimension)`.
             features: the features, among them the weights.
-            mode: accepted for TensorFlow's signature.
+            mode: accepted for compatibility only.
             regularization_losses: scalars to add.
 
         Raises:

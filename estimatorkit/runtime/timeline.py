@@ -76,7 +76,7 @@ class Timeline:
 
     Args:
         step_stats: `run_metadata.step_stats` of a traced run.
-        graph: accepted for TensorFlow's signature.
+        graph: accepted for compatibility only.
     """
 
     def __init__(self, step_stats: Any, graph: Any = None) -> None:
@@ -88,7 +88,7 @@ class Timeline:
         """The trace as JSON, for chrome://tracing or Perfetto.
 
         Args:
-            show_dataflow, show_memory, op_time: accepted for TensorFlow's signature.
+            show_dataflow, show_memory, op_time: accepted for compatibility only.
         """
         events: list[dict[str, Any]] = []
         for number, device in enumerate(self._step_stats.dev_stats):

@@ -331,7 +331,7 @@ def remove_checkpoint(
     """Removes a checkpoint atomically, then its `.meta` (`tf.compat.v1.train.remove_checkpoint`).
 
     Args:
-        checkpoint_format_version: accepted for TensorFlow's signature.
+        checkpoint_format_version: accepted for compatibility only.
         meta_graph_suffix: the suffix of the graph file.
 
     Raises:

@@ -61,7 +61,7 @@ class TFRecordOptions:
         compression_type: 'GZIP', 'ZLIB', '' or None, or a `TFRecordCompressionType`.
         flush_mode: zlib's flush mode after each write; None for no flush.
         input_buffer_size: the read buffer in bytes; None for BUFFER_SIZE.
-        output_buffer_size: accepted for TensorFlow's signature.
+        output_buffer_size: accepted for compatibility only.
         window_bits: zlib's, for writing; None for 15. Reading accepts any.
         compression_level: 0 to 9, or None for zlib's default.
         compression_method: zlib's; only 8 (deflate) exists.

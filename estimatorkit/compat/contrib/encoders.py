@@ -57,7 +57,7 @@ def embed_sequence(
     Args:
         ids: `(batch, steps)` ints.
         vocab_size, embed_dim: the table's shape; may be omitted if it is reused.
-        unique: accepted for TensorFlow's signature.
+        unique: accepted for compatibility only.
         initializer, regularizer, trainable: of the table 'embeddings'.
         scope: the variable scope; 'EmbedSequence', made unique, by default.
         reuse: whether to reuse the table of this scope.
@@ -100,7 +100,7 @@ def bow_encoder(
 
     Args:
         ids: `(batch, steps)` ints.
-        sparse_lookup: accepted for TensorFlow's signature.
+        sparse_lookup: accepted for compatibility only.
         vocab_size, embed_dim, initializer, regularizer, trainable, reuse: see `embed_sequence`.
         scope: the variable scope; 'BowEncoder', made unique, by default.
     """

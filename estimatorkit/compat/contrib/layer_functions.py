@@ -401,7 +401,7 @@ def batch_norm(
         batch_weights, zero_debias_moving_mean: not supported.
         data_format: of TensorFlow, such as 'NHWC' or 'NCHW'.
         scope: the variable scope; 'BatchNorm', made unique, by default.
-        renorm_clipping, renorm_decay: accepted for TensorFlow's signature.
+        renorm_clipping, renorm_decay: accepted for compatibility only.
 
     Raises:
         ValueError: an argument is not supported.

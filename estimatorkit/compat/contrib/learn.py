@@ -59,7 +59,7 @@ def make_export_strategy(
         assets_extra: source files by their path in the model's `assets.extra`.
         as_text: write the model as text.
         exports_to_keep: the number of exports to keep; None for all.
-        strip_default_attrs: accepted for TensorFlow's signature.
+        strip_default_attrs: accepted for compatibility only.
 
     Raises:
         ValueError: `default_output_alternative_key` is given.
@@ -90,7 +90,7 @@ class Experiment:
         export_strategies: one or more strategies or `Exporter`s.
         saving_listeners: `CheckpointSaverListener`s.
         local_eval_frequency, delay_workers_by_global_step, train_steps_per_iteration,
-            checkpoint_and_export, check_interval_secs: accepted for TensorFlow's signature.
+            checkpoint_and_export, check_interval_secs: accepted for compatibility only.
 
     Raises:
         ValueError: `estimator` or a strategy has the wrong type, or `eval_metrics` are given.
@@ -312,7 +312,7 @@ def RunConfig(
     """Creates a `tf.estimator.RunConfig` from contrib.learn's arguments.
 
     `master`, `num_cores`, `log_device_placement`, `gpu_memory_fraction` and `evaluation_master` are
-    accepted for TensorFlow's signature; `save_checkpoints_steps` overrides seconds.
+    accepted for compatibility only; `save_checkpoints_steps` overrides seconds.
     """
     return EstimatorRunConfig(
         model_dir=model_dir,

@@ -25,7 +25,7 @@ from estimatorkit.estimator.spec import EstimatorSpec
 class ModelFnOps(NamedTuple):
     """The result of a `model_fn` of `contrib.learn.Estimator`; see `tf.estimator.EstimatorSpec`.
 
-    `output_alternatives` is accepted for TensorFlow's signature: the predictions are exported.
+    `output_alternatives` is accepted for compatibility only: the predictions are exported.
     """
 
     mode: str
@@ -188,7 +188,7 @@ class Learner:
         Args:
             metrics: additional metrics by name: `MetricSpec`s, or functions of predictions and
                 labels.
-            feed_fn, log_progress: accepted for TensorFlow's signature.
+            feed_fn, log_progress: accepted for compatibility only.
         """
         given = self._input(x, y, input_fn, batch_size, training=False)
         return with_metrics(self.core, metrics).evaluate(given, steps, hooks, checkpoint_path, name)
@@ -207,7 +207,7 @@ class Learner:
         Args:
             outputs: the names of the predictions to return.
             as_iterable: iterate over examples; otherwise return arrays of all.
-            iterate_batches: accepted for TensorFlow's signature.
+            iterate_batches: accepted for compatibility only.
         """
         given = self._input(x, None, input_fn, batch_size, training=False)
         rows = self.core.predict(given, outputs)

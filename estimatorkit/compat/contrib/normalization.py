@@ -134,7 +134,7 @@ def group_norm(
         center, scale, epsilon, activation_fn, param_initializers: see `instance_norm`.
         reuse, variables_collections, outputs_collections, trainable: see `fully_connected`.
         scope: the variable scope; 'GroupNorm', made unique, by default.
-        mean_close_to_zero: accepted for TensorFlow's signature: variances are exact either way.
+        mean_close_to_zero: accepted for compatibility only: variances are exact either way.
 
     Raises:
         ValueError: a length is unknown, an axis does not exist, or `groups` is not a divisor.

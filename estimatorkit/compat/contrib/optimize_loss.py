@@ -79,7 +79,7 @@ def optimize_loss(
         name: the variable scope; 'OptimizeLoss' by default.
         summaries: the summaries to write, of `OPTIMIZER_SUMMARIES`; the loss, the learning rate and
             the global gradient norm by default.
-        colocate_gradients_with_ops: accepted for TensorFlow's signature.
+        colocate_gradients_with_ops: accepted for compatibility only.
         increment_global_step: whether to increment the step counter.
 
     Raises:

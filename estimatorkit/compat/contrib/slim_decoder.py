@@ -212,7 +212,7 @@ class Image(ItemHandler):
         channels: 1, 3 or 4.
         dtype: uint8 by default.
         repeated: whether the feature holds several images of the same shape.
-        dct_method: accepted for TensorFlow's signature.
+        dct_method: accepted for compatibility only.
     """
 
     def __init__(

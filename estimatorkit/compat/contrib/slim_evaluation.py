@@ -97,7 +97,7 @@ def evaluation_loop(
 
     Args:
         checkpoint_dir: the directory.
-        init_fn: accepted for TensorFlow's signature.
+        init_fn: accepted for compatibility only.
         eval_interval_secs, max_number_of_evaluations, timeout, timeout_fn: see
             `contrib.training.evaluate_repeatedly`.
         master, logdir, num_evals, initial_op, initial_op_feed_dict, eval_op, eval_op_feed_dict,

@@ -163,7 +163,7 @@ def train(
             save_summaries_secs, summary_writer, saver, session_config: see `Supervisor`.
         trace_every_n_steps: steps between timelines written to `logdir` as Chrome traces
             `tf_trace-<step>.json`; never by default.
-        startup_delay_steps, ignore_live_threads: accepted for TensorFlow's signature.
+        startup_delay_steps, ignore_live_threads: accepted for compatibility only.
 
     Returns:
         The last loss; None if no step ran.

@@ -139,7 +139,7 @@ def create_file_writer(
         max_queue: the number of events to buffer; 10 by default.
         flush_millis: flush buffered events after this many milliseconds; 120,000 by default.
         filename_suffix: appended to the file's name; '.v2' by default.
-        name: accepted for TensorFlow's signature.
+        name: accepted for compatibility only.
     """
     return SummaryWriter(
         None if logdir is None else os.fspath(logdir),

@@ -92,7 +92,7 @@ def export_scoped_meta_graph(
         export_scope: the name scope; the whole graph by default.
         unbound_inputs_col_name: the collection for the names of tensors from outside the scope, for
             which an import needs an `input_map`.
-        **accepted: accepted for TensorFlow's signature.
+        **accepted: accepted for compatibility only.
 
     Returns:
         The `MetaGraphDef`, and the scope's variables by their names relative to it.

@@ -101,7 +101,7 @@ def metric_variable(
 
     Args:
         shape: a fully known shape.
-        validate_shape: accepted for TensorFlow's signature.
+        validate_shape: accepted for compatibility only.
         name: its name, within the current name scope.
 
     Returns:

@@ -22,7 +22,7 @@ def make_tensor_proto(
 
     Args:
         values, dtype, shape, verify_shape: see `constant`.
-        allow_broadcast: accepted for TensorFlow's signature.
+        allow_broadcast: accepted for compatibility only.
     """
     with Graph().as_default():
         whole = constant(values, dtype, shape, verify_shape=verify_shape).op.attrs["value"]

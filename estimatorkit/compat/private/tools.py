@@ -173,7 +173,7 @@ def optimize_for_inference(
     Args:
         input_graph_def, input_node_names, output_node_names, placeholder_type_enum: see
             `strip_unused`.
-        toco_compatible: accepted for TensorFlow's signature.
+        toco_compatible: accepted for compatibility only.
     """
     stripped = strip_unused(
         input_graph_def, input_node_names, output_node_names, placeholder_type_enum

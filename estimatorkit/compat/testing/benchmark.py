@@ -68,7 +68,7 @@ class Benchmark:
             feed_dict: see `Session.run`.
             burn_iters: warm-up runs, which include compilation.
             min_iters: measured runs.
-            store_trace, store_memory_usage: accepted for TensorFlow's signature.
+            store_trace, store_memory_usage: accepted for compatibility only.
             name, extras: see `report_benchmark`.
             mbs: megabytes processed per run, for the throughput.
 

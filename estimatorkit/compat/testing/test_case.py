@@ -94,7 +94,7 @@ def assert_equal_graph_def(actual: Any, expected: Any, checkpoint_v2: bool = Fal
     """Asserts that two `GraphDef`s have the same nodes, in any order.
 
     Args:
-        checkpoint_v2: accepted for TensorFlow's signature.
+        checkpoint_v2: accepted for compatibility only.
 
     Raises:
         AssertionError: they differ; names the first difference.

@@ -23,7 +23,7 @@ class MirroredStrategy(Strategy):
     Args:
         devices: their names, such as '/gpu:0'; by default all accelerators of this process, or else
             its CPU devices.
-        cross_device_ops: accepted for TensorFlow's signature; XLA chooses.
+        cross_device_ops: accepted for compatibility only; XLA chooses.
         num_gpus, num_gpus_per_worker: the number of GPUs, instead of `devices` (`tf.contrib`).
         auto_shard_dataset, cross_tower_ops: accepted for the signature of `tf.contrib`.
 
@@ -75,7 +75,7 @@ class CentralStorageStrategy(MirroredStrategy):
 
     Args:
         compute_devices: see `MirroredStrategy`.
-        parameter_device: accepted for TensorFlow's signature.
+        parameter_device: accepted for compatibility only.
     """
 
     def __init__(

@@ -44,8 +44,8 @@ class MultiWorkerMirroredStrategy(Strategy):
     training and reading the number of replicas.
 
     Args:
-        cluster_resolver: accepted for TensorFlow's signature; the environment defines the cluster.
-        communication_options, communication: accepted for TensorFlow's signatures; gloo is used on
+        cluster_resolver: accepted for compatibility only; the environment defines the cluster.
+        communication_options, communication: accepted for compatibility onlys; gloo is used on
             CPUs, NCCL on GPUs.
         num_gpus_per_worker: the number of GPUs to use per process; all by default.
 

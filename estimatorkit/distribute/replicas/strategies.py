@@ -167,7 +167,7 @@ class ParameterServerStrategy(Strategy):
     The default in a cluster with a job 'ps'; outside of a cluster, training is local.
 
     Args:
-        cluster_resolver: accepted for TensorFlow's signature; the environment defines the cluster.
+        cluster_resolver: accepted for compatibility only; the environment defines the cluster.
         num_gpus_per_worker: accepted for the signature of `tf.contrib.distribute`; workers use
             their default device.
     """

@@ -238,7 +238,7 @@ class Model(ModelFiles, ModelStructure):
             steps_per_epoch: batches per epoch; by default all.
             validation_steps, validation_batch_size: those of the validation.
             validation_freq: the interval of validations in epochs, or a list of epochs.
-            max_queue_size, workers, use_multiprocessing: accepted for TensorFlow's signature.
+            max_queue_size, workers, use_multiprocessing: accepted for compatibility only.
             nb_epoch: an older name of `epochs`.
 
         Returns:

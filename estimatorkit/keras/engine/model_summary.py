@@ -262,7 +262,7 @@ def model_to_dot(
         rankdir: 'TB' from top to bottom, 'LR' from left to right.
         expand_nested: whether the layers of models within are shown.
         dpi: of pictures.
-        subgraph: accepted for TensorFlow's signature.
+        subgraph: accepted for compatibility only.
         layer_range: see `summary`.
 
     Returns:

@@ -14,7 +14,7 @@ def get_source_inputs(tensor: Any, layer: Any = None, node_index: Any = None) ->
 
     Args:
         tensor: the output of a layer.
-        layer, node_index: accepted for TensorFlow's signature.
+        layer, node_index: accepted for compatibility only.
     """
     calls = record_of(tensor.graph).calls
     found: dict[int, Any] = {}

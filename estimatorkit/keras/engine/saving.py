@@ -86,7 +86,7 @@ def save_weights(
             any other name is a checkpoint, which `train.latest_checkpoint` finds.
         overwrite: whether to replace an existing file.
         save_format: 'h5', 'tf' (a checkpoint), or None to derive it from the name.
-        options: accepted for TensorFlow's signature.
+        options: accepted for compatibility only.
 
     Raises:
         ValueError: the file exists, the format is unknown, or the model has no variables yet.
@@ -121,7 +121,7 @@ def save_model(
         include_optimizer: whether to save the optimizer and its variables.
         save_format: 'h5', 'keras' (one file), 'tf' (a directory), or None to derive it from the
             name.
-        signatures, options, save_traces: accepted for TensorFlow's signature.
+        signatures, options, save_traces: accepted for compatibility only.
 
     Raises:
         NotImplementedError, ValueError: the file exists, or the model has no config, for example
@@ -297,7 +297,7 @@ def load_weights(
             TensorFlow checkpoint.
         by_name: match layers by name and ignore others; otherwise match by order.
         skip_mismatch: with `by_name`, skip layers with different shapes.
-        options: accepted for TensorFlow's signature.
+        options: accepted for compatibility only.
 
     Raises:
         ValueError: layers, weights or shapes do not match; nothing was changed.
@@ -333,7 +333,7 @@ def load_model(
         custom_objects: the user's classes and functions by name. Nothing is imported by name.
         compile: whether to compile it.
         safe_mode: must be True: files contain no code.
-        options: accepted for TensorFlow's signature.
+        options: accepted for compatibility only.
 
     Raises:
         ValueError: the file contains no model, or a name is unknown.

@@ -76,7 +76,7 @@ def serialize(metric: Any, use_legacy_format: bool = False) -> Any:
 
     Args:
         metric: a function or a `Metric`.
-        use_legacy_format: accepted for TensorFlow's signature; there is one format.
+        use_legacy_format: accepted for compatibility only; there is one format.
     """
     return _REGISTRY.serialize(metric)
 
@@ -89,7 +89,7 @@ def deserialize(
     Args:
         config: a name or a config.
         custom_objects: a dict from names to your own classes and functions.
-        use_legacy_format: accepted for TensorFlow's signature; both formats are read.
+        use_legacy_format: accepted for compatibility only; both formats are read.
 
     Raises:
         ValueError: the name is unknown; nothing is imported by name.

@@ -23,8 +23,8 @@ class InputSpec:
         ndim: the rank.
         max_ndim, min_ndim: bounds on the rank.
         axes: a dict from axes to lengths.
-        allow_last_axis_squeeze: accepted for TensorFlow's signature.
-        name: accepted for TensorFlow's signature.
+        allow_last_axis_squeeze: accepted for compatibility only.
+        name: accepted for compatibility only.
     """
 
     def __init__(

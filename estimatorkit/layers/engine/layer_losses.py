@@ -59,7 +59,7 @@ class LayerLosses(Tracker):
 
         Args:
             losses: a scalar tensor, a function without arguments giving one, or a list of them.
-            inputs: accepted for TensorFlow's signature.
+            inputs: accepted for compatibility only.
         """
         for loss in flatten(losses):
             if callable(loss):
@@ -78,7 +78,7 @@ class LayerLosses(Tracker):
 
         Args:
             updates: operations or tensors, or functions giving them.
-            inputs: accepted for TensorFlow's signature.
+            inputs: accepted for compatibility only.
         """
         if not self._is_updated:
             return
@@ -100,7 +100,7 @@ class LayerLosses(Tracker):
         Args:
             value: a tensor.
             name: what it is called.
-            kwargs: accepted for TensorFlow's signature.
+            kwargs: accepted for compatibility only.
 
         Raises:
             ValueError: there is no name.
@@ -112,11 +112,11 @@ class LayerLosses(Tracker):
             scope.metrics.append((name, convert_to_tensor(value)))
 
     def get_updates_for(self, inputs: Any) -> list[Any]:
-        """`updates`; accepted for TensorFlow's signature."""
+        """`updates`; accepted for compatibility only."""
         return self.updates
 
     def get_losses_for(self, inputs: Any) -> list[Any]:
-        """`losses`; accepted for TensorFlow's signature."""
+        """`losses`; accepted for compatibility only."""
         return self.losses
 
 

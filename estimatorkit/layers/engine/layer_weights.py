@@ -63,7 +63,7 @@ class LayerWeights(Tracker):
             partitioner: for layers of `tf.layers` only; False: none, whatever the variable scope's.
             synchronization: a `VariableSynchronization`: ON_READ is for variables that are not
                 trainable.
-            use_resource, kwargs: accepted for TensorFlow's signature.
+            use_resource, kwargs: accepted for compatibility only.
 
         Raises:
             ValueError: the shape is not known, or `synchronization` does not fit `trainable`.

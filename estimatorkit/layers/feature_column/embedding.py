@@ -208,7 +208,7 @@ def embedding_column(
         tensor_name_in_ckpt: the tensor's name there.
         max_norm: clip vectors to this L2 norm; None (default) for no clipping.
         trainable: whether the table is trainable; True by default.
-        use_safe_embedding_lookup: accepted for TensorFlow's signature; examples without ids always
+        use_safe_embedding_lookup: accepted for compatibility only; examples without ids always
             yield zeros.
 
     Raises:

@@ -181,7 +181,7 @@ class LayerState(State):
     """A state manager by hand (`feature_column_v2._StateManagerImpl`).
 
     Args:
-        layer: accepted for TensorFlow's signature: variables are those of the current scope.
+        layer: accepted for compatibility only: variables are those of the current scope.
         trainable: whether they may be trainable.
     """
 

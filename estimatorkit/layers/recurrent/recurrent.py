@@ -57,7 +57,7 @@ class RNN(Layer):
         go_backwards: whether to start at the last step; outputs are in the order of computation.
         stateful: whether each batch starts from the last states of the previous one, which are
             kept in variables. `updates` assigns them; `fit` and `predict` run it.
-        unroll: accepted for TensorFlow's signature. It has no effect, except that the number of
+        unroll: accepted for compatibility only. It has no effect, except that the number of
             steps must be known.
         time_major: whether inputs, masks and outputs are `(steps, batch, ...)`.
         zero_output_for_mask: whether masked steps output zeros.

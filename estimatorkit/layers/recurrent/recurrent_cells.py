@@ -329,7 +329,7 @@ class LSTMCell(FusedCell):
         recurrent_activation: the activation of the gates.
         use_bias, kernel_initializer, recurrent_initializer, bias_initializer: see `SimpleRNNCell`.
         unit_forget_bias: whether the forget gate's bias starts at 1 (Jozefowicz et al. 2015).
-        implementation: accepted for TensorFlow's signature; it has no effect.
+        implementation: accepted for compatibility only; it has no effect.
         kwargs: as for `SimpleRNNCell`.
     """
 
@@ -417,7 +417,7 @@ class GRUCell(FusedCell):
         reset_after: whether r multiplies the product of state and kernel, as in cuDNN, where
             inputs and state have separate biases `(2, 3 * units)`. Otherwise r multiplies the state
             before the product, as in the paper (the default of `compat.v1`).
-        implementation: accepted for TensorFlow's signature; it has no effect.
+        implementation: accepted for compatibility only; it has no effect.
         kwargs: as for `SimpleRNNCell`.
     """
 

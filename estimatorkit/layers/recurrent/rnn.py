@@ -52,7 +52,7 @@ def dynamic_rnn(
         sequence_length: int `(batch,)`: the number of steps of each example; all by default.
         initial_state: the state before the first step; zeros of `dtype` by default.
         dtype: of the initial state; required without `initial_state`.
-        parallel_iterations, swap_memory: accepted for TensorFlow's signature and without effect.
+        parallel_iterations, swap_memory: accepted for compatibility only and without effect.
         time_major: whether inputs and outputs are `(time, batch, ...)`.
         scope: the variable scope; 'rnn' by default.
 
@@ -239,7 +239,7 @@ def bidirectional_dynamic_rnn(
         cell_fw, cell_bw: the cells.
         inputs, sequence_length, dtype, time_major: see `dynamic_rnn`.
         initial_state_fw, initial_state_bw: see `initial_state` there.
-        parallel_iterations, swap_memory: accepted for TensorFlow's signature and without effect.
+        parallel_iterations, swap_memory: accepted for compatibility only and without effect.
         scope: the variable scope; 'bidirectional_rnn' by default.
 
     Returns:
@@ -337,7 +337,7 @@ def raw_rnn(
             output, state and loop state are None; it then returns the first input and state, the
             first loop state or None, and as the emitted output None or an example element (without
             the batch dimension) for the shapes and dtypes to emit.
-        parallel_iterations, swap_memory: accepted for TensorFlow's signature and without effect.
+        parallel_iterations, swap_memory: accepted for compatibility only and without effect.
         scope: the variable scope; 'rnn' by default.
 
     Returns:

@@ -215,7 +215,7 @@ class LSTMCell(LSTMShapedCell):
         initializer: of the kernels and peepholes.
         num_proj: the size of the projected output; None for no projection.
         proj_clip: clips the projected output to [-proj_clip, proj_clip].
-        num_unit_shards, num_proj_shards: accepted for TensorFlow's signature and without effect.
+        num_unit_shards, num_proj_shards: accepted for compatibility only and without effect.
         forget_bias: added to the forget gate.
         state_is_tuple: False keeps c and h in one tensor, as before TensorFlow 1.0.
         activation: tanh by default.

@@ -73,7 +73,7 @@ class RNNCell(ScopedVariables):
     Args:
         trainable: whether the variables are trainable.
         name: the variable scope; by default the class's name in snake case, made unique.
-        dtype: accepted for TensorFlow's signature; variables have the dtype of the inputs.
+        dtype: accepted for compatibility only; variables have the dtype of the inputs.
         _reuse: whether to share the variables of a cell called in the same scope before.
     """
 

@@ -126,7 +126,7 @@ class CoupledInputForgetGateLSTMCell(_NormalizingCell):
     Args:
         num_units: the number of units.
         use_peepholes: whether the gates depend on the memory.
-        initializer: accepted for TensorFlow's signature and without effect.
+        initializer: accepted for compatibility only and without effect.
         num_proj: the size of the projected output; None for no projection.
         proj_clip: clips the projected output to [-proj_clip, proj_clip].
         num_unit_shards, num_proj_shards: the number of variables into which kernels are split by

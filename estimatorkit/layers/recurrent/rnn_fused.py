@@ -283,7 +283,7 @@ def stack_bidirectional_dynamic_rnn(
         cells_fw, cells_bw, initial_states_fw, initial_states_bw, scope: see
             `stack_bidirectional_rnn`.
         inputs, dtype, sequence_length, time_major: see `bidirectional_dynamic_rnn`.
-        parallel_iterations, swap_memory: accepted for TensorFlow's signature and without effect.
+        parallel_iterations, swap_memory: accepted for compatibility only and without effect.
 
     Returns:
         The outputs, and the last forward and backward states of all layers.

@@ -116,7 +116,7 @@ class AttentionWrapper(RNNCell):
         name: the variable scope.
         attention_layer: a layer, or a list of layers, in place of `attention_layer_size`.
         attention_fn: see `compute_attention`, which is the default.
-        dtype: accepted for TensorFlow's signature.
+        dtype: accepted for compatibility only.
 
     Raises:
         TypeError: an argument has another type.

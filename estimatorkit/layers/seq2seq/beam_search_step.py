@@ -66,7 +66,7 @@ def beam_search_step(
     """Chooses the best continuations of the beams.
 
     Args:
-        time: the number of the step; accepted for TensorFlow's signature.
+        time: the number of the step; accepted for compatibility only.
         logits: `(batch, beams, symbols)`.
         next_cell_state: the cell's state behind the step, `(batch, beams, ...)`.
         beam_state: the state before the step.

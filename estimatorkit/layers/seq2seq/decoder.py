@@ -212,9 +212,9 @@ def dynamic_decode(
             `(batch, steps, ...)`.
         impute_finished: whether a sequence that is finished keeps its state and gives zeros.
         maximum_iterations: int32 scalar: the most steps; no limit by default.
-        parallel_iterations, swap_memory: accepted for TensorFlow's signature.
+        parallel_iterations, swap_memory: accepted for compatibility only.
         scope: the variable scope; 'decoder' by default.
-        kwargs: accepted for TensorFlow's signature.
+        kwargs: accepted for compatibility only.
 
     Returns:
         The outputs, the last state, and the length of each sequence, int32 `(batch,)`.

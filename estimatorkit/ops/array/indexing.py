@@ -416,7 +416,7 @@ def gather(
         params: a tensor.
         indices: int32 or int64 of any shape, in [0, params.shape[axis]). Out-of-range indices are
             clamped (TensorFlow returns zeros on GPUs and raises on CPUs).
-        validate_indices: accepted for TensorFlow's signature.
+        validate_indices: accepted for compatibility only.
         axis: the axis; `batch_dims` by default.
         batch_dims: the number of leading batch dimensions that `params` and `indices` share.
 

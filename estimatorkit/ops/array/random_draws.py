@@ -15,7 +15,7 @@ from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, register
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.ops.array import array, indexing, joining
+from estimatorkit.ops.array import array, filling, indexing, joining
 from estimatorkit.ops.math import random, reduce
 from estimatorkit.ops.math.random import get_seed
 from estimatorkit.runtime.random_bits import threefry_key
@@ -100,20 +100,23 @@ def random_gamma(
     """Draws from gamma distributions, differentiable with respect to their parameters.
 
     Args:
-        shape: the shape of the draws for each alpha.
+        shape: the shape of the draws for each pair of alpha and beta.
         alpha: the shape parameters of the distributions.
-        beta: the rate parameters, 1 by default.
+        beta: the rate parameters, broadcast with `alpha`; 1 by default.
         dtype: the dtype.
         seed: see `set_random_seed`.
 
     Returns:
-        A tensor whose shape is `shape` followed by that of `alpha`.
+        A tensor whose shape is `shape` followed by that of `alpha + beta`.
     """
     with get_default_graph().name_scope(name or "random_gamma"):
         shapes = convert_to_tensor(alpha, as_dtype(dtype), "alpha")
+        rates = None if beta is None else convert_to_tensor(beta, shapes.dtype, "beta")
+        if rates is not None:  # a draw of its own for each rate
+            shapes = shapes + filling.zeros_like(rates)
         inputs = [as_index_tensor(shape, "shape"), shapes]
         drawn = registry.output("RandomGamma", inputs, {"_seed": get_seed(seed)})
-        return drawn if beta is None else drawn / convert_to_tensor(beta, drawn.dtype)
+        return drawn if rates is None else drawn / rates
 
 
 def random_poisson(

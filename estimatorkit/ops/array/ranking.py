@@ -94,7 +94,7 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
     Args:
         input: `(..., n)`.
         k: the number of values, at most n; an int or a scalar tensor of int16, int32 or int64.
-        sorted: accepted for TensorFlow's signature: the values are always in descending order. Of
+        sorted: accepted for compatibility only: the values are always in descending order. Of
             equal values the one with the lower index comes first.
 
     Returns:

@@ -177,7 +177,7 @@ def stateless_uniform(
         seed: two ints, int32 or int64.
         minval, maxval: the range, [0, 1) by default; both None for all values of an integer dtype.
         dtype: floating, int32, int64, or (for all values) uint32 or uint64.
-        alg: accepted for TensorFlow's signature.
+        alg: accepted for compatibility only.
 
     Raises:
         ValueError: the dtype is none of these, or it is an integer dtype and only one bound is

@@ -137,7 +137,7 @@ def strided_slice(
         new_axis_mask: places of new axes of length 1.
         shrink_axis_mask: dimensions of which one index is taken.
         var: the variable that is sliced, so that the result has `assign`.
-        name: accepted for TensorFlow's signature.
+        name: accepted for compatibility only.
 
     Raises:
         ValueError: the lengths of `begin`, `end` and `strides` differ or are unknown.

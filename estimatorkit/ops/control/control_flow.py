@@ -311,7 +311,7 @@ def while_loop(
             tensors or convertible values.
         shape_invariants: for each loop variable, the shape that holds at every step; its initial
             shape by default.
-        parallel_iterations, swap_memory: accepted for TensorFlow's signature.
+        parallel_iterations, swap_memory: accepted for compatibility only.
         back_prop: whether gradients flow through.
         maximum_iterations: a bound on the steps, in addition to `cond`.
         return_same_structure: return a list even for one loop variable.

@@ -35,7 +35,7 @@ class Defun:
             gradients.
         python_grad_func: a function from the operation and its outputs' gradients to its inputs'
             gradients.
-        out_names, shape_func, noinline: accepted for TensorFlow's signature (shapes are inferred).
+        out_names, shape_func, noinline: accepted for compatibility only (shapes are inferred).
     """
 
     def __init__(self, *input_types: Any, **keywords: Any) -> None:

@@ -257,7 +257,7 @@ class GradientTape:
             target: a tensor.
             sources: a tensor, a variable, or a structure of these.
             unconnected_gradients: see `gradient`.
-            parallel_iterations, experimental_use_pfor: accepted for TensorFlow's signature.
+            parallel_iterations, experimental_use_pfor: accepted for compatibility only.
 
         Returns:
             Tensors of shape `target.shape + source.shape`, in the structure of `sources`.
@@ -294,7 +294,7 @@ class GradientTape:
             target: `(batch, ...)`; each example depends only on the same example of `source`.
             source: `(batch, ...)`.
             unconnected_gradients: see `gradient`; zeros if nothing is connected.
-            parallel_iterations, experimental_use_pfor: accepted for TensorFlow's signature.
+            parallel_iterations, experimental_use_pfor: accepted for compatibility only.
 
         Returns:
             `(batch, *target.shape[1:], *source.shape[1:])`.

@@ -125,7 +125,7 @@ def map_fn(
         elems: a tensor or a nested structure of tensors, dense or sparse, with equal first
             dimensions. Elements of a sparse tensor are sparse, with one dimension less.
         dtype: the results' dtypes if they differ from those of `elems`; others are refused.
-        parallel_iterations, swap_memory, infer_shape: accepted for TensorFlow's signature.
+        parallel_iterations, swap_memory, infer_shape: accepted for compatibility only.
         back_prop: whether gradients flow through.
         fn_output_signature: as `dtype`.
 
@@ -174,7 +174,7 @@ def vectorized_map(
         fn: maps an element (in the structure of `elems`) to a nested structure of tensors.
         elems: a tensor or a nested structure of tensors with equal first dimensions; a dimension
             of 1 is broadcast.
-        fallback_to_while_loop, warn: accepted for TensorFlow's signature: the loop is compiled.
+        fallback_to_while_loop, warn: accepted for compatibility only: the loop is compiled.
 
     Returns:
         The results in the structure that `fn` returns, `(elements, ...)`.
@@ -298,7 +298,7 @@ def scan(
         elems: a tensor or a nested structure of tensors whose rows are the elements.
         initializer: the initial value; by default the first element, and `fn` starts with the
             second.
-        parallel_iterations, swap_memory, infer_shape: accepted for TensorFlow's signature.
+        parallel_iterations, swap_memory, infer_shape: accepted for compatibility only.
         back_prop: whether gradients flow through.
         reverse: start with the last element.
 

@@ -197,13 +197,13 @@ class TensorArray:
         size: the number of elements, an int or an int32 scalar tensor.
         dynamic_size: whether writes beyond the end extend it. Such an array, and a loop that writes
             to it, run on the host.
-        clear_after_read: accepted for TensorFlow's signature.
+        clear_after_read: accepted for compatibility only.
         tensor_array_name: older name of `name`.
         handle, flow: those of another array whose state this one takes.
         infer_shape: whether all elements have one shape. Without it and a complete
             `element_shape`, the array and loops that use it run on the host.
         element_shape: the elements' shape; that of the first value written by default.
-        colocate_with_first_write_call: accepted for TensorFlow's signature.
+        colocate_with_first_write_call: accepted for compatibility only.
 
     Unwritten elements are 0, and in compiled code, where XLA cannot raise, an index beyond the end
     is clamped to the last element; TensorFlow raises for both. Elements can be read any number of

@@ -211,7 +211,7 @@ def restore(
 ) -> Tensor:
     """Reads one tensor from a checkpoint (`tf.raw_ops.Restore`); see `restore_v2`.
 
-    `preferred_shard` is accepted for TensorFlow's signature.
+    `preferred_shard` is accepted for compatibility only.
     """
     inputs = _strings(file_pattern=file_pattern, tensor_name=tensor_name)
     return apply("Restore", inputs, {"dtypes": (as_dtype(dt),)}, name).outputs[0]

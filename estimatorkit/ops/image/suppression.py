@@ -200,7 +200,7 @@ def non_max_suppression_padded(
         iou_threshold: boxes overlap above this share of intersection in union.
         score_threshold: boxes without a higher score are left out.
         pad_to_max_output_size: whether to fill up with 0; needed for several batches.
-        sorted_input, canonicalized_coordinates, tile_size: accepted for TensorFlow's signature.
+        sorted_input, canonicalized_coordinates, tile_size: accepted for compatibility only.
 
     Returns:
         int32 `(..., chosen)`, by falling score, and int32 `(...)`.

@@ -124,7 +124,7 @@ def lu_reconstruct(
 
     Args:
         lower_upper, perm: the result of `lu`.
-        validate_args: accepted for TensorFlow's signature; static shapes are always checked.
+        validate_args: accepted for compatibility only; static shapes are always checked.
 
     Raises:
         ValueError: the static shapes are incompatible.
@@ -144,7 +144,7 @@ def lu_solve(
     Args:
         lower_upper, perm: `lu(A)`, `(..., n, n)` and `(..., n)`.
         rhs: `(..., n, k)`.
-        validate_args: accepted for TensorFlow's signature; static shapes are always checked.
+        validate_args: accepted for compatibility only; static shapes are always checked.
 
     Raises:
         ValueError: the static shapes are incompatible.
@@ -166,7 +166,7 @@ def lu_matrix_inverse(
 
     Args:
         lower_upper, perm: the result of `lu`.
-        validate_args: accepted for TensorFlow's signature; static shapes are always checked.
+        validate_args: accepted for compatibility only; static shapes are always checked.
 
     Raises:
         ValueError: the static shapes are incompatible.

@@ -208,7 +208,7 @@ def matrix_solve_ls(
         matrix: `(..., m, n)`.
         rhs: `(..., m, k)`.
         l2_regularizer: the weight of the squared norm of x that is added to the objective.
-        fast: accepted for TensorFlow's signature; always solves the normal equations.
+        fast: accepted for compatibility only; always solves the normal equations.
     """
     with get_default_graph().name_scope(name or "matrix_solve_ls"):
         a = convert_to_tensor(matrix)

@@ -131,7 +131,7 @@ def matrix_rank(
     Args:
         a: `(..., m, n)`, floating.
         tol: by default the dtype's epsilon times max(m, n) times the largest singular value.
-        validate_args: accepted for TensorFlow's signature; static shapes are always checked.
+        validate_args: accepted for compatibility only; static shapes are always checked.
 
     Returns:
         int32, `(...)`.
@@ -156,7 +156,7 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
         a: `(..., m, n)`, floating.
         rcond: singular values up to `rcond` times the largest one count as 0; a scalar or `(...)`.
             By default 10 max(m, n) times the dtype's epsilon.
-        validate_args: accepted for TensorFlow's signature; static shapes are always checked.
+        validate_args: accepted for compatibility only; static shapes are always checked.
 
     Returns:
         `(..., n, m)`.

@@ -154,7 +154,7 @@ def einsum(equation: str, *inputs: Any, name: str | None = None, optimize: Any =
     Args:
         equation: for example 'ij,jk->ik'; may have ellipses.
         *inputs: tensors of one dtype.
-        optimize: accepted for TensorFlow's signature.
+        optimize: accepted for compatibility only.
 
     Raises:
         ValueError: the equation does not fit the inputs.
@@ -218,7 +218,7 @@ def matvec(
         a: `(..., m, n)`.
         b: `(..., n)` of the same dtype.
         transpose_a, adjoint_a: whether to transpose, or conjugate and transpose, the matrices.
-        a_is_sparse, b_is_sparse: accepted for TensorFlow's signature.
+        a_is_sparse, b_is_sparse: accepted for compatibility only.
 
     Returns:
         `(..., m)`.
@@ -232,9 +232,10 @@ def matvec(
 def normalize(
     tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Divides a tensor by its norm; returns the result and the norm, whose axes have length 1.
+    """Divides a tensor by its norm; see `norm` for the arguments.
 
-    See `norm` for the arguments.
+    Returns:
+        The normalized tensor, and the norm with the reduced axes kept with length 1.
     """
     with get_default_graph().name_scope(name or "normalize"):
         x = convert_to_tensor(tensor)

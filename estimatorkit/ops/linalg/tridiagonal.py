@@ -136,7 +136,7 @@ def tridiagonal_solve(
         diagonals_format: the format of `diagonals`.
         transpose_rhs: whether `rhs` is `(..., k, n)`.
         conjugate_rhs: whether to conjugate `rhs`.
-        partial_pivoting: accepted for TensorFlow's signature; on a CPU rows are always pivoted.
+        partial_pivoting: accepted for compatibility only; on a CPU pivoting is always used.
         perturb_singular: must be False; singular matrices yield infinities or NaN.
 
     Raises:

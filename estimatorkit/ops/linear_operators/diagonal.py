@@ -203,7 +203,7 @@ class LinearOperatorIdentity(_OfRows, _Diagonal):
         dtype: of the matrices.
         is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: see
             `LinearOperator`; all True.
-        assert_proper_shapes: accepted for TensorFlow's signature; known sizes are always checked.
+        assert_proper_shapes: accepted for compatibility only; known sizes are always checked.
 
     Raises:
         ValueError: a hint is False, or a size is negative or has the wrong rank.
@@ -267,7 +267,7 @@ class LinearOperatorScaledIdentity(_OfRows, _Diagonal):
         multiplier: the factors, `(...)`.
         is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: see
             `LinearOperator`; real ones are self-adjoint.
-        assert_proper_shapes: accepted for TensorFlow's signature; known sizes are always checked.
+        assert_proper_shapes: accepted for compatibility only; known sizes are always checked.
 
     Raises:
         ValueError: a hint is wrong, or a size is negative or has the wrong rank.
@@ -343,7 +343,7 @@ class LinearOperatorZeros(_OfRows):
         dtype: of the matrices.
         is_non_singular, is_self_adjoint, is_positive_definite, is_square, name: see
             `LinearOperator`; the operator is singular and not positive definite.
-        assert_proper_shapes: accepted for TensorFlow's signature; known sizes are always checked.
+        assert_proper_shapes: accepted for compatibility only; known sizes are always checked.
 
     Raises:
         ValueError: a hint is wrong, or a size is negative or has the wrong rank.

@@ -256,7 +256,7 @@ squared_difference = _binary(
     lambda x, y: jnp.conj(x - y) * (x - y),
     lambda x, y: np.conj(x - y) * (x - y),
     _floats,
-    "conj(x - y) (x - y): the square of a real difference, of the magnitude of a complex one.",
+    "conj(x - y) * (x - y): the squared difference, for complex x and y its squared magnitude.",
     accepts="fcx",
 )
 atan2 = _binary(
@@ -300,7 +300,7 @@ logical_xor = _binary(
     jnp.logical_xor,
     np.logical_xor,
     _bools,
-    "Either x or y.",
+    "Whether exactly one of x and y is true.",
     bool_,
     None,
     accepts="b",
@@ -458,7 +458,10 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y as in Python 3: integers are converted to floats (to float64 from 32 bits on)."""
+    """x / y as in Python 3.
+
+    Integers of 8 and 16 bits are converted to float32, larger ones to float64.
+    """
     with get_default_graph().name_scope(name or "truediv") as scope:
         return realdiv(*_inexact(*_as_pair(x, y)), name=scope)
 
@@ -534,7 +537,7 @@ register(
 
 
 def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
-    """1 / x, and 0 if x is 0.
+    """1 / x, or 0 where x is 0.
 
     Raises:
         TypeError: x holds no floating or complex numbers.

@@ -127,7 +127,7 @@ def matmul(
         b: `(..., inner, columns)`, of the same dtype.
         transpose_a, transpose_b: whether to transpose the matrix first.
         adjoint_a, adjoint_b: whether to transpose and conjugate the matrix first.
-        a_is_sparse, b_is_sparse: accepted for TensorFlow's signature; without effect.
+        a_is_sparse, b_is_sparse: accepted for compatibility only; without effect.
 
     Raises:
         ValueError: the inner dimensions differ, or both transpose and adjoint are set.

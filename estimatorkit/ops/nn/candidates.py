@@ -340,7 +340,7 @@ def compute_accidental_hits(
         true_classes: int `(batch, num_true)`.
         sampled_candidates: int64 `(num_sampled,)`.
         num_true: the number of true classes per example.
-        seed: accepted for TensorFlow's signature.
+        seed: accepted for compatibility only.
 
     Returns:
         `(indices, ids, weights)`, vectors with an element for each hit: the example, the position

@@ -85,7 +85,7 @@ def conv2d(
             channels / n channels in the filter, it is a grouped convolution of n groups.
         strides: a number, two, or four with 1 for batch and channels.
         padding: 'SAME', 'VALID', or a pair of numbers for each dimension.
-        use_cudnn_on_gpu: accepted for TensorFlow's signature.
+        use_cudnn_on_gpu: accepted for compatibility only.
         data_format: 'NHWC' or 'NCHW'.
         dilations: the dilation rates, in the form of `strides`.
 
@@ -133,7 +133,7 @@ def conv1d(
         filters: `(width, channels, outputs)`.
         stride: a number.
         padding: 'SAME' or 'VALID'.
-        use_cudnn_on_gpu: accepted for TensorFlow's signature.
+        use_cudnn_on_gpu: accepted for compatibility only.
         data_format: 'NWC' (also 'NHWC') or 'NCW' (also 'NCHW').
         dilations: a number.
     """

@@ -249,7 +249,7 @@ def ctc_loss_v2(
         label_length: `(batch,)`: the number of labels in each row.
         logit_length: `(batch,)`: the number of steps of each example.
         logits_time_major: False for logits `(batch, time, classes)`.
-        unique: accepted for TensorFlow's signature.
+        unique: accepted for compatibility only.
         blank_index: the class of the blank; -1 is the last. It is 0 by default for a matrix, and
             required for a `SparseTensor`.
 

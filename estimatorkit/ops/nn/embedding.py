@@ -35,7 +35,7 @@ def embedding_lookup(
         ids: int32 or int64, of any shape.
         partition_strategy: how ids map to partitions: 'mod' (id modulo their number) or 'div'
             (contiguous ranges).
-        validate_indices: accepted for TensorFlow's signature.
+        validate_indices: accepted for compatibility only.
         max_norm: the L2 norm to which rows are clipped; None for no clipping.
 
     Returns:

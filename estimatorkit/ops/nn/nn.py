@@ -491,7 +491,7 @@ def moments(
     Args:
         x: a floating tensor.
         axes: the axes to reduce.
-        shift: accepted for TensorFlow's signature.
+        shift: accepted for compatibility only.
         keep_dims, keepdims: whether to keep the reduced axes with length 1.
     """
     with get_default_graph().name_scope(name or "moments"):

@@ -211,7 +211,7 @@ class StagingArea:
         names: their names; if given, elements are dicts.
         shared_name: the name under which areas of a session share content.
         capacity: the maximum number of elements; unbounded if 0.
-        memory_limit: accepted for TensorFlow's signature.
+        memory_limit: accepted for compatibility only.
     """
 
     def __init__(

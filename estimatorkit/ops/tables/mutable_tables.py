@@ -31,7 +31,7 @@ class MutableHashTable(LookupInterface):
         default_value: the value of missing keys; its shape is that of all values.
         name: the table's name, also in checkpoints.
         checkpoint: whether a `Saver` saves the content.
-        experimental_is_anonymous: accepted for TensorFlow's signature.
+        experimental_is_anonymous: accepted for compatibility only.
         shared_name: the name under which tables of a session share content.
     """
 
@@ -132,7 +132,7 @@ class DenseHashTable(MutableHashTable):
             0.8 of the buckets would be used.
         name: the table's name, also in checkpoints.
         checkpoint: whether a `Saver` saves the content.
-        experimental_is_anonymous: accepted for TensorFlow's signature.
+        experimental_is_anonymous: accepted for compatibility only.
 
     Raises:
         InvalidArgumentError: the reserved keys differ in shape; at run time, they are equal, or the

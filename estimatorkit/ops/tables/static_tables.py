@@ -261,7 +261,7 @@ class StaticHashTable(LookupInterface):
     Args:
         initializer: fills the table.
         default_value: the value of missing keys; a scalar.
-        experimental_is_anonymous: accepted for TensorFlow's signature.
+        experimental_is_anonymous: accepted for compatibility only.
         shared_name: the name under which tables of a session share content.
     """
 

@@ -244,7 +244,7 @@ class StaticVocabularyTable(IdTableWithHashBuckets):
             buckets only.
         num_oov_buckets: the number of buckets, at least 1.
         lookup_key_dtype: the dtype of the words given to `lookup`; the initializer's by default.
-        experimental_is_anonymous: accepted for TensorFlow's signature.
+        experimental_is_anonymous: accepted for compatibility only.
 
     Raises:
         TypeError: the dtypes are incompatible.

@@ -200,7 +200,7 @@ def make_tensor_proto(
         dtype: by default that of `constant`.
         shape: the shape; if `values` has fewer elements, the last one is repeated.
         verify_shape: whether to reject values that do not already have this shape.
-        allow_broadcast: accepted for TensorFlow's signature.
+        allow_broadcast: accepted for compatibility only.
     """
     with Graph().as_default():  # scratch graph: applies the rules of `constant`
         made = constant(values, dtype, shape, verify_shape=verify_shape)

@@ -45,7 +45,7 @@ class VariableScope:
     Attributes:
         name: the prefix of variable names, without a trailing '/'.
         reuse: False, True or AUTO_REUSE.
-        caching_device, use_resource: accepted for TensorFlow's signature.
+        caching_device, use_resource: accepted for compatibility only.
         original_name_scope: the name scope that was opened with it.
     """
 
@@ -209,7 +209,7 @@ def variable_scope(
         default_name: the name to use, made unique, if `name_or_scope` is None.
         initializer, regularizer, partitioner, dtype: defaults for `get_variable` inside.
         constraint: a default for `get_variable` inside, not inherited by nested scopes.
-        values, caching_device, use_resource: accepted for TensorFlow's signature.
+        values, caching_device, use_resource: accepted for compatibility only.
         custom_getter: a function `(getter, name, **arguments)` called in place of `getter`, which
             looks up or creates the variable. The innermost one is called first. Operations that it
             creates are outside all name scopes.
@@ -340,7 +340,7 @@ def get_variable(
         collections, validate_shape, constraint, aggregation: see `Variable`.
         custom_getter: see `variable_scope`; used instead of the scope's.
         synchronization: a `VariableSynchronization`; ON_READ makes `trainable` False by default.
-        caching_device, use_resource: accepted for TensorFlow's signature.
+        caching_device, use_resource: accepted for compatibility only.
 
     Returns:
         A `Variable`, a `PartitionedVariable`, or the custom getter's result.

@@ -66,7 +66,7 @@ def batch_scatter_update(
         ref: the variable.
         indices: int32 or int64, of known rank; all dimensions but the last equal those of `ref`.
         updates: `indices.shape + ref.shape[indices.rank:]`.
-        use_locking: accepted for TensorFlow's signature.
+        use_locking: accepted for compatibility only.
 
     Returns:
         The variable's new value.
@@ -101,7 +101,7 @@ def assign_slice(
     """Makes the operation that sets `variable[key]` and outputs the variable's new value.
 
     `value` must broadcast to the slice's shape, or ValueError is raised. `use_locking` and
-    `read_value` are accepted for TensorFlow's signature.
+    `read_value` are accepted for compatibility only.
     """
     from estimatorkit.ops.array.indexing import parts_of
 
@@ -142,7 +142,7 @@ def scatter_update(
         ref: the variable.
         indices: int32 or int64, of any shape.
         updates: `indices.shape + ref.shape[1:]`, or a scalar.
-        use_locking: accepted for TensorFlow's signature.
+        use_locking: accepted for compatibility only.
 
     Returns:
         The variable's new value.
@@ -201,7 +201,7 @@ def scatter_nd_update(
         ref: the variable.
         indices: int32 or int64 `(..., k)`: k indices for each slice.
         updates: `indices.shape[:-1] + ref.shape[k:]`, or a scalar.
-        use_locking: accepted for TensorFlow's signature.
+        use_locking: accepted for compatibility only.
 
     Returns:
         The variable's new value.

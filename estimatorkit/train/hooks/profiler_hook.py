@@ -27,7 +27,7 @@ class ProfilerHook(SessionRunHook):
         save_steps: steps between profiles.
         save_secs: seconds between profiles.
         output_dir: the folder for the files, created if missing; the current one by default.
-        show_dataflow, show_memory: accepted for TensorFlow's signature.
+        show_dataflow, show_memory: accepted for compatibility only.
 
     Raises:
         ValueError: both or neither of `save_steps` and `save_secs` are given.

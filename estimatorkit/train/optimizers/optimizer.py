@@ -42,7 +42,7 @@ class Optimizer:
     """The base class of optimizers. Use a subclass, for example `GradientDescentOptimizer`.
 
     Args:
-        use_locking: accepted for TensorFlow's signature; updates are always atomic.
+        use_locking: accepted for compatibility only; updates are always atomic.
         name: the name of the update operations and the slots.
 
     Raises:
@@ -133,7 +133,7 @@ class Optimizer:
             var_list: variables, arbitrarily nested; `trainable_variables()` by default.
             gate_gradients: one of GATE_NONE, GATE_OP, GATE_GRAPH; without effect, since a run reads
                 all variables before it changes any.
-            aggregation_method, colocate_gradients_with_ops: accepted for TensorFlow's signature.
+            aggregation_method, colocate_gradients_with_ops: accepted for compatibility only.
             grad_loss: the gradient of `loss`; ones by default.
 
         Returns:

@@ -88,7 +88,7 @@ class SyncReplicasOptimizer(Optimizer):
         variable_averages: an `ExponentialMovingAverage` to update after each step; unlike in
             TensorFlow, before tokens are enqueued, so that replicas see the new averages.
         variables_to_average: the variables to average.
-        use_locking: accepted for TensorFlow's signature.
+        use_locking: accepted for compatibility only.
         name: the name of the operations.
 
     Attributes:
@@ -141,7 +141,7 @@ class SyncReplicasOptimizer(Optimizer):
         Args:
             grads_and_vars: see `Optimizer.apply_gradients`.
             global_step: required; counts the updates, and tells which gradients are stale.
-            name, skip_gradients_aggregation: accepted for TensorFlow's signature.
+            name, skip_gradients_aggregation: accepted for compatibility only.
 
         Returns:
             The replica's next step, a scalar.

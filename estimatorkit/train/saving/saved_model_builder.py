@@ -97,7 +97,7 @@ class SavedModelBuilder:
             legacy_init_op: the older name of `main_op`.
             clear_devices: whether to omit devices.
             main_op: an operation to run when the model is loaded, such as `tables_initializer()`.
-            strip_default_attrs: accepted for TensorFlow's signature.
+            strip_default_attrs: accepted for compatibility only.
             saver: the Saver whose variables are written; by default all global variables.
 
         Raises:

@@ -53,7 +53,7 @@ def load(
         import_scope: a name scope for the imported graph.
         trusted: whether the model may access files besides its assets, and Python functions. By
             default operations that do raise PermissionDeniedError when they run.
-        **saver_kwargs: accepted for TensorFlow's signature.
+        **saver_kwargs: accepted for compatibility only.
 
     Returns:
         The `MetaGraphDef`, whose `signature_def` names inputs and outputs.

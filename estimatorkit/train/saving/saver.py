@@ -81,7 +81,7 @@ class Saver:
         pad_step_number: whether to zero-pad the step in file names to eight digits, so that they
             sort.
         sharded, name, restore_sequentially, builder, write_version, save_relative_paths, filename:
-            accepted for TensorFlow's signature. Checkpoints are always in the package's format,
+            accepted for compatibility only. Checkpoints are always in the package's format,
             sharded by size, and paths in the checkpoint state are always relative.
 
     Raises:
@@ -224,7 +224,7 @@ class Saver:
             meta_graph_suffix: the suffix of the graph file.
             write_meta_graph: whether to write the graph too, for `import_meta_graph`.
             write_state: whether to update the checkpoint state and remove old checkpoints.
-            strip_default_attrs, save_debug_info: accepted for TensorFlow's signature.
+            strip_default_attrs, save_debug_info: accepted for compatibility only.
 
         Returns:
             The checkpoint's path, for `restore`; None if there is nothing to save.

@@ -60,6 +60,13 @@ def test_moments_of_stateless_draws(draw: Any, mean: Any, deviation: Any) -> Non
     np.testing.assert_allclose(values.std(0), deviation, rtol=0.03)
 
 
+def test_gamma_draws_for_each_rate() -> None:
+    with tf.Graph().as_default():
+        [drawn] = _drawn(tf.random_gamma([5], 1.0, beta=[1.0, 1.0], seed=1))
+    assert drawn.shape == (5, 2)
+    assert not np.array_equal(drawn[:, 0], drawn[:, 1])
+
+
 @pytest.mark.slow
 def test_derivatives_of_gamma_draws() -> None:
     with tf.Graph().as_default():
