@@ -35,9 +35,11 @@ def attach(
         if place is None:
             from estimatorkit.core.errors import did_you_mean
 
-            hint = did_you_mean(name, places)
+            hints = [did_you_mean(name, places)]
+            if module == __package__:
+                hints.append("legacy names are in estimatorkit.compat.v1")
             raise AttributeError(
-                f"module {module!r} has no attribute {name!r}" + (f"; {hint}" if hint else "")
+                "; ".join([f"module {module!r} has no attribute {name!r}", *filter(None, hints)])
             )
         value = fetch(place)
         setattr(sys.modules[module], name, value)  # found at once the next time

@@ -370,10 +370,10 @@ class Operation:
         return f"<tf.Operation {self.name!r} type={self.type}>"
 
     def __str__(self) -> str:
-        inputs = ", ".join(tensor.name for tensor in self.inputs)
-        after = "".join(f", ^{op.name}" for op in self.control_inputs)
+        names = [tensor.name for tensor in self.inputs]
+        inputs = ", ".join([*names, *(f"^{op.name}" for op in self.control_inputs)])
         outputs = ", ".join(f"{t.dtype.name}{t.shape}" for t in self.outputs)
-        return f"{self.name} = {self.type}({inputs}{after}) -> {outputs or 'nothing'}"
+        return f"{self.name} = {self.type}({inputs}) -> {outputs or 'nothing'}"
 
 
 def as_operation(value: Any) -> Operation:

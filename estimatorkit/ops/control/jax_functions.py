@@ -14,7 +14,8 @@ import numpy as np
 
 from estimatorkit.core import nest, registry
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.dtypes import as_dtype
+from estimatorkit.core.dtypes import as_dtype, string
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.registry import Case, Spec
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -89,9 +90,22 @@ def jax_function(fn: Callable[..., Any], *args: Any, name: str | None = None) ->
         Tensors in the pytree that `fn` returns.
 
     Raises:
-        ValueError: the rank of an argument is not known.
+        ValueError: the rank of an argument is not known, or it holds strings.
     """
     tensors = [convert_to_tensor(each) for each in nest.flatten(args)]
+    for tensor in tensors:
+        if tensor.shape.rank is None:
+            raise value_error(
+                f"jax_function: the rank of {tensor.name} is not known",
+                made_at=tensor.op.source,
+                hint="give the placeholder a shape, or call set_shape or ensure_shape",
+            )
+        if tensor.dtype == string:
+            raise value_error(
+                f"jax_function: {tensor.name} holds strings, which JAX does not have",
+                made_at=tensor.op.source,
+                hint="use py_func, which calls Python on the host",
+            )
     function = _Function(fn, args)
     called = name or getattr(fn, "__name__", "JaxFunction").strip("<>_") or "JaxFunction"
     op = registry.apply("JaxFunction", tensors, {"function": function}, called)

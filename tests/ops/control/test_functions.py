@@ -131,3 +131,19 @@ def test_a_jax_function_is_an_operation() -> None:
         values, found = session.run([outputs, slope], {x: given})
     np.testing.assert_allclose(values["n"], [1.5])
     np.testing.assert_allclose(found, np.cos(given), rtol=1e-6)
+
+
+def test_what_a_jax_function_cannot_take() -> None:
+    with tf.Graph().as_default():
+        anything, words = tf.placeholder(tf.float32, name="anything"), tf.constant(["a"])
+        with pytest.raises(ValueError, match=r"rank of anything:0(?s:.*)set_shape"):
+            tf.jax_function(lambda x: x, anything)
+        with pytest.raises(ValueError, match=r"holds strings(?s:.*)py_func"):
+            tf.jax_function(lambda x: x, words)
+
+
+def test_a_lambda_is_recomputed() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant(2.0)
+        y = tf.recompute_grad(lambda each: each**3)(x)
+        assert session.run(tf.gradients(y, x)) == [12.0]
