@@ -33,13 +33,13 @@ NAMESPACES = (
     *("keras", "keras.layers", "keras.models", "keras.losses", "keras.metrics"),
     *("keras.optimizers", "keras.optimizers.schedules", "keras.optimizers.legacy"),
     *("keras.callbacks", "keras.activations", "keras.initializers", "keras.regularizers"),
-    *("keras.constraints", "keras.mixed_precision", "keras.backend", "keras.utils"),
+    *("keras.constraints", "keras.mixed_precision", "keras.utils"),
     *("keras.preprocessing.image", "keras.preprocessing.sequence", "keras.preprocessing.text"),
     *("keras.wrappers.scikit_learn", "layers", "losses", "metrics", "train", "train.experimental"),
     *("summary", "saved_model", "projector", "distribute", "nn", "math", "linalg", "bitwise"),
     *("random", "strings", "sparse", "sets", "signal", "image", "audio", "io", "python_io"),
     *("gfile", "lookup", "queue", "initializers", "debugging", "function", "graph_util", "errors"),
-    *("nest", "compat", ""),
+    *("nest", "compat", "", "keras.backend"),
 )
 
 

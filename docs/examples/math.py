@@ -1,3 +1,6 @@
+# %% abs
+tf.math.abs([-1.5, 2.0])
+
 # %% accumulate_n
 tf.math.accumulate_n([[1, 2], [10, 20], [100, 200]])
 
@@ -67,6 +70,9 @@ tf.math.confusion_matrix(labels=[0, 1, 1, 2], predictions=[0, 1, 2, 2])
 # %% conj
 tf.math.conj([1 + 2j, 3 - 4j])
 
+# %% cos
+tf.math.cos([0.0, 3.1416])
+
 # %% cosh
 tf.math.cosh([-1.0, 0.0, 1.0])
 
@@ -94,6 +100,9 @@ tf.math.div_no_nan([1.0, 1.0], [4.0, 0.0])
 # %% divide
 tf.math.divide([1, 2], 4)
 
+# %% equal
+tf.math.equal([1, 2, 3], [3, 2, 1])
+
 # %% erf
 tf.math.erf([-1.0, 0.0, 1.0])
 
@@ -105,6 +114,9 @@ tf.math.erfcinv([0.5, 1.5])
 
 # %% erfinv
 tf.math.erfinv(tf.math.erf([-0.5, 0.0, 0.5]))
+
+# %% exp
+tf.math.exp([0.0, 1.0])
 
 # %% expm1
 small = tf.constant([1e-10])
@@ -118,6 +130,12 @@ tf.math.floordiv([7, -7], 2), tf.math.floordiv([7.0, -7.0], 2.0)
 
 # %% floormod
 tf.math.floormod([7, -7], 3), tf.math.floormod([7, -7], -3)
+
+# %% greater
+tf.math.greater([1, 2, 3], [3, 2, 1])
+
+# %% greater_equal
+tf.math.greater_equal([1, 2, 3], [3, 2, 1])
 
 # %% igamma
 tf.math.igamma(2.0, [0.0, 1.0, 5.0])
@@ -149,8 +167,17 @@ tf.math.is_strictly_increasing([1, 2, 3]), tf.math.is_strictly_increasing([1, 2,
 # %% lbeta
 tf.exp(tf.math.lbeta([[1.0, 1.0], [2.0, 3.0]]))
 
+# %% less
+tf.math.less([1, 2, 3], [3, 2, 1])
+
+# %% less_equal
+tf.math.less_equal([1, 2, 3], [3, 2, 1])
+
 # %% lgamma
 tf.exp(tf.math.lgamma([1.0, 2.0, 3.0, 4.0, 5.0]))
+
+# %% log
+tf.math.log([1.0, 2.7183])
 
 # %% log1p
 small = tf.constant([1e-10])
@@ -171,6 +198,12 @@ tf.math.logical_or([True, True, False], [True, False, False])
 # %% logical_xor
 tf.math.logical_xor([True, True, False], [True, False, False])
 
+# %% maximum
+tf.math.maximum([1, 2, 3], [3, 2, 1])
+
+# %% minimum
+tf.math.minimum([1, 2, 3], [3, 2, 1])
+
 # %% multiply
 tf.math.multiply([[1], [2]], [10, 20])
 
@@ -187,12 +220,18 @@ tf.math.negative([1, -2])
 after = tf.math.nextafter(np.float64(1.0), np.float64(2.0))
 after - 1.0
 
+# %% not_equal
+tf.math.not_equal([1, 2, 3], [3, 2, 1])
+
 # %% polygamma
 tf.math.polygamma(1.0, [1.0, 2.0])
 
 # %% polyval
 coefficients = [1.0, -3.0, 2.0]
 tf.math.polyval(coefficients, [0.0, 1.0, 2.0, 3.0])
+
+# %% pow
+tf.math.pow([2.0, 3.0], 2.0)
 
 # %% real
 tf.math.real([1 + 2j, 3 - 4j])
@@ -245,6 +284,9 @@ tf.math.reduce_variance([[1.0, 3.0], [2.0, 6.0]], axis=1)
 # %% rint
 tf.math.rint([0.5, 1.5, 1.7, -1.2])
 
+# %% round
+tf.math.round([0.5, 1.5, 2.4])
+
 # %% rsqrt
 tf.math.rsqrt([1.0, 4.0, 16.0])
 
@@ -266,11 +308,20 @@ tf.math.segment_prod([2, 3, 5], segment_ids=[0, 0, 2])
 # %% segment_sum
 tf.math.segment_sum([[1, 2], [3, 4], [5, 6]], segment_ids=[0, 0, 1])
 
+# %% sign
+tf.math.sign([-2.0, 0.0, 3.0])
+
+# %% sin
+tf.math.sin([0.0, 1.5708])
+
 # %% sinh
 tf.math.sinh([-1.0, 0.0, 1.0])
 
 # %% sqrt
 tf.math.sqrt([4.0, 9.0, -1.0])
+
+# %% square
+tf.math.square([-2.0, 3.0])
 
 # %% squared_difference
 tf.math.squared_difference([1.0, 2.0], [4.0, 0.0])

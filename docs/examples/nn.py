@@ -372,6 +372,9 @@ depthwise = np.ones([1, 2, 2, 1])
 pointwise = np.array([1.0, 1.0]).reshape(1, 1, 2, 1)
 tf.nn.separable_conv2d(image, depthwise, pointwise, [1, 1, 1, 1], "VALID")
 
+# %% sigmoid
+tf.nn.sigmoid([-1.0, 0.0, 1.0])
+
 # %% sigmoid_cross_entropy_with_logits
 labels, logits = [1.0, 1.0, 0.0], [3.0, -3.0, 0.0]
 tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
@@ -390,6 +393,12 @@ tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits)
 labels, logits = tf.constant([[1.0, 0.0]]), tf.constant([[2.0, -2.0]])
 loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits)
 loss, tf.gradients(loss, [labels, logits])
+
+# %% softplus
+tf.nn.softplus([-1.0, 0.0, 1.0])
+
+# %% softsign
+tf.nn.softsign([-1.0, 0.0, 1.0])
 
 # %% space_to_batch
 image = np.arange(4.0).reshape(1, 2, 2, 1)
@@ -444,6 +453,9 @@ with tf.Session() as session:
 # %% sufficient_statistics
 count, total, squares, shift = tf.nn.sufficient_statistics([1.0, 2.0, 6.0], axes=[0])
 count, total, squares
+
+# %% tanh
+tf.nn.tanh([-1.0, 0.0, 1.0])
 
 # %% top_k
 values, indices = tf.nn.top_k([1, 3, 2], k=2)

@@ -490,6 +490,11 @@ v = tf.get_variable("v", initializer=1.0)
 update = tf.train.ExponentialMovingAverage(0.9).apply([v])
 [each.name for each in tf.moving_average_variables()]
 
+# %% name_scope
+with tf.name_scope("layer"):
+    x = tf.constant(1.0, name="x")
+x.name
+
 # %% no_op
 tf.no_op().type
 

@@ -287,7 +287,7 @@ class Function:
         values = flatten(inputs)
         if len(values) != len(self.inputs):
             raise value_error(
-                f"The function {self.name or ''} takes another number of inputs",
+                f"The function {self.name or 'of the backend'} takes another number of inputs",
                 expected=[each.name for each in self.inputs],
                 received=f"{len(values)} values",
             )

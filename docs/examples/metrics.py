@@ -1,0 +1,251 @@
+# %% accuracy
+value, update = tf.metrics.accuracy(labels=[1, 0, 1, 1], predictions=[1, 0, 0, 1])
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% accuracy_baseline
+value, update = tf.metrics.accuracy_baseline(labels=[1.0, 0.0, 1.0, 1.0])
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% auc
+value, update = tf.metrics.auc(labels=[1, 0, 1, 1], predictions=[0.9, 0.4, 0.3, 0.8])
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% average_precision_at_k
+labels = tf.constant([[0], [2]], tf.int64)
+scores = [[0.5, 0.3, 0.2], [0.1, 0.6, 0.3]]
+value, update = tf.metrics.average_precision_at_k(labels, scores, k=2)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% false_negatives
+value, update = tf.metrics.false_negatives(labels=[1, 0, 1, 1], predictions=[1, 0, 0, 1])
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% false_negatives_at_thresholds
+value, update = tf.metrics.false_negatives_at_thresholds(
+    labels=[1, 0, 1, 1], predictions=[0.9, 0.4, 0.3, 0.8], thresholds=[0.2, 0.5]
+)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% false_positives
+value, update = tf.metrics.false_positives(labels=[1, 0, 1, 1], predictions=[1, 0, 0, 1])
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% false_positives_at_thresholds
+value, update = tf.metrics.false_positives_at_thresholds(
+    labels=[1, 0, 1, 1], predictions=[0.9, 0.4, 0.3, 0.8], thresholds=[0.2, 0.5]
+)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% mean
+value, update = tf.metrics.mean([1.0, 2.0, 6.0])
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% mean_absolute_error
+value, update = tf.metrics.mean_absolute_error(labels=[1.0, 2.0], predictions=[1.0, 4.0])
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% mean_cosine_distance
+value, update = tf.metrics.mean_cosine_distance([[0.6, 0.8]], [[1.0, 0.0]], dim=1)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% mean_iou
+value, update = tf.metrics.mean_iou(labels=[1, 0, 1, 1], predictions=[1, 0, 0, 1], num_classes=2)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% mean_per_class_accuracy
+value, update = tf.metrics.mean_per_class_accuracy(
+    labels=[1, 0, 1, 1], predictions=[1, 0, 0, 1], num_classes=2
+)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% mean_relative_error
+value, update = tf.metrics.mean_relative_error([1.0, 2.0], [1.0, 4.0], normalizer=[1.0, 2.0])
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% mean_squared_error
+value, update = tf.metrics.mean_squared_error(labels=[1.0, 2.0], predictions=[1.0, 4.0])
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% mean_tensor
+value, update = tf.metrics.mean_tensor([1.0, 2.0, 6.0])
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% percentage_below
+value, update = tf.metrics.percentage_below([1.0, 2.0, 6.0], threshold=3.0)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% precision
+value, update = tf.metrics.precision(labels=[1, 0, 1, 1], predictions=[1, 0, 0, 1])
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% precision_at_k
+labels = tf.constant([[0], [2]], tf.int64)
+scores = [[0.5, 0.3, 0.2], [0.1, 0.6, 0.3]]
+value, update = tf.metrics.precision_at_k(labels, scores, k=2)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% precision_at_thresholds
+value, update = tf.metrics.precision_at_thresholds(
+    labels=[1, 0, 1, 1], predictions=[0.9, 0.4, 0.3, 0.8], thresholds=[0.2, 0.5]
+)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% precision_at_top_k
+labels = tf.constant([[0], [2]], tf.int64)
+best = tf.constant([[0, 1], [1, 2]], tf.int64)
+value, update = tf.metrics.precision_at_top_k(labels, best, k=2)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% recall
+value, update = tf.metrics.recall(labels=[1, 0, 1, 1], predictions=[1, 0, 0, 1])
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% recall_at_k
+labels = tf.constant([[0], [2]], tf.int64)
+scores = [[0.5, 0.3, 0.2], [0.1, 0.6, 0.3]]
+value, update = tf.metrics.recall_at_k(labels, scores, k=2)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% recall_at_thresholds
+value, update = tf.metrics.recall_at_thresholds(
+    labels=[1, 0, 1, 1], predictions=[0.9, 0.4, 0.3, 0.8], thresholds=[0.2, 0.5]
+)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% recall_at_top_k
+labels = tf.constant([[0], [2]], tf.int64)
+best = tf.constant([[0, 1], [1, 2]], tf.int64)
+value, update = tf.metrics.recall_at_top_k(labels, best, k=2)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% root_mean_squared_error
+value, update = tf.metrics.root_mean_squared_error(labels=[1.0, 2.0], predictions=[1.0, 4.0])
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% sensitivity_at_specificity
+value, update = tf.metrics.sensitivity_at_specificity(
+    labels=[1, 0, 1, 1], predictions=[0.9, 0.4, 0.3, 0.8], specificity=0.9
+)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% specificity_at_sensitivity
+value, update = tf.metrics.specificity_at_sensitivity(
+    labels=[1, 0, 1, 1], predictions=[0.9, 0.4, 0.3, 0.8], sensitivity=0.6
+)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% true_negatives
+value, update = tf.metrics.true_negatives(labels=[1, 0, 1, 1], predictions=[1, 0, 0, 1])
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% true_negatives_at_thresholds
+value, update = tf.metrics.true_negatives_at_thresholds(
+    labels=[1, 0, 1, 1], predictions=[0.9, 0.4, 0.3, 0.8], thresholds=[0.2, 0.5]
+)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% true_positives
+value, update = tf.metrics.true_positives(labels=[1, 0, 1, 1], predictions=[1, 0, 0, 1])
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% true_positives_at_thresholds
+value, update = tf.metrics.true_positives_at_thresholds(
+    labels=[1, 0, 1, 1], predictions=[0.9, 0.4, 0.3, 0.8], thresholds=[0.2, 0.5]
+)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
