@@ -66,14 +66,26 @@ def _described(parent: griffe.Object, name: str, value: Any) -> griffe.Alias | g
 
 
 def _function(name: str, value: Any) -> griffe.Function:
+    signature = inspect.signature(value)
     parameters = [
         griffe.Parameter(
             each.name,
+            annotation=_annotation(each.annotation),
             kind=griffe.ParameterKind(each.kind.description),
             default=None if each.default is each.empty else repr(each.default),
         )
-        for each in inspect.signature(value).parameters.values()
+        for each in signature.parameters.values()
     ]
-    function = griffe.Function(name, parameters=griffe.Parameters(*parameters))
+    function = griffe.Function(
+        name,
+        parameters=griffe.Parameters(*parameters),
+        returns=_annotation(signature.return_annotation),
+    )
     function.docstring = None if name == "__init__" else _docstring(value, function)
     return function
+
+
+def _annotation(annotation: Any) -> str | None:
+    if annotation is inspect.Signature.empty:
+        return None
+    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)

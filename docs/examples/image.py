@@ -97,7 +97,9 @@ tf.image.extract_glimpse(images, [2, 2], [[0.0, 0.0]])[0, :, :, 0]
 
 # %% extract_image_patches
 images = tf.reshape(tf.range(16), [1, 4, 4, 1])
-tf.image.extract_image_patches(images, [1, 2, 2, 1], [1, 2, 2, 1], [1, 1, 1, 1], "VALID")[0, 0]
+twos = [1, 2, 2, 1]
+patches = tf.image.extract_image_patches(images, twos, twos, [1, 1, 1, 1], "VALID")
+patches[0, 0]
 
 # %% extract_jpeg_shape
 image = tf.constant(np.full([4, 6, 3], 128, np.uint8))
@@ -105,7 +107,9 @@ tf.image.extract_jpeg_shape(tf.image.encode_jpeg(image))
 
 # %% extract_patches
 images = tf.reshape(tf.range(16), [1, 4, 4, 1])
-tf.image.extract_patches(images, [1, 2, 2, 1], [1, 2, 2, 1], [1, 1, 1, 1], "VALID")[0, 0]
+twos = [1, 2, 2, 1]
+patches = tf.image.extract_patches(images, twos, twos, [1, 1, 1, 1], "VALID")
+patches[0, 0]
 
 # %% flip_left_right
 image = tf.reshape(tf.range(4), [2, 2, 1])
@@ -129,7 +133,8 @@ down[0, :, :, 0], across[0, :, :, 0]
 
 # %% is_jpeg
 image = tf.constant(np.full([4, 6, 3], 128, np.uint8))
-tf.image.is_jpeg(tf.image.encode_jpeg(image)), tf.image.is_jpeg(tf.image.encode_png(image))
+jpeg, png = tf.image.encode_jpeg(image), tf.image.encode_png(image)
+tf.image.is_jpeg(jpeg), tf.image.is_jpeg(png)
 
 # %% non_max_suppression
 boxes = [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.9, 1.0], [0.0, 2.0, 1.0, 3.0]]
@@ -143,12 +148,16 @@ tf.image.non_max_suppression_overlaps(overlaps, [0.9, 0.8, 0.7], max_output_size
 # %% non_max_suppression_padded
 boxes = [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.9, 1.0], [0.0, 2.0, 1.0, 3.0]]
 scores = [0.9, 0.8, 0.7]
-tf.image.non_max_suppression_padded(boxes, scores, max_output_size=3, pad_to_max_output_size=True)
+tf.image.non_max_suppression_padded(
+    boxes, scores, max_output_size=3, pad_to_max_output_size=True
+)
 
 # %% non_max_suppression_with_scores
 boxes = [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.9, 1.0], [0.0, 2.0, 1.0, 3.0]]
 scores = [0.9, 0.8, 0.7]
-tf.image.non_max_suppression_with_scores(boxes, scores, max_output_size=3, soft_nms_sigma=0.5)
+tf.image.non_max_suppression_with_scores(
+    boxes, scores, max_output_size=3, soft_nms_sigma=0.5
+)
 
 # %% pad_to_bounding_box
 image = tf.ones([1, 2, 1], tf.int32)
@@ -194,20 +203,20 @@ image = tf.constant([[[1.0, 0.0, 0.0], [0.0, 0.5, 1.0]]])
 tf.image.random_saturation(image, 0.5, 1.5, seed=1).shape
 
 # %% resize
-images = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
-tf.image.resize(images, [2, 2])[0, :, :, 0]
+images = tf.reshape(tf.range(4.0), [1, 2, 2, 1])
+tf.image.resize(images, [2, 4])[0, :, :, 0]
 
 # %% resize_area
 images = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
 tf.image.resize_area(images, [2, 2])[0, :, :, 0]
 
 # %% resize_bicubic
-images = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
-tf.image.resize_bicubic(images, [2, 2])[0, :, :, 0]
+images = tf.reshape(tf.range(4.0), [1, 2, 2, 1])
+tf.image.resize_bicubic(images, [2, 4])[0, :, :, 0]
 
 # %% resize_bilinear
-images = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
-tf.image.resize_bilinear(images, [2, 2])[0, :, :, 0]
+images = tf.reshape(tf.range(4.0), [1, 2, 2, 1])
+tf.image.resize_bilinear(images, [2, 4])[0, :, :, 0]
 
 # %% resize_image_with_crop_or_pad
 image = tf.reshape(tf.range(4), [2, 2, 1])
@@ -218,8 +227,8 @@ images = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
 tf.image.resize_image_with_pad(images, 2, 4)[0, :, :, 0]
 
 # %% resize_nearest_neighbor
-images = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
-tf.image.resize_nearest_neighbor(images, [2, 2])[0, :, :, 0]
+images = tf.reshape(tf.range(4.0), [1, 2, 2, 1])
+tf.image.resize_nearest_neighbor(images, [2, 4])[0, :, :, 0]
 
 # %% rgb_to_grayscale
 image = tf.constant([[[1.0, 0.0, 0.0], [0.0, 0.5, 1.0]]])

@@ -17,9 +17,8 @@ tf.sparse.to_dense(tf.sparse.concat(axis=1, sp_inputs=[x, x]))
 tf.sparse.to_dense(tf.sparse.cross([tf.constant([["a"]]), tf.constant([["b"]])]), "")
 
 # %% cross_hashed
-tf.sparse.to_dense(
-    tf.sparse.cross_hashed([tf.constant([["a"]]), tf.constant([["b"]])], num_buckets=100)
-)
+columns = [tf.constant([["a"]]), tf.constant([["b"]])]
+tf.sparse.to_dense(tf.sparse.cross_hashed(columns, num_buckets=100))
 
 # %% expand_dims
 x = tf.SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2])
