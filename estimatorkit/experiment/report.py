@@ -86,6 +86,8 @@ def table_lines(predictions: Columns, first: int = 1) -> list[str]:
 
 
 def _cell(name: str, value: Any) -> str:
+    if isinstance(value, bytes):  # a kept column
+        return value.decode("utf-8", "replace")
     if isinstance(value, str):
         return value
     return f"{value:.1%}" if name == "probability" else number(float(value))

@@ -204,6 +204,8 @@ def test_words_for_predictions_and_metrics(tmp_path: Path) -> None:
         "      2  Iris              50.0%",
     ]
     assert report.table_lines({"prediction": np.array([1.25])}, 8) == ["      8  1.2500"]
+    kept = report.table_lines({"town": np.array([b"Oslo"], object), "prediction": np.array([1.25])})
+    assert "Oslo" in kept[1]
     assert report.metrics_lines({"loss": 1e-7, "global_step": 1000.0, "accuracy": 29 / 30}) == [
         "  accuracy     0.9667",
         "  loss         1e-07",
