@@ -1,17 +1,19 @@
 # %% TimeseriesGenerator
+series = np.arange(10, 16)
 generator = tf.keras.preprocessing.sequence.TimeseriesGenerator(
-    np.arange(6), np.arange(6), length=2, batch_size=2
+    series, series, length=3, batch_size=2
 )
-generator[0]
+windows, targets = generator[0]
+windows, targets
 
 # %% make_sampling_table
 tf.keras.preprocessing.sequence.make_sampling_table(4)
 
 # %% pad_sequences
-tf.keras.preprocessing.sequence.pad_sequences([[1, 2], [3]], maxlen=3)
+tf.keras.preprocessing.sequence.pad_sequences([[1, 2], [3], [4, 5, 6, 7]], maxlen=3)
 
 # %% skipgrams
 pairs, labels = tf.keras.preprocessing.sequence.skipgrams(
-    [1, 2], vocabulary_size=3, window_size=1, negative_samples=0.0, shuffle=False
+    [1, 2, 3], vocabulary_size=4, window_size=1, negative_samples=0.0, shuffle=False
 )
 pairs, labels

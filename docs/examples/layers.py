@@ -1,14 +1,17 @@
 # %% AveragePooling1D
+series = tf.reshape(tf.range(4.0), [1, 4, 1])
 layer = tf.layers.AveragePooling1D(pool_size=2, strides=2)
-layer(tf.ones([1, 4, 1])).shape
+layer(series)[0, :, 0]
 
 # %% AveragePooling2D
+images = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
 layer = tf.layers.AveragePooling2D(pool_size=2, strides=2)
-layer(tf.ones([1, 4, 4, 1])).shape
+layer(images)[0, :, :, 0]
 
 # %% AveragePooling3D
+volumes = tf.reshape(tf.range(16.0), [1, 2, 2, 4, 1])
 layer = tf.layers.AveragePooling3D(pool_size=2, strides=2)
-layer(tf.ones([1, 4, 4, 4, 1])).shape
+layer(volumes)[0, 0, 0, :, 0]
 
 # %% BatchNormalization
 layer = tf.layers.BatchNormalization()
@@ -38,14 +41,15 @@ layer(tf.ones([1, 4, 4, 4, 1])).shape
 
 # %% Dense
 layer = tf.layers.Dense(2, kernel_initializer=tf.ones_initializer())
-layer(tf.constant([[1.0, 2.0]]))
+outputs = layer(tf.constant([[1.0, 2.0]]))
+outputs, layer.kernel, layer.bias
 
 # %% Dropout
 layer = tf.layers.Dropout(0.5, seed=1)
 layer(tf.ones([1, 4])), layer(tf.ones([1, 4]), training=True)
 
 # %% Flatten
-tf.layers.Flatten()(tf.ones([2, 3, 4])).shape
+tf.layers.Flatten()(tf.reshape(tf.range(8.0), [2, 2, 2]))
 
 
 # %% Layer
@@ -60,48 +64,56 @@ class Scale(tf.layers.Layer):
 Scale()(tf.constant([1.0, 2.0]))
 
 # %% MaxPooling1D
+series = tf.reshape(tf.range(4.0), [1, 4, 1])
 layer = tf.layers.MaxPooling1D(pool_size=2, strides=2)
-layer(tf.ones([1, 4, 1])).shape
+layer(series)[0, :, 0]
 
 # %% MaxPooling2D
+images = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
 layer = tf.layers.MaxPooling2D(pool_size=2, strides=2)
-layer(tf.ones([1, 4, 4, 1])).shape
+layer(images)[0, :, :, 0]
 
 # %% MaxPooling3D
+volumes = tf.reshape(tf.range(16.0), [1, 2, 2, 4, 1])
 layer = tf.layers.MaxPooling3D(pool_size=2, strides=2)
-layer(tf.ones([1, 4, 4, 4, 1])).shape
+layer(volumes)[0, 0, 0, :, 0]
 
 # %% SeparableConv1D
 layer = tf.layers.SeparableConv1D(filters=8, kernel_size=3)
-layer(tf.ones([1, 4, 3])).shape, len(layer.trainable_weights)
+print(layer(tf.ones([1, 4, 3])).shape)
+[(weight.name, weight.shape) for weight in layer.trainable_weights]
 
 # %% SeparableConv2D
 layer = tf.layers.SeparableConv2D(filters=8, kernel_size=3)
-layer(tf.ones([1, 4, 4, 3])).shape, len(layer.trainable_weights)
+print(layer(tf.ones([1, 4, 4, 3])).shape)
+[(weight.name, weight.shape) for weight in layer.trainable_weights]
 
 # %% average_pooling1d
-images = tf.ones([1, 4, 1])
-tf.layers.average_pooling1d(images, pool_size=2, strides=2).shape
+series = tf.reshape(tf.range(4.0), [1, 4, 1])
+tf.layers.average_pooling1d(series, pool_size=2, strides=2)[0, :, 0]
 
 # %% average_pooling2d
-images = tf.ones([1, 4, 4, 1])
-tf.layers.average_pooling2d(images, pool_size=2, strides=2).shape
+images = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
+tf.layers.average_pooling2d(images, pool_size=2, strides=2)[0, :, :, 0]
 
 # %% average_pooling3d
-images = tf.ones([1, 4, 4, 4, 1])
-tf.layers.average_pooling3d(images, pool_size=2, strides=2).shape
+volumes = tf.reshape(tf.range(16.0), [1, 2, 2, 4, 1])
+tf.layers.average_pooling3d(volumes, pool_size=2, strides=2)[0, 0, 0, :, 0]
 
 # %% batch_normalization
-x = tf.constant([[1.0], [3.0]])
-normalized = tf.layers.batch_normalization(x, training=True)
-updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
-with tf.control_dependencies(updates):  # as a training operation must
-    normalized = tf.identity(normalized)
-normalized
+x = tf.constant([[1.0], [5.0]])
+loss = tf.reduce_sum(tf.layers.batch_normalization(x, momentum=0.9, training=True))
+with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    session.run(train)
+    for variable in tf.global_variables():
+        print(variable.name, session.run(variable))
 
 # %% conv1d
-images = tf.ones([1, 4, 1])
-tf.layers.conv1d(images, filters=8, kernel_size=3, padding="same").shape
+series = tf.ones([1, 4, 1])
+tf.layers.conv1d(series, filters=8, kernel_size=3, padding="same").shape
 
 # %% conv2d
 images = tf.ones([1, 4, 4, 1])
@@ -112,40 +124,41 @@ images = tf.ones([1, 4, 4, 1])
 tf.layers.conv2d_transpose(images, filters=2, kernel_size=2, strides=2).shape
 
 # %% conv3d
-images = tf.ones([1, 4, 4, 4, 1])
-tf.layers.conv3d(images, filters=8, kernel_size=3, padding="same").shape
+volumes = tf.ones([1, 4, 4, 4, 1])
+tf.layers.conv3d(volumes, filters=8, kernel_size=3, padding="same").shape
 
 # %% conv3d_transpose
-images = tf.ones([1, 4, 4, 4, 1])
-tf.layers.conv3d_transpose(images, filters=2, kernel_size=2, strides=2).shape
+volumes = tf.ones([1, 4, 4, 4, 1])
+tf.layers.conv3d_transpose(volumes, filters=2, kernel_size=2, strides=2).shape
 
 # %% dense
 with tf.variable_scope("network", reuse=tf.AUTO_REUSE):
     first = tf.layers.dense([[1.0, 2.0]], 3, activation=tf.nn.relu, name="hidden")
     again = tf.layers.dense([[3.0, 4.0]], 3, activation=tf.nn.relu, name="hidden")
+print(first.shape, again.shape)
 [variable.name for variable in tf.trainable_variables()]
 
 # %% dropout
 tf.layers.dropout(tf.ones([1, 4]), 0.5, training=True, seed=1)
 
 # %% flatten
-tf.layers.flatten(tf.ones([2, 3, 4])).shape
+tf.layers.flatten(tf.reshape(tf.range(8.0), [2, 2, 2]))
 
 # %% max_pooling1d
-images = tf.ones([1, 4, 1])
-tf.layers.max_pooling1d(images, pool_size=2, strides=2).shape
+series = tf.reshape(tf.range(4.0), [1, 4, 1])
+tf.layers.max_pooling1d(series, pool_size=2, strides=2)[0, :, 0]
 
 # %% max_pooling2d
-images = tf.ones([1, 4, 4, 1])
-tf.layers.max_pooling2d(images, pool_size=2, strides=2).shape
+images = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
+tf.layers.max_pooling2d(images, pool_size=2, strides=2)[0, :, :, 0]
 
 # %% max_pooling3d
-images = tf.ones([1, 4, 4, 4, 1])
-tf.layers.max_pooling3d(images, pool_size=2, strides=2).shape
+volumes = tf.reshape(tf.range(16.0), [1, 2, 2, 4, 1])
+tf.layers.max_pooling3d(volumes, pool_size=2, strides=2)[0, 0, 0, :, 0]
 
 # %% separable_conv1d
-images = tf.ones([1, 4, 3])
-tf.layers.separable_conv1d(images, filters=8, kernel_size=3).shape
+series = tf.ones([1, 4, 3])
+tf.layers.separable_conv1d(series, filters=8, kernel_size=3).shape
 
 # %% separable_conv2d
 images = tf.ones([1, 4, 4, 3])

@@ -1,5 +1,10 @@
 # %% Reduction
-tf.losses.Reduction.MEAN, tf.losses.Reduction.SUM_OVER_BATCH_SIZE
+labels, predictions = tf.constant([1.0, 2.0]), tf.constant([1.5, 4.0])
+none, total = tf.losses.Reduction.NONE, tf.losses.Reduction.SUM
+(
+    tf.losses.mean_squared_error(labels, predictions, reduction=none),
+    tf.losses.mean_squared_error(labels, predictions, reduction=total),
+)
 
 # %% absolute_difference
 labels, predictions = tf.constant([1.0, 2.0]), tf.constant([1.5, 4.0])
@@ -20,22 +25,26 @@ tf.losses.compute_weighted_loss([1.0, 2.0, 3.0], weights=[1.0, 0.0, 1.0])
 tf.losses.cosine_distance([[0.6, 0.8]], [[1.0, 0.0]], axis=1)
 
 # %% get_losses
-loss = tf.losses.mean_squared_error([1.0], [3.0])
+tf.losses.mean_squared_error([1.0], [3.0])
+tf.losses.absolute_difference([1.0], [2.0])
 tf.losses.get_losses()
 
 # %% get_regularization_loss
 regularizer = tf.keras.regularizers.l2(0.1)
-weights = tf.get_variable("weights", initializer=[1.0, 2.0], regularizer=regularizer)
+scale = tf.get_variable("scale", initializer=[1.0, 2.0], regularizer=regularizer)
+offset = tf.get_variable("offset", initializer=[3.0], regularizer=regularizer)
 tf.losses.get_regularization_loss()
 
 # %% get_regularization_losses
 regularizer = tf.keras.regularizers.l2(0.1)
-weights = tf.get_variable("weights", initializer=[1.0, 2.0], regularizer=regularizer)
+scale = tf.get_variable("scale", initializer=[1.0, 2.0], regularizer=regularizer)
+offset = tf.get_variable("offset", initializer=[3.0], regularizer=regularizer)
 tf.losses.get_regularization_losses()
 
 # %% get_total_loss
-loss = tf.losses.mean_squared_error([1.0], [3.0])
-other = tf.losses.absolute_difference([1.0], [2.0])
+regularizer = tf.keras.regularizers.l2(0.1)
+weights = tf.get_variable("weights", initializer=[1.0, 2.0], regularizer=regularizer)
+tf.losses.mean_squared_error([1.0], [3.0])
 tf.losses.get_total_loss()
 
 # %% hinge_loss

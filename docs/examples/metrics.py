@@ -1,8 +1,10 @@
 # %% accuracy
-value, update = tf.metrics.accuracy(labels=[1, 0, 1, 1], predictions=[1, 0, 0, 1])
+labels, predictions = tf.placeholder(tf.int64, [None]), tf.placeholder(tf.int64, [None])
+value, update = tf.metrics.accuracy(labels, predictions)
 with tf.Session() as session:
     session.run(tf.local_variables_initializer())
-    session.run(update)
+    session.run(update, {labels: [1, 0], predictions: [1, 1]})
+    session.run(update, {labels: [1, 0], predictions: [1, 0]})
     print(session.run(value))
 
 # %% accuracy_baseline
@@ -29,7 +31,8 @@ with tf.Session() as session:
     print(session.run(value))
 
 # %% false_negatives
-value, update = tf.metrics.false_negatives(labels=[1, 0, 1, 1], predictions=[1, 0, 0, 1])
+labels, predictions = [1, 0, 1, 1], [1, 0, 0, 1]
+value, update = tf.metrics.false_negatives(labels, predictions)
 with tf.Session() as session:
     session.run(tf.local_variables_initializer())
     session.run(update)
@@ -45,7 +48,8 @@ with tf.Session() as session:
     print(session.run(value))
 
 # %% false_positives
-value, update = tf.metrics.false_positives(labels=[1, 0, 1, 1], predictions=[1, 0, 0, 1])
+labels, predictions = [1, 0, 1, 1], [1, 0, 0, 1]
+value, update = tf.metrics.false_positives(labels, predictions)
 with tf.Session() as session:
     session.run(tf.local_variables_initializer())
     session.run(update)
@@ -61,14 +65,17 @@ with tf.Session() as session:
     print(session.run(value))
 
 # %% mean
-value, update = tf.metrics.mean([1.0, 2.0, 6.0])
+values = tf.placeholder(tf.float32, [None])
+value, update = tf.metrics.mean(values)
 with tf.Session() as session:
     session.run(tf.local_variables_initializer())
-    session.run(update)
+    session.run(update, {values: [1.0, 2.0]})
+    session.run(update, {values: [6.0]})
     print(session.run(value))
 
 # %% mean_absolute_error
-value, update = tf.metrics.mean_absolute_error(labels=[1.0, 2.0], predictions=[1.0, 4.0])
+labels, predictions = [1.0, 2.0], [1.0, 4.0]
+value, update = tf.metrics.mean_absolute_error(labels, predictions)
 with tf.Session() as session:
     session.run(tf.local_variables_initializer())
     session.run(update)
@@ -82,7 +89,8 @@ with tf.Session() as session:
     print(session.run(value))
 
 # %% mean_iou
-value, update = tf.metrics.mean_iou(labels=[1, 0, 1, 1], predictions=[1, 0, 0, 1], num_classes=2)
+labels, predictions = [1, 0, 1, 1], [1, 0, 0, 1]
+value, update = tf.metrics.mean_iou(labels, predictions, num_classes=2)
 with tf.Session() as session:
     session.run(tf.local_variables_initializer())
     session.run(update)
@@ -98,7 +106,8 @@ with tf.Session() as session:
     print(session.run(value))
 
 # %% mean_relative_error
-value, update = tf.metrics.mean_relative_error([1.0, 2.0], [1.0, 4.0], normalizer=[1.0, 2.0])
+labels, predictions = [1.0, 2.0], [1.0, 4.0]
+value, update = tf.metrics.mean_relative_error(labels, predictions, labels)
 with tf.Session() as session:
     session.run(tf.local_variables_initializer())
     session.run(update)
@@ -112,10 +121,12 @@ with tf.Session() as session:
     print(session.run(value))
 
 # %% mean_tensor
-value, update = tf.metrics.mean_tensor([1.0, 2.0, 6.0])
+values = tf.placeholder(tf.float32, [2])
+value, update = tf.metrics.mean_tensor(values)
 with tf.Session() as session:
     session.run(tf.local_variables_initializer())
-    session.run(update)
+    session.run(update, {values: [1.0, 2.0]})
+    session.run(update, {values: [3.0, 6.0]})
     print(session.run(value))
 
 # %% percentage_below
@@ -194,7 +205,8 @@ with tf.Session() as session:
     print(session.run(value))
 
 # %% root_mean_squared_error
-value, update = tf.metrics.root_mean_squared_error(labels=[1.0, 2.0], predictions=[1.0, 4.0])
+labels, predictions = [1.0, 2.0], [1.0, 4.0]
+value, update = tf.metrics.root_mean_squared_error(labels, predictions)
 with tf.Session() as session:
     session.run(tf.local_variables_initializer())
     session.run(update)

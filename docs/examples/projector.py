@@ -1,16 +1,18 @@
 # %% visualize_embeddings
 table = tf.get_variable("table", [3, 2])
 config = tf.projector.ProjectorConfig()
-config.embeddings.add().tensor_name = table.name
-tf.projector.visualize_embeddings(tf.summary.FileWriter("logs_of_table"), config)
-"projector_config.pbtxt" in tf.gfile.listdir("logs_of_table")
+config.embeddings.add(tensor_name=table.name, metadata_path="words.tsv")
+tf.projector.visualize_embeddings("logs", config)
+with open("logs/projector_config.pbtxt") as file:
+    print(file.read())
 
 # %% write_embeddings
-table = tf.get_variable("table", [3, 2])
+table = tf.get_variable("table", initializer=[[1.0, 2.0], [3.0, 4.0]])
 config = tf.projector.ProjectorConfig()
-config.embeddings.add().tensor_name = table.name
+config.embeddings.add(tensor_name=table.name)
 with tf.Session() as session:
     session.run(tf.global_variables_initializer())
-    writer = tf.summary.FileWriter("logs_of_vectors")
-    tf.projector.write_embeddings(writer, config, session)
-sorted(name for name in tf.gfile.listdir("logs_of_vectors") if "events" not in name)
+    tf.projector.write_embeddings("logs", config, session)
+print(tf.gfile.listdir("logs"))
+with open("logs/table.tsv") as file:
+    print(file.read())

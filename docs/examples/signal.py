@@ -62,7 +62,7 @@ tf.signal.irfft3d(tf.signal.rfft3d(np.ones([2, 2, 2], np.float32)))
 tf.signal.kaiser_window(4, beta=4.0)
 
 # %% linear_to_mel_weight_matrix
-tf.signal.linear_to_mel_weight_matrix(num_mel_bins=4, num_spectrogram_bins=9).shape
+tf.signal.linear_to_mel_weight_matrix(num_mel_bins=3, num_spectrogram_bins=5)
 
 # %% mfccs_from_log_mel_spectrograms
 tf.signal.mfccs_from_log_mel_spectrograms([[0.0, 1.0, 2.0, 3.0]])

@@ -46,11 +46,15 @@ with tf.train.MonitoredSession() as session:
     print(session.run([key, value]))
 
 # %% IndexedSlices
-slices = tf.IndexedSlices(tf.constant([[1.0], [2.0]]), tf.constant([0, 2]), [3, 1])
+values, indices = tf.constant([[1.0], [2.0]]), tf.constant([0, 2])
+slices = tf.IndexedSlices(values, indices, tf.constant([3, 1]))
 tf.convert_to_tensor(slices)
 
 # %% IndexedSlicesSpec
-tf.IndexedSlicesSpec([3, 1], tf.float32)
+values, indices = tf.constant([[1.0], [2.0]]), tf.constant([0, 2])
+slices = tf.IndexedSlices(values, indices, tf.constant([3, 1]))
+spec = tf.IndexedSlicesSpec([3, 1], tf.float32, tf.int32, tf.int32)
+spec.is_compatible_with(slices)
 
 # %% NotDifferentiable
 tf.NotDifferentiable("MyQuantize")
@@ -532,8 +536,10 @@ with tf.Session() as session:
     print(session.run(rate), session.run(rate, {rate: 0.9}))
 
 # %% print
+import sys
+
 x = tf.constant([1.0, 2.0])
-with tf.control_dependencies([tf.print("x is", x)]):
+with tf.control_dependencies([tf.print("x is", x, output_stream=sys.stdout)]):
     y = x * 2.0
 y
 
@@ -587,9 +593,9 @@ tf.required_space_to_batch_paddings([5, 5], [2, 2])
 
 # %% reset_default_graph
 try:
-    tf.reset_default_graph()
-except (AssertionError, RuntimeError):
-    print("this example runs inside `with graph.as_default()`")
+    tf.reset_default_graph()  # examples run inside `with graph.as_default()`
+except AssertionError as error:
+    print(error)
 
 # %% reshape
 tf.reshape([1, 2, 3, 4], [2, -1])

@@ -111,7 +111,7 @@ class DType:
 
     @property
     def on_host(self) -> bool:
-        """Whether values of this dtype can only be on the host."""
+        """Whether values of this dtype can only live on the host."""
         return self.name in ("string", "variant")
 
     @property
@@ -126,17 +126,17 @@ class DType:
 
     @property
     def is_numpy_compatible(self) -> bool:
-        """Whether NumPy arrays can hold such elements."""
+        """Whether NumPy arrays can hold elements of this dtype."""
         return self.name not in ("resource", "variant")
 
     @property
     def min(self) -> Any:
-        """The least finite value."""
+        """The lowest finite value."""
         return self._limits().min
 
     @property
     def max(self) -> Any:
-        """The greatest finite value."""
+        """The largest finite value."""
         return self._limits().max
 
     def _limits(self) -> Any:

@@ -305,7 +305,7 @@ class RegisterGradient:
 
 
 def no_gradient(op_type: str) -> None:
-    """Declares an op type not differentiable (`tf.NotDifferentiable`, `tf.NoGradient`)."""
+    """Declares that an op type is not differentiable (`tf.NotDifferentiable`, `tf.NoGradient`)."""
     _register(op_type, None)
 
 
@@ -343,7 +343,7 @@ def gradient_rule(op: Operation) -> tuple[Any, str]:
 
 
 def is_special(op: Operation) -> bool:
-    """Whether its gradient is not `jax.vjp` of its kernel."""
+    """Whether the operation's gradient is something other than `jax.vjp` of its kernel."""
     rule, forward_type = gradient_rule(op)
     if rule in ("auto", "same"):
         return rule == "auto" and forward_type != op.type
@@ -459,7 +459,7 @@ def pull_back(
     inputs: Sequence[Any],
     wanted: Sequence[int],
 ) -> tuple[tuple[Any, ...], Any]:
-    """`jax.vjp` of a forward kernel: its outputs and the function that maps cotangents to inputs'.
+    """`jax.vjp` of a forward kernel: its outputs, and the function from output to input cotangents.
 
     Complex gradients follow TensorFlow's convention, the conjugate of JAX's: dy * conj(f'(x)).
     """
@@ -477,7 +477,7 @@ def pull_back(
 
 
 def conjugated(gradients: Sequence[Any]) -> tuple[Any, ...]:
-    """Conjugates complex gradients, converting between TensorFlow's and JAX's convention."""
+    """Conjugates complex gradients, converting between TensorFlow's and JAX's conventions."""
     return tuple(
         each if each is None or np.dtype(each.dtype).kind != "c" else jnp.conj(each)
         for each in gradients

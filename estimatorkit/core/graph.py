@@ -138,7 +138,7 @@ class Graph:
             return op
 
     def capture(self, tensor: Tensor) -> Tensor:
-        """The tensor of this graph that stands for one of another graph (see `FunctionGraph`).
+        """The tensor of this graph that represents one of another graph (see `FunctionGraph`).
 
         Raises:
             ValueError: always, for graphs that are not function bodies.
@@ -260,7 +260,7 @@ class Graph:
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
         """A context manager whose operations run after `control_inputs`.
 
-        These are operations, tensors or variables; None clears the dependencies.
+        `control_inputs` are operations, tensors or variables; None clears the dependencies.
         """
         outer = self._scopes.control[-1]
         if control_inputs is None:
@@ -372,7 +372,7 @@ class Graph:
 
     @property
     def version(self) -> int:
-        """The number of operations: a version that increases with each."""
+        """The number of operations, which serves as a version number."""
         return len(self._ops)
 
     def find_operation(self, name: str) -> Operation | None:
@@ -540,7 +540,7 @@ class Graph:
         self._not_fetched.add(as_operation(op))
 
     def is_fetchable(self, tensor_or_op: Tensor | Operation) -> bool:
-        """Whether it may be fetched."""
+        """Whether the tensor or operation may be fetched."""
         return as_operation(tensor_or_op) not in self._not_fetched
 
     @property
@@ -550,7 +550,7 @@ class Graph:
 
     @property
     def graph_def_versions(self) -> Any:
-        """The `VersionDef` of the `GraphDef`s that are written."""
+        """The `VersionDef` of the `GraphDef`s written from this graph."""
         return Graph().as_graph_def().versions
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
@@ -601,7 +601,7 @@ def get_default_graph() -> Graph:
 
 
 def reset_default_graph() -> None:
-    """Replaces the global default graph by an empty one.
+    """Replaces the global default graph with an empty one.
 
     Raises:
         AssertionError: called inside a `with graph.as_default():` block, as in TensorFlow.

@@ -46,7 +46,7 @@ class IndexedSlices:
 
     @property
     def op(self) -> Operation:
-        """The operation that makes the values."""
+        """The operation that produces the values."""
         return self.values.op
 
     @property
@@ -111,7 +111,7 @@ class IndexedSlicesSpec:
 
     Args:
         shape: the dense shape; unknown by default.
-        dtype: of the values; default float32.
+        dtype: the dtype of the values; float32 by default.
         indices_dtype: int32 or int64 (the default).
         dense_shape_dtype: int32, int64, or None if there is no `dense_shape`.
         indices_shape: `(n,)`, unknown by default.

@@ -240,7 +240,7 @@ class TensorShape:
         return TensorShape(self._dims + dims)
 
     def with_rank(self, rank: int) -> TensorShape:
-        """This shape with a known rank.
+        """This shape, with `rank` dimensions.
 
         Raises:
             ValueError: it has another rank.
@@ -368,8 +368,8 @@ _MOST_DIMENSIONS = 64
 
 
 def numpy_holds(shape: Sequence[int], itemsize: int) -> bool:
-    """Whether NumPy makes arrays of this shape: it has 64 dimensions at most, and counts bytes,
-    ignoring zero dimensions, in 63 bits."""
+    """Whether NumPy supports arrays of this shape: at most 64 dimensions, and a size in bytes
+    (ignoring zero dimensions) of less than 2**63."""
     return len(shape) <= _MOST_DIMENSIONS and math.prod(filter(None, shape)) * itemsize < _TOO_LARGE
 
 

@@ -108,7 +108,7 @@ class SparseTensor:
 
     @property
     def op(self) -> Operation:
-        """The operation that makes the values."""
+        """The operation that produces the values."""
         return self.values.op
 
     @property

@@ -205,7 +205,7 @@ class Tensor(Operators):
         return Reference(self)
 
     def experimental_ref(self) -> Reference:
-        """`ref()` by its older name."""
+        """Older name of `ref()`."""
         return Reference(self)
 
     def consumers(self) -> list[Operation]:
@@ -275,9 +275,9 @@ class Operation:
 
     Attributes:
         type: the key into the op registry.
-        inputs: the tensors it takes, in order.
-        attrs: keyword arguments of its kernel; names with a leading `_` are annotations, which the
-            kernel does not get.
+        inputs: its input tensors, in order.
+        attrs: keyword arguments of its kernel; names with a leading `_` are annotations, which are
+            not passed to the kernel.
         device: the requested device, or ''.
         source: the line of user code that created it.
         outputs: its output tensors.
@@ -325,7 +325,7 @@ class Operation:
 
     @property
     def control_inputs(self) -> list[Operation]:
-        """The operations that must have run before it."""
+        """The operations that must run before it."""
         return list(self._control_inputs)
 
     def colocation_groups(self) -> list[bytes]:

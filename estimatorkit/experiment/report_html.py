@@ -130,18 +130,18 @@ def write_report(
     importance: bool = True,
     seed: int = 0,
 ) -> ReportFile:
-    """Writes a report.
+    """Writes an HTML report on a trained model. Not in TensorFlow.
 
     Args:
         estimator: a trained estimator, or a model folder.
         input_fn: the evaluation data, a finite dataset of batches of (features by key, labels);
             None for learning curves and the model only.
         path: the HTML file.
-        title: by default the model folder's name.
-        class_names: the names of a classifier's classes; by default those of its predictions.
+        title: the title; the name of the model folder by default.
+        class_names: the names of a classifier's classes; those in its predictions by default.
         importance: whether to compute permutation feature importance, which predicts up to 4,000
             rows 3 times per feature.
-        seed: of the permutations.
+        seed: the seed of the permutations.
 
     Returns:
         The path, which notebooks show as the report itself.

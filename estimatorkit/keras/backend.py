@@ -1,7 +1,4 @@
-"""`tf.keras.backend`: the functions of which old layers, losses and models are made.
-
-A table: most are the package's own operations, the others are in `backend_*`.
-"""
+"""`tf.keras.backend`: low-level tensor functions used by older Keras layers, losses and models."""
 
 from __future__ import annotations
 

@@ -147,8 +147,8 @@ def ctc_decode(
         top_paths: how many results the search gives.
 
     Returns:
-        Labels `(batch, steps)`, filled up with -1, one a path; and the logarithms of their
-        probabilities `(batch, paths)`.
+        A list with the labels of each path, `(batch, steps)`, padded with -1; and the logarithms of
+        their probabilities, `(batch, paths)`, which are negated if `greedy`.
     """
     given = convert_to_tensor(y_pred)
     lengths = elementwise.cast(input_length, int32)

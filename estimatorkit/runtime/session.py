@@ -45,7 +45,7 @@ class SessionDevice:
     Attributes:
         name: its full name, '/job:localhost/replica:0/task:0/device:CPU:0'.
         device_type: 'CPU', 'GPU' or 'TPU'.
-        device: JAX's. Not in TensorFlow.
+        device: the JAX device. Not in TensorFlow.
     """
 
     name: str
@@ -59,7 +59,7 @@ class SessionDevice:
 
     @property
     def incarnation(self) -> int:
-        """A number of the device in this process."""
+        """A number that identifies the device in this process."""
         return int(self.device.id)
 
 
@@ -157,7 +157,7 @@ class Session:
             operations.
 
         Raises:
-            InvalidArgumentError: a placeholder is not fed, or an operation refuses its inputs.
+            InvalidArgumentError: a placeholder is not fed, or an operation rejects its inputs.
             FailedPreconditionError: a variable has no value yet.
             RuntimeError: the session is closed.
             TypeError, ValueError, KeyError: a fetch or feed is invalid or not in the graph, or
@@ -237,11 +237,11 @@ class Session:
 
         Args:
             fetches, feeds: as for `plan`.
-            unknown: the length to trace for dimensions that are unknown before a run.
+            unknown: the size to assume for dimensions that are unknown before a run.
 
         Returns:
-            One for each device segment of the plan: print its `.jaxpr`, `.lower().as_text()`
-            (StableHLO), or `.lower().compile().as_text()` (the optimized HLO).
+            One `Traced` for each device segment of the plan: print its `.jaxpr`,
+            `.lower().as_text()` (StableHLO), or `.lower().compile().as_text()` (the optimized HLO).
 
         Raises:
             ValueError: a segment is compiled for the value of a feed.
@@ -252,7 +252,9 @@ class Session:
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
     ) -> Callable[..., Any]:
-        """Returns a function from the values of `feed_list` to those of `fetches`, without lookups.
+        """Returns a function that maps values of `feed_list` to those of `fetches`.
+
+        Its calls skip the lookup of fetches and feeds that `run` does.
 
         Args:
             fetches: as for `run`.
@@ -295,7 +297,7 @@ class Session:
         return values
 
     def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> PartialRun:
-        """Begins a run in parts.
+        """Sets up a run in parts.
 
         Args:
             fetches: everything that the parts will fetch.

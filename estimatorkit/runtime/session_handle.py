@@ -33,7 +33,7 @@ class SessionStore:
         """The value.
 
         Raises:
-            InvalidArgumentError: it is not kept (any more).
+            InvalidArgumentError: there is no such value, or it was deleted.
         """
         if handle not in self._values:
             words = f"The tensor with handle '{handle}' is not in the session store."
@@ -46,7 +46,7 @@ class SessionStore:
 
 
 class TensorHandle:
-    """The value of a fetched `get_session_handle`.
+    """The result of fetching `get_session_handle`.
 
     The tensor is kept until the handle is deleted or garbage-collected. A handle can be fed for any
     tensor of its dtype and shape.

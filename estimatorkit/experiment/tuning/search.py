@@ -298,7 +298,7 @@ def tune(
     folder: str | None = None,
     seed: int | None = None,
 ) -> Tuned:
-    """Searches for the settings that are best for a function. Not in TensorFlow.
+    """Searches for the settings that minimize or maximize a metric. Not in TensorFlow.
 
     ```python
     def model(settings):
@@ -313,15 +313,15 @@ def tune(
     Args:
         objective: takes a dict of settings, and returns either the value of the metric, or
             `(estimator, train_spec, eval_spec)` for `train_and_evaluate`, whose best evaluation is
-            the value; bad trials are ended early. It may take a second argument, a function to
-            which it reports each value of its own loop, and which returns whether to end.
+            the value; bad trials are stopped early. It may take a second argument, a function to
+            call with each intermediate value, which returns whether to stop the trial.
         space: by name, one of `{"choice": [...]}`, `{"uniform": [low, high]}`,
             `{"log_uniform": [low, high]}` and `{"int": [low, high]}`.
-        trials: how many there are in all, over all runs with the same folder.
-        metric: its name in the result of `Estimator.evaluate`.
+        trials: the total number of trials, over all runs with the same folder.
+        metric: the name of the metric in the result of `Estimator.evaluate`.
         mode: whether lower is better ('min') or higher ('max'); 'auto' infers it from `metric`.
-        folder: where trials are kept, so that the search goes on after it was ended.
-        seed: of the choices.
+        folder: where to store the trials, so that an interrupted search can be resumed.
+        seed: the seed of the random settings.
 
     Raises:
         ValueError: the space is invalid, or no trial has a value.

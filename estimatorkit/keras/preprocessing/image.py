@@ -1,7 +1,7 @@
-"""Image arrays and files through Pillow (`tf.keras.preprocessing.image`).
+"""Conversion of images to arrays and files with Pillow (`tf.keras.preprocessing.image`).
 
-An array is `(height, width, channels)` with numbers from 0 to 255. For distorted copies of pictures
-map `tf.image`'s functions over a `Dataset`: they run in parallel, and on the device.
+Arrays have shape `(height, width, channels)` and values from 0 to 255. For data augmentation, map
+the functions of `tf.image` over a `Dataset`: they run in parallel, and on the device.
 """
 
 from __future__ import annotations
@@ -45,16 +45,17 @@ def img_to_array(img: Any, data_format: str | None = None, dtype: Any = None) ->
     """Converts an image to an array of pixels.
 
     Args:
-        img: a Pillow image, or an array of one.
+        img: a Pillow image, or an array of its pixels.
         data_format: 'channels_last' or 'channels_first'; `keras.backend.image_data_format()` by
             default.
-        dtype: of the array; `keras.backend.floatx()` by default.
+        dtype: the dtype of the array; `keras.backend.floatx()` by default.
 
     Returns:
-        `(height, width, channels)`, or with the channels first.
+        An array `(height, width, channels)`, or `(channels, height, width)` if `data_format` is
+        'channels_first'.
 
     Raises:
-        ValueError: it is no picture.
+        ValueError: the rank is neither 2 nor 3, or `data_format` is unknown.
     """
     from estimatorkit.keras.backend import floatx
 
@@ -76,13 +77,16 @@ def array_to_img(
     """Converts an array to a Pillow image.
 
     Args:
-        x: `(height, width, channels)` with 1, 3 or 4 channels, or with the channels first.
+        x: an array `(height, width, channels)` with 1, 3 or 4 channels, or `(channels, height,
+            width)` if `data_format` is 'channels_first'.
         data_format: see `img_to_array`.
-        scale: stretch the values to 0 to 255; else they are so already.
-        dtype: in which to compute; `keras.backend.floatx()` by default.
+        scale: whether to rescale the values to the range 0 to 255; if False, they must be in that
+            range.
+        dtype: the dtype of the computation; `keras.backend.floatx()` by default.
 
     Raises:
-        ValueError: it is no picture.
+        ValueError: the rank is not 3, the number of channels is not 1, 3 or 4, or `data_format` is
+            unknown.
     """
     from PIL import Image
 
@@ -120,17 +124,19 @@ def load_img(
     """Loads a Pillow image from a file.
 
     Args:
-        path: the file, or a stream of its bytes.
-        grayscale: the older way to say `color_mode='grayscale'`.
+        path: the file's path, or a binary file object.
+        grayscale: the older form of `color_mode='grayscale'`.
         color_mode: 'rgb', 'rgba' or 'grayscale'.
-        target_size: (height, width) in pixels.
-        interpolation: how it is resized: 'nearest', 'bilinear', 'bicubic', 'lanczos', 'box' or
+        target_size: `(height, width)` in pixels, or an int for both; by default the image keeps its
+            size.
+        interpolation: the resizing method: 'nearest', 'bilinear', 'bicubic', 'lanczos', 'box' or
             'hamming'.
-        keep_aspect_ratio: cut the sides away, rather than stretch.
+        keep_aspect_ratio: whether to crop the image to the target's aspect ratio before resizing,
+            instead of distorting it.
 
     Raises:
-        ValueError: an argument is none of those.
-        OSError: the file does not exist, or it is no picture.
+        ValueError: `color_mode` or `interpolation` is unknown.
+        OSError: the file does not exist, or is not an image.
     """
     from PIL import Image
 
@@ -173,10 +179,10 @@ def save_img(
     """Saves an array as an image file.
 
     Args:
-        path: the file.
+        path: the file's path.
         x, data_format, scale: see `array_to_img`.
-        file_format: of the file; that of its name by default.
-        **kwargs: given to Pillow's `save`, for example `quality`.
+        file_format: the file format; inferred from the extension of `path` by default.
+        **kwargs: passed to Pillow's `save`, for example `quality`.
     """
     image = array_to_img(x, data_format, scale)
     if image.mode == "RGBA" and file_format in ("jpg", "jpeg"):

@@ -1,7 +1,8 @@
-"""Integer sequences (`tf.keras.preprocessing.sequence`): padding, skip-grams, time windows.
+"""Sequence preprocessing (`tf.keras.preprocessing.sequence`): padding, skip-grams, time windows.
 
-`pad_sequences` makes one array of lists of different lengths; `make_sampling_table` and `skipgrams`
-make the examples of word2vec; `TimeseriesGenerator` makes batches of windows.
+`pad_sequences` combines lists of different lengths into one array; `make_sampling_table` and
+`skipgrams` generate training examples for word2vec; `TimeseriesGenerator` generates batches of
+windows.
 """
 
 from __future__ import annotations
@@ -30,21 +31,23 @@ def pad_sequences(
     truncating: str = "pre",
     value: Any = 0.0,
 ) -> NDArray[Any]:
-    """Pads and truncates sequences to one length, as rows of an array.
+    """Pads or truncates sequences to the same length and stacks them as the rows of an array.
 
     Args:
-        sequences: a list of lists, or of arrays `(length, ...)` of one shape but for the length.
-        maxlen: the length; that of the longest sequence by default.
-        dtype: of the array; `object` for texts of different lengths.
-        padding: 'pre' or 'post': where `value` is put.
-        truncating: 'pre' or 'post': where sequences that are too long are cut.
-        value: what is put in.
+        sequences: a list of lists, or of arrays `(length, ...)` that differ only in length.
+        maxlen: the length of the rows; by default that of the longest sequence.
+        dtype: the dtype of the array; `object` for strings of different lengths.
+        padding: 'pre' or 'post': whether to pad before or after each sequence.
+        truncating: 'pre' or 'post': whether to drop values from the beginning or the end of
+            sequences longer than `maxlen`.
+        value: the padding value.
 
     Returns:
         An array `(number of sequences, maxlen, ...)`.
 
     Raises:
-        ValueError: the sequences are none, or of different shapes; an argument is invalid.
+        ValueError: `sequences` is not a list of sequences, their shapes differ in more than the
+            length, or an argument is invalid.
     """
     if not hasattr(sequences, "__len__"):
         raise ValueError("`sequences` must be iterable.")
@@ -80,14 +83,14 @@ def pad_sequences(
 
 
 def make_sampling_table(size: int, sampling_factor: float = 1e-5) -> NDArray[np.float64]:
-    """The probability that each word is kept, for `skipgrams`.
+    """Returns the probability of keeping each word, for `skipgrams`.
 
-    Words must be numbered by falling frequency, which is assumed to follow Zipf's law: the
+    Words must be numbered by descending frequency, which is assumed to follow Zipf's law: the
     frequency of the word of rank r is 1 / (r (ln r + 0.577) + 1/2 - 1 / (12 r)).
 
     Args:
         size: the number of words.
-        sampling_factor: the frequency from which words are dropped (Mikolov et al. 2013: t).
+        sampling_factor: the frequency above which words are subsampled (t in Mikolov et al. 2013).
 
     Returns:
         Floats `(size,)`: min(1, sqrt(sampling_factor / frequency)).
@@ -111,20 +114,21 @@ def skipgrams(
 ) -> tuple[list[list[int]], list[Any]]:
     """Generates pairs of neighboring words, and random negative pairs (word2vec).
 
-    Draws from Python's `random`: after `random.seed(n)` it gives what TensorFlow gives.
+    Uses Python's `random` module: after `random.seed(n)`, the results equal TensorFlow's.
 
     Args:
-        sequence: the numbers of a text's words; 0 is no word.
-        vocabulary_size: one more than the largest number.
-        window_size: how far apart the words of a pair are at most.
-        negative_samples: how many pairs by chance there are for a true one.
-        shuffle: whether pairs are shuffled.
-        categorical: whether labels are [0, 1] and [1, 0] rather than 1 and 0.
-        sampling_table: the probability to keep each word; see `make_sampling_table`.
-        seed: for shuffling; drawn by default.
+        sequence: the word ids of a text; 0 marks a position without a word.
+        vocabulary_size: the largest id plus one.
+        window_size: the maximum distance between the words of a pair.
+        negative_samples: the number of negative pairs per positive pair.
+        shuffle: whether to shuffle the pairs.
+        categorical: whether labels are [0, 1] and [1, 0] instead of 1 and 0.
+        sampling_table: the probability of keeping each word; see `make_sampling_table`.
+        seed: the seed for shuffling; random by default.
 
     Returns:
-        The pairs [word, other word], and for each whether it is true.
+        `(pairs, labels)`: pairs `[word, other word]`, and for each its label: 1 for neighboring
+        words, 0 for a negative pair.
     """
     true, false = ([0, 1], [1, 0]) if categorical else (1, 0)
     couples: list[list[int]] = []
@@ -154,18 +158,18 @@ def skipgrams(
 
 
 class TimeseriesGenerator(utils.Sequence):
-    """Batches of windows of a series, and the targets that follow them.
+    """Generates batches of windows of a time series, each with the target that follows it.
 
     Args:
         data: an array or list `(steps, ...)`.
-        targets: what belongs to each step, as many.
-        length: the steps of a window.
+        targets: the target of each step, of the same length as `data`.
+        length: the number of steps that a window spans.
         sampling_rate: the stride between the steps of a window.
-        stride: the steps between windows.
-        start_index, end_index: the first and the last step that are used.
-        shuffle: whether windows are drawn by chance (by NumPy's global generator).
-        reverse: whether windows are turned round.
-        batch_size: the windows of a batch; the last one may have fewer.
+        stride: the number of steps between windows.
+        start_index, end_index: the first and the last step to use.
+        shuffle: whether to draw windows at random (with NumPy's global generator).
+        reverse: whether to reverse the steps of each window.
+        batch_size: the number of windows per batch; the last batch may have fewer.
 
     Raises:
         ValueError: data and targets differ in length, or no window fits.
@@ -220,7 +224,7 @@ class TimeseriesGenerator(utils.Sequence):
         return (windows[:, ::-1, ...] if self.reverse else windows), targets
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments as plain values, data and targets as JSON."""
+        """Returns the arguments as plain values, with data and targets as JSON."""
         texts = {}
         for name in ("data", "targets"):
             values = getattr(self, name)
@@ -235,7 +239,7 @@ class TimeseriesGenerator(utils.Sequence):
         }
 
     def to_json(self, **kwargs: Any) -> str:
-        """The config as JSON; `kwargs` are those of `json.dumps`."""
+        """Returns the config as JSON; `kwargs` are passed to `json.dumps`."""
         return json.dumps(
             {"class_name": type(self).__name__, "config": self.get_config()}, **kwargs
         )

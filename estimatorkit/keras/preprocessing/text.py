@@ -25,9 +25,9 @@ def text_to_word_sequence(
 
     Args:
         input_text: the text.
-        filters: characters that stand between words.
-        lower: whether words are made lower case.
-        split: what else stands between words.
+        filters: characters to replace by `split`, such as punctuation.
+        lower: whether to convert the text to lower case.
+        split: the separator between words.
     """
     text = input_text.lower() if lower else input_text
     parted = text.translate({ord(character): split for character in filters})
@@ -47,15 +47,15 @@ def hashing_trick(
     split: str = " ",
     analyzer: Callable[[str], list[str]] | None = None,
 ) -> list[int]:
-    """Maps a text's words to hashes from 1 to n - 1.
+    """Maps the words of a text to ids in [1, n - 1] by hashing; different words may share an id.
 
     Args:
         text: the text.
-        n: one more than the largest number.
-        hash_function: a function of a word; 'md5' by default. (TensorFlow's default is Python's
-            `hash`, which gives other numbers in each process.)
+        n: the largest id plus one.
+        hash_function: a function from a word to an int, or 'md5', the default. (TensorFlow's
+            default is Python's `hash`, whose values differ between processes.)
         filters, lower, split: see `text_to_word_sequence`.
-        analyzer: a function giving the words, instead of these.
+        analyzer: a function that splits the text into words, used instead of these.
     """
     words = (
         text_to_word_sequence(text, filters, lower, split) if analyzer is None else analyzer(text)
@@ -72,7 +72,7 @@ def one_hot(
     split: str = " ",
     analyzer: Callable[[str], list[str]] | None = None,
 ) -> list[int]:
-    """`hashing_trick` with its default hash."""
+    """Maps the words of a text to ids; `hashing_trick` with its default hash function."""
     return hashing_trick(input_text, n, None, filters, lower, split, analyzer)
 
 
@@ -80,17 +80,17 @@ class Tokenizer:
     """Indexes words by descending frequency, from 1; converts texts to ids or count matrices.
 
     Args:
-        num_words: only numbers below it are used; all by default.
+        num_words: the limit of the ids: only ids below it are used. By default all are.
         filters, lower, split: see `text_to_word_sequence`.
         char_level: whether each character is a word.
-        oov_token: a word that stands for unknown ones, which are left out by default.
-        analyzer: a function giving the words of a text, instead of these.
-        document_count: of an earlier fit.
+        oov_token: a token that replaces out-of-vocabulary words; by default they are omitted.
+        analyzer: a function that splits a text into words, used instead of these.
+        document_count: the number of texts counted in an earlier fit.
 
     Attributes:
-        word_index, index_word: numbers by words, and words by numbers.
-        word_counts, word_docs: how often words occur, and in how many texts.
-        index_docs: in how many texts words occur, by their numbers.
+        word_index, index_word: ids by word, and words by id.
+        word_counts, word_docs: by word, how often it occurs, and in how many texts.
+        index_docs: by id, in how many texts the word occurs.
         document_count: the number of texts.
     """
 
@@ -129,7 +129,7 @@ class Tokenizer:
         return text_to_word_sequence(text, self.filters, self.lower, self.split)
 
     def fit_on_texts(self, texts: Iterable[Any]) -> None:
-        """Counts the words of texts, and numbers them anew.
+        """Adds texts to the word counts and reassigns all ids.
 
         Args:
             texts: strings, or lists of words.
@@ -149,7 +149,7 @@ class Tokenizer:
             self.index_docs[self.word_index[word]] = count
 
     def fit_on_sequences(self, sequences: Sequence[Sequence[int]]) -> None:
-        """Counts in how many sequences numbers occur, for 'tfidf'."""
+        """Counts in how many sequences each id occurs, as mode 'tfidf' requires."""
         self.document_count += len(sequences)
         for sequence in sequences:
             for number in set(sequence):
@@ -162,17 +162,20 @@ class Tokenizer:
         return None if self.oov_token is None else self.word_index.get(self.oov_token)
 
     def texts_to_sequences_generator(self, texts: Iterable[Any]) -> Iterator[list[int]]:
-        """The numbers of the words of each text, in sequence."""
+        """Yields the word ids of each text; see `texts_to_sequences`."""
         for text in texts:
             found = (self._known(self.word_index.get(word)) for word in self._words(text))
             yield [number for number in found if number is not None]
 
     def texts_to_sequences(self, texts: Iterable[Any]) -> list[list[int]]:
-        """The numbers of the words of each text; words without one are left out."""
+        """Converts texts to lists of word ids.
+
+        Words without an id, or with one not below `num_words`, become `oov_token` or are omitted.
+        """
         return list(self.texts_to_sequences_generator(texts))
 
     def sequences_to_texts_generator(self, sequences: Iterable[Sequence[int]]) -> Iterator[str]:
-        """The text of each sequence, in sequence."""
+        """Yields the text of each sequence; see `sequences_to_texts`."""
         for sequence in sequences:
             known = (
                 self._known(number if number in self.index_word else None) for number in sequence
@@ -180,25 +183,27 @@ class Tokenizer:
             yield " ".join(self.index_word[number] for number in known if number is not None)
 
     def sequences_to_texts(self, sequences: Iterable[Sequence[int]]) -> list[str]:
-        """The words of each sequence of numbers, with spaces between them."""
+        """Converts sequences of ids to texts, with words joined by spaces."""
         return list(self.sequences_to_texts_generator(sequences))
 
     def texts_to_matrix(self, texts: Iterable[Any], mode: str = "binary") -> NDArray[np.float64]:
-        """`sequences_to_matrix` of the texts' numbers."""
+        """Converts texts to a matrix; see `sequences_to_matrix`."""
         return self.sequences_to_matrix(self.texts_to_sequences(texts), mode)
 
     def sequences_to_matrix(
         self, sequences: Sequence[Sequence[int]], mode: str = "binary"
     ) -> NDArray[np.float64]:
-        """For each sequence a row with a column for each number.
+        """Returns a matrix with a row for each sequence and a column for each id.
 
         Args:
-            sequences: lists of numbers.
-            mode: 'binary' (whether it occurs), 'count', 'freq' (the share), or 'tfidf':
+            sequences: lists of ids.
+            mode: the value of an id: 'binary' (1 if it occurs), 'count', 'freq' (the count divided
+                by the sequence's length), or 'tfidf':
                 (1 + ln count) ln(1 + documents / (1 + documents with it)).
 
         Raises:
-            ValueError: the number of columns is not known, or the mode is none of these.
+            ValueError: `num_words` is not given and no texts were fitted, `mode` is unknown, or
+                'tfidf' is used before a fit.
         """
         if mode not in _MODES:
             raise value_error(f"Unknown vectorization mode: {mode}", expected=f"one of {_MODES}")
@@ -225,7 +230,7 @@ class Tokenizer:
         return matrix
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments and the counts, the latter as JSON."""
+        """Returns the arguments, and the counts as JSON."""
         names = ("num_words", "filters", "lower", "split", "char_level", "oov_token")
         counts = ("word_counts", "word_docs", "index_docs", "index_word", "word_index")
         return {
@@ -234,7 +239,7 @@ class Tokenizer:
         }
 
     def to_json(self, **kwargs: Any) -> str:
-        """The config as JSON; `kwargs` are those of `json.dumps`."""
+        """Returns the config as JSON; `kwargs` are passed to `json.dumps`."""
         return json.dumps(
             {"class_name": type(self).__name__, "config": self.get_config()}, **kwargs
         )

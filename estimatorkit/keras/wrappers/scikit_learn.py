@@ -31,7 +31,8 @@ class BaseWrapper(Parameters):
     """Base class of `KerasClassifier` and `KerasRegressor`.
 
     Args:
-        build_fn: creates a compiled model; None if the subclass implements `__call__` for that.
+        build_fn: a function that returns a compiled model; None if the subclass does this in
+            `__call__`.
         sk_params: arguments of `build_fn`, and of the model's `fit`, `predict` and `evaluate`, such
             as `epochs` and `batch_size`; all are hyperparameters for scikit-learn's searches.
 
@@ -112,7 +113,7 @@ def _is_categorical(model: Any) -> bool:
 
 
 class KerasClassifier(BaseWrapper):
-    """A classifier (`keras.wrappers.scikit_learn`).
+    """A scikit-learn classifier that trains a Keras model.
 
     The model returns one probability (of the second class) or one per class. Labels may be of any
     sortable type, or one-hot; 'categorical_crossentropy' converts them to one-hot.
@@ -141,12 +142,12 @@ class KerasClassifier(BaseWrapper):
         """Creates and trains a model.
 
         Args:
-            x: as for the model.
+            x: the model's inputs.
             y: labels `(rows,)` or `(rows, 1)`, or one-hot `(rows, classes)`.
-            kwargs: of the model's `fit`.
+            kwargs: arguments of the model's `fit`.
 
         Returns:
-            The wrapper; see `history`.
+            The wrapper, whose `history` holds the losses.
         """
         labels = np.asarray(y)
         if labels.ndim == 2 and labels.shape[1] > 1:
@@ -156,25 +157,25 @@ class KerasClassifier(BaseWrapper):
         return self._fit(x, places, kwargs)
 
     def predict_proba(self, x: Any, **kwargs: Any) -> NDArray[Any]:
-        """Probabilities of the classes, float64 `(rows, classes)`."""
+        """Returns class probabilities, float64 `(rows, classes)`."""
         outputs = self._outputs(x, kwargs)
         if outputs.shape[1] == 1:
             outputs = np.hstack([1 - outputs, outputs])
         return exact(outputs)
 
     def predict(self, x: Any, **kwargs: Any) -> NDArray[Any]:
-        """The most probable class of each row."""
+        """Returns the most probable class of each row."""
         check_is_fitted(self)
         found: NDArray[Any] = self.classes_[self.predict_proba(x, **kwargs).argmax(axis=1)]
         return found
 
     def score(self, x: Any, y: Any, sample_weight: Any = None, **kwargs: Any) -> float:
-        """The accuracy.
+        """Returns the accuracy.
 
         Args:
             x, y: as for `fit`.
             sample_weight: `(rows,)`; 1 by default.
-            kwargs: of the model's `predict`.
+            kwargs: arguments of the model's `predict`.
         """
         labels = np.asarray(y)
         if labels.ndim == 2 and labels.shape[1] > 1:
@@ -184,7 +185,7 @@ class KerasClassifier(BaseWrapper):
 
 
 class KerasRegressor(BaseWrapper):
-    """A regressor (`keras.wrappers.scikit_learn`).
+    """A scikit-learn regressor that trains a Keras model.
 
     Args:
         build_fn, sk_params: see `BaseWrapper`.
@@ -206,25 +207,25 @@ class KerasRegressor(BaseWrapper):
         """Creates and trains a model.
 
         Args:
-            x, y: as for the model.
-            kwargs: of the model's `fit`.
+            x, y: the model's inputs and targets.
+            kwargs: arguments of the model's `fit`.
 
         Returns:
-            The wrapper; see `history`.
+            The wrapper, whose `history` holds the losses.
         """
         return self._fit(x, np.asarray(y), kwargs)
 
     def predict(self, x: Any, **kwargs: Any) -> NDArray[Any]:
-        """Predictions; `(rows,)` for a single output."""
+        """Returns predictions, `(rows,)` for a single output."""
         outputs = self._outputs(x, kwargs)
         return outputs[:, 0] if outputs.ndim == 2 and outputs.shape[1] == 1 else outputs
 
     def score(self, x: Any, y: Any, **kwargs: Any) -> float:
-        """The negative loss, so that larger is better.
+        """Returns the negative loss, so that larger is better.
 
         Args:
             x, y: as for `fit`.
-            kwargs: of the model's `evaluate`.
+            kwargs: arguments of the model's `evaluate`.
         """
         given = self._arguments(Model.evaluate, kwargs)
         loss = self.model.evaluate(x, np.asarray(y), **given)

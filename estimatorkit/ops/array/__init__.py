@@ -1,1 +1,1 @@
-"""Ops on the form of arrays: shapes, joining, indexing, sorting, segments."""
+"""Array ops: shapes, joining, indexing, sorting, segments."""

@@ -207,7 +207,7 @@ def range_(
 
     Args:
         start, limit, delta: numbers or scalar tensors; converted to the widest of their dtypes.
-        dtype: the dtype; that one by default.
+        dtype: the dtype of the result; that widest dtype by default.
     """
     if limit is None:
         start, limit = 0, start
@@ -338,13 +338,13 @@ def pad(
     Args:
         tensor: a tensor.
         paddings: a (before, after) pair of ints for each dimension, or an int tensor of them;
-            what is computed compiles once for each of its values.
+            each new value of a computed tensor causes a compilation.
         mode: "CONSTANT", "REFLECT" or "SYMMETRIC".
-        constant_values: what to put there with "CONSTANT": a scalar, by default 0 (of strings, the
-            empty one).
+        constant_values: the scalar to pad with if `mode` is "CONSTANT"; 0 by default (the empty
+            string for strings).
 
     Raises:
-        ValueError: the paddings are not a pair for each dimension, or the mode is none of these.
+        ValueError: the paddings are not a pair for each dimension, or the mode is invalid.
         TypeError: the paddings are not integers.
     """
     given = convert_to_tensor(tensor, name="tensor")

@@ -93,7 +93,7 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
     """Concatenates tensors along an axis.
 
     Args:
-        values: tensors of one dtype, whose shapes are equal except along `axis`.
+        values: tensors of the same dtype, whose shapes are equal except along `axis`.
         axis: the axis.
 
     Raises:
@@ -158,7 +158,7 @@ register(
 
 
 def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
-    """Stacks tensors of one shape along a new axis.
+    """Stacks tensors of the same shape along a new axis.
 
     Raises:
         ValueError: the shapes differ, or the axis is out of range.
@@ -207,8 +207,8 @@ def unstack(
     """The slices of `value` along an axis, as a list.
 
     Raises:
-        ValueError: `num` is not given and the axis's length is unknown, it is another number than
-            this, or the axis is out of range.
+        ValueError: `num` is not given and the length of the axis is unknown, `num` differs from
+            that length, or the axis is out of range.
     """
     tensor = convert_to_tensor(value)
     axis = axis_of(axis, "unstack")
@@ -287,9 +287,9 @@ def split(
     Args:
         value: a tensor.
         num_or_size_splits: the number of equal parts, or a list or a vector of their lengths (one
-            may be -1 where they are known).
+            may be -1 if they are known when the graph is built).
         axis: the axis.
-        num: how many parts there are, where lengths are computed and their number is unknown.
+        num: the number of parts, if the lengths are computed and their number is unknown.
 
     Raises:
         ValueError: the parts do not add up to the axis's length, or their number is unknown.

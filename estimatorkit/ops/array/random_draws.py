@@ -157,7 +157,7 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
     Args:
         value: a tensor.
         size: ints, one for each dimension; -1 for the whole dimension.
-        seed: of the draw.
+        seed: see `set_random_seed`.
 
     Raises:
         ValueError: the size is known to be larger than the tensor.

@@ -25,8 +25,8 @@ class TopK(NamedTuple):
     """The result of `top_k`.
 
     Attributes:
-        values: the greatest values, in falling order.
-        indices: int32, where they stand in the last dimension.
+        values: the largest values, in descending order.
+        indices: int32, their indices in the last dimension.
     """
 
     values: Tensor
@@ -156,7 +156,7 @@ def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) ->
     Args:
         predictions: float32 `(batch, classes)`.
         targets: int32 or int64 `(batch,)`.
-        k: how many.
+        k: the number of highest predictions to consider.
     """
     inputs = {"predictions": predictions, "targets": targets}
     with get_default_graph().name_scope(name or "in_top_k"):
@@ -169,7 +169,7 @@ def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = No
     Args:
         input: `(..., m)`.
         n: an int, or a scalar tensor.
-        reverse: whether to count from the greatest.
+        reverse: whether to count from the largest.
 
     Raises:
         ValueError: the input is a scalar, or `n` is out of range.

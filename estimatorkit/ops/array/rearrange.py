@@ -69,8 +69,8 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
 
     Args:
         tensor: a tensor.
-        axis: ints; or bools, one for each dimension, as before TensorFlow 1.0. What is computed
-            compiles once for each of its values.
+        axis: ints; or bools, one for each dimension, as before TensorFlow 1.0. Each new value
+            of a computed tensor causes a compilation.
     """
     x = convert_to_tensor(tensor, name="tensor")
     value = constant_value(axis) if isinstance(axis, Tensor) else axis
@@ -134,7 +134,7 @@ def reverse_sequence(
     Args:
         input: a tensor.
         seq_lengths: int `(batch,)`.
-        seq_axis: the axis that is reversed; `seq_dim` is an older name.
+        seq_axis: the axis to reverse; `seq_dim` is an older name.
         batch_axis: the axis of examples, 0 by default; `batch_dim` is an older name.
     """
     x = convert_to_tensor(input, name="input")
@@ -171,11 +171,11 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
 
     Args:
         input: a tensor.
-        shift: ints, how far, one for each axis.
-        axis: ints; an axis that is named twice is moved by the sum of its shifts.
+        shift: ints, the distance to roll along each axis.
+        axis: ints; an axis that is named twice is rolled by the sum of its shifts.
 
     Raises:
-        ValueError: the input is a scalar; shifts and axes are not equally many.
+        ValueError: the input is a scalar, or the numbers of shifts and axes differ.
         InvalidArgumentError: an axis is out of range.
     """
     x, moved = convert_to_tensor(input, name="input"), convert_to_tensor(shift, name="shift")
@@ -222,7 +222,8 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
 
     Args:
         input: a tensor.
-        repeats: how often: an int, or one for each slice (then known when the graph is compiled).
+        repeats: the number of repetitions: an int, or one for each slice (which must then be known
+            when the graph is compiled).
         axis: the axis; the flattened tensor by default.
     """
     with get_default_graph().name_scope(name or "Repeat") as scope:
@@ -274,9 +275,9 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     """`num` evenly spaced numbers from start to stop, both included.
 
     Args:
-        start, stop: tensors of one dtype whose shapes broadcast; integers give floats.
-        num: how many; known when the graph is compiled.
-        axis: where in the result the dimension of length `num` is.
+        start, stop: tensors of the same dtype whose shapes broadcast; integers give floats.
+        num: the number of values; must be known when the graph is compiled.
+        axis: the position in the result of the dimension of length `num`.
     """
     with get_default_graph().name_scope(name or "linspace"):
         first = convert_to_tensor(start, name="start")
@@ -320,7 +321,7 @@ register(
 
 
 def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
-    """Coordinate grids, as NumPy's `meshgrid`.
+    """Coordinate grids, like NumPy's `meshgrid`.
 
     Args:
         *args: vectors.
@@ -363,8 +364,8 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     """Asserts the shape of x.
 
     Raises:
-        ValueError: it is known to have another one. What is only known when the graph runs is
-            checked when it is compiled.
+        ValueError: it is statically known to have another one. Dimensions that are known only
+            when the graph runs are checked when it is compiled.
     """
     with get_default_graph().name_scope(name or "EnsureShape") as scope:
         tensor = convert_to_tensor(x, name="input")
@@ -393,7 +394,7 @@ register(
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
-    """Reinterprets bytes as another dtype; a last dimension is added or removed as sizes differ."""
+    """Reinterprets bytes as another dtype; adds or drops a last dimension if sizes differ."""
     return make("Bitcast", {"input": input}, {"dtype": as_dtype(type)}, name)
 
 
@@ -428,7 +429,7 @@ register(
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """`cast` that clips values to the dtype's range."""
+    """Casts like `cast`, but clips values to the dtype's range."""
     wanted = as_dtype(dtype)
     with get_default_graph().name_scope(name or "saturate_cast") as scope:
         x = convert_to_tensor(value, name="value")
@@ -460,7 +461,7 @@ def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
 
 
 def guarantee_const(input: Any, name: str | None = None) -> Tensor:
-    """The tensor itself."""
+    """Returns the tensor unchanged."""
     return builtin_ops.identity(input, name or "GuaranteeConst")
 
 
@@ -471,8 +472,8 @@ def sequence_mask(
 
     Args:
         lengths: int, of any shape.
-        maxlen: the length of the rows; the greatest of the lengths by default (then it must be
-            known when the graph is compiled, or is computed on the host).
+        maxlen: the length of the rows; the largest of the lengths by default (which must then be
+            known when the graph is compiled, or the mask is computed on the host).
         dtype: bool by default.
 
     Returns:

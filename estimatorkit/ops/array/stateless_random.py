@@ -180,7 +180,7 @@ def stateless_uniform(
         alg: accepted for compatibility only.
 
     Raises:
-        ValueError: the dtype is none of these, or it is an integer dtype and only one bound is
+        ValueError: the dtype is not one of these, or it is an integer dtype and only one bound is
             given or the bounds are not scalars.
     """
     wanted = as_dtype(dtype)

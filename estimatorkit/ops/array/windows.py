@@ -126,16 +126,18 @@ def strided_slice(
     var: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """`input_[begin:end:strides]`, dimension by dimension; bits of the masks change the meaning.
+    """`input_[begin:end:strides]`, dimension by dimension.
+
+    Bit i of a mask refers to position i of `begin`, `end` and `strides`.
 
     Args:
         input_: a tensor.
-        begin, end: ints for each dimension; also a vector of known length.
-        strides: ints for each dimension, known when the graph is built; ones by default.
-        begin_mask, end_mask: dimensions whose begin or end does not count.
-        ellipsis_mask: the place of an ellipsis.
-        new_axis_mask: places of new axes of length 1.
-        shrink_axis_mask: dimensions of which one index is taken.
+        begin, end: an int for each dimension, or a vector tensor of known length.
+        strides: an int for each dimension, known when the graph is built; ones by default.
+        begin_mask, end_mask: positions whose begin or end is ignored.
+        ellipsis_mask: the position of an ellipsis.
+        new_axis_mask: positions of new axes of length 1.
+        shrink_axis_mask: positions at which `begin` is a single index, which drops the dimension.
         var: the variable that is sliced, so that the result has `assign`.
         name: accepted for compatibility only.
 

@@ -36,9 +36,9 @@ register(
 
 
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: differentiates a function that returns `(result, grad_fn)` by `grad_fn`.
+    """Decorator for a function that returns `(result, grad_fn)`; `grad_fn` is its gradient.
 
-    As `tf.custom_gradient` in a graph.
+    Works like `tf.custom_gradient` in a graph.
 
     Args:
         f: takes tensors; returns its result (a tensor or a structure of them) and a function from
@@ -151,8 +151,8 @@ def hessians(
     Args:
         ys: a tensor or a list of them.
         xs: a tensor or a list of them, with static shapes.
-        colocate_gradients_with_ops, gate_gradients, aggregation_method: accepted for TensorFlow's
-            signature.
+        colocate_gradients_with_ops, gate_gradients, aggregation_method: accepted for compatibility
+            only.
 
     Returns:
         For each x a tensor of shape `x.shape + x.shape`.

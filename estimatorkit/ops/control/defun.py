@@ -195,7 +195,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     them (`tf.recompute_grad`).
 
     Args:
-        f: takes tensors (and other values, by keyword or in place) and returns tensors; it may
+        f: takes tensors (and other values, by keyword or position) and returns tensors; it may
             create and use variables.
     """
 

@@ -81,13 +81,13 @@ def jax_function(fn: Callable[..., Any], *args: Any, name: str | None = None) ->
     """Calls a JAX function on tensors.
 
     Args:
-        fn: pure; maps arrays (in the structure of `args`) to a pytree of arrays. It is called
-            during shape inference and XLA compilation, not in each run.
+        fn: a pure function from arrays (in the structure of `args`) to a pytree of arrays. It is
+            called during shape inference and XLA compilation, not in each run.
         *args: tensors, variables, values, or nested structures of these, of known rank.
         name: the operation's name; that of the function by default.
 
     Returns:
-        Tensors in the pytree that `fn` returns.
+        Tensors in the pytree structure that `fn` returns.
 
     Raises:
         ValueError: the rank of an argument is not known, or it holds strings.

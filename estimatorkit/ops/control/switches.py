@@ -87,7 +87,7 @@ def switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None) -> 
 
 
 def merge(inputs: Sequence[Any], name: str | None = None) -> Merged:
-    """Selects the first input whose `switch`es all took its side.
+    """Selects the first input that is on the selected side of all its `switch`es.
 
     Args:
         inputs: tensors of one dtype and shape.

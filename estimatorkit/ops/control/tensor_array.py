@@ -199,7 +199,7 @@ class TensorArray:
             to it, run on the host.
         clear_after_read: accepted for compatibility only.
         tensor_array_name: older name of `name`.
-        handle, flow: those of another array whose state this one takes.
+        handle, flow: those of another array, whose state this one takes over.
         infer_shape: whether all elements have one shape. Without it and a complete
             `element_shape`, the array and loops that use it run on the host.
         element_shape: the elements' shape; that of the first value written by default.
@@ -207,7 +207,7 @@ class TensorArray:
 
     Unwritten elements are 0, and in compiled code, where XLA cannot raise, an index beyond the end
     is clamped to the last element; TensorFlow raises for both. Elements can be read any number of
-    times, whatever `clear_after_read` says.
+    times, regardless of `clear_after_read`.
     """
 
     def __init__(

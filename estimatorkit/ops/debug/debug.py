@@ -302,10 +302,10 @@ register(
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
-    """Returns `tensor`; at run time, raises `InvalidArgumentError` if it has infinities or NaN.
+    """Returns `tensor`; at run time, raises `InvalidArgumentError` if it has Inf or NaN.
 
     Args:
-        tensor: floating or complex.
+        tensor: a floating or complex tensor.
         message: the beginning of the error text.
     """
     value = convert_to_tensor(tensor, name="tensor")
@@ -322,7 +322,7 @@ def verify_tensor_all_finite(
     """Returns `t`, after a check for infinities and NaN (see `check_numerics`).
 
     Args:
-        t: floating (`x` is its newer name).
+        t: a floating tensor (`x` is its newer name).
         msg: the beginning of the error text (`message` is its newer name).
     """
     with get_default_graph().name_scope(name or "VerifyFinite"):

@@ -94,7 +94,7 @@ def assert_shapes(
         message: the beginning of the error text.
 
     Returns:
-        An operation that checks what static shapes leave open.
+        An operation that checks whatever static shapes do not determine.
 
     Raises:
         ValueError: a constraint is statically violated, or invalid.

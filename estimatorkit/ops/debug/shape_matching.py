@@ -206,11 +206,11 @@ register(
 
 
 def broadcastable(weights: Tensor, values: Tensor) -> Tensor:
-    """Returns `weights`, which must be a scalar or have in each dimension the size of `values` or
-    1.
+    """Returns `weights`, which must be a scalar, or in each dimension have size 1 or that of
+    `values`.
 
     Other broadcasts are rejected (like TensorFlow's `assert_broadcastable` for losses and metrics),
-    lest weights of three examples are applied to three columns.
+    lest weights of three examples be applied to three columns.
 
     Raises:
         ValueError: the static shapes are incompatible.

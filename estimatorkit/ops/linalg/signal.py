@@ -208,7 +208,7 @@ def hann_window(
 def hamming_window(
     window_length: Any, periodic: bool = True, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
-    """The Hamming window: 0.54 - 0.46 cos; see `hann_window`."""
+    """The Hamming window, 0.54 - 0.46 cos; see `hann_window` for the arguments."""
     return _window(
         lambda count: _raised_cosine(count, periodic, 0.54, 0.46),
         window_length,

@@ -96,9 +96,9 @@ def space_to_batch_nd(
     """Moves spatial blocks into the batch dimension.
 
     Args:
-        input: `(batch, space..., rest)`.
-        block_shape: the size of a block in each dimension of space.
-        paddings: pairs of zeros added before and after each dimension of space.
+        input: `(batch, spatial..., rest)`.
+        block_shape: the size of a block in each spatial dimension.
+        paddings: for each spatial dimension, the numbers of zeros to add before and after it.
     """
     inputs = {"input": input, "block_shape": block_shape, "paddings": paddings}
     return make("SpaceToBatchND", inputs, name=name, dtypes={"paddings": int32})
@@ -113,12 +113,12 @@ def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None
 def required_space_to_batch_paddings(
     input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The paddings that make blocks divide the space, and the crops that remove them.
+    """The paddings that make spatial sizes multiples of the block, and the crops that remove them.
 
     Args:
-        input_shape: int32 `(n,)`: the sizes of the dimensions of space.
-        block_shape: int32 `(n,)`, n being known.
-        base_paddings: int32 `(n, 2)`: the least paddings before and after, 0 by default.
+        input_shape: int32 `(n,)`: the sizes of the spatial dimensions.
+        block_shape: int32 `(n,)`, with a static `n`.
+        base_paddings: int32 `(n, 2)`: the minimum paddings before and after, 0 by default.
 
     Returns:
         Paddings for `space_to_batch_nd`, crops for `batch_to_space_nd`: int32 `(n, 2)`.
@@ -163,7 +163,7 @@ def space_to_batch(
 def batch_to_space(
     input: Any, crops: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
 ) -> Tensor:
-    """`batch_to_space_nd` for height and width and square blocks."""
+    """`batch_to_space_nd` for the height and width of images, with square blocks."""
     size = block_shape if block_size is None else block_size
     return batch_to_space_nd(input, np.broadcast_to(size, [2]).astype(np.int32), crops, name)
 

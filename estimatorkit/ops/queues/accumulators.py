@@ -251,8 +251,8 @@ class ConditionalAccumulator(_Accumulator):
     """Accumulates dense gradients that are not stale.
 
     Args:
-        dtype: of the gradients.
-        shape: of the gradients; None for any.
+        dtype: the dtype of the gradients.
+        shape: the shape of the gradients; None for any.
         shared_name: the name under which accumulators of a session share content.
         reduction_type: 'MEAN' or 'SUM'.
 

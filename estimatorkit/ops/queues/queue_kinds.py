@@ -109,7 +109,7 @@ class RandomShuffleQueue(_Queue):
         seed: see `set_random_seed`.
 
     Raises:
-        ValueError: as `FIFOQueue`; or `min_after_dequeue` leaves no room.
+        ValueError: as for `FIFOQueue`; or `min_after_dequeue` leaves no room.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class PaddingFIFOQueue(_Queue):
         shapes: the components' shapes, a list; None for a dimension that may vary.
 
     Raises:
-        ValueError: as `FIFOQueue`; or `shapes` is not a list.
+        ValueError: as for `FIFOQueue`; or `shapes` is not a list.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class PaddingFIFOQueue(_Queue):
 
 
 class PriorityQueue(_Queue):
-    """A queue that dequeues the element with the least priority, its first component, an int64.
+    """A queue that dequeues the element with the lowest priority, its first component, an int64.
 
     Args:
         capacity, names, shared_name, name: see `FIFOQueue`.
@@ -185,7 +185,7 @@ class PriorityQueue(_Queue):
         shapes: their shapes, or None.
 
     Raises:
-        ValueError: as `FIFOQueue`.
+        ValueError: as for `FIFOQueue`.
     """
 
     def __init__(

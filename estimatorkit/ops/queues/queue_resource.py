@@ -245,7 +245,7 @@ class HostQueue(Blocking):
             return len(self._putting) + len(self._taking)
 
     def is_closed(self) -> bool:
-        """Whether it takes no more elements."""
+        """Whether it accepts no more elements."""
         with self._changed:
             return self._closed
 

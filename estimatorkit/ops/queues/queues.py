@@ -273,7 +273,7 @@ class QueueBase:
             vals: a tensor, a list with one per component, or a dict if there are names.
 
         Raises:
-            ValueError: the components do not fit.
+            ValueError: the components do not match the queue's.
         """
         with get_default_graph().name_scope(name or f"{self._own_name}_enqueue") as scope:
             return self._apply("QueueEnqueueV2", self._element(vals), {}, scope)
@@ -285,7 +285,7 @@ class QueueBase:
             vals: as for `enqueue`, with an additional first dimension.
 
         Raises:
-            ValueError: the components do not fit, or differ in their first dimension.
+            ValueError: the components do not match the queue's, or differ in their first dimension.
         """
         with get_default_graph().name_scope(name or f"{self._own_name}_EnqueueMany") as scope:
             return self._apply("QueueEnqueueManyV2", self._elements(vals), {}, scope)
@@ -317,7 +317,7 @@ class QueueBase:
         return self._returned(self._apply("QueueDequeueV2", [], {"specs": specs}, name))
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
-        """The tensors of `n` elements, stacked; waits until there are as many.
+        """The tensors of `n` elements, stacked; waits until that many are available.
 
         Args:
             n: an int or an int32 scalar.

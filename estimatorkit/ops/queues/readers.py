@@ -111,7 +111,7 @@ class HostReader(Blocking):
         """The next records: at least one and at most `count`, from one file.
 
         Raises:
-            OpError: the file cannot be read; the subclass says why.
+            OpError: the file cannot be read; the subclass indicates the cause.
             OutOfRangeError: the queue of names is closed and empty.
         """
         with self.alone(context, "Read operation was cancelled"):
@@ -395,7 +395,7 @@ class TFRecordReader(ReaderBase):
     At run time, raises `DataLossError` if a file is corrupt.
 
     Args:
-        options: a `TFRecordOptions`, or the name or number of a compression.
+        options: a `TFRecordOptions`, or the name or number of a compression type.
     """
 
     def __init__(self, name: str | None = None, options: Any = None) -> None:

@@ -27,7 +27,7 @@ class Initializer:
     """Base class of initializers: serializable objects that return an initial value when called."""
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        """Makes an initial value.
+        """Returns an initial value.
 
         Args:
             shape: the variable's shape, fully defined.
@@ -46,7 +46,7 @@ class Initializer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Initializer:
-        """Makes an initializer from the result of `get_config`."""
+        """Creates an initializer from the result of `get_config`."""
         return cls(**config)
 
     def __repr__(self) -> str:
@@ -175,7 +175,7 @@ class VarianceScaling(Initializer):
         dtype: floating.
 
     Raises:
-        ValueError: an argument has another value.
+        ValueError: an argument is invalid.
     """
 
     def __init__(

@@ -2,7 +2,8 @@
 
 A partitioner is a function from (shape, dtype) to the number of slices along each axis, for
 `get_variable(partitioner=...)`. The slices are variables named 'name/part_0', ..., which is what
-optimizers see. Checkpoints store the whole, so it may be restored with another partitioning.
+optimizers see. Checkpoints store the whole variable, which may be restored with another
+partitioning.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ Partitioner: TypeAlias = Callable[..., Sequence[int]]
 
 @dataclass(frozen=True)
 class PartitionInfo:
-    """The slice of a partitioned variable that an initializer makes.
+    """The slice of a partitioned variable that an initializer is called for.
 
     Attributes:
-        full_shape: the shape of the whole.
+        full_shape: the shape of the whole variable.
         var_offset: where the slice begins along each axis.
     """
 
@@ -65,7 +66,7 @@ class PartitionedVariable(Operators):
     """A variable stored as slices along one axis; converts to a tensor by concatenating them.
 
     Args:
-        shape: the shape of the whole.
+        shape: the shape of the whole variable.
         dtype: its dtype.
         variable_list: the slices, in any order, each with its `save_slice_info`.
         partitions: the number of slices along each axis; more than one along at most one axis.
@@ -128,7 +129,7 @@ class PartitionedVariable(Operators):
         )
 
     def get_shape(self) -> TensorShape:
-        """The shape of the whole."""
+        """The shape of the whole variable."""
         return self.shape
 
     def as_tensor(self) -> Tensor:

@@ -88,7 +88,7 @@ class VariableScope:
         self.regularizer = regularizer
 
     def set_caching_device(self, caching_device: Any) -> None:
-        """Accepted for TensorFlow's signature."""
+        """Accepted for compatibility only."""
         self.caching_device = caching_device
 
     def set_partitioner(self, partitioner: Any) -> None:
@@ -104,7 +104,7 @@ class VariableScope:
         self.dtype = dtype
 
     def set_use_resource(self, use_resource: bool) -> None:
-        """Accepted for TensorFlow's signature."""
+        """Accepted for compatibility only."""
         self.use_resource = use_resource
 
     def global_variables(self) -> list[Variable]:
@@ -449,7 +449,7 @@ def create_partitioned_variables(
     """Creates a variable partitioned by `slicing` and returns its slices.
 
     Args:
-        shape: the shape of the whole.
+        shape: the shape of the whole variable.
         slicing: the number of slices along each axis; more than one along at most one axis.
         initializer, dtype: see `get_variable`.
         trainable: whether optimizers update the slices by default.
@@ -497,5 +497,5 @@ def variable_op_scope(
 
 
 def no_regularizer(_: Any) -> None:
-    """A regularizer without a loss, which overrides a scope's."""
+    """A regularizer that adds no loss; use it to override a scope's."""
     return None

@@ -67,7 +67,7 @@ class VariableStore:
 
         Raises:
             ValueError: the variable may not be shared, does not exist, exists with another shape,
-                dtype or number of slices, or cannot be made of these arguments.
+                dtype or number of slices, or cannot be created from these arguments.
         """
         rest = {
             "regularizer": regularizer,
