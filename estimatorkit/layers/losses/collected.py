@@ -10,24 +10,24 @@ from estimatorkit.ops.math import elementwise
 
 
 def add_loss(loss: Tensor, loss_collection: str = GraphKeys.LOSSES) -> None:
-    """Puts a loss made by hand into the collection."""
+    """Adds a loss that you computed yourself to the collection of losses."""
     get_default_graph().add_to_collection(loss_collection, loss)
 
 
 def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Tensor]:
-    """The losses made so far, or those whose name `scope` (a regular expression) matches."""
+    """Returns the losses collected so far, only those whose name matches the regex `scope`."""
     return get_default_graph().get_collection(loss_collection, scope)
 
 
 def get_regularization_losses(scope: str | None = None) -> list[Tensor]:
-    """The losses that the regularizers of variables made."""
+    """Returns the losses that the regularizers of variables added to the graph."""
     return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
 def get_regularization_loss(
     scope: str | None = None, name: str = "total_regularization_loss"
 ) -> Tensor:
-    """The sum of `get_regularization_losses`; 0 if there are none."""
+    """Returns the sum of `get_regularization_losses`; 0 if there are none."""
     found = get_regularization_losses(scope)
     return elementwise.add_n(found, name) if found else convert_to_tensor(0.0)
 
@@ -35,10 +35,10 @@ def get_regularization_loss(
 def get_total_loss(
     add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
 ) -> Tensor:
-    """The sum of all losses made so far.
+    """Returns the sum of all losses collected so far.
 
     Args:
-        add_regularization_losses: whether the regularizers' losses count.
+        add_regularization_losses: whether to include the regularization losses.
         name: the operation's name.
         scope: a regular expression that names of losses must match.
 

@@ -29,7 +29,7 @@ def mean_squared_error(
         weights, scope, loss_collection, reduction: see `compute_weighted_loss`.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: the shapes do not match.
     """
 
     def loss(y: Tensor, p: Tensor) -> Tensor:
@@ -96,13 +96,13 @@ def cosine_distance(
 
     Args:
         labels, predictions: numbers of one shape.
-        axis: the axis of the vectors; it stays, with length 1.
+        axis: the axis of the vectors; it is kept, with length 1.
         weights: a scalar, or of the shape of `predictions` with 1 at `axis`.
         scope, loss_collection, reduction: see `compute_weighted_loss`.
         dim: the old name of `axis`.
 
     Raises:
-        ValueError: there is no axis, or two of them.
+        ValueError: neither or both of `axis` and `dim` are given.
     """
     if (axis is None) == (dim is None):
         raise value_error(

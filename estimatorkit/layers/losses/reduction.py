@@ -24,11 +24,11 @@ from estimatorkit.ops.math import elementwise, reduce
 
 
 class Reduction:
-    """How a batch of weighted losses becomes one number.
+    """How a batch of weighted losses is reduced to a scalar.
 
-    NONE: it does not. SUM: their sum. SUM_OVER_BATCH_SIZE: the sum divided by the number of losses.
-    MEAN: divided by the sum of the weights. SUM_BY_NONZERO_WEIGHTS: divided by the number of
-        weights that are not 0. AUTO: version 2's name of SUM_OVER_BATCH_SIZE.
+    NONE: not at all. SUM: their sum. SUM_OVER_BATCH_SIZE: the sum divided by the number of losses.
+    MEAN: the sum divided by the sum of the weights. SUM_BY_NONZERO_WEIGHTS: the sum divided by the
+    number of nonzero weights. AUTO: TensorFlow 2's name for SUM_OVER_BATCH_SIZE.
     """
 
     NONE = "none"
@@ -69,15 +69,15 @@ _BY_NAME = {
 
 
 def as_reduction(value: Any, allow_none: bool = True) -> str:
-    """The `Reduction` that `value` names.
+    """Converts a name to a value of `Reduction`.
 
     Args:
         value: a value of `Reduction` or its name, or one of `tf.keras.losses.Reduction` ("sum",
-            "auto", ...); upper and lower case are the same.
-        allow_none: whether NONE is one.
+            "auto", ...); case is ignored.
+        allow_none: whether to accept NONE.
 
     Raises:
-        ValueError: it is none.
+        ValueError: `value` is not a reduction, or is NONE and `allow_none` is False.
     """
     found = None
     if isinstance(value, str):
@@ -101,20 +101,20 @@ def compute_weighted_loss(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """Weights losses and reduces them to one.
+    """Multiplies losses by weights and reduces them to a scalar.
 
     Args:
-        losses: floats of any shape, one loss an element.
-        weights: a scalar, or of the shape of `losses` with 1 in any place.
+        losses: floats of any shape, one loss per element.
+        weights: a scalar, or of the shape of `losses`, where any dimension may be 1 instead.
         scope: the name scope.
-        loss_collection: the collection that takes the result; None for none.
+        loss_collection: the collection to add the result to, or None.
         reduction: a `Reduction`.
 
     Returns:
-        A scalar; with NONE the weighted losses. Of the dtype of `losses`.
+        A scalar, or the weighted losses if `reduction` is NONE, of the dtype of `losses`.
 
     Raises:
-        ValueError: the weights do not fit, or the reduction is none.
+        ValueError: the shape of the weights does not match, or `reduction` is not a `Reduction`.
     """
     chosen = as_reduction(reduction)
     note_loss_reduction(chosen)

@@ -81,14 +81,14 @@ def precision(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """Of the examples decided positive, how many are.
+    """The fraction of the examples predicted positive that are positive.
 
     Args:
-        labels, predictions: of one shape; all but 0 is positive.
+        labels, predictions: of the same shape; nonzero means positive.
         weights, metrics_collections, updates_collections, name: see `mean`.
 
     Returns:
-        `(value, update_op)`; 0 if nothing was decided positive.
+        `(value, update_op)`; 0 if nothing was predicted positive.
     """
     return _ratio(
         *(name or "precision", "false_positives", labels, predictions, weights, None),
@@ -104,7 +104,7 @@ def recall(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """Of the positive examples, how many were decided so; arguments as for `precision`."""
+    """The fraction of positive examples that are predicted so; arguments as for `precision`."""
     return _ratio(
         *(name or "recall", "false_negatives", labels, predictions, weights, None),
         *(metrics_collections, updates_collections),
@@ -120,7 +120,7 @@ def precision_at_thresholds(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """`precision` where positive means a prediction above a threshold; one value a threshold."""
+    """`precision` for each threshold: predictions above it are positive."""
     return _ratio(
         *(name or "precision_at_thresholds", "false_positives", labels, predictions, weights),
         *(thresholds, metrics_collections, updates_collections),
@@ -136,7 +136,7 @@ def recall_at_thresholds(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """`recall` where positive means a prediction above a threshold; one value a threshold."""
+    """`recall` for each threshold: predictions above it are positive."""
     return _ratio(
         *(name or "recall_at_thresholds", "false_negatives", labels, predictions, weights),
         *(thresholds, metrics_collections, updates_collections),
@@ -169,7 +169,7 @@ def true_positives(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """The weight of positive examples decided positive; arguments as for `precision`."""
+    """The total weight of positive examples predicted positive; arguments as for `precision`."""
     rest = (metrics_collections, updates_collections, name)
     return _confusion("true_positives", labels, predictions, weights, None, *rest)
 
@@ -182,7 +182,7 @@ def true_negatives(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """The weight of negative examples decided negative; arguments as for `precision`."""
+    """The total weight of negative examples predicted negative; arguments as for `precision`."""
     rest = (metrics_collections, updates_collections, name)
     return _confusion("true_negatives", labels, predictions, weights, None, *rest)
 
@@ -195,7 +195,7 @@ def false_positives(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """The weight of negative examples decided positive; arguments as for `precision`."""
+    """The total weight of negative examples predicted positive; arguments as for `precision`."""
     rest = (metrics_collections, updates_collections, name)
     return _confusion("false_positives", labels, predictions, weights, None, *rest)
 
@@ -208,7 +208,7 @@ def false_negatives(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """The weight of positive examples decided negative; arguments as for `precision`."""
+    """The total weight of positive examples predicted negative; arguments as for `precision`."""
     rest = (metrics_collections, updates_collections, name)
     return _confusion("false_negatives", labels, predictions, weights, None, *rest)
 
@@ -222,8 +222,9 @@ def true_positives_at_thresholds(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """The weight of positive examples decided positive, which a prediction above a threshold is;
-    one value a threshold.
+    """The total weight of positive examples predicted positive, for each threshold.
+
+    Predictions above a threshold are positive.
     """
     rest = (metrics_collections, updates_collections, name)
     return _confusion("true_positives", labels, predictions, weights, thresholds, *rest)
@@ -238,8 +239,9 @@ def true_negatives_at_thresholds(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """The weight of negative examples decided negative, which a prediction above a threshold is;
-    one value a threshold.
+    """The total weight of negative examples predicted negative, for each threshold.
+
+    Predictions above a threshold are positive.
     """
     rest = (metrics_collections, updates_collections, name)
     return _confusion("true_negatives", labels, predictions, weights, thresholds, *rest)
@@ -254,8 +256,9 @@ def false_positives_at_thresholds(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """The weight of negative examples decided positive, which a prediction above a threshold is;
-    one value a threshold.
+    """The total weight of negative examples predicted positive, for each threshold.
+
+    Predictions above a threshold are positive.
     """
     rest = (metrics_collections, updates_collections, name)
     return _confusion("false_positives", labels, predictions, weights, thresholds, *rest)
@@ -270,8 +273,9 @@ def false_negatives_at_thresholds(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """The weight of positive examples decided negative, which a prediction above a threshold is;
-    one value a threshold.
+    """The total weight of positive examples predicted negative, for each threshold.
+
+    Predictions above a threshold are positive.
     """
     rest = (metrics_collections, updates_collections, name)
     return _confusion("false_negatives", labels, predictions, weights, thresholds, *rest)

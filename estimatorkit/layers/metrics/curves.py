@@ -66,24 +66,23 @@ def auc(
     """The area under the ROC or the precision-recall curve, from its points at thresholds.
 
     Args:
-        labels: of the shape of `predictions`; all but 0 is positive.
-        predictions: probabilities in [0, 1] (others count as the nearer of the two).
+        labels: of the shape of `predictions`; nonzero means positive.
+        predictions: probabilities; values outside [0, 1] are clipped.
         weights, metrics_collections, updates_collections, name: see `mean`.
-        num_thresholds: how many points of the curve are kept; the cost of a batch does not depend
-            on it.
+        num_thresholds: the number of points of the curve; the cost of a batch does not depend on it.
         curve: "ROC" or "PR".
         summation_method: "trapezoidal", "minoring", "majoring" (heights of the rectangles), or
             "careful_interpolation" (Davis & Goadrich 2006; of ROC the same as "trapezoidal").
-            "interpolation" is what the heads of `tf.estimator` use: careful, and a precision or
-            recall of nothing is 0 instead of 1.
+            "interpolation" is what the heads of `tf.estimator` use: careful interpolation, where
+            0 / 0 in a precision or recall is 0 instead of 1.
         thresholds: thresholds between 0 and 1, in place of `num_thresholds` evenly spaced ones;
-            0 and 1 come to them.
+            0 and 1 are added.
 
     Returns:
         `(value, update_op)`.
 
     Raises:
-        ValueError: an argument is none of these.
+        ValueError: `curve` or `summation_method` is unknown, or `num_thresholds` is less than 2.
     """
     if (
         curve not in ("ROC", "PR")

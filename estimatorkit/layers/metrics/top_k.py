@@ -126,22 +126,22 @@ def precision_at_top_k(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """Of the classes chosen for an example, the share that its labels have.
+    """The fraction of the predicted classes of an example that are among its labels.
 
     Args:
         labels: int64: `(...)` with one label per example, `(..., labels)`, or a SparseTensor of
-            that shape. Where there are fewer, other than classes fill up.
-        predictions_idx: the classes chosen, int64 `(..., k)`.
-        k: for the names only.
-        class_id: the class that alone counts; all by default.
+            that shape. Pad rows with fewer labels with values that are not classes, such as -1.
+        predictions_idx: the predicted classes, int64 `(..., k)`.
+        k: used in names only.
+        class_id: the only class to count; all by default.
         weights: a scalar or one per example, `(...)`.
         metrics_collections, updates_collections, name: see `mean`.
 
     Returns:
-        `(value, update_op)`, float64; NaN where no class was chosen.
+        `(value, update_op)`, float64; NaN if no class was predicted.
 
     Raises:
-        ValueError: the ranks do not fit.
+        ValueError: the ranks do not match.
     """
     sets = _sets(labels, predictions_idx, class_id)
     collections = (metrics_collections, updates_collections)
@@ -158,9 +158,9 @@ def recall_at_top_k(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """Of the labels of an example, the share that was chosen; arguments: `precision_at_top_k`.
+    """The fraction of the labels of an example that were predicted; see `precision_at_top_k`.
 
-    Labels that are not classes count as missed. NaN where there are no labels.
+    Labels that are not classes count as missed. The value is NaN if there are no labels.
     """
     sets = _sets(labels, predictions_idx, class_id)
     collections = (metrics_collections, updates_collections)
@@ -183,7 +183,7 @@ def precision_at_k(
         labels, class_id, weights, metrics_collections, updates_collections, name: see
             `precision_at_top_k`.
         predictions: scores `(..., classes)`.
-        k: how many classes are chosen.
+        k: the number of predicted classes per example.
     """
     return precision_at_top_k(
         *(labels, ranking.top_k(predictions, k).indices, k, class_id, weights),
@@ -219,18 +219,18 @@ def average_precision_at_k(
 ) -> Metric:
     """The mean over examples of the average precision of their k best classes.
 
-    That is the mean of the precisions at the ranks where a label stands; each label beyond the k
-    classes, k of them at most, counts as 0.
+    The average precision is the sum of the precisions at the ranks of correct classes, divided by
+    the number of labels, or by k if there are more labels.
 
     Args:
         labels, predictions, k, weights, metrics_collections, updates_collections, name: see
             `precision_at_k`.
 
     Returns:
-        `(value, update_op)`, float64; NaN where an example has no label, as TensorFlow's.
+        `(value, update_op)`, float64; NaN if an example has no labels, as in TensorFlow.
 
     Raises:
-        ValueError: `k` is less than 1, or the ranks do not fit.
+        ValueError: `k` is less than 1, or the ranks do not match.
     """
     if k < 1:
         raise ValueError(f"Invalid k={k}. `k` should be >= 1.")

@@ -575,8 +575,8 @@ def clip_by_value(
 ) -> Tensor:
     """Clips values to [clip_value_min, clip_value_max].
 
-    An `IndexedSlices` has its rows clipped and remains an `IndexedSlices`, so that optimizers do not
-    update the other rows.
+    An `IndexedSlices` has its rows clipped and remains an `IndexedSlices`, so that optimizers do
+    not update the other rows.
     """
     with get_default_graph().name_scope(name or "clip_by_value") as scope:
         return maximum(minimum(t, clip_value_max), clip_value_min, name=scope)
