@@ -69,7 +69,7 @@ def auc(
         labels: of the shape of `predictions`; nonzero means positive.
         predictions: probabilities; values outside [0, 1] are clipped.
         weights, metrics_collections, updates_collections, name: see `mean`.
-        num_thresholds: the number of points of the curve; the cost of a batch does not depend on it.
+        num_thresholds: the number of points of the curve; it does not affect the cost per batch.
         curve: "ROC" or "PR".
         summation_method: "trapezoidal", "minoring", "majoring" (heights of the rectangles), or
             "careful_interpolation" (Davis & Goadrich 2006; of ROC the same as "trapezoidal").
@@ -170,12 +170,12 @@ def sensitivity_at_specificity(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """The share of positive examples found at the threshold whose specificity is nearest.
+    """The sensitivity at the threshold whose specificity is nearest to `specificity`.
 
     Args:
         labels, predictions, weights, metrics_collections, updates_collections, name: see `auc`.
-        specificity: the share of negative examples to be decided negative, in [0, 1].
-        num_thresholds: how many thresholds are tried; of equally near ones the lowest counts.
+        specificity: the fraction of negative examples to predict as negative, in [0, 1].
+        num_thresholds: the number of thresholds to try; the lowest wins a tie.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -203,12 +203,12 @@ def specificity_at_sensitivity(
     updates_collections: Collections = None,
     name: str | None = None,
 ) -> Metric:
-    """The share of negative examples rejected at the threshold whose sensitivity is nearest.
+    """The specificity at the threshold whose sensitivity is nearest to `sensitivity`.
 
     Args:
         labels, predictions, weights, metrics_collections, updates_collections, name: see `auc`.
-        sensitivity: the share of positive examples to be decided positive, in [0, 1].
-        num_thresholds: how many thresholds are tried; of equally near ones the highest counts.
+        sensitivity: the fraction of positive examples to predict as positive, in [0, 1].
+        num_thresholds: the number of thresholds to try; the highest wins a tie.
 
     Raises:
         ValueError: an argument is out of its range.
