@@ -102,7 +102,7 @@ def curves(plots: Mapping[str, Series]) -> Figure:
         place.set_xlabel("step")
         place.xaxis.set_major_locator(_few_integers())
         if len(series) > 1:
-            place.legend()
+            place.legend(loc="upper right")
     for place in places[len(plots) :]:
         place.set_axis_off()
     return figure
@@ -230,7 +230,7 @@ def calibration(
     )
     right.set_xlabel(f"probability of {what}")
     right.set_ylabel("examples")
-    right.legend()
+    right.legend(loc="upper right")
     return figure
 
 

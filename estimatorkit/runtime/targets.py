@@ -2,18 +2,18 @@
 
 The variables, tables and queues of a session with target '' are its own. Sessions of another
 target, even of other graphs, share them by name, and they outlive the sessions. Targets 'local://'
-live in this process; other schemes are registered by `register_scheme`, such as tasks of a cluster.
+live in this process, 'grpc://' ones may be servers of other processes.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from estimatorkit.core.errors import NotFoundError
 from estimatorkit.core.graph import Graph
+from estimatorkit.lazy import LazyFunctions
 from estimatorkit.runtime.executor import State
 from estimatorkit.runtime.loop import LocalStepLoop
 from estimatorkit.runtime.placement import Placer
@@ -71,15 +71,7 @@ class Target:
 
 _targets: dict[str, Target] = {}
 _numbers = itertools.count(1)
-_schemes: dict[str, Callable[[str, float], Target]] = {}
-
-
-def register_scheme(scheme: str, opener: Callable[[str, float], Target]) -> None:
-    """Registers the function that opens targets of a scheme ('grpc').
-
-    It takes the target and the seconds to wait for it (0 for the default).
-    """
-    _schemes[scheme] = opener
+_task_cluster = LazyFunctions("estimatorkit.distribute.tasks.task_cluster")
 
 
 def open_target() -> str:
@@ -102,9 +94,9 @@ def target_of(name: str, wait_secs: float = 0.0) -> Target:
     """
     if not name:
         return Target(ResourceStore(), shared=False)
-    opener = _schemes.get(name.partition("://")[0])
-    if opener is not None:
-        return opener(name, wait_secs)
+    if name.startswith("grpc://"):
+        opened: Target = _task_cluster.open_server(name, wait_secs)
+        return opened
     if name not in _targets:
         raise NotFoundError.explained(
             f"No session factory registered for the given session options: {{target: {name!r}}}",

@@ -25,7 +25,7 @@ from estimatorkit.distribute.tasks.task_placement import HERE, TaskPlacer, task_
 from estimatorkit.distribute.tasks.token import cluster_token
 from estimatorkit.runtime.placement import Placer
 from estimatorkit.runtime.resource_store import ResourceStore
-from estimatorkit.runtime.targets import Target, register_scheme
+from estimatorkit.runtime.targets import Target
 
 _logger = logging.getLogger("estimatorkit")
 
@@ -249,8 +249,13 @@ def stop_serving(target: str) -> None:
     _served.pop(target.removeprefix("grpc://"), None)
 
 
-def _open(name: str, wait_secs: float) -> Target:
-    """Opens the target of a server, in this or another process."""
+def open_server(name: str, wait_secs: float) -> Target:
+    """Opens the target of a server, in this or another process.
+
+    Args:
+        name: 'grpc://host:port'.
+        wait_secs: how long to wait for it; 0 for the default.
+    """
     address = name.removeprefix("grpc://")
     if address in _served:
         return _served[address]
@@ -261,6 +266,3 @@ def _open(name: str, wait_secs: float) -> Target:
     asking.close()
     cluster = TaskCluster(names_of(ClusterSpec(about["cluster"])), about["task"], None)
     return Target(ResourceStore(), cluster, shared=False)
-
-
-register_scheme("grpc", _open)

@@ -15,7 +15,6 @@ import numpy as np
 
 from estimatorkit.core.errors import DeadlineExceededError, FailedPreconditionError, explain
 from estimatorkit.core.graph import Graph, get_default_graph
-from estimatorkit.distribute.tasks import task_cluster as task_cluster
 from estimatorkit.logger import logger
 from estimatorkit.runtime.session import Session
 from estimatorkit.storage.checkpoint import latest_checkpoint
