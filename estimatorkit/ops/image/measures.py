@@ -81,7 +81,7 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
 
     Args:
         a, b: `(..., height, width, channels)`.
-        max_val: the difference of the greatest and the least possible value (1 or 255).
+        max_val: the difference between the maximum and minimum possible values (1 or 255).
         name: the operations' name.
 
     Returns:
@@ -175,13 +175,13 @@ def ssim(
 
     Args:
         img1, img2: `(..., height, width, channels)`.
-        max_val: the difference of the greatest and the least possible value (1 or 255).
+        max_val: the difference between the maximum and minimum possible values (1 or 255).
         filter_size, filter_sigma: the Gaussian window, in pixels.
         k1, k2: constants of the formula.
-        return_index_map: whether to give the similarity of each window.
+        return_index_map: whether to return the similarity of each window instead of the mean.
 
     Returns:
-        float32 `(...)`, or `(..., windows down, windows along)`.
+        float32 `(...)`, or `(..., window rows, window columns)`.
     """
     with get_default_graph().name_scope("SSIM") as scope:
         one, two, span = _as_two(img1, img2, max_val, "ssim")
@@ -241,8 +241,8 @@ def ssim_multiscale(
 
     Args:
         img1, img2: `(..., height, width, channels)`, large enough for the filter at each scale.
-        max_val: the difference of the greatest and the least possible value (1 or 255).
-        power_factors: the weight of each scale, each half as large as the one before.
+        max_val: the difference between the maximum and minimum possible values (1 or 255).
+        power_factors: the weight of each scale; each scale halves the image size.
         filter_size, filter_sigma, k1, k2: as for `ssim`.
 
     Returns:
@@ -331,16 +331,16 @@ register(
 
 
 def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
-    """Differences to the next row and to the next column; the last ones are 0.
+    """Differences between each pixel and the next row and column; the last ones are 0.
 
     Args:
         image: `(batch, height, width, channels)`.
 
     Returns:
-        dy and dx, of the image's shape.
+        `dy` and `dx`, each of the image's shape.
 
     Raises:
-        ValueError: it has another rank.
+        ValueError: the image does not have rank 4.
     """
     given = convert_to_tensor(image, name="image")
     if given.shape.rank not in (None, 4):
@@ -391,7 +391,7 @@ register(
 
 
 def sobel_edges(image: Any) -> Tensor:
-    """Vertical and horizontal image derivatives by Sobel filters.
+    """Vertical and horizontal image derivatives, computed with Sobel filters.
 
     Args:
         image: floating `(batch, height, width, channels)`.

@@ -1,6 +1,6 @@
 """Random flips and color changes of images, for data augmentation.
 
-Built on `random_uniform`: draws are determined by the seeds, and differ from TensorFlow's.
+Built on `random_uniform`: draws are determined by the seeds and differ from TensorFlow's.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _between(
 
 
 def random_contrast(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
-    """`adjust_contrast` by a random factor from [lower, upper).
+    """Adjusts the contrast by a random factor from [lower, upper); see `adjust_contrast`.
 
     Raises:
         ValueError: the bounds are negative or in the wrong order.
@@ -116,7 +116,7 @@ def random_contrast(image: Any, lower: Any, upper: Any, seed: int | None = None)
 
 
 def random_saturation(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
-    """`adjust_saturation` by a random factor from [lower, upper).
+    """Adjusts the saturation by a random factor from [lower, upper); see `adjust_saturation`.
 
     Raises:
         ValueError: the bounds are negative or in the wrong order.
@@ -127,7 +127,7 @@ def random_saturation(image: Any, lower: Any, upper: Any, seed: int | None = Non
 def random_jpeg_quality(
     image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
 ) -> Tensor:
-    """`adjust_jpeg_quality` with a random quality from [min_jpeg_quality, max_jpeg_quality).
+    """`adjust_jpeg_quality` with a random quality in [min_jpeg_quality, max_jpeg_quality).
 
     Raises:
         ValueError: the bounds are not within 0 to 100, or in the wrong order.
@@ -149,44 +149,44 @@ def _jpeg_quality(image: Any, min_jpeg_quality: int, max_jpeg_quality: int, draw
 
 
 def stateless_random_flip_left_right(image: Any, seed: Any) -> Tensor:
-    """`random_flip_left_right` by a seed of two ints alone."""
+    """`random_flip_left_right`, determined only by a seed of two ints."""
     return _random_flip(image, -2, _stateless(seed), "stateless_random_flip_left_right")
 
 
 def stateless_random_flip_up_down(image: Any, seed: Any) -> Tensor:
-    """`random_flip_up_down` by a seed of two ints alone."""
+    """`random_flip_up_down`, determined only by a seed of two ints."""
     return _random_flip(image, -3, _stateless(seed), "stateless_random_flip_up_down")
 
 
 def stateless_random_brightness(image: Any, max_delta: Any, seed: Any) -> Tensor:
-    """`random_brightness` by a seed of two ints alone."""
+    """`random_brightness`, determined only by a seed of two ints."""
     return _brightness(image, max_delta, _stateless(seed))
 
 
 def stateless_random_hue(image: Any, max_delta: Any, seed: Any) -> Tensor:
-    """`random_hue` by a seed of two ints alone."""
+    """`random_hue`, determined only by a seed of two ints."""
     return _hue(image, max_delta, _stateless(seed))
 
 
 def stateless_random_contrast(image: Any, lower: Any, upper: Any, seed: Any) -> Tensor:
-    """`random_contrast` by a seed of two ints alone."""
+    """`random_contrast`, determined only by a seed of two ints."""
     return _between(image_color.adjust_contrast, image, lower, upper, _stateless(seed))
 
 
 def stateless_random_saturation(image: Any, lower: Any, upper: Any, seed: Any = None) -> Tensor:
-    """`random_saturation` by a seed of two ints alone."""
+    """`random_saturation`, determined only by a seed of two ints."""
     return _between(image_color.adjust_saturation, image, lower, upper, _stateless(seed))
 
 
 def stateless_random_jpeg_quality(
     image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: Any
 ) -> Tensor:
-    """`random_jpeg_quality` by a seed of two ints alone."""
+    """`random_jpeg_quality`, determined only by a seed of two ints."""
     return _jpeg_quality(image, min_jpeg_quality, max_jpeg_quality, _stateless(seed))
 
 
 def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = None) -> Tensor:
-    """`random_crop` by a seed of two ints alone."""
+    """`random_crop`, determined only by a seed of two ints."""
     with get_default_graph().name_scope(name or "stateless_random_crop") as scope:
         given = convert_to_tensor(value, name="value")
         wanted = as_index_tensor(size, "size")

@@ -1,7 +1,7 @@
 """Cropping, padding, flipping and rotation of images.
 
-Each op takes one image `(height, width, channels)` or a batch of them, finds height and width when
-it is compiled, and is pure JAX. Offsets may be computed values; sizes are known when XLA compiles.
+Each op takes one image `(height, width, channels)` or a batch of them, determines height and width
+when compiled, and is pure JAX. Offsets may be computed values; sizes are known when XLA compiles.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def checked_image(image: Tensor, ranks: Sequence[int]) -> Tensor:
     """Checks that the image's rank is allowed and no dimension is 0.
 
     Raises:
-        ValueError: it has another rank, or height, width or channels are 0.
+        ValueError: the rank is not allowed, or height, width or channels are 0.
     """
     rank = image.shape.rank
     if rank is not None and rank not in ranks:
@@ -182,13 +182,13 @@ def crop_to_bounding_box(
 
     Args:
         image: `(batch, height, width, channels)` or `(height, width, channels)`.
-        offset_height, offset_width: ints, or scalar tensors, whose values are clamped into the
-            image where they are computed.
+        offset_height, offset_width: ints, or scalar tensors; computed values are clamped so that
+            the box lies within the image.
         target_height, target_width: ints, or scalar tensors.
 
     Raises:
-        ValueError: the box does not lie within the image, as far as is known.
-        InvalidArgumentError: (when compiled) it does not.
+        ValueError: the box is statically known to exceed the image.
+        InvalidArgumentError: (when compiled) the box exceeds the image.
     """
     return _boxed(
         "CropToBoundingBox",
@@ -207,7 +207,7 @@ def pad_to_bounding_box(
     target_width: Any,
     name: str | None = None,
 ) -> Tensor:
-    """Zero-pads an image (or a batch), placed at an offset; see `crop_to_bounding_box`."""
+    """Pads an image (or a batch), placed at an offset, with zeros; see `crop_to_bounding_box`."""
     return _boxed(
         "PadToBoundingBox",
         image,
@@ -294,7 +294,7 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
         central_fraction: in (0, 1], a number or a constant.
 
     Raises:
-        ValueError: it is not in (0, 1].
+        ValueError: `central_fraction` is not in (0, 1].
     """
     given = (
         constant_value(central_fraction)
@@ -407,7 +407,7 @@ register(
 
 
 def flipped(image: Any, axis: int, name: str, chosen: Tensor | None = None) -> Tensor:
-    """Flips an image along an axis, or the chosen images of a batch."""
+    """Flips an image, or the chosen images of a batch, along an axis."""
     checked = checked_image(convert_to_tensor(image, name="image"), (3, 4))
     if chosen is None:
         return output("FlipImage", [checked], {"axis": axis}, name)
@@ -439,6 +439,6 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
 
 
 def transpose_image(image: Any, name: str | None = None) -> Tensor:
-    """Exchanges height and width of an image (or a batch)."""
+    """Swaps the height and width of an image (or a batch)."""
     checked = checked_image(convert_to_tensor(image, name="image"), (3, 4))
     return output("TransposeImage", [checked], name=name or "transpose")

@@ -196,17 +196,18 @@ def non_max_suppression_padded(
     Args:
         boxes: floating `(..., boxes, 4)`.
         scores: `(..., boxes)`.
-        max_output_size: how many to choose at most.
-        iou_threshold: boxes overlap above this share of intersection in union.
-        score_threshold: boxes without a higher score are left out.
-        pad_to_max_output_size: whether to fill up with 0; needed for several batches.
+        max_output_size: the maximum number of boxes to select.
+        iou_threshold: boxes overlap if their intersection over union exceeds this.
+        score_threshold: boxes whose scores do not exceed this are dropped.
+        pad_to_max_output_size: whether to pad the indices with 0; required for batched input.
         sorted_input, canonicalized_coordinates, tile_size: accepted for compatibility only.
 
     Returns:
-        int32 `(..., chosen)`, by falling score, and int32 `(...)`.
+        The indices, int32 `(..., selected)`, in descending order of score, and their number, int32
+        `(...)`.
 
     Raises:
-        ValueError: the shapes are incompatible, or there are batches without padding.
+        ValueError: the shapes are incompatible, or batched input is not padded.
         InvalidArgumentError: (when run) `iou_threshold` is not within [0, 1].
     """
     if not pad_to_max_output_size:
@@ -248,11 +249,11 @@ def non_max_suppression_with_scores(
     Args:
         boxes: floating `(boxes, 4)`.
         scores, max_output_size, iou_threshold, score_threshold: see `non_max_suppression_padded`.
-        soft_nms_sigma: above 0, `iou_threshold` does not count: each chosen box multiplies the
-            others' scores by exp(-share ** 2 / (2 sigma)) (Bodla et al., 2017).
+        soft_nms_sigma: if positive, `iou_threshold` is ignored, and each selected box multiplies
+            the others' scores by exp(-iou ** 2 / (2 sigma)) (Bodla et al., 2017).
 
     Returns:
-        int32 `(chosen,)`, and their scores.
+        The indices, int32 `(selected,)`, and their scores.
     """
     limits = (max_output_size, iou_threshold, score_threshold, soft_nms_sigma)
     name = name or "non_max_suppression_with_scores"
@@ -306,17 +307,17 @@ def non_max_suppression_overlaps(
     score_threshold: Any = float("-inf"),
     name: str | None = None,
 ) -> Tensor:
-    """Non-maximum suppression by given pairwise similarities.
+    """Non-maximum suppression with precomputed pairwise overlaps.
 
     Args:
         overlaps: float32 `(n, n)`.
         scores: float32 `(n,)`.
-        max_output_size: how many to choose at most.
-        overlap_threshold: of two that are more similar, one is chosen.
-        score_threshold: what has no higher score is left out.
+        max_output_size: the maximum number of boxes to select.
+        overlap_threshold: of two boxes whose overlap exceeds this, only the better is selected.
+        score_threshold: boxes whose scores do not exceed this are dropped.
 
     Returns:
-        int32 `(chosen,)`, by falling score.
+        The indices, int32 `(selected,)`, in descending order of score.
     """
     with get_default_graph().name_scope(name or "non_max_suppression_overlaps") as scope:
         inputs = [
@@ -434,20 +435,21 @@ def combined_non_max_suppression(
     """The best boxes of a batch of images, with suppression within each class.
 
     Args:
-        boxes: float32 `(batch, boxes, classes, 4)`, or with 1 for the classes.
+        boxes: float32 `(batch, boxes, classes, 4)`, or `(batch, boxes, 1, 4)` to share the boxes
+            among classes.
         scores: float32 `(batch, boxes, classes)`.
-        max_output_size_per_class: how many to choose of a class at most.
-        max_total_size: how many to choose in an image.
+        max_output_size_per_class: the maximum number of boxes to select per class.
+        max_total_size: the maximum number of boxes to select per image.
         iou_threshold, score_threshold: see `non_max_suppression_padded`.
-        pad_per_class: whether no more rows are given than `max_output_size_per_class` x classes.
+        pad_per_class: whether to limit the rows to `max_output_size_per_class` x classes.
         clip_boxes: whether to clip the corners to [0, 1].
 
     Returns:
         The boxes `(batch, rows, 4)`, their scores and classes, float32 `(batch, rows)`, best first
-        and filled up with 0, and how many there are, int32 `(batch,)`.
+        and padded with 0, and the number of valid rows, int32 `(batch,)`.
 
     Raises:
-        ValueError: the shapes or sizes do not fit.
+        ValueError: the shapes are incompatible, or a size is not positive.
         InvalidArgumentError: (when run) `iou_threshold` is not within [0, 1].
     """
     with get_default_graph().name_scope(name or "combined_non_max_suppression") as scope:

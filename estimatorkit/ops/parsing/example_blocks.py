@@ -45,9 +45,9 @@ class _Elements:
 def parse_block(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Column] | None:
     """Batched form of `ParseExampleV2`: one column per output, for a block of elements.
 
-    `inputs` are a column of strings or of string vectors, the names of an element's examples in
-    errors, and the default values. Returns None if elements are neither strings nor vectors; raises
-    like `parse_examples`.
+    `inputs` are a column of strings or of string vectors, the names of the examples for error
+    messages, and the default values. Returns None if elements are neither strings nor vectors;
+    raises like `parse_examples`.
     """
     column, names, *defaults = inputs
     if not _is_parsable(column):

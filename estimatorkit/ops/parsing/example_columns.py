@@ -35,14 +35,14 @@ class Column(NamedTuple):
     """Describes how to read a feature.
 
     Attributes:
-        kind: see the module.
-        key: the feature's name; for sparse features that of the values.
-        dtype: of the values.
-        shape: of one example's (or step's) values; for sparse features the dense size.
+        kind: see the module docstring.
+        key: the feature's name; for sparse features, the name of the values' feature.
+        dtype: the dtype of the values.
+        shape: the shape of one example's (or step's) values; for sparse features, the dense size.
         default: whether there is a default for examples without the feature.
         index_keys: for sparse features, the names of the indices, one per dimension.
         already_sorted: for sparse features, whether the indices are sorted.
-        allow_missing: for steps, whether there may be none.
+        allow_missing: for steps, whether the feature may be missing.
     """
 
     kind: Literal["dense", "padded", "lists", "sparse"]
@@ -106,7 +106,7 @@ def read_columns(
     """Reads each column into the parts that `parse_rows` returns.
 
     `defaults` has an array for each column with `default`, in order. Raises InvalidArgumentError if
-    an example lacks a feature or has it in another form.
+    an example lacks a feature or stores it in another form.
     """
     rest = iter(defaults)
     return [

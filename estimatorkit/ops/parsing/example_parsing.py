@@ -76,7 +76,7 @@ def parse_examples(
 
     Args:
         serialized: `Example`s.
-        names: their names in errors; may be empty.
+        names: their names for error messages; may be empty.
         columns: what to read.
         defaults: an array for each column with `default`, in order.
 
@@ -85,7 +85,7 @@ def parse_examples(
         indices, values and shape of a sparse tensor.
 
     Raises:
-        InvalidArgumentError: an example is invalid, lacks a feature, or has it in another form.
+        InvalidArgumentError: an example is invalid, lacks a feature, or stores it in another form.
     """
     return as_batch(parse_rows(serialized, columns, defaults, names), columns, defaults)
 
@@ -105,7 +105,7 @@ def parse_rows(
 
     Returns:
         For dense columns `("dense", values (n, *shape))`; for padded ones `("ragged", values
-        (total, *shape), lengths (n,))`, where the lengths count what one example has; for the
+        (total, *shape), lengths (n,))`, where a length counts the blocks of one example; for the
         others `("sparse", indices (nnz, rank), values (nnz,), shapes (n, rank), offsets (n + 1,))`,
         where example i has the entries from offsets[i] up to offsets[i + 1].
     """
@@ -202,7 +202,7 @@ def parse_sequence_examples(
 
     Args:
         serialized: `SequenceExample`s.
-        names: their names in errors; may be empty.
+        names: their names for error messages; may be empty.
         context: the columns of their contexts, as for `parse_examples`.
         sequence: the columns of their steps: 'dense' or 'lists'.
         defaults: an array for each context column with `default`.

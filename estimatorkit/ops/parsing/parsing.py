@@ -38,9 +38,9 @@ class FixedLenFeature(NamedTuple):
     """A fixed number of values per example: a dense tensor `(batch, *shape)`.
 
     Attributes:
-        shape: of one example's values.
+        shape: the shape of one example's values.
         dtype: float32, int64 or string.
-        default_value: the values of examples without the feature, which is required if None.
+        default_value: the values for examples without the feature; None if it is required.
     """
 
     shape: Any
@@ -79,13 +79,13 @@ class SparseFeature(NamedTuple):
 class FixedLenSequenceFeature(NamedTuple):
     """Any number of blocks of equal shape.
 
-    Of an example: `(batch, longest, *shape)`, padded with `default_value`, and `allow_missing`
-    must be True. Of the steps of a sequence example: `(steps, *shape)`.
+    In an example, the result is `(batch, longest, *shape)`, padded with `default_value`, and
+    `allow_missing` must be True. In the steps of a sequence example, it is `(steps, *shape)`.
 
     Attributes:
-        shape: of a block.
+        shape: the shape of a block.
         dtype: float32, int64 or string.
-        allow_missing: whether there may be none.
+        allow_missing: whether the feature may be missing.
         default_value: the scalar padding; 0 or '' by default.
     """
 
@@ -370,13 +370,13 @@ def parse_example(
     """Parses serialized `Example`s into tensors and sparse tensors by name.
 
     Source: `tf.compat.v1.parse_example` (TensorFlow 2 has `name` and `example_names` in the
-    opposite order: pass them by name).
+    opposite order; pass them as keyword arguments).
 
     Args:
         serialized: strings `(batch,)`; a scalar is one example, without a batch dimension.
         features: `FixedLenFeature`, `VarLenFeature`, `SparseFeature` or `FixedLenSequenceFeature`
             by name.
-        example_names: strings `(batch,)`, the names of the examples in errors.
+        example_names: strings `(batch,)`, names of the examples for error messages.
 
     Raises:
         InvalidArgumentError: at run time, an example is invalid or lacks a feature.
@@ -393,7 +393,7 @@ def parse_single_example(
     Args:
         serialized: a scalar string.
         features: as for `parse_example`; the results have no batch dimension.
-        example_names: a scalar string, the name of the example in errors.
+        example_names: a scalar string, a name of the example for error messages.
     """
     return _parse_features("ParseSingleExample", serialized, features, example_names, name, 0)
 
@@ -432,13 +432,14 @@ def parse_sequence_example(
     Args:
         serialized: strings `(batch,)`.
         context_features: features of the contexts, as for `parse_example`.
-        sequence_features: of the steps: `FixedLenSequenceFeature` or `VarLenFeature` by name.
-        example_names: strings `(batch,)`, the names of the examples in errors.
+        sequence_features: features of the steps: `FixedLenSequenceFeature` or `VarLenFeature` by
+            name.
+        example_names: strings `(batch,)`, names of the examples for error messages.
 
     Returns:
-        The contexts' features; the steps', `(batch, most steps, *shape)` padded with 0 or '', or
-        sparse `(batch, most steps, longest)`; and for each dense one of these the number of steps,
-        int64 `(batch,)`.
+        Three dicts: the features of the contexts; those of the steps, `(batch, max steps, *shape)`
+        padded with 0 or '', or sparse `(batch, max steps, longest)`; and for each dense feature of
+        the steps the number of steps, int64 `(batch,)`.
     """
     return _parse_sequences(
         "ParseSequenceExample",
@@ -461,7 +462,8 @@ def parse_single_sequence_example(
     """Parses one serialized `SequenceExample`; see `parse_sequence_example`.
 
     Returns:
-        The context's features, and the steps' `(steps, *shape)`, or sparse `(steps, longest)`.
+        The features of the context, and those of the steps: `(steps, *shape)`, or sparse
+        `(steps, longest)`.
     """
     context, steps, _ = _parse_sequences(
         "ParseSingleSequenceExample",
