@@ -199,8 +199,13 @@ def _repeated(value: Any, tensor: Tensor, count: int) -> NDArray[Any]:
 
 
 def _round_up(count: int) -> int:
-    """Rounds up to one of few sizes, by at most an eighth, to bound the number of compilations."""
-    unit = 1 << max(0, (count - 1).bit_length() - 3)
+    """Rounds up to one of few sizes, to bound the number of compilations.
+
+    Up to 64 these are powers of two, since extra rows cost less than another size. Larger counts
+    grow by at most an eighth.
+    """
+    bits = (count - 1).bit_length()
+    unit = 1 << (bits if bits <= 6 else bits - 3)
     return -(-count // unit) * unit
 
 

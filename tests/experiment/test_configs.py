@@ -34,8 +34,7 @@ SMALL: dict[str, tuple[str, list[str], str, float, int]] = {
         ["train.max_steps=600"],
         "average_loss",
         -2.5e7,
-        # Most fill missing numbers, for blocks of 1, 2, 4, ... batches: how many depends on time.
-        32,
+        19,  # most of them fill missing numbers, for blocks of few sizes
     ),
     "iris_dnn": ("", [], "accuracy", 0.9, 3),
     "iris_linear": ("", [], "accuracy", 0.9, 3),
