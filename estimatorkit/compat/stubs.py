@@ -12,10 +12,9 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from estimatorkit.compat import later
 from estimatorkit.compat.modules import ROOT, Table, TableFinder
-from estimatorkit.compat.tables import MODULES, TOP
-from estimatorkit.lazy import stub_of
+from estimatorkit.compat.tables import PUBLIC
+from estimatorkit.lazy import stub_of, stub_places
 
 _ANY = "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n"
 _VERSIONS = """
@@ -43,7 +42,7 @@ def write_stubs(folder: Path) -> None:
 
 def stubs() -> Iterator[tuple[str, str]]:
     """Yields the path below `compat/v1` and the text of each stub."""
-    finder = TableFinder({**{name: Table() for name in later.MODULES}, "": TOP, **MODULES})
+    finder = TableFinder(PUBLIC)
     for name, table in finder.tables.items():
         children = finder.children(name)
         places = dict(_star_places(finder, table)) | children | dict(table.names)
@@ -71,42 +70,39 @@ def _line(name: str, place: str) -> str:
 def _star_places(finder: TableFinder, table: Table) -> Iterator[tuple[str, str]]:
     """The places of the names of a table's modules; those of the first module come last."""
     for module in reversed(table.behind):
-        below = module.removeprefix(f"{ROOT}.")
-        if below != module:
+        if module == ROOT or module.startswith(f"{ROOT}."):
+            below = module.removeprefix(ROOT).removeprefix(".")
             own = finder.tables[below]
             yield from _star_places(finder, own)
             yield from finder.children(below).items()
             yield from own.names.items()
         elif _is_ours(module):
-            for name in _public_names(module):
-                yield name, f"{module}:{name}"
+            stub = stub_of(module)
+            if stub.exists():
+                yield from stub_places(module, stub).items()
+            else:
+                yield from _defined(module, stub.with_suffix(".py"))
 
 
 def _is_ours(module: str) -> bool:
     return module.split(".")[0] == "estimatorkit"
 
 
-def _public_names(module: str) -> set[str]:
-    """The public names of a module, by its source: what `lazy.public_names` finds by importing."""
-    path = stub_of(module)
-    if not path.exists():
-        path = path.with_suffix(".py")
+def _defined(module: str, path: Path) -> Iterator[tuple[str, str]]:
+    """The places of a module's public names, by its source; `lazy.public_names` imports it."""
     names: set[str] = set()
     for node in ast.parse(path.read_bytes()).body:
         match node:
+            case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List(elts=listed)):
+                names = {name for each in listed for name in _constants(each)}
+                break
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 names.add(name)
-            case ast.ImportFrom(names=[ast.alias(name="*")]) if path.suffix == ".pyi":
-                names |= _public_names(node.module or "")
-            case ast.ImportFrom() if path.suffix == ".pyi":
-                names |= {each.name for each in node.names if each.asname == each.name}
-            case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List(elts=listed)):
-                return {name for each in listed for name in _constants(each)}
             case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
                 names.add(name)
             case _:
                 pass
-    return {name for name in names if not name.startswith("_")}
+    return ((name, f"{module}:{name}") for name in names if not name.startswith("_"))
 
 
 def _constants(node: ast.AST) -> Iterator[str]:

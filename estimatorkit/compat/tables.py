@@ -15,7 +15,8 @@ the top level; see `private_modules`.
 
 from __future__ import annotations
 
-from estimatorkit.compat.modules import tables_of
+from estimatorkit.compat import later
+from estimatorkit.compat.modules import Table, tables_of
 
 _ROWS = """
 tf: .
@@ -546,3 +547,5 @@ core.util.{event_pb2}: tensorboard.compat.proto.*
 
 MODULES = tables_of(_ROWS)
 TOP = MODULES.pop("tf")
+# All public modules, by name below `ROOT`: the top level, and those of later releases, too.
+PUBLIC = {**{name: Table() for name in later.MODULES}, "": TOP, **MODULES}

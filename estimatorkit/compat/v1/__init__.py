@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from estimatorkit.compat import later
-from estimatorkit.compat.modules import Table, all_names, install, look_up
+from estimatorkit.compat.modules import all_names, install, look_up
 from estimatorkit.compat.private.private_modules import private_tables
-from estimatorkit.compat.tables import MODULES, TOP
+from estimatorkit.compat.tables import PUBLIC, TOP
 
 __version__ = "1.15.5"
 VERSION = __version__
@@ -19,10 +18,7 @@ GIT_VERSION = __git_version__ = "estimatorkit"
 KERAS_VERSION = "2.2.4-tf"
 COMPILER_VERSION = __compiler_version__ = "XLA"
 
-_LATER = {name: Table() for name in later.MODULES}
-_children = install(
-    {**_LATER, "": TOP, **MODULES, **private_tables({**_LATER, **MODULES})}
-).children("")
+_children = install({**PUBLIC, **private_tables(PUBLIC)}).children("")
 
 
 def __getattr__(name: str) -> Any:
