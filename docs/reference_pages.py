@@ -66,8 +66,12 @@ def _title(namespace: str) -> str:
     return f"tf.{namespace}".rstrip(".")
 
 
-def _path(namespace: str) -> str:
-    return f"reference/{namespace.replace('.', '_') or 'tf'}.md"
+def _stem(namespace: str) -> str:
+    return namespace.replace(".", "_") or "tf"
+
+
+def _full(namespace: str, name: str) -> str:
+    return f"{namespace}.{name}".lstrip(".")
 
 
 def module_of(namespace: str) -> types.ModuleType:
@@ -98,21 +102,22 @@ def documented() -> dict[str, dict[str, str]]:
             value = getattr(module, name)
             if isinstance(value, types.ModuleType):
                 continue
-            full = f"{namespace}.{name}".lstrip(".")
-            where = first.setdefault(id(value), full) if _is_documented(value) else ""
-            pages[namespace][name] = where
+            full = _full(namespace, name)
+            pages[namespace][name] = (
+                first.setdefault(id(value), full) if _is_documented(value) else ""
+            )
     return pages
 
 
 def documented_here(namespace: str) -> list[str]:
     """The names that a namespace's page documents."""
     here = documented()[namespace].items()
-    return [name for name, where in here if where == f"{namespace}.{name}".lstrip(".")]
+    return [name for name, where in here if where == _full(namespace, name)]
 
 
 def examples(namespace: str) -> dict[str, str]:
     """The code of each example of a namespace."""
-    path = EXAMPLES / f"{namespace.replace('.', '_') or 'tf'}.py"
+    path = EXAMPLES / f"{_stem(namespace)}.py"
     if not path.exists():
         return {}
     cells = re.split(r"^# %% (\S+)\n", path.read_text("utf-8"), flags=re.MULTILINE)[1:]
@@ -170,7 +175,7 @@ def _link(name: str, where: str, namespace: str) -> str:
     if not where:
         return f"`{name}`"
     target = where.rpartition(".")[0]
-    page = "" if target == namespace else _path(target).rpartition("/")[2]
+    page = "" if target == namespace else f"{_stem(target)}.md"
     return f"[`{name}`]({page}#estimatorkit.{where})"
 
 
@@ -192,7 +197,7 @@ def _text(namespace: str) -> Iterator[str]:
     yield "\n".join(["| name | |", "| --- | --- |", *rows, ""])
     code = examples(namespace)
     for name in documented_here(namespace):
-        yield f"::: estimatorkit.{namespace}.{name}".replace("..", ".")
+        yield f"::: estimatorkit.{_full(namespace, name)}"
         if namespace.endswith("layers") and name != "Layer":
             yield f"    options: {{filters: {_OF_EVERY_LAYER}}}"
         yield ""
@@ -206,4 +211,7 @@ def _text(namespace: str) -> Iterator[str]:
 def reference_pages() -> list[ReferencePage]:
     """The pages, the top level first."""
     ordered = sorted(NAMESPACES, key=lambda each: (each != "", each))
-    return [ReferencePage(_title(n), _path(n), "\n".join(_text(n))) for n in ordered]
+    return [
+        ReferencePage(_title(each), f"reference/{_stem(each)}.md", "\n".join(_text(each)))
+        for each in ordered
+    ]

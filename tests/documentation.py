@@ -29,9 +29,8 @@ BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 RUNNER = """
-import contextlib, io, json, os, signal, subprocess, sys
+import atexit, contextlib, io, json, os, signal, subprocess, sys
 space = {"__name__": "__main__"}
-started = []
 def shell(code):
     printed = ""
     for line in code.replace("\\\\\\n", " ").splitlines():
@@ -40,8 +39,9 @@ def shell(code):
         command = line[2:]
         if command.rstrip().endswith("&"):
             command = command.rstrip()[:-1]
-            started.append(subprocess.Popen(command, shell=True, start_new_session=True,
-                                            stdout=subprocess.DEVNULL, stderr=sys.stderr))
+            process = subprocess.Popen(command, shell=True, start_new_session=True,
+                                       stdout=subprocess.DEVNULL, stderr=sys.stderr)
+            atexit.register(os.killpg, process.pid, signal.SIGTERM)
             continue
         run = subprocess.run(command, shell=True, text=True, stdout=subprocess.PIPE)
         printed += run.stdout
@@ -58,8 +58,6 @@ for line in sys.stdin:
             exec(compile(code, name, "exec"), space)
         printed = stream.getvalue()
     print(json.dumps(printed), flush=True)
-for process in started:
-    os.killpg(process.pid, signal.SIGTERM)
 """
 
 

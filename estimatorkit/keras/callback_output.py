@@ -110,7 +110,7 @@ class ProgbarLogger(Callback):
         self._end(logs, now)
 
     def on_test_begin(self, logs: Logs = None) -> None:
-        """Starts a line, except in a validation."""
+        """Starts a progress line, unless this evaluation is the validation of a training."""
         if not self._training:
             self._total = self.params.get("steps")
             self._begin()

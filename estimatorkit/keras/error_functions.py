@@ -155,7 +155,7 @@ def _margin(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def categorical_hinge(y_true: Any, y_pred: Any) -> Tensor:
-    """max(0, 1 + the largest score of a wrong class - the score of the right class).
+    """The multi-class hinge loss: max(0, 1 + largest wrong score - right score).
 
     Args:
         y_true: `(..., classes)`, 1 for the right class and 0 for the others.

@@ -37,7 +37,7 @@ def binary_matches(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
 
 
 def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
-    """The fraction along the last axis of thresholded predictions that equal labels in {0, 1}.
+    """The fraction of thresholded predictions that equal the labels, over the last axis.
 
     Args:
         y_true: 0 or 1, `(..., d)`.

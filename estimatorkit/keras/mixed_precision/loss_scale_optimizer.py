@@ -130,7 +130,7 @@ class LossScaleOptimizer(MixedPrecisionLossScaleOptimizer):
         return self.apply_gradients(pairs, name, global_step=global_step)
 
     def get_updates(self, loss: Any, params: Any) -> list[Operation]:
-        """Returns the operations of a step, in a list."""
+        """Returns a list of the operations that make an optimizer step."""
         return [self.minimize(loss, params)]
 
     def apply_gradients(  # type: ignore[override]

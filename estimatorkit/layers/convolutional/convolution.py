@@ -38,7 +38,7 @@ _ARGUMENTS = {
     "strides": "the strides of the window, likewise.",
     "padding": "",
     "output_padding": "how much longer the outputs are than the shortest possible; less than\n"
-    "        `strides`. By default 'same' gives length * strides.",
+    "    `strides`. By default 'same' gives length * strides.",
     "data_format": "'channels_last' or 'channels_first'; that of the backend by default.",
     "dilation_rate": "the dilation of the window, likewise.",
     "groups": "the number of channel groups, each with `filters / groups` filters.",
