@@ -92,6 +92,9 @@ class Variable(Operators, metaclass=CreatedByScopes):
     synchronization: VariableSynchronization = VariableSynchronization.AUTO
     """When copies are brought together, as it was asked for; there is one copy."""
 
+    optimizer: Any = None
+    """The `Optimizer` that updates it in place of the one that is asked to; None: that one."""
+
     save_slice_info: SaveSliceInfo | None = None
     """Which part of a tensor in checkpoints it is, if it is one."""
 

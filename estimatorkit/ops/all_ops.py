@@ -89,6 +89,7 @@ import estimatorkit.ops.sparse.sets
 import estimatorkit.ops.sparse.shapes
 import estimatorkit.ops.sparse.sparse
 import estimatorkit.ops.tables.class_names
+import estimatorkit.ops.tables.embedding_rows
 import estimatorkit.ops.tables.feature_crosses
 import estimatorkit.ops.tables.feature_ids
 import estimatorkit.ops.tables.mutable_tables

@@ -222,6 +222,8 @@ class State:
             FailedPreconditionError: a variable has none.
         """
         try:
+            if self.held.growth:
+                self.held.growth.apply(self.values, names)
             return [self.values[name] for name in names]
         except KeyError:
             self.raise_if_cancelled()  # a session that closes forgets its values

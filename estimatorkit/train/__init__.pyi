@@ -4,7 +4,7 @@ from estimatorkit.train.optimizers.optimizers import (
     FtrlOptimizer as FtrlOptimizer, GradientDescentOptimizer as GradientDescentOptimizer,
     MomentumOptimizer as MomentumOptimizer, ProximalAdagradOptimizer as ProximalAdagradOptimizer,
     ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer,
-    RMSPropOptimizer as RMSPropOptimizer,
+    RMSPropOptimizer as RMSPropOptimizer, RowwiseAdagradOptimizer as RowwiseAdagradOptimizer,
 )
 from estimatorkit.train.optimizers.optimizer import Optimizer as Optimizer
 from estimatorkit.train.optimizers.contrib_optimizers import LazyAdamOptimizer as LazyAdamOptimizer

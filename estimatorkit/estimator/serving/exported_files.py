@@ -248,6 +248,7 @@ _IMPURE_BUT_SAFE = {
     *("Assert", "CheckNumerics", "NoOp", "Placeholder", "PlaceholderWithDefault"),
     *("HashTableV2", "MutableHashTableV2", "InitializeTableV2", "LookupTableInsertV2"),
     *("LookupTableFindV2", "LookupTableFindOrHash", "LookupTableSizeV2", "LookupTableExportV2"),
+    "EmbeddingRows",
 }
 
 

@@ -205,6 +205,7 @@ class _Writer:
         while len(done) < len(self._copied):  # naming an input may copy its operation
             for op in [each for each in self._copied if each not in done]:
                 done[op] = None
+                self._copy_variable_named(op)
                 inputs[op.name] = [*map(self._name, op.inputs), *self._controls([op])]
         for op in self._copied:
             if not is_allowed(op.type):
@@ -223,6 +224,12 @@ class _Writer:
         made.initializers = self._write_tables(written)
         _take_arrays_out(written, made)
         made.graph_def = written
+
+    def _copy_variable_named(self, op: Operation) -> None:
+        """Copies the variable that an operation reads by its name: the ids of a dynamic table."""
+        name = op.attrs.get(registry.lookup(op.type).holder)
+        if isinstance(name, str) and role_of(op.graph.get_operation_by_name(name)) is Role.VARIABLE:
+            self._read(name)
 
     def _controls(self, ops: Sequence[Operation]) -> list[str]:
         """Control inputs, restricted to operations in the new graph."""
@@ -300,7 +307,10 @@ class _Writer:
         taken = [symbols.abstract(tensor) for tensor in segment.inputs]
         for variable in segment.reads:
             attrs = self._session.graph.get_operation_by_name(variable).attrs
-            taken.append(_abstract(attrs["shape"].as_list(), attrs["dtype"]))
+            shape = attrs["shape"]
+            if not shape.is_fully_defined():  # it no longer changes
+                shape = np.shape(self._session.state.values[variable])
+            taken.append(_abstract([*shape], attrs["dtype"]))
         function = jax.jit(polymorphic_function(segment))
         try:
             with x64() if segment.wide else nullcontext():

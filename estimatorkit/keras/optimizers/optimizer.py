@@ -259,11 +259,12 @@ class Optimizer(Hyperparameters):
             )
         if global_step is not None:
             self.iterations = global_step
+        pairs, of_others = train_optimizer.apart_from_own(pairs, self)
         variables = [variable for _, variable in pairs]
         with graph.name_scope(self._name):
             with graph.init_scope():
                 self._create_all_weights(variables)
-            if not pairs:
+            if not given:
                 nothing: Operation = builtin_ops.no_op()
                 return nothing
             apply_state = self._prepare(variables)
@@ -274,6 +275,7 @@ class Optimizer(Hyperparameters):
         with graph.name_scope(name or self._name) as scope:
             self._apply_state = apply_state
             updates = [self._update(gradient, variable) for gradient, variable in pairs]
+            updates += [other.apply_gradients(of_other) for other, of_other in of_others.items()]
             with graph.control_dependencies(updates):
                 return self.iterations.assign_add(1, name=scope).op
 

@@ -30,6 +30,7 @@ from estimatorkit.layers.feature_column.embedding import (
     shared_embedding_columns,
     shared_embeddings,
 )
+from estimatorkit.layers.feature_column.embedding_table import EmbeddingTable
 from estimatorkit.layers.feature_column.features import Features
 from estimatorkit.layers.feature_column.indicator import indicator_column
 from estimatorkit.layers.feature_column.keras_layers import DenseFeatures, SequenceFeatures
@@ -67,6 +68,7 @@ from estimatorkit.lazy import listing
 from estimatorkit.ops.parsing.parsing import FixedLenFeature
 
 __all__ = [
+    "EmbeddingTable",
     "BucketizedColumn",
     "CategoricalColumn",
     "DenseColumn",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Series
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from estimatorkit.core.errors import did_you_mean, value_error
@@ -17,6 +17,7 @@ from estimatorkit.layers.feature_column.columns import (
     OfColumn,
     SequenceDenseColumn,
 )
+from estimatorkit.layers.feature_column.embedding_table import EmbeddingTable
 from estimatorkit.layers.feature_column.features import Features
 from estimatorkit.layers.feature_column.sequence import (
     SequenceCategoricalColumn,
@@ -102,6 +103,16 @@ class EmbeddingColumn(_Embedding):
             self.trainable,
         )
         return table.made_by(weights.make, self, "embedding_weights")
+
+
+@dataclass(frozen=True)
+class TableEmbeddingColumn(EmbeddingColumn):
+    """An embedding column with an `EmbeddingTable`."""
+
+    table: EmbeddingTable = field(default_factory=EmbeddingTable)
+
+    def _table(self, weights: WeightMaker) -> Any:
+        return self.table.made_for(self, weights)
 
 
 @dataclass(frozen=True)
@@ -195,6 +206,8 @@ def embedding_column(
     max_norm: float | None = None,
     trainable: bool = True,
     use_safe_embedding_lookup: bool = True,
+    *,
+    table: EmbeddingTable | None = None,
 ) -> EmbeddingColumn:
     """A dense column of trainable vectors for the ids of a categorical column.
 
@@ -210,10 +223,14 @@ def embedding_column(
         trainable: whether the table is trainable; True by default.
         use_safe_embedding_lookup: accepted for compatibility only; examples without ids always
             yield zeros.
+        table: the table, where it is more than a variable with a row for each id: see
+            `EmbeddingTable`. Not in TensorFlow.
 
     Raises:
-        ValueError: an argument is invalid.
+        ValueError: an argument is invalid, or is also one of `table`.
     """
+    if table is not None:
+        _check_own_table(table, initializer, ckpt_to_load_from, trainable)
     _check_table(dimension, ckpt_to_load_from, tensor_name_in_ckpt)
     _check_categorical("embedding_column", categorical_column)
     if initializer is not None and not callable(initializer):
@@ -222,17 +239,25 @@ def embedding_column(
             f"Embedding of column_name: {categorical_column.name}"
         )
     _check_combiner(combiner)
-    return EmbeddingColumn(
-        categorical_column,
-        int(dimension),
-        combiner,
-        initializer,
-        ckpt_to_load_from,
-        tensor_name_in_ckpt,
-        max_norm,
-        bool(trainable),
-        bool(use_safe_embedding_lookup),
+    arguments = (
+        *(categorical_column, int(dimension), combiner, initializer),
+        *(ckpt_to_load_from, tensor_name_in_ckpt, max_norm),
+        *(bool(trainable), bool(use_safe_embedding_lookup)),
     )
+    return EmbeddingColumn(*arguments) if table is None else TableEmbeddingColumn(*arguments, table)
+
+
+def _check_own_table(table: Any, initializer: Any, checkpoint: Any, trainable: bool) -> None:
+    if not isinstance(table, EmbeddingTable):
+        raise value_error(
+            "table must be an EmbeddingTable", received=f"{table!r} of type {type(table).__name__}"
+        )
+    if initializer is not None or checkpoint is not None or not trainable:
+        raise value_error(
+            "the table says how its rows start and whether they are trained",
+            expected="initializer and trainable as arguments of EmbeddingTable",
+            received="initializer, ckpt_to_load_from or trainable beside table",
+        )
 
 
 def _check_table(dimension: Any, checkpoint: Any, tensor_name: Any) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from estimatorkit.core.dtypes import float32
+from estimatorkit.core.dtypes import float32, int64
 from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column.column_values import Ids
@@ -34,7 +34,9 @@ def combined_rows(table: Any, ids: Ids, combiner: str, max_norm: float | None = 
     """The rows of a table at some ids, those of one example (or step) combined.
 
     Args:
-        table: a variable `(n, d)`, or a partitioned one, in slices of the first dimension.
+        table: a variable `(n, d)`; a partitioned one, in slices of the first dimension; or an
+            object with a method `look_up(ids, counts)`, which returns the rows of ids and which
+            ones have any.
         ids: what a categorical column made.
         combiner: 'sum', 'mean' (by the sum of weights) or 'sqrtn' (by the root of the sum of their
             squares). Weights of 0 or less count only for 'sum'.
@@ -50,7 +52,10 @@ def combined_rows(table: Any, ids: Ids, combiner: str, max_norm: float | None = 
     counts = elementwise.greater_equal(numbers, 0)
     if weights is not None and combiner != "sum":
         counts = elementwise.logical_and(counts, elementwise.greater(weights, 0.0))
-    rows = _rows(table, numbers, counts)
+    if hasattr(table, "look_up"):
+        rows, counts = table.look_up(numbers, counts)
+    else:
+        rows = gathered(table, numbers, counts)
     if max_norm is not None:
         length = elementwise.sqrt(reduce.reduce_sum(elementwise.square(rows), -1, keepdims=True))
         rows = rows * (max_norm / elementwise.maximum(length, max_norm))
@@ -71,12 +76,23 @@ def combined_rows(table: Any, ids: Ids, combiner: str, max_norm: float | None = 
     return elementwise.div_no_nan(total, by)
 
 
-def _rows(table: Any, ids: Tensor, counts: Tensor) -> Tensor:
-    """The rows `(..., width, d)`, 0 if `counts` says no."""
+def gathered(table: Any, ids: Tensor, counts: Tensor) -> Tensor:
+    """The rows of a variable, or of a partitioned one, at some ids.
+
+    Args:
+        table: `(n, d)`.
+        ids: int64, of any shape.
+        counts: bool of that shape: where to read a row.
+
+    Returns:
+        float32 `(..., d)`, 0 where `counts` is False.
+    """
     start, found = 0, []
     parts = variables_of(table)
     for part in parts:
-        size = part.shape[0]
+        size: Any = part.shape[0]
+        if size is None:  # a table that grows
+            size = elementwise.cast(array.shape(part)[0], int64)
         own = counts
         if len(parts) > 1:
             inside = elementwise.logical_and(

@@ -32,6 +32,21 @@ GradientAndVariable = tuple[Any, Any]
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
+def apart_from_own(
+    pairs: Sequence[GradientAndVariable], optimizer: Any
+) -> tuple[list[GradientAndVariable], dict[Any, list[GradientAndVariable]]]:
+    """The pairs that an optimizer updates, and those of variables with one of their own, by that.
+
+    Args:
+        pairs: (gradient, variable) pairs.
+        optimizer: the optimizer that is asked to update them.
+    """
+    by_optimizer: dict[Any, list[GradientAndVariable]] = {}
+    for pair in pairs:
+        by_optimizer.setdefault(pair[1].optimizer or optimizer, []).append(pair)
+    return by_optimizer.pop(optimizer, []), by_optimizer
+
+
 def takes_repeated_rows(method: _Method) -> _Method:
     """Marks an `_apply_sparse` that sums repeated rows itself."""
     vars(method)["takes_repeated_rows"] = True
@@ -219,6 +234,13 @@ class Optimizer:
                 received=repr(global_step)[:200],
             )
         graph = get_default_graph()
+        updated, of_others = apart_from_own(updated, self)
+        others = [other.apply_gradients(pairs) for other, pairs in of_others.items()]
+        if not updated:  # every variable has an optimizer of its own
+            with graph.control_dependencies(others):
+                done = builtin_ops.no_op() if global_step is None else global_step.assign_add(1).op
+            self._note_train_op(done)
+            return done
         with graph.init_scope():
             self._create_slots([each for _, each in updated])
         with graph.name_scope(name or self._name) as scope:
@@ -226,7 +248,7 @@ class Optimizer:
             if not skip_gradients_aggregation:
                 sums = summed_gradients([gradient for gradient, _ in updated])
                 updated = [(each, var) for each, (_, var) in zip(sums, updated, strict=True)]
-            updates = self._updates(updated)
+            updates = self._updates(updated) + others
             if global_step is None:
                 done = self._finish(updates, scope)
             else:
@@ -307,13 +329,13 @@ class Optimizer:
 
     def _zeros_slot(self, var: Variable, slot_name: str, op_name: str) -> Variable:
         """Returns the slot, initialized to zeros if it is created."""
-        return self._slot(var, slot_name, op_name, lambda: _filled_like(var, 0.0))
+        return self._slot(var, slot_name, op_name, lambda: filled_like(var, 0.0))
 
     def _get_or_make_slot(self, var: Variable, val: Any, slot_name: str, op_name: str) -> Variable:
         """Returns the slot, initialized to `val` (a tensor or number) if it is created."""
 
         def value() -> Any:
-            return _filled_like(var, val) if isinstance(val, (int, float)) else val
+            return filled_like(var, val) if isinstance(val, (int, float)) else val
 
         return self._slot(var, slot_name, op_name, value)
 
@@ -423,7 +445,7 @@ def _rows_of(variable: Variable, values: Tensor, indices: Tensor) -> IndexedSlic
     return IndexedSlices(values, indices, array.shape(variable.read_value()))
 
 
-def _filled_like(variable: Variable, value: float) -> Tensor:
+def filled_like(variable: Variable, value: float) -> Tensor:
     if variable.shape.is_fully_defined():
         number = variable.dtype.numpy_dtype.type(value)
         return filling.fill(variable.shape.as_list(), number)

@@ -39,6 +39,11 @@ def _adagrad(w: Any, g: Any, accumulator: Any, *, learning_rate: Any, epsilon: A
     return w - learning_rate * g / (jnp.sqrt(accumulator) + epsilon), accumulator
 
 
+def _rowwise_adagrad(w: Any, g: Any, accumulator: Any, *, learning_rate: Any, epsilon: Any) -> Any:
+    accumulator = accumulator + jnp.mean(g * g, axis=tuple(range(1, g.ndim)), keepdims=True)
+    return w - learning_rate * g / (jnp.sqrt(accumulator) + epsilon), accumulator
+
+
 def _adadelta(
     w: Any, g: Any, accum: Any, accum_update: Any, *, learning_rate: Any, rho: Any, epsilon: Any
 ) -> Any:
@@ -197,6 +202,9 @@ ADAGRAD = registered(
             ((0.9614453, -1.9303474), (0.59, 0.99)),
         ),
     )
+)
+ROWWISE_ADAGRAD = registered(
+    UpdateRule("RowwiseAdagrad", _rowwise_adagrad, slots=ADAGRAD.slots, example=ADAGRAD.example)
 )
 ADADELTA = registered(
     UpdateRule(

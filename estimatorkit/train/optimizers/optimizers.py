@@ -7,6 +7,7 @@ Each class has TensorFlow's constructor, and passes its update rule and hyperpar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
@@ -16,7 +17,7 @@ from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.ops.math.elementwise import cast
 from estimatorkit.train.optimizers import keras_rules, optimizer_rules as rules
-from estimatorkit.train.optimizers.optimizer import Optimizer
+from estimatorkit.train.optimizers.optimizer import Optimizer, filled_like
 from estimatorkit.train.optimizers.rule_optimizer import RuleOptimizer
 from estimatorkit.train.optimizers.update_rule import UpdateRule
 
@@ -104,6 +105,44 @@ class AdagradOptimizer(RuleOptimizer):
             {"learning_rate": learning_rate, "epsilon": epsilon},
             {"accumulator": initial_accumulator_value},
         )
+
+
+class RowwiseAdagradOptimizer(RuleOptimizer):
+    """Adagrad with one accumulator for each row, for embedding tables.
+
+    accumulator += mean(g^2) over the row; w -= learning_rate * g / (sqrt(accumulator) + epsilon).
+    The slot of a table `(n, d)` is `(n, 1)`. Not in TensorFlow; as in Mudigere et al. 2022,
+    arXiv:2104.05158, section 4.1.4. Slot: 'accumulator'.
+
+    Args:
+        learning_rate: a number, tensor or callable.
+        initial_accumulator_value: positive; 0 only with a positive epsilon.
+        epsilon: added to the root, 0 by default.
+        name: see `Optimizer`.
+
+    Raises:
+        ValueError: `initial_accumulator_value` is out of range.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        initial_accumulator_value: float = 0.1,
+        epsilon: Any = 0.0,
+        name: str = "RowwiseAdagrad",
+    ) -> None:
+        _positive(initial_accumulator_value, or_zero=not _is_zero(epsilon))
+        given = {"learning_rate": learning_rate, "epsilon": epsilon}
+        super().__init__(rules.ROWWISE_ADAGRAD, False, name, given)
+        self._first = initial_accumulator_value
+
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
+        def first(variable: Variable) -> Tensor:
+            columns = (variable.shape.rank or 1) - 1
+            return filled_like(variable, self._first)[(slice(None), *[slice(1)] * columns)]
+
+        for variable in var_list:
+            self._slot(variable, "accumulator", self._name, partial(first, variable))
 
 
 class AdadeltaOptimizer(RuleOptimizer):
@@ -459,5 +498,6 @@ __all__ = [
     "ProximalAdagradOptimizer",
     "ProximalGradientDescentOptimizer",
     "RMSPropOptimizer",
+    "RowwiseAdagradOptimizer",
     "RuleOptimizer",
 ]

@@ -364,7 +364,7 @@ class Saver:
         held = {
             key: _parts_of(renamed[key], item)
             for key, item in items.items()
-            if isinstance(item, Whole) and item.shape.as_list() == [*found[renamed[key]].shape]
+            if isinstance(item, Whole) and item.shape.is_compatible_with(found[renamed[key]].shape)
         }
         wanted = {name: part for parts in held.values() for name, part in parts.items()}
         elsewhere = sess.state.restore(path, wanted)
