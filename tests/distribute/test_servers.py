@@ -319,6 +319,47 @@ def test_servers_save_and_restore_their_parts_also_where_these_are_others(
     assert read == ["t"]
 
 
+def test_dynamic_tables_on_servers_learn_as_in_one_process(
+    running: Running, tmp_path: Path
+) -> None:
+    """Rows and ids are on the servers; a checkpoint has both."""
+    table = tf.feature_column.EmbeddingTable(
+        "t", dynamic=True, partitions=2, initializer=tf.ones_initializer()
+    )
+    ids = tf.placeholder(tf.int64, [None, 1])
+    with tf.device(
+        tf.train.replica_device_setter(worker_device=WORKERS[1], cluster=running.cluster)
+    ):
+        column = tf.feature_column.categorical_column_with_identity("id", 2**62)
+        embedding = tf.feature_column.embedding_column(column, 3, table=table)
+        vectors = tf.feature_column.input_layer({"id": ids}, [embedding])
+        loss = tf.reduce_sum(tf.square(vectors))
+        step = tf.train.AdagradOptimizer(0.1).minimize(loss)
+    known = [each for each in tf.global_variables() if each.op.name.endswith("ids")]
+    assert {each.device for each in known} == {*PS}
+    batches = np.random.default_rng(0).integers(0, 10**9, [6, 700, 1])
+    batches[3:] = batches[:3]
+    with tf.Session(running.master) as several, tf.Session() as one:
+        for session in (several, one):
+            session.run(tf.global_variables_initializer())
+        for batch in batches[:4]:
+            found, alone = (
+                session.run([loss, step], {ids: batch})[0] for session in (several, one)
+            )
+            np.testing.assert_allclose(found, alone, rtol=1e-6)
+        path = tf.train.Saver().save(several, tmp_path / "model")
+        counts = [len(each) for each in several.run(known)]
+        assert sum(counts) == len(np.unique(batches))
+        assert min(counts) > 900
+        assert all(len(rows) > 1024 for rows in several.run(tf.trainable_variables()))
+        for batch in batches[4:]:
+            alone = one.run([loss, step], {ids: batch})[0]
+            np.testing.assert_allclose(several.run([loss, step], {ids: batch})[0], alone, rtol=1e-6)
+        tf.train.Saver().restore(several, path)
+        again = several.run([loss, step], {ids: batches[5]})[0]
+        np.testing.assert_allclose(again, alone, rtol=1e-6)
+
+
 def test_tables_are_with_their_tasks(running: Running) -> None:
     with tf.device(PS[1]):
         counts = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1, name="counts")

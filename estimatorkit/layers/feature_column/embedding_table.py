@@ -256,7 +256,8 @@ class _DynamicRows:
         with graph.name_scope(None):
             variable = weights.shared(f"{name}/embedding_weights", rows)
             _check_shape(variable, (None, length))
-            with graph.colocate_with(variable):
+            # Without a device function: it would count one more variable.
+            with graph.device(None), graph.colocate_with(variable):
                 known = weights.shared(f"{name}/ids", ids)
         variable.optimizer = table.optimizer
         attrs = {
@@ -298,7 +299,7 @@ def _distribution(initializer: Any, name: str) -> RowValues:
     if isinstance(made, (initializers.Zeros, initializers.Ones)):
         return RowValues("constant", float(isinstance(made, initializers.Ones)), 0.0, number)
     if isinstance(made, initializers.Constant) and np.ndim(made.value) == 0:
-        return RowValues("constant", float(made.value), 0.0, number)
+        return RowValues("constant", float(np.asarray(made.value)), 0.0, number)
     if isinstance(made, initializers.RandomUniform):
         low, high = float(made.minval), float(1.0 if made.maxval is None else made.maxval)
         return RowValues("uniform", low, high, number)

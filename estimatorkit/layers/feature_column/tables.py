@@ -52,6 +52,7 @@ def combined_rows(table: Any, ids: Ids, combiner: str, max_norm: float | None = 
     counts = elementwise.greater_equal(numbers, 0)
     if weights is not None and combiner != "sum":
         counts = elementwise.logical_and(counts, elementwise.greater(weights, 0.0))
+    rows: Tensor
     if hasattr(table, "look_up"):
         rows, counts = table.look_up(numbers, counts)
     else:

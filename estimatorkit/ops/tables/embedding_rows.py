@@ -42,9 +42,11 @@ class RowIndex:
         self._values = values
         self._lock = threading.Lock()
         self._published: Any = None  # the variable's value: the used part of `_entries`
-        self._enter(np.zeros((0, 4), np.int64))
+        self._entries: Ints = np.zeros((0, 4), np.int64)
+        self._used = 0
+        self._index = HashIndex(self._entries[:, ID])
         self._wanted = TableRows(weights, values, 0)
-        self._free = np.zeros(0, np.int64)  # rows below `_next` that no id has
+        self._free: Ints = np.zeros(0, np.int64)  # rows below `_next` that no id has
         self._next = 0
         self._batch = 0
         self._swept = 0
@@ -53,7 +55,8 @@ class RowIndex:
         """The rows of ids; ABSENT for those that have none."""
         with self._lock:
             self._follow(state)
-            rows = self._rows_at(self._index.find(np.ravel(ids), self._entries[:, ID]))
+            known = self._entries[:, ID]
+            rows = self._rows_at(self._index.find(np.ravel(ids), known))
         return rows.reshape(np.shape(ids))
 
     def see(
