@@ -97,6 +97,10 @@ from estimatorkit.storage.checkpoint import (
     list_variables as list_variables, load_variable as load_variable,
     remove_checkpoint as remove_checkpoint,
 )
+from estimatorkit.storage.checkpoint_delta import (
+    apply_checkpoint_delta as apply_checkpoint_delta,
+    write_checkpoint_delta as write_checkpoint_delta,
+)
 from estimatorkit.storage.checkpoint_state import (
     CheckpointState as CheckpointState,
     generate_checkpoint_state_proto as generate_checkpoint_state_proto,

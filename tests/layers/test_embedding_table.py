@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -245,3 +246,62 @@ def test_tables_of_one_name_must_agree() -> None:
         ]
         with pytest.raises(ValueError, match="same name differ"):
             tf.feature_column.input_layer({"a": [[1]], "b": [[1]]}, columns)
+
+
+@pytest.fixture
+def clicks() -> tuple[dict[str, Any], Any]:
+    """Users, of whom some click always and others never."""
+    users = np.random.default_rng(0).zipf(1.3, 4000) % 2000
+    likes = np.random.default_rng(1).random(2000) < 0.5
+    return {"user": np.array([f"u{user}" for user in users])}, likes[users].astype(np.int64)
+
+
+def test_an_estimator_trains_evaluates_and_serves(clicks: Any, tmp_path: Any) -> None:
+    table = Table(dynamic=True, min_count=2, optimizer=tf.train.AdagradOptimizer(1.0))
+    column = tf.feature_column.embedding_column(
+        tf.feature_column.categorical_column_with_hash_bucket("user", 2**62), 4, table=table
+    )
+    config = tf.estimator.RunConfig(str(tmp_path), tf_random_seed=1)
+    model = tf.estimator.DNNClassifier([8], [column], config=config)
+
+    def input_fn() -> Any:
+        return tf.data.Dataset.from_tensor_slices(clicks).repeat(5).batch(100)
+
+    model.train(input_fn)
+    known = model.get_variable_value("user/ids")
+    assert known[:, 2].sum() == 20_000  # each example counts once, also of batches read ahead
+    assert model.evaluate(input_fn, steps=40)["accuracy"] > 0.9
+    assert len(model.get_variable_value("user/ids")) == len(known)
+
+    def receiver() -> Any:
+        features = {"user": tf.placeholder(tf.string, [None])}
+        return tf.estimator.export.ServingInputReceiver(features, features)
+
+    folder = model.export_saved_model(str(tmp_path / "export"), receiver)
+    served = tf.estimator.load_predictor(folder)
+    asked = {"user": ["u1", "u2", "nobody", "", "u3"]}
+    wanted = list(model.predict(lambda: tf.data.Dataset.from_tensors(asked)))
+    found = served(asked, signature="predict")
+    for number, each in enumerate(wanted):
+        np.testing.assert_allclose(found["probabilities"][number], each["probabilities"], rtol=1e-5)
+    np.testing.assert_array_equal(found["probabilities"][2], found["probabilities"][3])
+    with_rows = int((known[:, 1] >= 0).sum())
+    written = dict(tf.train.list_variables(os.fsdecode(folder) + "/variables/variables"))
+    assert written["user/ids"] == [with_rows, 4]
+    assert written["user/embedding_weights"] == [with_rows + 1, 4]
+
+
+def test_a_keras_model_trains_a_table(clicks: Any) -> None:
+    features, labels = clicks
+    table = Table("users", dynamic=True, optimizer=tf.train.AdagradOptimizer(1.0))
+    column = tf.feature_column.embedding_column(
+        tf.feature_column.categorical_column_with_hash_bucket("user", 2**62), 4, table=table
+    )
+    model = tf.keras.Sequential(
+        [tf.keras.layers.DenseFeatures([column]), tf.keras.layers.Dense(1, "sigmoid")]
+    )
+    model.compile("adagrad", "binary_crossentropy", metrics=["accuracy"])
+    model.fit(features, labels, batch_size=100, epochs=5, verbose=0)
+    assert model.evaluate(features, labels, verbose=0)[1] > 0.9
+    strangers = model.predict({"user": np.array(["x1", "x2", "x3"])}, verbose=0)
+    assert len(np.unique(strangers)) == 1

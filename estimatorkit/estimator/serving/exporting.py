@@ -45,6 +45,7 @@ from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.estimator.warm_starting import not_trained
 from estimatorkit.layers.engine.call_record import set_learning_phase
 from estimatorkit.logger import logger
+from estimatorkit.ops.tables.embedding_rows import drop_unused_rows
 from estimatorkit.ops.variables.variable_collections import global_variables_initializer
 from estimatorkit.runtime.executor import PlanRunner
 from estimatorkit.runtime.plan import make_plan
@@ -279,6 +280,8 @@ class ServedModel:
                 f"Encountered error with mode `{self._mode}` while restoring checkpoint from: "
                 f"`{checkpoint}`.\n\n{error}"
             ) from error
+        if self._mode != ModeKeys.TRAIN:
+            drop_unused_rows(self.session.graph, self.session.state)
 
     def add_to(self, builder: SavedModelBuilder, with_variables: bool) -> None:
         """Adds the graph to a SavedModel; the first graph with the variables."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.dtypes import int64
+from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Role, Spec, register
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.tables.feature_ids import ABSENT
@@ -25,6 +26,7 @@ ID, ROW, COUNT, SEEN = range(4)
 """The columns of the variable: an id, its row or -1, how often and in which batch it was seen."""
 
 _LEAST_IDS = 1 << 10
+_TYPE = "EmbeddingRows"
 
 
 class RowIndex:
@@ -201,12 +203,33 @@ def _rows(
     return index.find(ids, state)
 
 
+def drop_unused_rows(graph: Graph, state: Any) -> None:
+    """Removes from a session's dynamic tables the ids without a row and the rows without an id.
+
+    Args:
+        graph: the session's graph.
+        state: the session's state, whose slots are not adapted: for a model that is not trained.
+    """
+    tables = {
+        (op.attrs["table"], op.attrs["weights"])
+        for op in graph.get_operations()
+        if op.type == _TYPE
+    }
+    for table, weights in tables:
+        entries, rows = state.read([table, weights])
+        kept = entries[entries[:, ROW] >= 0]
+        last = rows.shape[0] - 1  # one row without an id: XLA refuses to gather from none
+        state.put(weights, rows[np.append(kept[:, ROW], last)])
+        kept[:, ROW] = np.arange(len(kept))
+        state.put(table, kept)
+
+
 def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     return [Spec(int64, inputs[0].shape)]
 
 
 register(
-    "EmbeddingRows",
+    _TYPE,
     _rows,
     infer=_infer,
     gradient=None,
