@@ -95,6 +95,9 @@ class Variable(Operators, metaclass=CreatedByScopes):
     optimizer: Any = None
     """The `Optimizer` that updates it in place of the one that is asked to; None: that one."""
 
+    row_ids: Variable | None = None
+    """The variable that says which ids its rows belong to, if its rows are assigned to ids."""
+
     save_slice_info: SaveSliceInfo | None = None
     """Which part of a tensor in checkpoints it is, if it is one."""
 

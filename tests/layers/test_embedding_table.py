@@ -291,6 +291,28 @@ def test_an_estimator_trains_evaluates_and_serves(clicks: Any, tmp_path: Any) ->
     assert written["user/embedding_weights"] == [with_rows + 1, 4]
 
 
+def test_a_warm_start_takes_the_ids(clicks: Any, tmp_path: Any) -> None:
+    column = tf.feature_column.embedding_column(
+        tf.feature_column.categorical_column_with_hash_bucket("user", 2**62),
+        *(4, "mean", None, None, None, None, True, True),
+        table=Table(dynamic=True, min_count=2),
+    )
+
+    def model(name: str, **given: Any) -> Any:
+        config = tf.estimator.RunConfig(str(tmp_path / name), tf_random_seed=1)
+        return tf.estimator.DNNClassifier([8], [column], config=config, **given)
+
+    first, second = model("first"), model("second", warm_start_from=str(tmp_path / "first"))
+    first.train(lambda: tf.data.Dataset.from_tensor_slices(clicks).batch(100))
+    stranger = ({"user": ["new"] * 10}, [1] * 10)
+    second.train(lambda: tf.data.Dataset.from_tensor_slices(stranger).batch(10), steps=1)
+    one, two = (each.get_variable_value("user/ids") for each in (first, second))
+    np.testing.assert_array_equal(two[:-1], one)
+    assert two[-1, 1:3].tolist() == [one[:, 1].max() + 1, 10]
+    rows = [each.get_variable_value("user/embedding_weights") for each in (first, second)]
+    np.testing.assert_array_equal(*(each[one[0, 1]] for each in rows))
+
+
 def test_a_keras_model_trains_a_table(clicks: Any) -> None:
     features, labels = clicks
     table = Table("users", dynamic=True, optimizer=tf.train.AdagradOptimizer(1.0))

@@ -259,7 +259,7 @@ class _DynamicRows:
             # Without a device function: it would count one more variable.
             with graph.device(None), graph.colocate_with(variable):
                 known = weights.shared(f"{name}/ids", ids)
-        variable.optimizer = table.optimizer
+        variable.optimizer, variable.row_ids = table.optimizer, known
         attrs = {
             "table": known.op.name,
             "weights": variable.op.name,

@@ -213,6 +213,12 @@ def warm_start(
                 f"You provided the following variables in {what} that were not used: {unused}",
                 expected=f"some of {sorted(chosen)}",
             )
+    for name, variable in list(chosen.items()):
+        ids = getattr(variable, "row_ids", None)
+        if ids is not None:  # rows without their ids are worth nothing
+            chosen[ids.op.name] = ids
+            if name in previous:
+                previous.setdefault(ids.op.name, f"{previous[name].rpartition('/')[0]}/ids")
     path = locate_checkpoint(ckpt_to_initialize_from)
     source = _Source(path, read_contents(path))
     for name, variable in chosen.items():
