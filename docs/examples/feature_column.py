@@ -51,6 +51,17 @@ columns = [
 layer = tf.feature_column.DenseFeatures(columns)
 layer({"size": tf.constant([1.5, 2.5]), "colour": tf.constant(["blue", "red"])})
 
+# %% EmbeddingTable
+table = tf.feature_column.EmbeddingTable(
+    "user", dynamic=True, min_count=2, optimizer=tf.train.RowwiseAdagradOptimizer(0.1)
+)
+user = tf.feature_column.categorical_column_with_hash_bucket("user", 2**62)  # any string
+column = tf.feature_column.embedding_column(user, 4, table=table)
+classifier = tf.estimator.DNNClassifier([8], [column])
+data = {"user": np.array(["ann", "bob", "ann", "eve"])}, np.array([1, 0, 1, 0])
+classifier.train(lambda: tf.data.Dataset.from_tensor_slices(data).batch(2))
+print(classifier.get_variable_value("user/ids")[:, 1:3])  # row (-1 without) and count of each
+
 # %% FeatureColumn
 columns = [
     tf.feature_column.numeric_column("size"),

@@ -260,6 +260,17 @@ with tf.Session() as session:
         session.run(train_op)
     print(session.run(weights))
 
+# %% RowwiseAdagradOptimizer
+table = tf.Variable(tf.ones([3, 2]))
+loss = tf.reduce_sum(tf.gather(table, [0, 0, 2]) * [1.0, 3.0])
+optimizer = tf.train.RowwiseAdagradOptimizer(0.1)
+train_op = optimizer.minimize(loss)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    session.run(train_op)
+    print(session.run(table))
+    print(session.run(optimizer.get_slot(table, "accumulator")))
+
 # %% Saver
 weight = tf.Variable(1.0, name="weight")
 saver = tf.train.Saver(max_to_keep=2)
@@ -358,6 +369,20 @@ tf.train.add_queue_runner(runner)
 number = queue.dequeue()
 with tf.train.MonitoredSession() as session:
     print(session.run(number))
+
+# %% apply_checkpoint_delta
+table = tf.get_variable("table", [1000, 8])
+change = tf.scatter_add(table, [3], tf.ones([1, 8]))
+saver = tf.train.Saver()
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    base = saver.save(session, "model.ckpt", global_step=1)
+    session.run(change)
+    latest = saver.save(session, "model.ckpt", global_step=2)
+    expected = session.run(table)
+delta = tf.train.write_checkpoint_delta(base, latest, "delta-2")  # one row
+again = tf.train.apply_checkpoint_delta(base, delta, "elsewhere/model.ckpt-2")
+np.array_equal(tf.train.load_variable(again, "table"), expected)
 
 # %% assert_global_step
 tf.train.assert_global_step(tf.train.create_global_step())
@@ -701,6 +726,18 @@ with tf.Graph().as_default(), tf.Session() as session:
     tf.train.warm_start(path, vars_to_warm_start="kernel")
     session.run(tf.global_variables_initializer())
     print(session.run([kernel, bias]))
+
+# %% write_checkpoint_delta
+table = tf.get_variable("table", [1000, 8])
+change = tf.scatter_add(table, [3], tf.ones([1, 8]))
+saver = tf.train.Saver()
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    base = saver.save(session, "model.ckpt", global_step=1)
+    session.run(change)
+    latest = saver.save(session, "model.ckpt", global_step=2)
+delta = tf.train.write_checkpoint_delta(base, latest, "delta-2")
+tf.train.list_variables(delta)
 
 # %% write_graph
 tf.add(tf.placeholder(tf.float32, name="x"), 1.0, name="y")

@@ -93,7 +93,8 @@ class Variable(Operators, metaclass=CreatedByScopes):
     """When copies are brought together, as it was asked for; there is one copy."""
 
     optimizer: Any = None
-    """The `Optimizer` that updates it in place of the one that is asked to; None: that one."""
+    """The `Optimizer` that updates it in place of the one that is asked to, or a function that
+    returns it; None: that one."""
 
     row_ids: Variable | None = None
     """The variable that says which ids its rows belong to, if its rows are assigned to ids."""

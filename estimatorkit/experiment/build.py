@@ -21,6 +21,7 @@ from estimatorkit.experiment.estimators import LabelScaling, Schedule, WarmStart
 from estimatorkit.experiment.examples import CLASS_WEIGHT, example_rows
 from estimatorkit.experiment.schema import EarlyStopping, Experiment, ExportBest
 from estimatorkit.experiment.sections import Model, leaves
+from estimatorkit.train.optimizers.optimizers_by_name import get_optimizer_by_name
 
 Function = Callable[[Any], Any]
 
@@ -65,6 +66,11 @@ def _made(name: str, value: Any) -> Any:
         return column(value)
     if isinstance(value, kinds.ColumnArguments):
         return _column(value)
+    if isinstance(value, kinds.Table):
+        own = None if value.optimizer is None else optimizer(value.optimizer)
+        if isinstance(own, str):
+            own = functools.partial(get_optimizer_by_name, own)
+        return ek.feature_column.EmbeddingTable(**dict(value) | {"optimizer": own})
     if isinstance(value, tuple):
         return [_made(name, each) for each in value]
     if name == "normalizer" and value is not None:

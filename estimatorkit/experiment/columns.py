@@ -24,6 +24,7 @@ from pydantic import (
     model_validator,
 )
 
+from estimatorkit.experiment.estimators import Optimizer
 from estimatorkit.experiment.sections import (
     Count,
     FileName,
@@ -361,11 +362,52 @@ class _Embedding(ColumnArguments):
     trainable: Switch = True
 
 
+class Table(Model):
+    """The table of an embedding (`EmbeddingTable`)."""
+
+    name: Annotated[Text | None, Field(description="columns with one name share the table")] = None
+    dimension: Annotated[Count | None, Field(description="of its rows, if they are shorter")] = None
+    optimizer: Optimizer | None = None
+    rows: Annotated[Count | None, Field(description="fewer rows than ids, chosen by hashes")] = None
+    hashes: Annotated[
+        Count, Field(description="the rows that the vector of an id is the sum of")
+    ] = 1
+    dynamic: Annotated[Switch, Field(description="a row for each id that training has seen")] = (
+        False
+    )
+    min_count: Annotated[Count, Field(description="sights of an id before it gets a row")] = 1
+    max_age: Annotated[
+        Count | None, Field(description="batches without an id before it is forgotten")
+    ] = None
+    partitions: Annotated[Count, Field(description="variables that share the ids")] = 1
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.dynamic and (self.rows is not None or self.hashes > 1):
+            raise wrong("is dynamic and has rows or hashes", expected="dynamic, or rows and hashes")
+        if self.hashes > 1 and self.rows is None:
+            raise wrong("has hashes, but no rows", expected="rows: 100000")
+        if not self.dynamic and (self.min_count > 1 or self.max_age or self.partitions > 1):
+            raise wrong(
+                "has min_count, max_age or partitions, but is not dynamic", expected="dynamic: true"
+            )
+        rate = getattr(self.optimizer, "learning_rate", None)
+        if getattr(rate, "decay_steps", 0) is None:
+            raise wrong(
+                "has no decay_steps",
+                at=("optimizer", "learning_rate"),
+                expected="a number of steps: a table does not know how long the training is",
+            )
+        return self
+
+
 class Embedding(_OfIds, _Embedding):
     """A vector that is learned for each id (`embedding_column`)."""
 
     factory = "embedding_column"
     renamed = {"column": "categorical_column"}  # noqa: RUF012
+
+    table: Table | None = None
 
 
 class SharedEmbeddings(_Embedding):

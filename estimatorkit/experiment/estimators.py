@@ -172,6 +172,26 @@ class Ftrl(Model):
     l2_shrinkage_regularization_strength: NotNegative = 0.0
 
 
+class LazyAdam(Model):
+    """Adam that changes only the rows of embeddings that a batch has."""
+
+    factory: ClassVar[str] = "LazyAdamOptimizer"
+    type: Literal["LazyAdam"] = "LazyAdam"
+    learning_rate: LearningRate = 0.001
+    beta1: NotNegative = 0.9
+    beta2: NotNegative = 0.999
+    epsilon: Positive = 1e-8
+
+
+class RowwiseAdagrad(Model):
+    """Adagrad with one accumulator for each row of an embedding (Mudigere et al. 2022)."""
+
+    factory: ClassVar[str] = "RowwiseAdagradOptimizer"
+    type: Literal["RowwiseAdagrad"] = "RowwiseAdagrad"
+    learning_rate: LearningRate
+    initial_accumulator_value: NotNegative = 0.1
+
+
 Optimizer = Annotated[
     Annotated[Literal["Adagrad", "Adam", "Ftrl", "RMSProp", "SGD"], Tag("a name")]
     | Annotated[SGD, Tag("SGD")]
@@ -181,11 +201,16 @@ Optimizer = Annotated[
     | Annotated[Adadelta, Tag("Adadelta")]
     | Annotated[Adam, Tag("Adam")]
     | Annotated[RMSProp, Tag("RMSProp")]
-    | Annotated[Ftrl, Tag("Ftrl")],
+    | Annotated[Ftrl, Tag("Ftrl")]
+    | Annotated[LazyAdam, Tag("LazyAdam")]
+    | Annotated[RowwiseAdagrad, Tag("RowwiseAdagrad")],
     Discriminator(name_or_type),
     Field(description="a name, with the estimator's own learning rate; or {type: Adam, ...}"),
 ]
-OPTIMIZERS = (SGD, Momentum, Adagrad, ProximalAdagrad, Adadelta, Adam, RMSProp, Ftrl)
+OPTIMIZERS = (
+    *(SGD, Momentum, Adagrad, ProximalAdagrad, Adadelta, Adam, RMSProp, Ftrl),
+    *(LazyAdam, RowwiseAdagrad),
+)
 
 # -- common arguments
 

@@ -157,6 +157,29 @@ def test_kinds_make_the_columns_of_their_functions(kind: str, tmp_path: Path) ->
         assert load_experiment(again) == described
 
 
+def test_an_embedding_has_a_table(tmp_path: Path) -> None:
+    table = "{name: t, dynamic: true, min_count: 3, optimizer: {type: Ftrl, learning_rate: 0.1}}"
+    described = experiment(
+        tmp_path, f"{{embedding: {{column: {WORDS % 'A'}, dimension: 2, table: {table}}}}}"
+    )
+    made = build.column(described.features[0]).table
+    assert made == ek.feature_column.EmbeddingTable("t", dynamic=True, min_count=3)
+    assert isinstance(made.optimizer, ek.train.FtrlOptimizer)
+    for wrong, message in (
+        ("{hashes: 2}", "rows: 100000"),
+        ("{min_count: 2}", "dynamic: true"),
+        ("{rows: 2, dynamic: true}", "dynamic, or rows and hashes"),
+        (
+            "{optimizer: {type: Adam, learning_rate: {type: cosine_decay, learning_rate: 1.0}}}",
+            "how long the training is",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            experiment(
+                tmp_path, f"{{embedding: {{column: {WORDS % 'A'}, dimension: 2, table: {wrong}}}}}"
+            )
+
+
 def test_columns_of_a_cross_are_read_as_the_data_have_them(tmp_path: Path) -> None:
     described = experiment(
         tmp_path,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -61,8 +61,9 @@ class EmbeddingTable:
         initializer: of the rows; truncated normal with standard deviation 1 / sqrt(dimension) by
             default. For a dynamic table: zeros, ones, a constant, uniform, normal or truncated
             normal.
-        optimizer: an `Optimizer` for this table, whatever optimizer the model has; for example
-            `train.RowwiseAdagradOptimizer`, `train.LazyAdamOptimizer` or `train.FtrlOptimizer`.
+        optimizer: an `Optimizer` for this table, whatever optimizer the model has, or a function
+            without arguments that returns one; for example `train.RowwiseAdagradOptimizer`,
+            `train.LazyAdamOptimizer` or `train.FtrlOptimizer`.
         rows: the number of rows, if that is not the number of ids.
         hashes: how many rows the vector of an id is the sum of; 1 by default.
         dynamic: whether the table grows with the ids; False by default.
@@ -80,7 +81,7 @@ class EmbeddingTable:
     name: str | None = None
     dimension: int | None = None
     initializer: Any = None
-    optimizer: Any = None
+    optimizer: Any = field(default=None, compare=False)  # how to train, not what
     rows: int | None = None
     hashes: int = 1
     dynamic: bool = False
@@ -116,6 +117,12 @@ class EmbeddingTable:
                 received="dynamic=False",
                 hint="add dynamic=True",
             )
+        if isinstance(self.optimizer, (str, type)):
+            raise value_error(
+                "EmbeddingTable: the optimizer must be an Optimizer",
+                expected="for example train.RowwiseAdagradOptimizer(0.05)",
+                received=repr(self.optimizer),
+            )
         if self.initializer is not None and not callable(self.initializer):
             raise value_error(
                 "EmbeddingTable: the initializer must be callable", received=repr(self.initializer)
@@ -144,7 +151,7 @@ class EmbeddingTable:
             variable = weights.shared(where, make)
             _check_shape(variable, (size, length))
             for each in variables_of(variable):
-                each.optimizer = self.optimizer
+                each.optimizer = each.optimizer or self.optimizer
             parts = [_StaticRows(variable, self.rows, self.hashes)]
         if length == column.dimension:
             return _MadeTable(parts)
@@ -259,7 +266,8 @@ class _DynamicRows:
             # Without a device function: it would count one more variable.
             with graph.device(None), graph.colocate_with(variable):
                 known = weights.shared(f"{name}/ids", ids)
-        variable.optimizer, variable.row_ids = table.optimizer, known
+        variable.optimizer = variable.optimizer or table.optimizer
+        variable.row_ids = known
         attrs = {
             "table": known.op.name,
             "weights": variable.op.name,

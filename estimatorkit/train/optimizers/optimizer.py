@@ -42,8 +42,12 @@ def apart_from_own(
         optimizer: the optimizer that is asked to update them.
     """
     by_optimizer: dict[Any, list[GradientAndVariable]] = {}
+    made: dict[Any, Any] = {}
     for pair in pairs:
-        by_optimizer.setdefault(pair[1].optimizer or optimizer, []).append(pair)
+        own = pair[1].optimizer
+        if callable(own):
+            own = pair[1].optimizer = made.get(own) or made.setdefault(own, own())
+        by_optimizer.setdefault(own or optimizer, []).append(pair)
     return by_optimizer.pop(optimizer, []), by_optimizer
 
 
