@@ -375,6 +375,9 @@ class Table(Model):
     dynamic: Annotated[Switch, Field(description="a row for each id that training has seen")] = (
         False
     )
+    capacity: Annotated[Count, Field(description="the rows that a dynamic table starts with")] = (
+        4096
+    )
     min_count: Annotated[Count, Field(description="sights of an id before it gets a row")] = 1
     max_age: Annotated[
         Count | None, Field(description="batches without an id before it is forgotten")

@@ -54,9 +54,13 @@ class TableRows:
         weights: the name of the variable of rows.
         values: the distribution of new rows of the weights.
         count: the number of rows that the weights have.
+
+    Attributes:
+        used: the number of rows that have had an id.
     """
 
     def __init__(self, weights: str, values: RowValues, count: int) -> None:
+        self.used = 0
         self._weights = weights
         self._values = values
         self._counts = [count]
@@ -68,8 +72,11 @@ class TableRows:
         """The number of rows asked for."""
         return self._counts[-1]
 
-    def grow(self, count: int) -> None:
-        """Asks for more rows."""
+    def grow(self) -> None:
+        """Asks for more rows: four times as many, or twice where that is a million."""
+        count = self.count
+        while count <= self.used or count == self.count:
+            count *= 4 if count < 1 << 20 else 2
         self._counts.append(count)
 
     def reset(self, rows: NDArray[np.int64]) -> None:
@@ -115,6 +122,15 @@ class RowGrowth:
         """Sets what a table asks for, by the name of its weights; it may ask for more later."""
         self._tables[weights] = rows
         self._owners.clear()
+
+    def grow(self) -> None:
+        """Grows the tables that are full; the caller holds the mutex.
+
+        As new shapes are a compilation, those that are half full grow with them.
+        """
+        for each in self._tables.values():
+            if 2 * each.used >= each.count:
+                each.grow()
 
     def apply(self, values: dict[str, Any], names: Sequence[str]) -> None:
         """Gives variables the rows that their tables ask for; the caller holds the mutex."""

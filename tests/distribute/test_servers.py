@@ -324,7 +324,7 @@ def test_dynamic_tables_on_servers_learn_as_in_one_process(
 ) -> None:
     """Rows and ids are on the servers; a checkpoint has both."""
     table = tf.feature_column.EmbeddingTable(
-        "t", dynamic=True, partitions=2, initializer=tf.ones_initializer()
+        "t", dynamic=True, partitions=2, capacity=256, initializer=tf.ones_initializer()
     )
     ids = tf.placeholder(tf.int64, [None, 1])
     with tf.device(

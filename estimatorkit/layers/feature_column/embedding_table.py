@@ -29,9 +29,6 @@ from estimatorkit.ops.math.random import get_seed
 from estimatorkit.ops.variables import initializers
 from estimatorkit.runtime.row_growth import RowValues
 
-FIRST_ROWS = 1 << 10
-"""The rows that a dynamic table starts with; they double when they do not suffice."""
-
 
 @dataclass(frozen=True)
 class EmbeddingTable:
@@ -67,6 +64,9 @@ class EmbeddingTable:
         rows: the number of rows, if that is not the number of ids.
         hashes: how many rows the vector of an id is the sum of; 1 by default.
         dynamic: whether the table grows with the ids; False by default.
+        capacity: (dynamic) the number of rows to start with, 4096 by default. When they do not
+            suffice, there are four times as many (twice, from a million on), and the training step
+            is compiled again.
         min_count: (dynamic) how often an id must have been seen to get a row; 1 by default.
         max_age: (dynamic) the number of batches without an id after which it is forgotten, and its
             row given to another; never by default.
@@ -85,13 +85,22 @@ class EmbeddingTable:
     rows: int | None = None
     hashes: int = 1
     dynamic: bool = False
+    capacity: int = 4096
     min_count: int = 1
     max_age: int | None = None
     partitions: int = 1
     trainable: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("dimension", "rows", "hashes", "min_count", "max_age", "partitions"):
+        for name in (
+            "dimension",
+            "rows",
+            "hashes",
+            "capacity",
+            "min_count",
+            "max_age",
+            "partitions",
+        ):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or value < 1):
                 raise value_error(
@@ -243,7 +252,7 @@ class _DynamicRows:
 
         def rows() -> Variable:
             return Variable(
-                partial(chosen, (FIRST_ROWS, length), float32),
+                partial(chosen, (table.capacity, length), float32),
                 trainable=table.trainable and weights.trainable,
                 collections=collections,
                 name=f"{name}/embedding_weights",

@@ -126,9 +126,10 @@ class RowIndex:
         end = self._next + len(at) - len(again)
         self._entries[at, ROW] = np.concatenate([again, np.arange(self._next, end)])
         self._next = end
-        if end >= self._wanted.count:
-            with state.held.mutex:
-                self._wanted.grow(max(end + 1, 2 * self._wanted.count))
+        with state.held.mutex:
+            self._wanted.used = end
+            if end >= self._wanted.count:
+                state.held.growth.grow()
 
     def _evict(self, state: Any, before: int) -> None:
         """Forgets ids that were last seen before a batch; their rows become free."""
@@ -165,10 +166,11 @@ class RowIndex:
         weights = state.values.get(self._weights)
         if weights is not None:
             self._wanted = TableRows(self._weights, self._values, weights.shape[0])
-            if self._next >= weights.shape[0]:  # a checkpoint of a session that was about to grow
-                self._wanted.grow(self._next + 1)
+            self._wanted.used = self._next
             with state.held.mutex:
                 state.held.growth.request(self._weights, self._wanted)
+                if self._next >= weights.shape[0]:  # saved when it was about to grow
+                    self._wanted.grow()
         self._publish(state)
 
     def _publish(self, state: Any) -> None:
