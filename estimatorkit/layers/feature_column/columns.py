@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 class FeatureColumn(ColumnProtocol, ABC):
     """The base class: a name, the features that it reads, and a transformation."""
 
+    packs_ids = True
+    """Whether a layer may find the ids that it asks for together with those of other columns."""
+
     @property
     @abstractmethod
     def name(self) -> str:

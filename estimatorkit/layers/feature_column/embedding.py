@@ -27,6 +27,7 @@ from estimatorkit.layers.feature_column.sequence import (
 )
 from estimatorkit.layers.feature_column.tables import COMBINERS, Table, combined_rows
 from estimatorkit.layers.feature_column.weights import WeightMaker
+from estimatorkit.ops.linalg.products import tensordot
 
 
 class _Embedding(OfColumn, DenseColumn, SequenceDenseColumn):
@@ -111,8 +112,15 @@ class TableEmbeddingColumn(EmbeddingColumn):
 
     table: EmbeddingTable = field(default_factory=EmbeddingTable)
 
+    packs_ids = False  # slices on the device would lie between the ids and their rows on the host
+
     def _table(self, weights: WeightMaker) -> Any:
         return self.table.made_for(self, weights)
+
+    def _looked_up(self, features: Features, weights: WeightMaker) -> Tensor:
+        rows = super()._looked_up(features, weights)
+        projection = self._table(weights).projection
+        return rows if projection is None else tensordot(rows, projection, 1)
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,9 @@ from estimatorkit.core.registry import output
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.layers.engine.call_record import current_call, record_of
-from estimatorkit.layers.feature_column.tables import Table, gathered
+from estimatorkit.layers.feature_column.tables import Table
 from estimatorkit.layers.feature_column.weights import WeightMaker, notes_of_graph, variables_of
-from estimatorkit.ops.array.array import expand_dims
-from estimatorkit.ops.linalg.products import tensordot
-from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.array.joining import unstack
 from estimatorkit.ops.math.random import get_seed
 from estimatorkit.ops.variables import initializers
 from estimatorkit.runtime.row_growth import RowValues
@@ -189,20 +187,16 @@ class _MadeTable:
     """A table in a graph.
 
     Attributes:
-        parts: each has the rows of some ids.
-        projection: the matrix that rows are multiplied by; None for none.
+        parts: each finds the rows of some ids.
+        projection: the matrix that combined rows are multiplied by; None for none.
     """
 
     parts: Sequence[Any]
     projection: Any = None
 
-    def look_up(self, ids: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
+    def find(self, ids: Tensor) -> list[tuple[Any, Tensor]]:
         """See `combined_rows`."""
-        found = [part.look_up(ids, counts) for part in self.parts]
-        rows, has = found[0]
-        for more, also in found[1:]:
-            rows, has = rows + more, elementwise.logical_or(has, also)
-        return (rows if self.projection is None else tensordot(rows, self.projection, 1)), has
+        return [found for part in self.parts for found in part.find(ids)]
 
 
 @dataclass(frozen=True)
@@ -219,13 +213,15 @@ class _StaticRows:
     size: int | None
     hashes: int
 
-    def look_up(self, ids: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
-        """The rows of ids, and which have any."""
+    def find(self, ids: Tensor) -> list[tuple[Any, Tensor]]:
+        """The variable, with each of the row numbers of the ids."""
         if self.size is None:
-            return gathered(self.variable, ids, counts), counts
-        chosen = output("HashedRows", [ids], {"rows": self.size, "hashes": self.hashes})
-        rows = gathered(self.variable, chosen, expand_dims(counts, -1) & (chosen >= np.int64(0)))
-        return reduce.reduce_sum(rows, -2), counts
+            return [(self.variable, ids)]
+        attrs = {"rows": self.size, "hashes": self.hashes}
+        return [
+            (self.variable, rows)
+            for rows in unstack(output("HashedRows", [ids], attrs), self.hashes, -1)
+        ]
 
 
 @dataclass(frozen=True)
@@ -287,16 +283,14 @@ class _DynamicRows:
         }
         return _DynamicRows(variable, known, attrs)
 
-    def look_up(self, ids: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
-        """The rows of ids, and which have any."""
+    def find(self, ids: Tensor) -> list[tuple[Any, Tensor]]:
+        """The variable, with the row numbers of the ids."""
         begun = notes_of_graph().setdefault("tables read", set())
         attrs = {**self.attrs, "starts_batch": self.ids not in begun}
         begun.add(self.ids)
         given = [ids, convert_to_tensor(_is_training(), bool_)]
         with get_default_graph().colocate_with(self.ids):
-            numbers = output("EmbeddingRows", given, attrs)
-        has = counts & (numbers >= np.int64(0))
-        return gathered(self.weights, numbers, has), has
+            return [(self.weights, output("EmbeddingRows", given, attrs))]
 
 
 def _is_training() -> Any:

@@ -41,7 +41,7 @@ def _wanted(column: FeatureColumn) -> Iterator[KeyedColumn | CrossedColumn]:
     """The columns of ids that a column asks for on the device."""
     if isinstance(column, (KeyedColumn, CrossedColumn)):
         yield column
-    elif not isinstance(column, (SequenceCategoricalColumn, BucketizedColumn)):
+    elif column.packs_ids and not isinstance(column, (SequenceCategoricalColumn, BucketizedColumn)):
         for parent in column.parents:
             if isinstance(parent, FeatureColumn):
                 yield from _wanted(parent)

@@ -7,6 +7,7 @@ where optimizers drop it. So no row that no example used is touched.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -35,8 +36,8 @@ def combined_rows(table: Any, ids: Ids, combiner: str, max_norm: float | None = 
 
     Args:
         table: a variable `(n, d)`; a partitioned one, in slices of the first dimension; or an
-            object with a method `look_up(ids, counts)`, which returns the rows of ids and which
-            ones have any.
+            object whose method `find(ids)` returns variables and the numbers of the rows in each
+            of them, negative where there is none: an id's vector is their sum.
         ids: what a categorical column made.
         combiner: 'sum', 'mean' (by the sum of weights) or 'sqrtn' (by the root of the sum of their
             squares). Weights of 0 or less count only for 'sum'.
@@ -46,17 +47,11 @@ def combined_rows(table: Any, ids: Ids, combiner: str, max_norm: float | None = 
         float32 `(..., d)`; 0 if nothing counts.
     """
     numbers, weights = ids
+    found = table.find(numbers) if hasattr(table, "find") else [(table, numbers)]
     alone = weights is None and bool(numbers.shape.rank) and numbers.shape[-1] == 1
     if alone:  # the usual case; without the axis of length 1 XLA's gather takes half the time
-        numbers = array.squeeze(numbers, [-1])
-    counts = elementwise.greater_equal(numbers, 0)
-    if weights is not None and combiner != "sum":
-        counts = elementwise.logical_and(counts, elementwise.greater(weights, 0.0))
-    rows: Tensor
-    if hasattr(table, "look_up"):
-        rows, counts = table.look_up(numbers, counts)
-    else:
-        rows = gathered(table, numbers, counts)
+        found = [(variable, array.squeeze(each, [-1])) for variable, each in found]
+    rows, counts = _summed_rows(found, None if combiner == "sum" else weights)
     if max_norm is not None:
         length = elementwise.sqrt(reduce.reduce_sum(elementwise.square(rows), -1, keepdims=True))
         rows = rows * (max_norm / elementwise.maximum(length, max_norm))
@@ -77,17 +72,24 @@ def combined_rows(table: Any, ids: Ids, combiner: str, max_norm: float | None = 
     return elementwise.div_no_nan(total, by)
 
 
-def gathered(table: Any, ids: Tensor, counts: Tensor) -> Tensor:
-    """The rows of a variable, or of a partitioned one, at some ids.
+def _summed_rows(
+    found: Sequence[tuple[Any, Tensor]], weights: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """The sum of rows of variables, `(..., d)`, and whether there is any, `(...)`."""
+    rows, counts = [], []
+    for variable, numbers in found:
+        has = elementwise.greater_equal(numbers, 0)
+        if weights is not None:
+            has = elementwise.logical_and(has, elementwise.greater(weights, 0.0))
+        rows.append(_rows(variable, numbers, has))
+        counts.append(has)
+    if len(found) == 1:
+        return rows[0], counts[0]
+    return elementwise.add_n(rows), functools.reduce(elementwise.logical_or, counts)
 
-    Args:
-        table: `(n, d)`.
-        ids: int64, of any shape.
-        counts: bool of that shape: where to read a row.
 
-    Returns:
-        float32 `(..., d)`, 0 where `counts` is False.
-    """
+def _rows(table: Any, ids: Tensor, counts: Tensor) -> Tensor:
+    """The rows `(..., width, d)`, 0 if `counts` says no."""
     start, found = 0, []
     parts = variables_of(table)
     for part in parts:
