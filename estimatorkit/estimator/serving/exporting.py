@@ -510,8 +510,14 @@ class ServedGraph:
             except (InvalidArgumentError, ValueError):
                 return False
 
-        if not wanted or is_harmless(wanted):
-            return wanted
+        weights = {
+            key: 0.0
+            for key, tensor in self._feeds.items()
+            if tensor.shape.rank == 2 and tensor.shape[1] is None and tensor.dtype.is_floating
+        }
+        for pads in (wanted, wanted | weights):  # weights are as wide as their ids
+            if not wanted or is_harmless(pads):
+                return pads if wanted else {}
         return {key: pad for key, pad in wanted.items() if is_harmless({key: pad})}
 
     @functools.cached_property
