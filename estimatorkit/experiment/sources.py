@@ -280,7 +280,7 @@ class Data(Model):
             for name, each in getattr(source, "lists", {}).items():
                 if each.length is None:
                     raise wrong(
-                        "is null, but streamed chunks have one width",
-                        at=(key, "lists", name, "length"),
+                        "lacks a length, and streamed chunks have one width",
+                        at=(key, "lists", name),
                         expected="how many values of an example count, such as length: 50",
                     )

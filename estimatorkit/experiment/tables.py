@@ -229,7 +229,7 @@ def read_chunks(source: Any, size: int = 1 << 24) -> Iterator[Table]:
         for name in _files_of(source):
             with _parquet_errors(name):
                 for batch in _parquet_file(name).iter_batches(size >> 8, columns=source.columns):
-                    yield _split_lists(source, _of_arrow(source, name, batch, streamed=True))
+                    yield _split_lists(source, _of_arrow(source, name, batch))
     else:
         table = read_source(source)
         for start in range(0, row_count(table), size >> 8):
@@ -411,7 +411,7 @@ def _parquet(source: Any) -> Table:
     return _joined(parts, names)
 
 
-def _of_arrow(source: Any, name: str, columns: Any, *, streamed: bool = False) -> Table:
+def _of_arrow(source: Any, name: str, columns: Any) -> Table:
     """An Arrow table or batch as a table, without what pandas noted about it but for its index."""
     columns = columns.drop_columns(_index_columns(columns.schema))
     for column, count in Counter(columns.schema.names).items():
@@ -421,14 +421,6 @@ def _of_arrow(source: Any, name: str, columns: Any, *, streamed: bool = False) -
     listed = [field.name for field in columns.schema if _is_list(field.type)]
     table = _frame(columns.drop_columns(listed).to_pandas())
     for column in listed:
-        if streamed and (column not in source.lists or source.lists[column].length is None):
-            raise DataError(
-                explain(
-                    f"{os.path.relpath(name)}: the column {column!r} holds lists",
-                    expected="a length, so that each chunk of a stream has the same width",
-                    hint=f"give it beside parquet: lists: {{{column}: {{length: 50}}}}.",
-                )
-            )
         with lists.located(column, table.place, os.path.relpath(name)):
             table[column] = lists.padded(source, column, lists_of_arrow(columns[column]))
     return Table({column: table[column] for column in columns.schema.names}, table.place)
