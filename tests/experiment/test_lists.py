@@ -1,4 +1,4 @@
-"""Columns of lists: the same arrays from CSV, Parquet and TFRecord, and what malformed ones tell."""
+"""Columns of lists: the same arrays from CSV, Parquet and TFRecord, and vocabularies."""
 
 from __future__ import annotations
 
@@ -161,7 +161,9 @@ data:
   train:
     csv: train.csv
     lists: {items: "|", numbers: " ", tags: {separator: "|", weights: ":"}}
-  evaluate: {csv: train.csv, lists: {items: "|", numbers: " ", tags: {separator: "|", weights: ":"}}}
+  evaluate:
+    csv: train.csv
+    lists: {items: "|", numbers: " ", tags: {separator: "|", weights: ":"}}
   label: label
 features:
   - embedding: {column: {hash_bucket: {key: items, hash_bucket_size: 50}}, dimension: 2}
@@ -193,7 +195,7 @@ def test_a_model_of_lists_is_trained_exported_and_asked(
     )
     # Requests hold lists of any length, and need not be padded.
     predictor = ek.load_predictor(str(exported))
-    for rows in (ROWS, ROWS[:1], ROWS[2:], ROWS + [(["b"] * 9, [1] * 5, [("x", 0.25)] * 6)]):
+    for rows in (ROWS, ROWS[:1], ROWS[2:], [*ROWS, (["b"] * 9, [1] * 5, [("x", 0.25)] * 6)]):
         answer = predictor(
             {
                 "items": [items for items, _, _ in rows],
@@ -242,7 +244,10 @@ def test_compressed_files_are_streamed(tmp_path: Path) -> None:
 
 VOCABULARY = """\
 name: words
-data: {train: {csv: a.csv, lists: {items: {separator: "|", length: 4}}}, evaluate: {csv: a.csv}, label: y%s}
+data:
+  train: {csv: a.csv, lists: {items: {separator: "|", length: 4}}}
+  evaluate: {csv: a.csv}
+  label: y%s
 features:
   - indicator: {vocabulary: {key: items, min_count: 2}}
   - indicator: {vocabulary: {key: n, min_count: 3, num_oov_buckets: 2}}
@@ -257,7 +262,7 @@ def test_words_are_counted(streamed: bool, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     rows = ["a|b|b,1,0", "c,2,1", "b|a,1,0", ",,1", "d|c|c,1,0"]
     Path("a.csv").write_text("items,n,y\n" + "\n".join(rows) + "\n")
-    Path("a.yaml").write_text(VOCABULARY % (", stream: true" if streamed else ""))
+    Path("a.yaml").write_text(VOCABULARY % ("\n  stream: true" if streamed else ""))
     experiment = load_experiment("a.yaml")
     if streamed:  # small chunks: sums of several
         whole = tables.read_chunks
