@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from estimatorkit.core.errors import NotFoundError, value_error
+import numpy as np
+
+from estimatorkit.core.errors import DataLossError, NotFoundError, value_error
 from estimatorkit.data.datasets.files import zip_member
 from estimatorkit.data.datasets.splits import split_by_time, split_last
 from estimatorkit.lazy import listing
@@ -35,6 +37,7 @@ _GENRES_100K = (
     *("Documentary", "Drama", "Fantasy", "Film-Noir", "Horror", "Musical", "Mystery", "Romance"),
     *("Sci-Fi", "Thriller", "War", "Western"),
 )
+_NUMBERS = {"user_id", "item_id", "rating", "timestamp", "age", *_GENRES_100K}
 _OCCUPATIONS_1M = (
     *("other", "academic/educator", "artist", "clerical/admin", "college/grad student"),
     *("customer service", "doctor/health care", "executive/managerial", "farmer", "homemaker"),
@@ -92,7 +95,7 @@ def read(edition: Edition, path: str | os.PathLike[str]) -> pd.DataFrame:
 
     Raises:
         NotFoundError: the folder lacks a file.
-        DataLossError: the zip is damaged or lacks a file.
+        DataLossError: the zip is damaged or lacks a file, or a file has another format.
     """
     place = Path(path)
 
@@ -107,14 +110,17 @@ def read(edition: Edition, path: str | os.PathLike[str]) -> pd.DataFrame:
         with os_errors("read", found[0]):
             return found[0].read_bytes()
 
-    ratings = _lines(
-        content(edition.ratings),
-        edition.rating_separator,
-        ("user_id", "item_id", "rating", "timestamp"),
-    )
-    users = _users(_lines(content(edition.users), edition.separator, edition.user_columns))
-    items = _items(_lines(content(edition.items), edition.separator, edition.item_columns))
-    rated = ratings.merge(users, "left", "user_id").merge(items, "left", "item_id")
+    columns = ("user_id", "item_id", "rating", "timestamp")
+    try:
+        ratings = _lines(content(edition.ratings), edition.rating_separator, columns)
+        users = _users(_lines(content(edition.users), edition.separator, edition.user_columns))
+        items = _items(_lines(content(edition.items), edition.separator, edition.item_columns))
+        rated = ratings.merge(users, "left", "user_id", validate="many_to_one")
+        rated = rated.merge(items, "left", "item_id", validate="many_to_one")
+    except ValueError as error:
+        raise DataLossError.explained(
+            f"the files in {place} are not those of {edition.folder}.zip", received=str(error)[:500]
+        ) from error
     return rated[list(COLUMNS)]
 
 
@@ -130,28 +136,22 @@ def _lines(content: bytes, separator: str, names: Sequence[str]) -> pd.DataFrame
         header=None,
         quoting=3,
         keep_default_na=False,
-        dtype={name: object for name in ("zip", "title", "released", "genres") if name in names},
+        dtype={name: np.int64 if name in _NUMBERS else object for name in names},
     )
 
 
 def _users(table: pd.DataFrame) -> pd.DataFrame:
-    if table["occupation"].dtype.kind == "i":
-        import numpy as np
-
-        names = np.array(_OCCUPATIONS_1M, object)
-        table["occupation"] = names[table["occupation"].to_numpy()]
-    return table
+    names = {str(number): name for number, name in enumerate(_OCCUPATIONS_1M)}
+    return table.assign(occupation=table["occupation"].replace(names))
 
 
 def _items(table: pd.DataFrame) -> pd.DataFrame:
     if "genres" not in table:
-        flags = table[list(_GENRES_100K)].to_numpy(object)
-        words = [f"{name}|" for name in _GENRES_100K]
-        table["genres"] = flags.dot(words)
-        table["genres"] = table["genres"].str.rstrip("|")
+        flags = table[list(_GENRES_100K)].to_numpy(bool).astype(object)
+        genres = flags.dot([f"{name}|" for name in _GENRES_100K])
+        table = table.assign(genres=[each.removesuffix("|") for each in genres])
     years = table["title"].str.extract(r"\((\d{4})\)\s*$", expand=False)
-    table["year"] = years.astype("float64")
-    return table
+    return table.assign(year=years.astype("float64"))
 
 
 def parts_of(
