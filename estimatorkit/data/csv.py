@@ -261,6 +261,9 @@ def _converted(
     """A column's values, and by row the cells that do not fit, with their column."""
     import pandas as pd
 
+    is_text = wanted is not None and as_dtype(wanted) is types.string
+    if is_text and layout.na_values <= {b""} and all(map(bytes.isascii, texts)):
+        return texts, {}  # a fifth of the time of a file like Criteo's
     codes, distinct = pd.factorize(texts)
     cells = Cells(distinct.tolist(), codes)
     candidates: list[Any] = [types.int64, types.float32, types.string]

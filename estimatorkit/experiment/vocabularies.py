@@ -85,7 +85,8 @@ def counted(experiment: Experiment, keys: set[str]) -> dict[str, pd.Series]:
 def _sum(parts: list[pd.Series]) -> pd.Series:
     import pandas as pd
 
-    return pd.concat(parts).groupby(level=0, sort=False).sum()
+    total: pd.Series = pd.concat(parts).groupby(level=0, sort=False).sum()
+    return total
 
 
 def _frequent(given: dict[str, Any], counts: pd.Series, origin: str) -> list[bytes]:

@@ -216,6 +216,43 @@ def test_split_cells_are_what_columns_read() -> None:
         assert session.run(made).tolist() == [[2, 1], [0, 0], [0, 3]]
 
 
+def test_parquet_lists_are_padded(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    table = arrow.table(
+        {
+            "items": [["a", "b", "c"], [], None, ["d"]],
+            "numbers": arrow.array([[1], [2, 3], [], [4, 5, 6]], arrow.large_list(arrow.int32())),
+        }
+    )
+    parquet.write_table(table, tmp_path / "a.parquet", row_group_size=3)
+    path = str(tmp_path / "a.parquet")
+    dataset = tf.data.ParquetDataset(path, batch_rows=2, lengths={"items": 2, "numbers": 3})
+    batch = next(iter(dataset.batch(4)))
+    assert batch["items"].tolist() == [[b"b", b"c"], [b"", b""], [b"", b""], [b"d", b""]]
+    assert batch["numbers"].tolist() == [[1, -1, -1], [2, 3, -1], [-1, -1, -1], [4, 5, 6]]
+    with pytest.raises(TypeError, match=r"lengths=\{"):
+        tf.data.ParquetDataset(path)
+    with pytest.raises(ValueError, match=r"(?s)lengths names a column.*'items'"):
+        tf.data.ParquetDataset(path, lengths={"item": 2})
+    parquet.write_table(arrow.table({"items": [["a"], ["b", None]], "n": [1, 2]}), path)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="null in row 1 of row group 0"):
+        list(tf.data.ParquetDataset(path, ["items"], lengths={"items": 2}))
+    with pytest.raises(TypeError, match="holds no lists"):
+        tf.data.ParquetDataset(path, lengths={"items": 2, "n": 2})
+
+
+def test_a_dataset_of_text_is_split_in_the_graph() -> None:
+    column = tf.feature_column.categorical_column_with_vocabulary_list("items", ["a", "b"])
+    rows = tf.data.Dataset.from_tensor_slices({"items": ["a|b|a", "", "b"]}).batch(3)
+    split = rows.map(lambda row: {"items": tf.string_split(row["items"], "|")})
+    with tf.Session() as session:
+        features = split.make_one_shot_iterator().get_next()
+        made = tf.feature_column.input_layer(features, [tf.feature_column.indicator_column(column)])
+        assert session.run(made).tolist() == [[2, 1], [0, 0], [0, 1]]
+
+
 # -- the generator
 
 
