@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import explain
-from estimatorkit.data.list_cells import as_bytes
+from estimatorkit.data.list_cells import as_bytes, filler
 from estimatorkit.experiment.columns import Read
 from estimatorkit.experiment.document import suggestion
 from estimatorkit.experiment.errors import DataError
@@ -113,7 +113,7 @@ def column_of(
         DataError: it holds text but is read as numbers, or lacks a value without a default.
     """
     dtype = read.dtype
-    if column.dtype.kind == "O" and column.ndim > 1:
+    if column.ndim > 1 and (column.dtype.kind == "O" or dtype in ("string", "any")):
         return _lists_of(column, read, origin, place)
     if dtype in ("string", "any"):
         return _as_text(column)
@@ -149,9 +149,13 @@ def column_of(
 def _lists_of(
     column: NDArray[Any], read: Read, origin: str, place: Callable[[int], str]
 ) -> NDArray[Any]:
-    """Lists of words as they are read; '' is padding, as the default is among numbers."""
+    """Lists read as another type; padding is '' among words, and the default among numbers."""
     if read.dtype in ("string", "any"):
-        return as_bytes(column)
+        if column.dtype.kind == "O":
+            return as_bytes(column)
+        distinct, codes = np.unique(column, return_inverse=True)
+        words = np.where(distinct == filler(column.dtype), b"", _as_text(distinct))
+        return words.take(codes).reshape(column.shape)
     width = column.shape[1]
     default = -1 if read.default is None else read.default
     flat = column_of(

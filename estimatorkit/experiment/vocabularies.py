@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from estimatorkit.core.errors import explain
+from estimatorkit.data.list_cells import filler
 from estimatorkit.experiment.columns import Read
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.examples import column_of
@@ -73,7 +74,10 @@ def counted(experiment: Experiment, keys: set[str]) -> dict[str, pd.Series]:
     for table in training_chunks(experiment):
         require(table, totals, origin, lambda table: table)
         for key, parts in totals.items():
-            found = pd.Series(table[key].reshape(-1)).value_counts(sort=False)
+            column = table[key].reshape(-1)
+            if table[key].ndim > 1:  # of lists, which are padded
+                column = column[column != filler(column.dtype)]
+            found = pd.Series(column).value_counts(sort=False)
             words = column_of(found.index.to_numpy(), Read(key, "string"), origin, table.place)
             parts.append(pd.Series(found.to_numpy(), pd.Index(words, dtype=object)))
             # Sums are as long as all words: made when the new ones have become as many.

@@ -253,6 +253,19 @@ def test_a_dataset_of_text_is_split_in_the_graph() -> None:
         assert session.run(made).tolist() == [[2, 1], [0, 0], [0, 1]]
 
 
+def test_split_cells_are_sequences_in_order() -> None:
+    column = tf.feature_column.sequence_categorical_column_with_vocabulary_list("items", ["a", "b"])
+    with tf.Graph().as_default(), tf.Session() as session:
+        features = {"items": split_cells(["b|a|b", "", "a"])}
+        made, lengths = tf.feature_column.sequence_input_layer(
+            features, [tf.feature_column.indicator_column(column)]
+        )
+        steps, counts = session.run([made, lengths])
+    assert counts.tolist() == [3, 0, 1]
+    assert steps[0, :3].tolist() == [[0, 1], [1, 0], [0, 1]]
+    assert steps[2, 0].tolist() == [1, 0]
+
+
 # -- the generator
 
 

@@ -11,7 +11,16 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 import estimatorkit as ek
-from estimatorkit.experiment import inferred, inputs, predicting, runner, tables, vocabularies
+from estimatorkit.experiment import (
+    examples,
+    inferred,
+    inputs,
+    predicting,
+    runner,
+    tables,
+    vocabularies,
+)
+from estimatorkit.experiment.columns import Read
 from estimatorkit.experiment.errors import ConfigurationError, DataError
 from estimatorkit.experiment.load import load_experiment
 from estimatorkit.experiment.sources import Source
@@ -87,6 +96,8 @@ def test_parquet_with_lists_and_with_text(tmp_path: Path) -> None:
     check(found)
     assert found["numbers"].tolist() == NUMBERS
     assert found["fixed"].tolist() == [[0.5, 1.5]] * 3
+    as_words = examples.column_of(found["numbers"], Read("numbers", "string"), "", found.place)
+    assert as_words.tolist() == [[b"3", b"1"], [b"7", b""], [b"", b""]]
     both = tables.read_source(source(tmp_path, parquet=["b.parquet", "a.parquet"], lists=described))
     assert both["items"].tolist() == [*[[*row] for row in ITEMS[1:]], *ITEMS]
     short = source(tmp_path, parquet="a.parquet", lists=described | {"items": {"length": 1}})
@@ -225,8 +236,8 @@ def test_streams_need_a_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         "{vocabulary: tags}", "{hash_bucket: {key: tags, hash_bucket_size: 9}}"
     )
     Path("a.yaml").write_text(text)
-    examples = inputs.training(load_experiment("a.yaml"))
-    batch, _ = next(iter(examples.dataset().batch(3)))
+    training = inputs.training(load_experiment("a.yaml"))
+    batch, _ = next(iter(training.dataset().batch(3)))
     assert batch["items"].tolist() == [[b"a", b"b", b"a"], [b""] * 3, ["é".encode(), b"", b""]]
     assert batch["numbers"].tolist() == NUMBERS
     assert np.array_equal(batch["tags_weights"], WEIGHTS)
