@@ -17,6 +17,7 @@ import numpy as np
 from benchmarks.workloads import mnist_shaped_data
 
 BATCH = 128
+CLICKS = 100_000
 
 CENSUS_NUMBERS = (
     "age",
@@ -116,6 +117,30 @@ def csv_batches(v1: Any) -> Callable[[], object]:
     )
 
 
+def _clicks_file() -> str:
+    """100,000 rows in the format of Criteo's logs; the 26 categories have up to 80,000 values."""
+    random = np.random.default_rng(0)
+    path = Path(tempfile.mkdtemp()) / "day_0"
+    columns = [random.integers(0, 2, CLICKS).astype(str)]
+    for _ in range(13):
+        counts = random.lognormal(2, 2, CLICKS).astype(np.int64).astype(str)
+        columns.append(np.where(random.random(CLICKS) < 0.2, "", counts))
+    for number in range(26):
+        most = (3, 30, 600, 10_000, 80_000)[number % 5]
+        words = np.array([f"{each:08x}" for each in random.integers(0, 1 << 32, most)])
+        columns.append(words[random.zipf(1.2, CLICKS) % most])
+    with path.open("w") as file:
+        file.writelines("\t".join(row) + "\n" for row in zip(*columns, strict=True))
+    return str(path)
+
+
+def click_batches(v1: Any) -> Callable[[], object]:
+    """Returns a call for the next 4,096 rows of a file like Criteo's: 13 counts, 26 categories."""
+    defaults = [[0], *[[0.0]] * 13, *[[""]] * 26]
+    clicks = v1.data.experimental.CsvDataset(_clicks_file(), defaults, field_delim="\t")
+    return _batches(clicks.repeat().batch(4096))
+
+
 def _census_records(v1: Any) -> str:
     """Writes the census as a file of TFRecords, and returns its path."""
     train = v1.train
@@ -213,6 +238,7 @@ PROGRAMS: dict[str, Callable[[Any], Callable[[], object]]] = {
     "data_shuffle": shuffled_batches,
     "data_map": mapped_batches,
     "data_csv": csv_batches,
+    "data_clicks": click_batches,
     "data_parse_batches": parsed_batches,
     "data_parse_examples": parsed_examples,
     "input_layer": wide_and_deep_inputs,

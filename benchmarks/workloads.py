@@ -236,6 +236,14 @@ WORKLOADS: dict[str, Workload] = {
             granule=50,
         ),
         Workload(
+            name="data_clicks",
+            about="a file like Criteo's (13 counts, 26 categories) by CsvDataset, batches of 4,096",
+            unit="call",
+            participants=("tensorflow", "estimatorkit"),
+            trial=10,
+            granule=5,
+        ),
+        Workload(
             name="data_parse_batches",
             about="TFRecords of the census, batch(128) before parse_example",
             unit="call",

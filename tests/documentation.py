@@ -90,7 +90,8 @@ def blocks(page: str) -> Iterator[Block]:
 def downloaded(path: Path) -> set[str]:
     """The folders of the data sets that a page's code would download."""
     names = set(re.findall(r"\bdatasets\.(\w+)", path.read_text("utf-8"))) - {"iris", "digits"}
-    return {getattr(datasets, name).DATA_SET.folder for name in names}
+    known = datasets.catalogue()
+    return {known[name].folder for name in names if name in known}
 
 
 def run_page(path: Path, folder: Path) -> list[str]:

@@ -146,3 +146,8 @@ input_fn()
 with open("animals.csv", "w") as file:
     file.write("name,legs,size\nant,6,0.5\nspider,8,\n")
 tf.data.read_csv("animals.csv", dtypes={"size": tf.float32})
+
+# %% split_cells
+items = tf.data.split_cells(["toy|game|toy", "", "book"])
+tags, weights = tf.data.split_cells(["red:0.3|big:1", "red:2"], "|", weights=":", length=2)
+items, tags, weights

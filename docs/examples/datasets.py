@@ -29,6 +29,20 @@ with mock.patch.dict("os.environ", {"ESTIMATORKIT_CACHE_DIR": "cache"}):
 # %% catalogue
 {name: data_set.title for name, data_set in tf.datasets.catalogue().items()}
 
+# %% split_by_time
+import pandas as pd
+
+ratings = pd.DataFrame({"user_id": [1, 1, 2, 2], "rating": [4, 5, 3, 1], "timestamp": [1, 4, 2, 3]})
+train, test = tf.datasets.split_by_time(ratings, test_fraction=0.25)
+train, test
+
+# %% split_last
+import pandas as pd
+
+ratings = pd.DataFrame({"user_id": [1, 1, 2, 2], "rating": [4, 5, 3, 1], "timestamp": [1, 4, 2, 3]})
+train, test = tf.datasets.split_last(ratings)
+train, test
+
 # %% split_rows
 import pandas as pd
 

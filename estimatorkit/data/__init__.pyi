@@ -2,6 +2,7 @@ from estimatorkit.data.csv import read_csv as read_csv
 from estimatorkit.data.dataset import Dataset as Dataset
 from estimatorkit.data.dataset_methods import AUTOTUNE as AUTOTUNE
 from estimatorkit.data.execution.block_iterator import BlockIterator as BlockIterator
+from estimatorkit.data.list_cells import split_cells as split_cells
 from estimatorkit.data.plan import INFINITE, TracedFunction as TracedFunction, UNKNOWN
 from estimatorkit.data.spec import (
     DatasetSpec as DatasetSpec, SparseTensorSpec as SparseTensorSpec, TensorSpec as TensorSpec,

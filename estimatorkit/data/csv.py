@@ -90,12 +90,14 @@ def read_csv_chunks(
     encoding: str = "utf-8",
     on_bad_rows: Literal["error", "skip"] = "error",
     chunk_bytes: int | None = None,
+    compression: str | None = None,
 ) -> Iterator[tuple[dict[str, NDArray[Any]], Ints]]:
     """Reads a CSV file in chunks of whole rows (see `read_csv`).
 
     Args:
         chunk_bytes: the size of chunks; None reads the whole file as one. Dtypes that are not given
             are those of the chunk's cells.
+        compression: 'GZIP' or 'ZLIB' of a file that is read in chunks; None for neither.
 
     Yields:
         The columns, and the line on which each row begins, from 1.
@@ -106,7 +108,7 @@ def read_csv_chunks(
         if chunk_bytes is None or not _is_utf8(encoding):
             file: Any = io.BytesIO(_text(name, encoding))
         else:
-            file = closing.enter_context(_opened(name))
+            file = closing.enter_context(_opened(name, compression))
         waiting, line, ended = b"", 1, False
         while not ended:
             data = file.read(-1 if chunk_bytes is None else chunk_bytes)
@@ -125,9 +127,9 @@ def read_csv_chunks(
             line += len(LINE_END.findall(text))
 
 
-def _opened(name: str) -> Any:
+def _opened(name: str, compression: str | None) -> Any:
     with file_errors("read", name):
-        return open_file(name)
+        return open_file(name, "rb", compression)
 
 
 def _read(
@@ -259,6 +261,9 @@ def _converted(
     """A column's values, and by row the cells that do not fit, with their column."""
     import pandas as pd
 
+    is_text = wanted is not None and as_dtype(wanted) is types.string
+    if is_text and layout.na_values <= {b""} and all(map(bytes.isascii, texts)):
+        return texts, {}  # a fifth of the time of a file like Criteo's
     codes, distinct = pd.factorize(texts)
     cells = Cells(distinct.tolist(), codes)
     candidates: list[Any] = [types.int64, types.float32, types.string]

@@ -27,7 +27,9 @@ Function = Callable[[Any], Any]
 
 # Each takes float32, whatever the data's dtype.
 _NORMALIZERS: dict[str, Callable[[Any], Function]] = {
-    "log1p": lambda _: ek.log1p,
+    "log1p": lambda given: (
+        ek.log1p if isinstance(given, str) else lambda x: ek.log1p(ek.maximum(x, given.low))
+    ),
     "standardize": lambda given: lambda x: (x - given.mean) / given.deviation,
     "scale": lambda given: lambda x: (x - given.low) / (given.high - given.low),
     "clip": lambda given: lambda x: ek.clip_by_value(x, given.low, given.high),

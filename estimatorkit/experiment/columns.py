@@ -96,6 +96,13 @@ class Scale(Model):
         return self
 
 
+class Log1p(Model):
+    """log(1 + x) of x, or of low where x is smaller."""
+
+    type: Literal["log1p"] = "log1p"
+    low: Annotated[Number, Field(gt=-1.0, description="such as 0: counts of -1 mean unknown")] = 0.0
+
+
 class Clip(Model):
     """x, at least low and at most high."""
 
@@ -106,6 +113,7 @@ class Clip(Model):
 
 Normalizer = Annotated[
     Annotated[Literal["log1p"], Tag("a name")]
+    | Annotated[Log1p, Tag("log1p")]
     | Annotated[Standardize, Tag("standardize")]
     | Annotated[Scale, Tag("scale")]
     | Annotated[Clip, Tag("clip")],
@@ -211,6 +219,34 @@ class VocabularyList(_Vocabulary):
         """The data column of words."""
         words = isinstance(self.words[0], str)
         yield Read(self.key, "string") if words else Read(self.key, "int64", -1)
+
+
+class Vocabulary(ColumnArguments):
+    """Words of the training data, by how often they are seen; rare ones share `num_oov_buckets`.
+
+    `vocabularies` counts them, and makes `vocabulary_file` of it.
+    """
+
+    factory = "categorical_column_with_vocabulary_file"
+    gives_ids = True
+
+    key: Annotated[Text, Field(description="the column in the data")]
+    min_count: Annotated[Count, Field(description="how often a word is seen to be one")] = 1
+    max_size: Annotated[
+        Count | None, Field(description="the most frequent words only; null: all")
+    ] = None
+    num_oov_buckets: Annotated[
+        int, Field(strict=True, ge=0, description="hash buckets for other words; 0 leaves them out")
+    ] = 1
+
+    def reads(self) -> Iterator[Read]:
+        """The data column of words."""
+        yield Read(self.key, "string")
+
+
+VocabularyOrKey = Annotated[
+    Vocabulary, BeforeValidator(short("key"), json_schema_input_type=str | Vocabulary)
+]
 
 
 class VocabularyFile(_Vocabulary):
@@ -451,6 +487,7 @@ class Feature(Model):
 
     numeric: NumericOrKey | None = None
     bucketized: Bucketized | None = None
+    vocabulary: VocabularyOrKey | None = None
     vocabulary_list: VocabularyList | None = None
     vocabulary_file: VocabularyFile | None = None
     identity: Identity | None = None

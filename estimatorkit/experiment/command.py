@@ -466,7 +466,8 @@ def _predict_samples(experiment: Experiment) -> Path | None:
     """Predicts the first examples of the evaluation data, and writes them to a file.
 
     Returns:
-        The file; None if the examples cannot be written as CSV.
+        The file; None if the examples cannot be written as CSV, or would not be read as the
+        training data are.
     """
     from estimatorkit.experiment import examples, report, runner, tables
 
@@ -478,7 +479,9 @@ def _predict_samples(experiment: Experiment) -> Path | None:
         runner.predict(experiment, table, origin), expected, strict=labels is not None
     ):
         click.echo(report.sentence(prediction, label))
-    if any(column.ndim > 1 for column in table.values()):
+    source = experiment.data.train
+    is_plain = getattr(source, "delimiter", ",") == "," and not getattr(source, "columns", None)
+    if not is_plain or any(column.ndim > 1 for column in table.values()):
         return None
     path = Path(experiment.model_dir) / "samples.csv"
     hidden = experiment.data.label or ()

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import explain
+from estimatorkit.data.list_cells import as_bytes, filler
 from estimatorkit.experiment.columns import Read
 from estimatorkit.experiment.document import suggestion
 from estimatorkit.experiment.errors import DataError
@@ -112,6 +113,8 @@ def column_of(
         DataError: it holds text but is read as numbers, or lacks a value without a default.
     """
     dtype = read.dtype
+    if column.ndim > 1 and (column.dtype.kind == "O" or dtype in ("string", "any")):
+        return _lists_of(column, read, origin, place)
     if dtype in ("string", "any"):
         return _as_text(column)
     if column.dtype.kind in "OUS":
@@ -143,8 +146,31 @@ def column_of(
     return column.astype(dtype)
 
 
+def _lists_of(
+    column: NDArray[Any], read: Read, origin: str, place: Callable[[int], str]
+) -> NDArray[Any]:
+    """Lists read as another type; padding is '' among words, and the default among numbers."""
+    if read.dtype in ("string", "any"):
+        if column.dtype.kind == "O":
+            return as_bytes(column)
+        distinct, codes = np.unique(column, return_inverse=True)
+        words = np.where(distinct == filler(column.dtype), b"", _as_text(distinct))
+        return words.take(codes).reshape(column.shape)
+    width = column.shape[1]
+    default = -1 if read.default is None else read.default
+    flat = column_of(
+        column.reshape(-1),
+        Read(read.key, read.dtype, default),
+        origin,
+        lambda number: place(number // width),
+    )
+    return flat.reshape(column.shape)
+
+
 def _as_text(column: NDArray[Any]) -> NDArray[Any]:
     """Formats values as bytes; missing numbers are empty, and 3.0 is 3, as if none were missing."""
+    if column.dtype.kind == "O" and set(map(type, column)) <= {bytes}:
+        return column
     if column.dtype.kind == "f" and not (column != np.floor(column))[~np.isnan(column)].any():
         shown = ["" if np.isnan(value) else str(int(value)) for value in column]
     else:

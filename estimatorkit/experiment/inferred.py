@@ -14,7 +14,7 @@ from typing import Any
 
 from estimatorkit._inferred_code import Call
 from estimatorkit._inferred_findings import Feature as InferredFeature
-from estimatorkit.experiment import document
+from estimatorkit.experiment import document, vocabularies
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.estimators import Regressor
 from estimatorkit.experiment.examples import labels_of, text, used_columns
@@ -30,15 +30,19 @@ _DERIVED = {"dt.year": "year", "dt.month": "month", "dt.day_of_week": "weekday",
 
 
 def resolve(experiment: Experiment, tell: Callable[[str], None] | None = None) -> Experiment:
-    """Returns the experiment with the columns of `infer` listed: those of its model, if there is
-    one.
+    """Returns the experiment with the columns of `infer` listed, and words counted: those of its
+    model, if there is one.
 
     Args:
         tell: shows the columns that are chosen anew; if given, they are kept in `model_dir`.
 
     Raises:
-        DataError: the training data have no column that can be used.
+        DataError: the training data have no column that can be used, or see `vocabularies`.
     """
+    return vocabularies.resolve(_listed_columns(experiment, tell), tell)
+
+
+def _listed_columns(experiment: Experiment, tell: Callable[[str], None] | None) -> Experiment:
     if experiment.infer is None:
         return experiment
     kept = Path(experiment.model_dir) / FILE

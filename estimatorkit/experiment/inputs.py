@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import estimatorkit as ek
+from estimatorkit.core.errors import explain
 from estimatorkit.experiment import examples, tables
+from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tables import MAIN, Table
 
@@ -68,7 +70,9 @@ def _examples(
 
     def generate() -> Iterator[Any]:
         for table in chunks():
-            yield examples.examples_of(experiment, table, origin, training=training)
+            made = examples.examples_of(experiment, table, origin, training=training)
+            _check_widths(sample, made, origin)
+            yield made
 
     types = ek.nest.map_structure(_type, sample)
     shapes = ek.nest.map_structure(lambda array: [None, *array.shape[1:]], sample)
@@ -77,6 +81,21 @@ def _examples(
         lambda: ek.data.Dataset.from_generator(generate, types, shapes).unbatch(),
         lambda: sum(map(tables.row_count, chunks())),
     )
+
+
+def _check_widths(sample: Any, made: Any, origin: str) -> None:
+    """Raises DataError if lists are padded to another width than in the first chunk."""
+    for name, column in (made[0] if isinstance(made, tuple) else made).items():
+        first = (sample[0] if isinstance(sample, tuple) else sample)[name]
+        if column.shape[1:] != first.shape[1:]:
+            raise DataError(
+                explain(
+                    f"{origin}: lists of {name!r} are longer in one chunk than another",
+                    expected="the same width in each chunk of a stream",
+                    received=f"{column.shape[1:]} values after {first.shape[1:]}",
+                    hint=f"give it beside the files: lists: {{{name}: {{length: 50}}}}.",
+                )
+            )
 
 
 def _type(array: NDArray[Any]) -> Any:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
+from estimatorkit.data.datasets import criteo
 from estimatorkit.experiment.sections import (
     Count,
+    FileName,
     FileNames,
     Model,
     Number,
@@ -21,6 +23,7 @@ from estimatorkit.experiment.sections import (
     Texts,
     Whole,
     Word,
+    short,
     wrong,
 )
 
@@ -31,10 +34,56 @@ _Value = Annotated[
 ]
 
 
+Mark = Annotated[str, Field(min_length=1, max_length=1, pattern=r"[\x01-\x7f]")]
+
+
+class ListCells(Model):
+    """A column whose cells are lists, such as `a|b|c`, in order; '' is an empty one."""
+
+    separator: Annotated[
+        Mark | None, Field(description="between values; null: the file itself has lists")
+    ] = None
+    weights: Annotated[
+        Mark | None,
+        Field(description="between a value and its weight, as in a:0.3|b:1: column <name>_weights"),
+    ] = None
+    length: Annotated[
+        Count | None,
+        Field(description="values per example, the last of longer lists; null: of the longest"),
+    ] = None
+
+    @model_validator(mode="after")
+    def _of_text(self) -> Self:
+        if self.weights is not None and self.separator in (None, self.weights):
+            raise wrong(
+                "is given without a separator, or is the same",
+                at=("weights",),
+                expected='two characters, such as separator: "|" and weights: ":"',
+            )
+        return self
+
+
+Lists = Annotated[
+    dict[
+        str,
+        Annotated[
+            ListCells, BeforeValidator(short("separator"), json_schema_input_type=str | ListCells)
+        ],
+    ],
+    Field(description='columns of lists: by name the separator, or {separator: "|", length: 50}'),
+]
+WEIGHTS = "_weights"
+"""What the name of a column of weights ends with, after that of its values."""
+
+
 class CsvSource(Model):
     """CSV files, also compressed (.gz, .bz2, .xz)."""
 
     csv: Annotated[FileNames, Field(description="files; relative to the folder of the YAML file")]
+    format: Annotated[
+        Literal["criteo"] | None,
+        Field(description="criteo: columns, delimiter and dtypes of its train.txt and day_0, ..."),
+    ] = None
     columns: Annotated[
         tuple[Text, ...] | None,
         Field(description="the columns' names, where the first line does not say them"),
@@ -45,6 +94,11 @@ class CsvSource(Model):
     ] = None
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ","
     encoding: Annotated[Text, Field(description="such as latin-1 or utf-16")] = "utf-8"
+    dtypes: Annotated[
+        dict[str, Literal["float32", "float64", "int32", "int64", "string"]],
+        Field(description="by column; of others it is inferred from the cells"),
+    ] = {}  # noqa: RUF012
+    lists: Lists = {}  # noqa: RUF012
     skip_initial_space: Annotated[
         Switch, Field(description="leave out spaces after a delimiter")
     ] = False
@@ -55,6 +109,14 @@ class CsvSource(Model):
     on_bad_rows: Literal["error", "skip"] = "error"
     rows: _Rows = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _of_format(cls, value: Any) -> Any:
+        if not isinstance(value, dict) or value.get("format") != "criteo":
+            return value
+        dtypes = dict.fromkeys(criteo.COUNTS, "float32") | dict.fromkeys(criteo.IDS, "string")
+        return {"delimiter": "\t", "columns": criteo.COLUMNS, "dtypes": dtypes} | value
+
 
 class ParquetSource(Model):
     """Parquet files (needs pyarrow, the extra `arrow`)."""
@@ -63,11 +125,12 @@ class ParquetSource(Model):
         FileNames, Field(description="files; relative to the folder of the YAML file")
     ]
     columns: Annotated[tuple[Text, ...] | None, Field(description="those that are read")] = None
+    lists: Lists = {}  # noqa: RUF012
     rows: _Rows = None
 
 
 class RecordFeature(Model):
-    """A feature of fixed length of the `Example`s in a TFRecord file."""
+    """A feature of the `Example`s in a TFRecord file, of fixed length unless `lists` names it."""
 
     dtype: Literal["float32", "int64", "string"] = "float32"
     shape: tuple[Count, ...] = ()
@@ -84,6 +147,7 @@ class TFRecordSource(Model):
         dict[str, RecordFeature], Field(min_length=1, description="by name: dtype, shape, default")
     ]
     compression: Literal["GZIP", "ZLIB"] | None = None
+    lists: Lists = {}  # noqa: RUF012
     rows: _Rows = None
 
 
@@ -101,6 +165,10 @@ DataSetName = Literal[
     "abalone",
     "automobile",
     "california_housing",
+    "movielens_100k_train",
+    "movielens_100k_test",
+    "movielens_1m_train",
+    "movielens_1m_test",
 ]
 
 
@@ -108,7 +176,31 @@ class DataSetSource(Model):
     """A data set of `estimatorkit.datasets`; its name alone means all of its rows."""
 
     dataset: Annotated[DataSetName, Field(description="a data set, or a part of one")]
+    path: Annotated[
+        FileName | None, Field(description="MovieLens: its zip file, or the unpacked folder")
+    ] = None
+    split: Annotated[
+        Literal["time", "last"] | None,
+        Field(description="MovieLens: test with the last 10%, or the last rating of each user"),
+    ] = None
+    lists: Lists = {}  # noqa: RUF012
     rows: _Rows = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The arguments of the data set's loader."""
+        given = {"path": self.path, "split": self.split}
+        return {name: value for name, value in given.items() if value is not None}
+
+    @model_validator(mode="after")
+    def _takes(self) -> Self:
+        if self.given and not self.dataset.startswith("movielens"):
+            raise wrong(
+                f"is given, and {self.dataset} has none",
+                at=(next(iter(self.given)),),
+                expected="path and split of MovieLens only",
+            )
+        return self
 
 
 FILE_SOURCES: dict[str, type[Model]] = {
@@ -170,6 +262,8 @@ class Data(Model):
 
     @model_validator(mode="after")
     def _one_to_measure_with(self) -> Self:
+        if self.stream:
+            self._check_lists()
         if (self.evaluate is None) == (self.holdout is None):
             neither = self.evaluate is None
             raise wrong(
@@ -178,3 +272,15 @@ class Data(Model):
                 expected="evaluate: {csv: test.csv}, or holdout: 0.3 to keep a part of train",
             )
         return self
+
+    def _check_lists(self) -> None:
+        """Raises an error if chunks of lists would differ in their widths."""
+        named = {"train": self.train, "evaluate": self.evaluate, **(self.also_evaluate or {})}
+        for key, source in named.items():
+            for name, each in getattr(source, "lists", {}).items():
+                if each.length is None:
+                    raise wrong(
+                        "lacks a length, and streamed chunks have one width",
+                        at=(key, "lists", name),
+                        expected="how many values of an example count, such as length: 50",
+                    )

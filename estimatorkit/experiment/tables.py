@@ -8,6 +8,7 @@ knows where its rows are in their files. `read_source` reads one with the table 
 from __future__ import annotations
 
 import bz2
+import contextlib
 import csv
 import functools
 import glob
@@ -29,10 +30,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import estimatorkit as ek
-from estimatorkit.core.errors import InvalidArgumentError, NotFoundError, explain
+from estimatorkit.core.errors import DataLossError, InvalidArgumentError, NotFoundError, explain
 from estimatorkit.data.csv import read_csv_chunks
 from estimatorkit.data.datasets.splits import split_indices
-from estimatorkit.experiment import sources
+from estimatorkit.data.list_cells import Lists, lists_of_arrow
+from estimatorkit.experiment import lists, sources
 from estimatorkit.experiment.document import suggestion
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.schema import Experiment
@@ -95,10 +97,15 @@ def read_source(source: Any) -> Table:
 @functools.lru_cache(maxsize=1)
 def _read(kind: type[Model], text: str, versions: Hashable) -> Table:
     """A table, cached since training, evaluation and column inference share it."""
-    table = READERS[kind](kind.model_validate_json(text))
+    source = kind.model_validate_json(text)
+    table = _split_lists(source, READERS[kind](source))
     for column in table.values():
         column.setflags(write=False)
     return table
+
+
+def _split_lists(source: Any, table: Table) -> Table:
+    return Table(lists.split_columns(source, table, table.place, source_name(source)), table.place)
 
 
 def file_versions(source: Any) -> Hashable:
@@ -143,10 +150,10 @@ _PARTS: dict[str, Callable[[Any], Table]] = {
 _SUFFIXES = {"_training": 0, "_train": 0, "_test": 1}
 
 
-def _data_set(name: str) -> Table:
+def _data_set(name: str, **given: Any) -> Table:
     ending = next((each for each in _SUFFIXES if name.endswith(each)), "")
     base = name.removesuffix(ending)
-    loaded = ek.datasets.catalogue()[base].load()
+    loaded = ek.datasets.catalogue()[base].load(**given)
     return _PARTS.get(base, _frame)(loaded[_SUFFIXES[ending]] if ending else loaded)
 
 
@@ -202,7 +209,7 @@ def _joined(parts: Sequence[Table], names: Sequence[str]) -> Table:
         part = int(np.searchsorted(ends, row, "right"))
         return parts[part].place(row - int(ends[part]) + row_count(parts[part]))
 
-    return Table({name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, place)
+    return Table({name: lists.joined([part[name] for part in parts]) for name in parts[0]}, place)
 
 
 def read_chunks(source: Any, size: int = 1 << 24) -> Iterator[Table]:
@@ -216,13 +223,13 @@ def read_chunks(source: Any, size: int = 1 << 24) -> Iterator[Table]:
     """
     if isinstance(source, sources.CsvSource):
         for name in _files_of(source):
-            for table in _csv_chunks(source, name, {}, size):
-                yield _with_defaults(source, table)
+            for table in _csv_chunks(source, name, _dtypes(source), size):
+                yield _split_lists(source, _with_defaults(source, table))
     elif isinstance(source, sources.ParquetSource):
         for name in _files_of(source):
             with _parquet_errors(name):
                 for batch in _parquet_file(name).iter_batches(size >> 8, columns=source.columns):
-                    yield _of_arrow(name, batch)
+                    yield _split_lists(source, _of_arrow(source, name, batch))
     else:
         table = read_source(source)
         for start in range(0, row_count(table), size >> 8):
@@ -253,7 +260,11 @@ def source_of(path: str | os.PathLike[str], like: Any = None, labels: Collection
     kind = sources.FILE_SOURCES[key]
     if isinstance(like, kind):
         found: Any = like.model_copy(update={key: (name,), "rows": None})
-        if isinstance(found, sources.CsvSource) and found.columns and os.path.isfile(name):
+        if not isinstance(found, sources.CsvSource):
+            return found
+        dtypes = {column: each for column, each in found.dtypes.items() if column not in labels}
+        found = found.model_copy(update={"dtypes": dtypes})
+        if found.columns and os.path.isfile(name):
             return _without_labels(found, name, labels)
         return found
     if key == "tfrecord":
@@ -286,7 +297,7 @@ _KINDS = {
 
 def _csv(source: Any) -> Table:
     names = _files_of(source)
-    texts: dict[str, Any] = {}
+    texts = _dtypes(source)
     parts = [_csv_file(source, name, texts) for name in names]
     mixed = {
         column
@@ -294,9 +305,14 @@ def _csv(source: Any) -> Table:
         if len({part[column].dtype.kind == "O" for part in parts if column in part}) > 1
     }
     if mixed:  # numbers in one file, text in another: read as text, unchanged
-        texts = dict.fromkeys(mixed, ek.string)
+        texts |= dict.fromkeys(mixed, ek.string)
         parts = [_csv_file(source, name, texts) for name in names]
     return _with_defaults(source, _joined(parts, names))
+
+
+def _dtypes(source: Any) -> dict[str, Any]:
+    """The dtypes of columns that are known; cells of lists are text, though all are one number."""
+    return dict(source.dtypes) | dict.fromkeys(source.lists, ek.string)
 
 
 def _with_defaults(source: Any, table: Table) -> Table:
@@ -327,10 +343,12 @@ def _csv_chunks(
     def place(lines: Any, row: int) -> str:
         return f"{os.path.relpath(name)}:{lines[row]}"
 
-    with _decompressed(name) as path:
+    unpacked = chunk_bytes is not None and Path(name).suffix == ".gz"  # as it is read
+    with contextlib.nullcontext(name) if unpacked else _decompressed(name) as path:
         try:
             for columns, lines in read_csv_chunks(
                 path,
+                compression="GZIP" if unpacked else None,
                 columns=source.columns,
                 dtypes=dtypes,
                 header="infer" if source.header is None else source.header,
@@ -342,7 +360,7 @@ def _csv_chunks(
                 chunk_bytes=chunk_bytes,
             ):
                 yield Table(columns, functools.partial(place, lines))
-        except (ValueError, InvalidArgumentError, NotFoundError) as error:
+        except (ValueError, InvalidArgumentError, NotFoundError, DataLossError) as error:
             told = re.sub(r"\b(encoding|columns|header)=('[^']*'|True)?", r"\1: \2", str(error))
             told = told.replace(path, name)
             raise DataError(told if name in told else f"{name}: {told}") from error
@@ -389,17 +407,35 @@ def _parquet(source: Any) -> Table:
     for name in names:
         columns = source.columns and list(source.columns)
         with _parquet_errors(name):
-            parts.append(_of_arrow(name, _parquet_file(name).read(columns)))
+            parts.append(_of_arrow(source, name, _parquet_file(name).read(columns)))
     return _joined(parts, names)
 
 
-def _of_arrow(name: str, columns: Any) -> Table:
+def _of_arrow(source: Any, name: str, columns: Any) -> Table:
     """An Arrow table or batch as a table, without what pandas noted about it but for its index."""
     columns = columns.drop_columns(_index_columns(columns.schema))
     for column, count in Counter(columns.schema.names).items():
         if count > 1:
             raise DataError(f"{os.path.relpath(name)} has {count} columns {column!r}.")
-    return _frame(columns.replace_schema_metadata(None).to_pandas())
+    columns = columns.replace_schema_metadata(None)
+    listed = [field.name for field in columns.schema if _is_list(field.type)]
+    table = _frame(columns.drop_columns(listed).to_pandas())
+    for column in listed:
+        with lists.located(column, table.place, os.path.relpath(name)):
+            table[column] = lists.padded(source, column, lists_of_arrow(columns[column]))
+    return Table({column: table[column] for column in columns.schema.names}, table.place)
+
+
+def _is_list(kind: Any) -> bool:
+    import pyarrow
+
+    return any(
+        is_list(kind)
+        for is_list in (
+            *(pyarrow.types.is_list, pyarrow.types.is_large_list),
+            pyarrow.types.is_fixed_size_list,
+        )
+    )
 
 
 @contextmanager
@@ -450,21 +486,30 @@ def _tfrecord(source: Any) -> Table:
     if not serialized:
         raise DataError(f"{source_name(source)} holds no records.")
     spec = {
-        name: ek.io.FixedLenFeature(each.shape, getattr(ek, each.dtype), each.default)
+        name: ek.io.VarLenFeature(getattr(ek, each.dtype))
+        if name in source.lists and source.lists[name].separator is None
+        else ek.io.FixedLenFeature(each.shape, getattr(ek, each.dtype), each.default)
         for name, each in source.features.items()
     }
     with ek.Graph().as_default(), ek.Session() as session:
         records = ek.placeholder(ek.string, [None])
         parsed = ek.io.parse_example(records, spec)
         columns = session.run(parsed, {records: np.array(serialized, dtype=object)})
-    return Table(columns)
+    table = Table()
+    for name, column in columns.items():
+        if name in source.lists and source.lists[name].separator is None:
+            counts = np.bincount(column.indices[:, 0], minlength=len(serialized))
+            table[name] = lists.padded(source, name, Lists(column.values, counts))
+        else:
+            table[name] = column
+    return table
 
 
 READERS: dict[type[Model], Callable[[Any], Table]] = {
     sources.CsvSource: _csv,
     sources.ParquetSource: _parquet,
     sources.TFRecordSource: _tfrecord,
-    sources.DataSetSource: lambda source: _data_set(source.dataset),
+    sources.DataSetSource: lambda source: _data_set(source.dataset, **source.given),
 }
 
 # -- the parts of an experiment's data

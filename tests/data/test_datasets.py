@@ -337,7 +337,7 @@ def test_descriptions_are_whole() -> None:
     found = tf.datasets.catalogue()
     assert set(found) == {
         *("abalone", "automobile", "california_housing", "census", "digits", "fashion_mnist"),
-        *("iris", "mnist", "movie_reviews", "text8"),
+        *("iris", "mnist", "movie_reviews", "movielens_100k", "movielens_1m", "text8"),
     }
     for name, each in found.items():
         module = getattr(tf.datasets, name)

@@ -59,6 +59,10 @@ EXAMPLES: dict[str, list[tuple[str, Any, dict[str, str]]]] = {
             {"A": "float32"},
         ),
     ],
+    "vocabulary": [  # becomes a vocabulary_file (test_lists)
+        ("{vocabulary: A}", None, {"A": "string"}),
+        ("{vocabulary: {key: A, min_count: 3, max_size: 9}}", None, {"A": "string"}),
+    ],
     "vocabulary_list": [
         (WORDS % "A", words("A"), {"A": "string"}),
         (
@@ -144,7 +148,7 @@ def test_kinds_make_the_columns_of_their_functions(kind: str, tmp_path: Path) ->
     (tmp_path / "words.txt").write_text("a\nb\n")
     for text, expected, reads in EXAMPLES[kind]:
         described = experiment(tmp_path, text)
-        made = build.column(described.features[0])
+        made = None if kind == "vocabulary" else build.column(described.features[0])
         if kind == "embedding":  # initializers differ: only their defaults are compared
             parts = ("categorical_column", "dimension", "combiner", "max_norm", "trainable")
             made = tuple(getattr(made, part) for part in parts)
@@ -206,6 +210,7 @@ NORMALIZERS = {
     "log1p": np.log1p,
     "{type: standardize, mean: 3, deviation: 2}": lambda x: (x - 3) / 2,
     "{type: scale, low: 1, high: 5}": lambda x: (x - 1) / 4,
+    "{type: log1p, low: 0.5}": lambda x: np.log1p(np.maximum(x, 0.5)),
     "{type: clip, low: 1, high: 2}": lambda x: np.clip(x, 1, 2),
 }
 

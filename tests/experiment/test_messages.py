@@ -33,8 +33,8 @@ KEYS = (
     "estimator, train, evaluate, metrics, predict, export, run, tune"
 )
 KINDS = (
-    "numeric, bucketized, vocabulary_list, vocabulary_file, identity, hash_bucket, crossed, "
-    "weighted, indicator, embedding, shared_embeddings"
+    "numeric, bucketized, vocabulary, vocabulary_list, vocabulary_file, identity, hash_bucket, "
+    "crossed, weighted, indicator, embedding, shared_embeddings"
 )
 TRAIN_KEYS = (
     "batch_size, steps, max_steps, epochs, shuffle_buffer, early_stopping, class_weights, "
@@ -289,7 +289,7 @@ bad.yaml:7:5: features.0 is a column of ids (hash_bucket), which a network canno
         ("numeric: SepalLength", "indicator: {numeric: SepalLength}"),
         """\
 bad.yaml:7:16: features.0.indicator is a column of numbers (numeric).
-  expected: a column of ids: bucketized, vocabulary_list, vocabulary_file, identity, \
+  expected: a column of ids: bucketized, vocabulary, vocabulary_list, vocabulary_file, identity, \
 hash_bucket, crossed, weighted""",
     ),
     "two kinds in one item": (
@@ -326,7 +326,7 @@ bad.yaml:8:45: features.1.numeric.normalizer has a wrong value.
         ("default: 1.5", "normalizer: {type: lambda, code: x}"),
         """\
 bad.yaml:8:52: features.1.numeric.normalizer.type has a wrong value.
-  expected: one of standardize, scale, clip
+  expected: one of log1p, standardize, scale, clip
   received: 'lambda' (text)""",
     ),
     "words and numbers of one column": (
@@ -351,8 +351,8 @@ bad.yaml:3:3: data gives neither evaluate nor holdout.
         ("train: iris_training", "train: {cvs: a.csv}"),
         """\
 bad.yaml:3:11: unknown key data.train.cvs.
-  expected: one of csv, columns, header, delimiter, encoding, skip_initial_space, na_values, \
-defaults, on_bad_rows, rows
+  expected: one of csv, format, columns, header, delimiter, encoding, dtypes, lists, \
+skip_initial_space, na_values, defaults, on_bad_rows, rows
   received: cvs
   hint:     did you mean 'csv'?""",
     ),

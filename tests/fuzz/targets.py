@@ -32,7 +32,9 @@ import estimatorkit.compat.v1 as tf
 from estimatorkit import keras
 from estimatorkit.core.errors import InvalidArgumentError, OpError
 from estimatorkit.data.csv import read_csv
+from estimatorkit.data.datasets import movielens
 from estimatorkit.data.iterator_ops import iterator_states
+from estimatorkit.data.list_cells import split_cells
 from estimatorkit.data.readers.idx import read_idx
 from estimatorkit.data.readers.parquet import ArrowDataset, ParquetDataset
 from estimatorkit.distribute.cluster_task import ClusterTask
@@ -47,6 +49,7 @@ from estimatorkit.experiment.serving import rest
 from estimatorkit.storage import checkpoint, records, wire
 from estimatorkit.storage.checkpoint_state import get_checkpoint_state
 from estimatorkit.train.saving.saver import restore_input
+from tests.data.test_recommender_data import FILES_1M
 from tests.estimator import exported
 from tests.storage.table_writer import message, table
 
@@ -388,6 +391,19 @@ def csv_of_experiment(data: bytes, folder: Path) -> None:
     path = folder / ("file.csv.gz" if data[:2] == b"\x1f\x8b" else "file.csv")
     path.write_bytes(data)
     tables.read_file(path)
+
+
+@target("bytes", lambda: [b"a:0.3|b:1\n\nc:2\n"], (ValueError,))
+def list_cells(data: bytes, folder: Path) -> None:
+    for weights in (None, ":"):
+        split_cells(data.split(b"\n"), "|", weights)
+
+
+@target("bytes", lambda: ["\0".join(FILES_1M.values()).encode("latin-1")])
+def movielens_files(data: bytes, folder: Path) -> None:
+    for name, content in zip(FILES_1M, [*data.split(b"\0"), b"", b""], strict=False):
+        (folder / name).write_bytes(content)
+    movielens.read(movielens.ML_1M, folder)
 
 
 def _arrow(write: Callable[[Any, str], object]) -> list[bytes]:

@@ -43,6 +43,11 @@ dataset = tf.data.Dataset.from_tensor_slices((dict(frame), [0, 1]))
 batches = dataset.shuffle(10, seed=1).repeat(2).batch(2, drop_remainder=True).prefetch(1)
 mapped = tf.data.Dataset.range(3).map(lambda n: n + 1).filter(lambda n: n > 1)
 element = batches.make_one_shot_iterator().get_next()
+words_of_cells = tf.data.split_cells(["a|b"], length=3).astype(str)
+tags, tag_weights = tf.data.split_cells(["a:0.5"], "|", ":")
+earlier, latest = tf.datasets.split_last(frame, by="age")
+ratings, _ = tf.datasets.movielens_100k.load_data("ml-100k.zip", split="last")
+clicks = tf.datasets.criteo.read_files(["day_0"], seed=1, shards=2).batch(2)
 
 # Estimators
 age = tf.feature_column.numeric_column("age", normalizer_fn=lambda n: n / 10.0)

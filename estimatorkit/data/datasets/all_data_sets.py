@@ -12,13 +12,15 @@ from estimatorkit.data.datasets import (
     iris,
     mnist,
     movie_reviews,
+    movielens_1m,
+    movielens_100k,
     text8,
 )
 from estimatorkit.data.datasets.files import DataSet
 
 _MODULES = (
     *(abalone, automobile, california_housing, census, digits, fashion_mnist, iris),
-    *(mnist, movie_reviews, text8),
+    *(mnist, movie_reviews, movielens_100k, movielens_1m, text8),
 )
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     Part: TypeAlias = tuple[pd.DataFrame, pd.Series]
+    Parts: TypeAlias = tuple[pd.DataFrame, pd.DataFrame]
 
 
 def split_indices(
@@ -66,3 +67,44 @@ def split_rows(
         part = table.iloc[rows]
         parts.append((part.drop(columns=label_name), part[label_name]))
     return parts[0], parts[1]
+
+
+def split_by_time(table: pd.DataFrame, test_fraction: float = 0.1) -> Parts:
+    """Splits rows by their column `timestamp`: the latest are the test part.
+
+    Args:
+        table: a DataFrame; rows of one time stay in their order.
+        test_fraction: the fraction of rows in the test part.
+
+    Returns:
+        The training and the test part, each in the order of time.
+
+    Raises:
+        ValueError: a part would be empty.
+    """
+    count = len(table)
+    first = count - round(count * test_fraction)
+    if not 0 < first < count:
+        raise value_error(
+            "a part of the split is empty",
+            expected="at least one row to train and one to test with",
+            received=f"{count} rows, {test_fraction} of them to test with",
+        )
+    ordered = table.sort_values("timestamp", kind="stable")
+    return ordered.iloc[:first], ordered.iloc[first:]
+
+
+def split_last(table: pd.DataFrame, by: str = "user_id") -> Parts:
+    """Splits off the last row of each user, by `timestamp` (of one time, the last in the table).
+
+    Args:
+        table: a DataFrame.
+        by: the column of users; those with one row stay in the training part.
+
+    Returns:
+        The training and the test part, each in the order of time.
+    """
+    ordered = table.sort_values("timestamp", kind="stable")
+    groups = ordered.groupby(by, sort=False)
+    last = (groups.cumcount(ascending=False) == 0) & (groups.cumcount() > 0)
+    return ordered[~last], ordered[last]

@@ -41,8 +41,8 @@ def arrow_spec(kind: Any, where: str) -> TensorSpec:
         return TensorSpec([kind.list_size, *inner.shape.as_list()], inner.dtype)
     if types.is_list(kind) or types.is_large_list(kind):
         hint = (
-            "its rows differ in length: pad them to one length and write a fixed-size list "
-            f"(pyarrow.list_({kind.value_type}, n)), or leave the column out with columns=[...]"
+            "its rows differ in length: pad them to one length (ParquetDataset's lengths={...}, or "
+            f"pyarrow.list_({kind.value_type}, n)), or leave the column out with columns=[...]"
         )
     elif types.is_temporal(kind):
         hint = "write it as a number, for example table.column(name).cast('int64')"

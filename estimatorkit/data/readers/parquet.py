@@ -30,6 +30,7 @@ from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.execution.block_iterator import BlockIterator, State
 from estimatorkit.data.execution.buffers import Columns, slice_rows
 from estimatorkit.data.execution.randomness import Seeds
+from estimatorkit.data.list_cells import MalformedCell, filler, lists_of_arrow, pad
 from estimatorkit.data.parameters import Pending, integer
 from estimatorkit.data.plan import UNKNOWN, Plan
 from estimatorkit.data.readers.arrow_columns import arrow_spec, arrow_values, first_null
@@ -243,10 +244,24 @@ class TableFile:
         return False
 
     def _column(self, values: Any, name: str, spec: TensorSpec) -> NDArray[Any]:
+        if name in self._layout.lengths:
+            return self._lists(values, name)
         row = first_null(values)
         if row is not None:
             values = self._filled(values, name, spec, self._row + row)
         return arrow_values(values, spec)
+
+    def _lists(self, values: Any, name: str) -> NDArray[Any]:
+        try:
+            lists = lists_of_arrow(values)
+        except MalformedCell as error:
+            raise InvalidArgumentError.explained(
+                f"{self._name}: column {name!r} has a list with a null in row "
+                f"{self._row + error.row} of row group {self._group}",
+                expected=error.expected,
+                received=error.received,
+            ) from error
+        return pad(lists, filler(lists.values.dtype), self._layout.lengths[name])
 
     def _filled(self, values: Any, name: str, spec: TensorSpec, row: int) -> Any:
         missing = self._layout.missing
@@ -285,12 +300,14 @@ class TableLayout:
         names: column names, sorted.
         missing: the replacements of nulls.
         batch_rows: rows converted at a time.
+        lengths: of columns of lists, by name.
     """
 
     names: tuple[str, ...]
     specs: tuple[TensorSpec, ...]
     missing: Missing
     batch_rows: int
+    lengths: Mapping[str, int]
 
     def pairs(self) -> Iterator[tuple[str, TensorSpec]]:
         """Pairs of column name and spec."""
@@ -303,7 +320,7 @@ def _check_schema(name: str, groups: _Groups, layout: TableLayout) -> None:
         _check_column(name, schema, column)
         kind = schema.field(column).type
         try:
-            found = arrow_spec(kind, column)
+            found = _spec(kind, column, layout.lengths.get(column))
         except TypeError:
             found = None
         if found != spec:
@@ -313,6 +330,22 @@ def _check_schema(name: str, groups: _Groups, layout: TableLayout) -> None:
                 received=f"{found or 'no tensor'} ({kind})",
                 hint="write all files with one schema: table.cast(schema)",
             )
+
+
+def _spec(kind: Any, where: str, length: int | None) -> TensorSpec:
+    """The spec of a value; `length`: of padded lists.
+
+    Raises:
+        TypeError: the type has no tensor equivalent.
+    """
+    if length is None:
+        return arrow_spec(kind, where)
+    if not hasattr(kind, "value_field"):
+        raise type_error(
+            f"{where} has a length, but holds no lists", expected="lists", received=str(kind)
+        )
+    inner = arrow_spec(kind.value_type, where)
+    return TensorSpec([length, *inner.shape.as_list()], inner.dtype)
 
 
 def _check_column(name: str, schema: Any, column: str) -> None:
@@ -367,6 +400,7 @@ def _plan(
     columns: Sequence[str] | None,
     batch_rows: int,
     missing: Missing,
+    lengths: Mapping[str, int] | None,
 ) -> TableRows:
     _pyarrow(kind.what)
     names = file_names(filenames, kind.what)
@@ -394,18 +428,27 @@ def _plan(
             expected="None, 'default', or a dict by column name",
             received=repr(missing),
         )
-    for name in missing if isinstance(missing, Mapping) else ():
-        if name not in chosen:
-            raise value_error(
-                f"{kind.what}: missing names a column that is not read",
-                expected=f"one of {chosen}",
-                received=repr(name),
-                hint=did_you_mean(name, chosen),
-            )
+    for argument, given in (("missing", missing), ("lengths", lengths)):
+        for name in given if isinstance(given, Mapping) else ():
+            if name not in chosen:
+                raise value_error(
+                    f"{kind.what}: {argument} names a column that is not read",
+                    expected=f"one of {chosen}",
+                    received=repr(name),
+                    hint=did_you_mean(name, chosen),
+                )
     chosen.sort()
-    specs = [arrow_spec(schema.field(name).type, f"{first}: column {name!r}") for name in chosen]
+    sizes = {
+        name: integer(f"{kind.what}: lengths[{name!r}]", length, least=1)
+        for name, length in (lengths or {}).items()
+    }
+    specs = [
+        _spec(schema.field(name).type, f"{first}: column {name!r}", sizes.get(name))
+        for name in chosen
+    ]
     size = integer(f"{kind.what}: batch_rows", batch_rows, least=1)
-    return TableRows(names, TableLayout(tuple(chosen), tuple(specs), missing, size), kind)
+    layout = TableLayout(tuple(chosen), tuple(specs), missing, size, sizes)
+    return TableRows(names, layout, kind)
 
 
 class ParquetDataset(Dataset):
@@ -419,6 +462,8 @@ class ParquetDataset(Dataset):
         batch_rows: rows decoded at a time; bounds memory and does not affect the elements.
         missing: replacements of nulls: a dict by column name, or "default": NaN for floats and b""
             for strings. A null in any other column is an error.
+        lengths: values per row of columns of lists, by name: shorter rows are padded with b"", -1
+            or 0.0, of longer ones the last values are kept. Columns of lists need one.
 
     Raises:
         NotFoundError: a file does not exist.
@@ -434,8 +479,9 @@ class ParquetDataset(Dataset):
         columns: Sequence[str] | None = None,
         batch_rows: int = 65536,
         missing: Missing = None,
+        lengths: Mapping[str, int] | None = None,
     ) -> None:
-        super().__init__(_plan(_Parquet, filenames, columns, batch_rows, missing))
+        super().__init__(_plan(_Parquet, filenames, columns, batch_rows, missing, lengths))
 
 
 class ArrowDataset(Dataset):
@@ -447,5 +493,6 @@ class ArrowDataset(Dataset):
         columns: Sequence[str] | None = None,
         batch_rows: int = 65536,
         missing: Missing = None,
+        lengths: Mapping[str, int] | None = None,
     ) -> None:
-        super().__init__(_plan(_Arrow, filenames, columns, batch_rows, missing))
+        super().__init__(_plan(_Arrow, filenames, columns, batch_rows, missing, lengths))

@@ -42,6 +42,8 @@ def _of_rows(values: NDArray[Any], tensor: Tensor, rows: int) -> NDArray[Any]:
     """The first values of a column, repeated if there are fewer."""
     dims = tensor.shape.dims or (None,)
     some = values[np.arange(rows) % len(values)]
+    if some.ndim == len(dims):
+        return some
     return some.reshape(rows, *(1 if dim is None else dim for dim in dims[1:]))
 
 

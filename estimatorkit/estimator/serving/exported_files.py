@@ -74,7 +74,7 @@ class TensorEntry(_Part):
     tensor: _Name
     dtype: Literal[tuple(name for name in ALL if name != "resource")]  # type: ignore[valid-type]
     shape: Annotated[list[_Size | None], Field(max_length=64)] | None
-    pad: Literal["", -1] | None = None
+    pad: Literal["", -1, 0] | None = None
 
 
 class SignatureEntry(_Part):

@@ -495,13 +495,17 @@ class ServedGraph:
         """What inputs of a variable number of values may be padded with: what feature columns
         ignore, if the outputs stay the same.
         """
-        wanted: dict[str, Any] = {
-            key: "" if tensor.dtype is string else -1
+        free = {
+            key: tensor.dtype
             for key, tensor in self._feeds.items()
-            if tensor.shape.rank == 2
-            and tensor.shape[1] is None
-            and tensor.dtype in (string, int32, int64)
+            if tensor.shape.rank == 2 and tensor.shape[1] is None
         }
+        ids: dict[str, Any] = {
+            key: "" if dtype is string else -1
+            for key, dtype in free.items()
+            if dtype in (string, int32, int64)
+        }
+        weights = {key: 0 for key, dtype in free.items() if dtype.is_floating}
 
         def is_harmless(pads: Mapping[str, Any]) -> bool:
             wider = {
@@ -513,9 +517,11 @@ class ServedGraph:
             except (InvalidArgumentError, ValueError):
                 return False
 
-        if not wanted or is_harmless(wanted):
-            return wanted
-        return {key: pad for key, pad in wanted.items() if is_harmless({key: pad})}
+        if not ids or is_harmless(ids):
+            return ids
+        if weights and is_harmless(ids | weights):  # weights are as wide as their ids
+            return ids | weights
+        return {key: pad for key, pad in ids.items() if is_harmless({key: pad})}
 
     @functools.cached_property
     def graph(self) -> ServingGraph:
