@@ -334,7 +334,7 @@ def feature_column_of(features: Any, key: Any) -> Tensor:
             hint=did_you_mean(str(key), known),
         )
     tensor = convert_to_tensor(features[key])
-    if tensor.shape.rank != 1 and (tensor.shape.rank != 2 or tensor.shape[1] != 1):
+    if tensor.shape.rank != 1 and (tensor.shape.rank != 2 or tensor.shape[1] not in (1, None)):
         raise value_error(
             f"feature {key!r} must have one value for each candidate",
             expected="shape (candidates,) or (candidates, 1)",
