@@ -15,8 +15,10 @@ TEXT = """
 name: clicks
 seed: 1
 data: {train: {csv: clicks.csv}, holdout: 0.2}
-user_features: [embedding: {column: {hash_bucket: {key: user, hash_bucket_size: 99}}, dimension: 8}]
-item_features: [embedding: {column: {hash_bucket: {key: movie, hash_bucket_size: 99}}, dimension: 8}]
+user_features:
+  - embedding: {column: {hash_bucket: {key: user, hash_bucket_size: 99}}, dimension: 8}
+item_features:
+  - embedding: {column: {hash_bucket: {key: movie, hash_bucket_size: 99}}, dimension: 8}
 estimator: {type: TwoTower, item_id: movie, estimate_sampling_probability: true, top_k: [5]}
 train: {batch_size: 32, max_steps: 30}
 export: [best]

@@ -19,7 +19,7 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.errors import explain, value_error
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Spec, apply, register
+from estimatorkit.core.registry import Case, Spec, apply, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array.ranking import TopK
@@ -111,6 +111,13 @@ register(
     where="host",
     context=True,
     accepts=("float32", "float32"),
+    cases=lambda: [
+        Case(
+            (np.float32([[1, 0], [0, -1]]), np.float32([[1, 2], [3, 0], [2, -5]])),
+            {"k": 2, "index": "one"},
+            (np.float32([[3, 2], [5, 0]]), np.int32([[1, 2], [2, 1]])),
+        )
+    ],
 )
 
 

@@ -163,7 +163,7 @@ class _Candidates:
             raise value_error(
                 "items_input_fn repeats an item",
                 expected="each id once",
-                received=f"{distinct[counts.argmax()]!r} {counts.max()} times",
+                received=f"{distinct.tolist()[counts.argmax()]!r} {counts.max()} times",
             )
         return _Candidates(embeddings, ids)
 
