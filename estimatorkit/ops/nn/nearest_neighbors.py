@@ -91,8 +91,10 @@ def _nearest_neighbors(queries: Any, rows: Any, *, k: int, index: str, context: 
 def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     queries, rows = inputs
     k, items = attrs["k"], rows.shape[0]
-    sizes = [tensor.shape[1] for tensor in inputs if tensor.shape.rank == 2]
-    if len(sizes) < 2 or len({*sizes} - {None}) > 1 or k < 1 or (items is not None and k > items):
+    matrices = [tensor for tensor in inputs if tensor.shape.rank is not None]
+    fits = all(tensor.shape.rank == 2 for tensor in matrices)
+    fits = fits and len({tensor.shape[1] for tensor in matrices} - {None}) <= 1
+    if not fits or k < 1 or (items is not None and k > items):
         raise value_error(
             "nearest_neighbors does not accept these inputs",
             expected="queries (batch, size), rows (items, size), and 1 <= k <= items",
