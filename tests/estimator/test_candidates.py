@@ -158,8 +158,11 @@ def test_nearest_neighbors_by_faiss(size: int, monkeypatch: pytest.MonkeyPatch) 
         rows = tf.Variable(first)
         found = nearest_neighbors.nearest_neighbors(queries, rows, 10)
         session.run(tf.global_variables_initializer())
-        for matrix in (first, second):  # a changed matrix gets another index
+        with pytest.raises(tf.errors.FailedPreconditionError, match="not built"):
+            session.run(found)  # NearestNeighbors without BuildNearestNeighbors
+        for matrix in (first, second):
             rows.load(matrix, session)
+            session.run(tf.tables_initializer())
             scores, places = session.run(found)
             exact = np.argsort(-(queries @ matrix.T), axis=1)[:, :10]
             hits = [len({*one} & {*other}) for one, other in zip(places, exact, strict=True)]

@@ -1,14 +1,14 @@
 """`nearest_neighbors`: the rows of a matrix with the largest inner products, approximately.
 
 The index is faiss's scan of product-quantized rows of 4 bits for every two numbers, whose best
-candidates are scored exactly (André et al. 2017, arXiv:1812.09162; as ScaNN does). It lives in the
-session, and is built where the operation first runs.
+candidates are scored exactly (André et al. 2019, arXiv:1812.09162; as ScaNN does). It lives in the
+session, where an initializer builds it: passing a million rows to each run would take longer than
+the search.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,14 +17,18 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int32
-from estimatorkit.core.errors import explain, value_error
+from estimatorkit.core.errors import FailedPreconditionError, explain, value_error
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Case, Spec, apply, register
+from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.registry import Spec, apply, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array.ranking import TopK
 
 Array = NDArray[Any]
+
+BUILD = "BuildNearestNeighbors"
+"""The op type that builds an index."""
 
 SCANNED = 20_000
 """Rows from which an index pays: fewer are multiplied in less than a millisecond."""
@@ -34,27 +38,31 @@ _TRAINED_ON = 100_000
 
 
 class _Index:
-    """An index of a matrix, rebuilt for another matrix."""
+    """The index of a session's matrix: one of faiss, or all rows if they are few."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._rows: Array | None = None
         self._index: Any = None
 
-    def search(self, queries: Array, rows: Array, k: int) -> list[Array]:
+    def build(self, rows: Array) -> None:
+        """Replaces the matrix."""
+        if len(rows) < SCANNED:
+            self._rows = np.array(rows)
+        else:
+            self._index = _built(rows)
+
+    def search(self, queries: Array, k: int) -> list[Array]:
         """The k best rows: scores and places."""
-        with self._lock:
-            if self._rows is None or not _is_same(self._rows, rows):
-                self._index = _built(rows)
-                self._rows = rows
-            index = self._index
-        scores, places = index.search(np.ascontiguousarray(queries), k)
-        return [scores, places.astype(np.int32)]
-
-
-def _is_same(one: Array, other: Array) -> bool:
-    """Whether two arrays are views of the same memory, which the one that is held keeps in use."""
-    return one.ctypes.data == other.ctypes.data and one.shape == other.shape
+        if self._index is not None:
+            scores, places = self._index.search(np.ascontiguousarray(queries), k)
+            return [scores, places.astype(np.int32)]
+        if self._rows is None:
+            raise FailedPreconditionError.explained(
+                "the index of nearest neighbors is not built", hint="run tables_initializer()"
+            )
+        products = queries @ self._rows.T
+        best = np.argsort(-products, axis=1, kind="stable")[:, :k]
+        return [np.take_along_axis(products, best, 1), best.astype(np.int32)]
 
 
 def _built(rows: Array) -> Any:
@@ -78,61 +86,53 @@ def _faiss() -> Any:
     return faiss
 
 
-def _nearest_neighbors(queries: Any, rows: Any, *, k: int, index: str, context: Any) -> list[Array]:
-    queries, rows = np.asarray(queries), np.asarray(rows)
-    if len(rows) < SCANNED:
-        scores = queries @ rows.T
-        best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-        return [np.take_along_axis(scores, best, 1), best.astype(np.int32)]
+def _held(context: Any, index: str) -> _Index:
     held: _Index = context.resource(("nearest_neighbors", index), _Index)
-    return held.search(queries, rows, k)
+    return held
+
+
+def _build(rows: Any, *, index: str, context: Any) -> list[Array]:
+    _held(context, index).build(np.asarray(rows))
+    return []
+
+
+def _search(queries: Any, *, index: str, k: int, size: int, context: Any) -> list[Array]:
+    return _held(context, index).search(np.asarray(queries), k)
 
 
 def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
-    queries, rows = inputs
-    k, items = attrs["k"], rows.shape[0]
-    matrices = [tensor for tensor in inputs if tensor.shape.rank is not None]
-    fits = all(tensor.shape.rank == 2 for tensor in matrices)
-    fits = fits and len({tensor.shape[1] for tensor in matrices} - {None}) <= 1
-    if not fits or k < 1 or (items is not None and k > items):
+    (queries,) = inputs
+    if not queries.shape.is_compatible_with([None, attrs["size"]]):
         raise value_error(
-            "nearest_neighbors does not accept these inputs",
-            expected="queries (batch, size), rows (items, size), and 1 <= k <= items",
-            received=f"{queries.shape}, {rows.shape}, k={k}",
+            "the queries of nearest_neighbors do not fit its rows",
+            expected=f"(batch, {attrs['size']})",
+            received=queries.shape,
             made_at=queries.op.source,
         )
-    shape = TensorShape([queries.shape[0], k])
+    shape = TensorShape([queries.shape.with_rank(2)[0], attrs["k"]])
     return [Spec(float32, shape), Spec(int32, shape)]
 
 
-register(
-    "NearestNeighbors",
-    _nearest_neighbors,
-    infer=_infer,
-    gradient=None,
-    where="host",
-    context=True,
-    accepts=("float32", "float32"),
-    cases=lambda: [
-        Case(
-            (np.float32([[1, 0], [0, -1]]), np.float32([[1, 2], [3, 0], [2, -5]])),
-            {"k": 2, "index": "one"},
-            (np.float32([[3, 2], [5, 0]]), np.int32([[1, 2], [2, 1]])),
-        )
-    ],
-)
+_ON_HOST: dict[str, Any] = {
+    "gradient": None,
+    "where": "host",
+    "context": True,
+    "pure": False,
+    "accepts": ("float32",),
+}
+register(BUILD, _build, infer=lambda inputs, attrs: [], **_ON_HOST)
+register("NearestNeighbors", _search, infer=_infer, **_ON_HOST)
 
 
 def nearest_neighbors(queries: Any, rows: Any, k: int, name: str | None = None) -> TopK:
     """The rows of the largest inner products with each query, approximately.
 
-    Needs faiss (the extra `ann`). The index is built in the first run, in about 8 seconds for a
-    million rows of 64 numbers, and again where the rows change. Fewer than 20,000 rows are all
-    compared.
+    Needs faiss (the extra `ann`). The index is built by `tables_initializer()`, of the rows as they
+    are then: in about 8 seconds for a million of 64 numbers. Fewer than 20,000 are all compared.
 
     Args:
         queries: float32 `(batch, size)`.
-        rows: float32 `(items, size)`.
+        rows: float32 `(items, size)`, fully known.
         k: the number of rows to find.
 
     Returns:
@@ -144,10 +144,24 @@ def nearest_neighbors(queries: Any, rows: Any, k: int, name: str | None = None) 
         ImportError: faiss is not installed.
     """
     _faiss()
-    inputs = [convert_to_tensor(queries, float32), convert_to_tensor(rows, float32)]
-    with get_default_graph().name_scope(name or "nearest_neighbors") as scope:
-        op = apply("NearestNeighbors", inputs, {"k": int(k), "index": scope}, "NearestNeighbors")
+    given = convert_to_tensor(queries, float32), convert_to_tensor(rows, float32)
+    dims = given[1].shape.dims or ()
+    if len(dims) != 2 or None in dims or not 1 <= k <= (dims[0] or 0):
+        raise value_error(
+            "nearest_neighbors does not accept these rows",
+            expected="shape (items, size), known, and 1 <= k <= items",
+            received=f"{given[1].shape}, k={k}",
+            made_at=given[1].op.source,
+        )
+    graph = get_default_graph()
+    with graph.name_scope(name or "nearest_neighbors") as scope:
+        own = {"index": scope}
+        graph.add_to_collection(
+            GraphKeys.TABLE_INITIALIZERS, apply(BUILD, [given[1]], own, "build")
+        )
+        found = {**own, "k": int(k), "size": dims[1]}
+        op = apply("NearestNeighbors", [given[0]], found, "NearestNeighbors")
     return TopK(*op.outputs)
 
 
-__all__ = ["nearest_neighbors"]
+__all__ = ["BUILD", "nearest_neighbors"]

@@ -71,10 +71,11 @@ class ItemFrequency:
         """
         context = replica_context()
         with variable_scope("item_frequency"):
-            options = {"trainable": False, "initializer": Zeros()}
             size = [self.hashes * self.buckets]
-            interval = get_variable("interval", size, float32, **options)
-            last_step = get_variable("last_step", size, int64, **options)
+            interval, last_step = (
+                get_variable(name, size, dtype, Zeros(), trainable=False)
+                for name, dtype in (("interval", float32), ("last_step", int64))
+            )
         seen = fingerprints
         if training and context is not None:  # so that all replicas update alike
             seen = context.all_gather([fingerprints])[0]
