@@ -532,6 +532,7 @@ eval_spec = tf.estimator.EvalSpec(lambda: dataset)
 metrics, _ = tf.estimator.train_and_evaluate(model, train_spec, eval_spec)
 metrics["global_step"]
 
+
 # %% TwoTower
 def embedded(key, size):
     ids = tf.feature_column.categorical_column_with_identity(key, size)
@@ -624,6 +625,7 @@ path = tf.estimator.export_candidates(
     model, "exports", receiver, lambda: {"item": list(range(5))}, k=2
 )
 tf.load_predictor(path)({"user": [0, 2]})["ids"].tolist()
+
 
 # %% export_onnx
 def export_regressor(model):
