@@ -70,8 +70,8 @@ def export_candidates(
         k: the number of items to answer with; 10 by default.
         approximate: whether there is also the signature `approximate_top_k`, then the default,
             which finds the items by an index of faiss (the extra `ann`), built when the model is
-            loaded; for millions of items. TensorFlow's SavedModel in the folder then has neither this
-            signature nor the initialization of tables. False by default.
+            loaded; for millions of items. TensorFlow's SavedModel in the folder then has neither
+            this signature nor the initialization of tables. False by default.
         checkpoint_path: the checkpoint; the newest by default.
         options: other arguments of `export_saved_model`.
 
