@@ -414,6 +414,13 @@ head = tf.estimator.RegressionHead()
 logits = [[1.0], [2.0]]
 head.loss([[1.5], [4.0]], logits), head.predictions(logits)
 
+# %% RetrievalHead
+users = [[1.0, 0.0], [0.0, 1.0]]
+items = [[1.0, 0.0], [0.6, 0.8]]
+head = tf.estimator.RetrievalHead(2, temperature=0.1, top_k=[1])
+logits = {"user": users, "item": items}
+head.loss(None, logits), head.predictions(logits)["score"]
+
 # %% RunConfig
 config = tf.estimator.RunConfig("model", tf_random_seed=1, save_checkpoints_steps=100)
 changed = config.replace(keep_checkpoint_max=2)
@@ -525,6 +532,21 @@ eval_spec = tf.estimator.EvalSpec(lambda: dataset)
 metrics, _ = tf.estimator.train_and_evaluate(model, train_spec, eval_spec)
 metrics["global_step"]
 
+
+# %% TwoTower
+def embedded(key, size):
+    ids = tf.feature_column.categorical_column_with_identity(key, size)
+    return tf.feature_column.embedding_column(ids, 8)
+
+
+clicks = {"user": [0, 0, 1, 1, 2, 2], "item": [0, 1, 1, 2, 3, 4]}
+dataset = tf.data.Dataset.from_tensor_slices(clicks).batch(6)
+model = tf.estimator.TwoTower(
+    [embedded("user", 3)], [embedded("item", 5)], item_id="item", top_k=[2]
+)
+model.train(lambda: dataset.repeat(100))
+print(model.evaluate(lambda: dataset)["in_batch_top_2_accuracy"])
+
 # %% VocabInfo
 for name, words in [("old.txt", "red blue"), ("new.txt", "blue green red")]:
     with tf.gfile.GFile(name, "w") as file:
@@ -585,6 +607,24 @@ features = tf.train.Features(
 )
 example = tf.train.Example(features=features)
 tf.io.parse_example([example.SerializeToString()], spec)
+
+
+# %% export_candidates
+def embedded(key, size):
+    ids = tf.feature_column.categorical_column_with_identity(key, size)
+    return tf.feature_column.embedding_column(ids, 8)
+
+
+clicks = {"user": [0, 0, 1, 1, 2, 2], "item": [0, 1, 1, 2, 3, 4]}
+model = tf.estimator.TwoTower([embedded("user", 3)], [embedded("item", 5)], item_id="item")
+model.train(lambda: tf.data.Dataset.from_tensors(clicks).repeat(100))
+receiver = tf.estimator.export.build_raw_serving_input_receiver_fn(
+    {"user": tf.TensorSpec([None], tf.int64)}
+)
+path = tf.estimator.export_candidates(
+    model, "exports", receiver, lambda: {"item": list(range(5))}, k=2
+)
+tf.load_predictor(path)({"user": [0, 2]})["ids"].tolist()
 
 
 # %% export_onnx

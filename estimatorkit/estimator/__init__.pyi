@@ -46,6 +46,9 @@ from estimatorkit.premade.baseline import (
     BaselineClassifier as BaselineClassifier, BaselineEstimator as BaselineEstimator,
     BaselineRegressor as BaselineRegressor,
 )
+from estimatorkit.premade.recommend.two_tower import TwoTower as TwoTower
+from estimatorkit.premade.recommend.candidates import export_candidates as export_candidates
+from estimatorkit.premade.recommend.retrieval_head import RetrievalHead as RetrievalHead
 from estimatorkit.premade.head import Head as Head
 from estimatorkit.premade.classification_heads import (
     BinaryClassHead as BinaryClassHead, MultiClassHead as MultiClassHead,

@@ -49,7 +49,7 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., Mapping[str, Any]
         added = metric_fn(**{name: known[name] for name in names})
         return spec._replace(eval_metric_ops={**spec.eval_metric_ops, **added})
 
-    return _extended(estimator, extend)
+    return extended(estimator, extend)
 
 
 def forward_features(
@@ -108,7 +108,7 @@ def forward_features(
             export_outputs=outputs or spec.export_outputs,
         )
 
-    return _extended(estimator, extend)
+    return extended(estimator, extend)
 
 
 def _forwarded(
@@ -151,10 +151,10 @@ def with_mixed_precision(estimator: Estimator) -> Estimator:
     Args:
         estimator: the estimator, whose `model_dir` is shared.
     """
-    return _extended(estimator, lambda spec, *_: spec, "mixed_bfloat16")
+    return extended(estimator, lambda spec, *_: spec, "mixed_bfloat16")
 
 
-def _extended(
+def extended(
     estimator: Estimator,
     extend: Callable[[EstimatorSpec, Any, Any, Any], EstimatorSpec],
     policy: str | None = None,
@@ -172,9 +172,7 @@ def _extended(
             spec = estimator._call_model_fn(features, labels, mode, config)
         return extend(spec, features, labels, config)
 
-    extended = copy.copy(
-        estimator
-    )  # with what its kind has besides, such as a Keras model's weights
-    extended._model_fn = model_fn
-    extended._models = ModelStore()
-    return extended
+    copied = copy.copy(estimator)  # with what its kind has besides, such as a Keras model's weights
+    copied._model_fn = model_fn
+    copied._models = ModelStore()
+    return copied

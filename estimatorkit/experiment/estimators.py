@@ -252,8 +252,8 @@ class EstimatorArguments(Model):
     type: str
 
 
-class Supervised(EstimatorArguments):
-    """The common arguments of estimators with labels."""
+class Weighted(EstimatorArguments):
+    """The common arguments of estimators whose examples have weights."""
 
     weight_column: Annotated[
         Text | None, Field(description="the column with each example's weight")
@@ -261,6 +261,10 @@ class Supervised(EstimatorArguments):
     loss_reduction: Annotated[
         Literal["sum_over_batch_size", "sum"], Field(description="how a batch's losses are joined")
     ] = "sum_over_batch_size"
+
+
+class Supervised(Weighted):
+    """The base class of estimators with labels."""
 
 
 class Classifier(Supervised):
@@ -414,6 +418,47 @@ class KMeans(EstimatorArguments):
     mini_batch_steps_per_iteration: Count = 1
 
 
+class TwoTower(Weighted):
+    """A network for users and one for items; there are no labels: rows are pairs of both."""
+
+    columns = {  # noqa: RUF012
+        "user_features": ("user_feature_columns", True),
+        "item_features": ("item_feature_columns", True),
+    }
+
+    type: Literal["TwoTower"] = "TwoTower"
+    user_hidden_units: tuple[Count, ...] = ()
+    item_hidden_units: tuple[Count, ...] = ()
+    embedding_dimension: Count = 32
+    item_id: Annotated[
+        Text | None, Field(description="the column with the ids of items, which item_features read")
+    ] = None
+    normalize: Annotated[Switch, Field(description="whether embeddings have the length 1")] = True
+    temperature: Annotated[Positive, Field(description="divides the scores in the loss")] = 0.05
+    estimate_sampling_probability: Annotated[
+        Switch, Field(description="correct the softmax by how often items occur; needs item_id")
+    ] = False
+    frequency_buckets: Count = 1 << 17
+    frequency_hashes: Count = 1
+    frequency_rate: Annotated[float, Field(strict=True, gt=0, le=1)] = 0.01
+    top_k: Annotated[tuple[Count, ...], Field(description="the k of metrics")] = (1, 10, 100)
+    optimizer: Optimizer = "Adagrad"
+    activation: Activation = "relu"
+    dropout: Dropout = None
+    batch_norm: Switch = False
+    warm_start_from: WarmStartFrom | None = None
+
+    @model_validator(mode="after")
+    def _has_ids(self) -> Self:
+        if self.estimate_sampling_probability and self.item_id is None:
+            raise wrong(
+                "needs the ids of items",
+                at=("estimate_sampling_probability",),
+                expected="item_id: a column",
+            )
+        return self
+
+
 Estimator = Annotated[
     DNNClassifier
     | DNNRegressor
@@ -423,6 +468,7 @@ Estimator = Annotated[
     | DNNLinearCombinedRegressor
     | BaselineClassifier
     | BaselineRegressor
-    | KMeans,
+    | KMeans
+    | TwoTower,
     Field(discriminator="type"),
 ]

@@ -1,7 +1,8 @@
 """Predictions of a trained experiment or an exported model, as columns.
 
 The columns are `prediction` and, of a classifier, `probability` (of that class) and
-`probability_<class>`; of a regressor with several outputs `prediction_0`, `prediction_1`, ...
+`probability_<class>`; of a regressor with several outputs `prediction_0`, `prediction_1`, ...; of a
+`TwoTower` the score of the pair.
 """
 
 from __future__ import annotations
@@ -156,6 +157,8 @@ def _columns(
     if "cluster_index" in outputs:
         clusters = outputs["cluster_index"].reshape(-1)
         return {"prediction": np.array([f"cluster {each}" for each in clusters], object)}
+    if "score" in outputs:
+        return {"prediction": outputs["score"]}
     numbers = outputs["predictions" if "predictions" in outputs else "probabilities"]
     broken = ~np.isfinite(numbers).all(axis=1)
     if broken.any():

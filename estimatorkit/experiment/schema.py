@@ -25,7 +25,13 @@ from pydantic import (
 )
 
 from estimatorkit.experiment.columns import Feature, Read, all_reads, kinds_that
-from estimatorkit.experiment.estimators import Classifier, Estimator, Regressor, Supervised
+from estimatorkit.experiment.estimators import (
+    Classifier,
+    Estimator,
+    Regressor,
+    Supervised,
+    TwoTower,
+)
 from estimatorkit.experiment.sections import (
     Count,
     Model,
@@ -351,6 +357,10 @@ class Selection:
     evaluation: str | None = None
 
 
+FEATURE_LISTS = ("features", "linear_features", "dnn_features", "user_features", "item_features")
+"""The keys of lists of columns."""
+
+
 class Experiment(Model):
     """One experiment: data, features, estimator, training and evaluation."""
 
@@ -377,6 +387,8 @@ class Experiment(Model):
     dnn_features: Annotated[
         Features, Field(description="the network's columns (DNNLinearCombined...)")
     ] = ()
+    user_features: Annotated[Features, Field(description="the users' columns (TwoTower)")] = ()
+    item_features: Annotated[Features, Field(description="the items' columns (TwoTower)")] = ()
     derive: Annotated[
         dict[Text, Derived] | None,
         Field(description="features computed from columns: {age_missing: {missing: age}}"),
@@ -415,13 +427,14 @@ class Experiment(Model):
         self._check_columns()
         self._check_reads()
         self._check_labels()
+        self._check_towers()
         self._check_class_weights()
         self._check_names()
         return self
 
     def _check_columns(self) -> None:
         taken = self.estimator.columns
-        for key in ("features", "linear_features", "dnn_features"):
+        for key in FEATURE_LISTS:
             features: Features = getattr(self, key)
             if features and taken and key not in taken:
                 raise wrong(
@@ -462,6 +475,24 @@ class Experiment(Model):
                 at=(next(key for key in self.estimator.columns or ("features",)),),
                 expected="one of them: a column of the data has one type",
             ) from None
+
+    def _check_towers(self) -> None:
+        if not isinstance(self.estimator, TwoTower):
+            return
+        if self.infer is not None:
+            raise wrong(
+                "cannot tell columns of users from those of items",
+                at=("infer",),
+                expected="user_features and item_features",
+            )
+        item_id = self.estimator.item_id
+        read = all_reads(each for one in self.item_features for each in one.arguments.reads())
+        if item_id is not None and item_id not in read:
+            raise wrong(
+                f"{item_id!r} is not read by item_features",
+                at=("estimator", "item_id"),
+                expected=f"one of {', '.join(read)}",
+            )
 
     def _check_labels(self) -> None:
         estimator, label, names = self.estimator, self.data.label or (), self.data.class_names
@@ -555,7 +586,8 @@ class Experiment(Model):
         """What the listed feature columns read: columns of the data, and derived features."""
         return all_reads(
             read
-            for feature in (*self.features, *self.linear_features, *self.dnn_features)
+            for key in FEATURE_LISTS
+            for feature in getattr(self, key)
             for read in feature.arguments.reads()
         )
 

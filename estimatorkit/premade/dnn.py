@@ -143,16 +143,9 @@ def dnn_part(
     Raises:
         ValueError: an argument is invalid.
     """
-    widths = _checked_units(hidden_units)
+    widths = checked_units(hidden_units)
     columns = normalize_columns(feature_columns)
-    dropout = network.get("dropout")
-    if dropout is not None and not 0 <= dropout < 1:
-        raise value_error(
-            "dropout is not a valid probability",
-            expected="None, or 0 <= dropout < 1",
-            received=dropout,
-            hint="dropout is the fraction to drop, not the fraction to keep",
-        )
+    check_dropout(network.get("dropout"))
 
     def logits(features: Any, mode: str, units: int) -> Tensor:
         note_columns("dnn", (column.name for column in columns))
@@ -167,7 +160,23 @@ def dnn_part(
     return Part(logits, chosen_optimizer, "dnn", columns)
 
 
-def _checked_units(hidden_units: Any) -> tuple[int, ...]:
+def check_dropout(dropout: float | None) -> None:
+    """Raises ValueError if it is not a probability, or None."""
+    if dropout is not None and not 0 <= dropout < 1:
+        raise value_error(
+            "dropout is not a valid probability",
+            expected="None, or 0 <= dropout < 1",
+            received=dropout,
+            hint="dropout is the fraction to drop, not the fraction to keep",
+        )
+
+
+def checked_units(hidden_units: Any) -> tuple[int, ...]:
+    """The widths of hidden layers.
+
+    Raises:
+        ValueError: they are not positive ints.
+    """
     fits = isinstance(hidden_units, Iterable) and not isinstance(hidden_units, (str, Mapping))
     widths = tuple(hidden_units) if fits else (hidden_units,)
     if not fits or any(
@@ -372,6 +381,8 @@ __all__ = [
     "DNNClassifier",
     "DNNEstimator",
     "DNNRegressor",
+    "check_dropout",
+    "checked_units",
     "dnn_logits",
     "dnn_part",
     "layered_logits",

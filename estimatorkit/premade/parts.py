@@ -37,14 +37,15 @@ class Part:
     """One term of a model's logits.
 
     Attributes:
-        logits: `logits(features, mode, units)`, float32 `(batch, units)`.
+        logits: `logits(features, mode, units)`, float32 `(batch, units)`; or, of an only part,
+            what its head takes.
         optimizer: creates the optimizer of the variables that `logits` creates.
         scope: what version 1's names of an optimizer's own variables begin with, where the part is
             the only one.
         columns: the feature columns that it reads.
     """
 
-    logits: Callable[[Any, str, int], Tensor]
+    logits: Callable[[Any, str, int], Any]
     optimizer: Callable[[], Optimizer]
     scope: str = ""
     columns: Sequence[FeatureColumn] = ()
@@ -103,7 +104,7 @@ def model_fn_of(
     def model_fn(features: Any, labels: Any, mode: str, config: Any = None) -> EstimatorSpec:
         if isinstance(features, Mapping):
             features = dict(features)  # a part may add what the head looks for: a mask of steps
-        terms: list[Tensor] = []
+        terms: list[Any] = []
         trained: list[tuple[Optimizer, list[Any]]] = []
         for part in parts:
             there = len(trainable_variables())

@@ -115,8 +115,9 @@ def _applied(name: str, shape: Any, base: Checkpoint, delta: Checkpoint) -> NDAr
         return value
     values = delta.tensors.get(name + _VALUES)
     size = shape[0] if isinstance(shape, list) and shape else None
-    fits = values is not None and isinstance(size, int) and len(value) <= size
-    if not fits or len(rows) != len(values) or rows.min() < 0 or rows.max() >= size:
+    if values is None or not isinstance(size, int) or len(value) > size:
+        raise _malformed(delta)
+    if len(rows) != len(values) or rows.min() < 0 or rows.max() >= size:
         raise _malformed(delta)
     grown = np.concatenate([value, np.zeros((size - len(value), *value.shape[1:]), value.dtype)])
     grown[rows] = values
@@ -131,7 +132,7 @@ def _fingerprint(tensors: Mapping[str, NDArray[Any]]) -> str:
         if value.dtype == object:
             digest.update(repr(value.tolist()).encode())
         else:
-            digest.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8))
+            digest.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 

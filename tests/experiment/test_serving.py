@@ -103,6 +103,23 @@ def test_rows_and_columns(features: Client) -> None:
     assert features(path, {"instances": [ROW, ROW]}) == (200, rows)
 
 
+@pytest.mark.slow
+def test_one_row_of_an_input_is_repeated_for_the_others(features: Client) -> None:
+    columns = {"x": [[0.5, 1.0, -1.0]], "word": [["a"]], "name": [["v"], ["w"], ["v"]]}
+    status, found = features(f"{features.prefix}:predict", {"inputs": columns})
+    assert status == 200
+    rows = [dict(ROW, name=name) for name in columns["name"]]
+    status, expected = features(f"{features.prefix}:predict", {"instances": rows})
+    for key, values in found["outputs"].items():
+        for value, row in zip(values, expected["predictions"], strict=True):
+            assert value == pytest.approx(row[key]) or value == row[key]
+    status, refused = features(
+        f"{features.prefix}:predict", {"inputs": columns | {"word": [["a"]] * 2}}
+    )
+    assert status == 400
+    assert "different numbers of examples" in refused["error"]
+
+
 def test_text_may_be_base64(features: Client) -> None:
     path = f"{features.prefix}:predict"
     encoded = {**ROW, "word": [{"b64": base64.b64encode(b"a").decode()}]}

@@ -51,6 +51,7 @@ ELSEWHERE = {
         ("AssertVariablesInitialized", "CountUpTo", "InitializedValue"), "test_variables.py"
     ),
     "ReportUninitializedVariables": "test_variables.py",
+    **dict.fromkeys(("BuildNearestNeighbors", "NearestNeighbors"), "test_candidates.py"),
     **dict.fromkeys(("Print", "PrintV2", "PyFunc", "PyFuncStateless"), "test_debug.py"),
     **dict.fromkeys(("If", "While", "Scan", "Call"), "test_control_flow.py"),  # hold functions
     **dict.fromkeys(

@@ -59,6 +59,8 @@ classifier = tf.estimator.DNNClassifier([10], columns, n_classes=3, config=confi
 classifier.train(lambda: batches, steps=1, hooks=[hook])
 metrics = classifier.evaluate(input_fn=lambda: batches, steps=None)
 print(metrics["loss"], next(iter(classifier.predict(lambda: batches))))
+towers = tf.estimator.TwoTower([age], [buckets], item_id="id", top_k=[10])
+tf.estimator.export_candidates(towers, "exports", dict, lambda: batches, k=5).decode()
 regressor = tf.estimator.LinearRegressor(feature_columns=[buckets], optimizer="Ftrl")
 
 

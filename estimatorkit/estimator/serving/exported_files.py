@@ -246,6 +246,7 @@ def damaged(path: Path, problem: str, expected: Any = None, received: Any = None
 
 _IMPURE_BUT_SAFE = {
     *("Assert", "CheckNumerics", "NoOp", "Placeholder", "PlaceholderWithDefault"),
+    *("BuildNearestNeighbors", "NearestNeighbors"),
     *("HashTableV2", "MutableHashTableV2", "InitializeTableV2", "LookupTableInsertV2"),
     *("LookupTableFindV2", "LookupTableFindOrHash", "LookupTableSizeV2", "LookupTableExportV2"),
     "EmbeddingRows",

@@ -34,6 +34,9 @@ from estimatorkit.train.saving.saved_model_constants import DEFAULT_SERVING_SIGN
 _MOST_EXECUTABLES = 64
 """For shapes that clients choose: each takes about 3 MB."""
 
+_MOST_REPEATED_BYTES = 1 << 28
+"""A request of a few megabytes must not become terabytes."""
+
 _VERSION = re.compile(r"0|[1-9][0-9]{0,18}")
 
 
@@ -117,7 +120,9 @@ class Predictor:
 
         Args:
             inputs: arrays (or lists) by input, `(batch, ...)`; text may be `str` or `bytes`.
-                `(batch,)` is accepted for `(batch, 1)` and for a variable number of values.
+                `(batch,)` is accepted for `(batch, 1)` and for a variable number of values. One row
+                is repeated for those of the others, as a user's for all candidates, if the outputs
+                of rows do not depend on each other.
             signature: its name; 'serving_default' by default.
 
         Returns:
@@ -142,7 +147,10 @@ class Predictor:
         fed = _as_fed(first, inputs)
         names = tuple(each.name for each in signatures)
         call = self._calls.get(names) or self._opened(signatures)
-        rows = _batch_size(first, fed) if self.has_independent_rows(first) else 0
+        rows = 0
+        if self.has_independent_rows(first):
+            rows = _batch_size(first, fed)
+            fed = _repeated(first, fed, rows)
         size = _next_size(rows)
         if size != rows:
             fed = [np.concatenate([each, np.repeat(each[-1:], size - rows, 0)]) for each in fed]
@@ -295,13 +303,31 @@ def _array(name: str, key: str, value: Any, dtype: DType, shape: TensorShape) ->
 
 
 def _batch_size(signature: Signature, fed: list[Any]) -> int:
+    """The number of rows, of which an input has all or one."""
     sizes = {key: len(each) for key, each in zip(signature.inputs, fed, strict=True)}
-    if len(set(sizes.values())) > 1:
+    several = set(sizes.values()) - {1}
+    if len(several) > 1:
         raise value_error(
             f"signature {signature.name!r}: inputs have different numbers of examples",
+            expected="one number, or 1 for an input whose row is repeated",
             received=", ".join(f"{key}: {size}" for key, size in sizes.items()),
         )
-    return next(iter(sizes.values()), 0)
+    return several.pop() if several else min(1, len(sizes))
+
+
+def _repeated(signature: Signature, fed: list[Any], rows: int) -> list[Any]:
+    """Inputs of one row, repeated."""
+    if all(len(each) == rows for each in fed):
+        return fed
+    size = sum(each[:1].nbytes for each in fed if len(each) == 1) * rows
+    if size > _MOST_REPEATED_BYTES:
+        raise value_error(
+            f"signature {signature.name!r}: an input is too large to be repeated for all rows",
+            expected=f"at most {_MOST_REPEATED_BYTES} bytes",
+            received=f"{size} bytes, for {rows} rows",
+            hint="send fewer rows in a request",
+        )
+    return [np.repeat(each, rows, 0) if len(each) != rows else each for each in fed]
 
 
 def _next_size(rows: int) -> int:

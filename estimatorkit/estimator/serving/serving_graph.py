@@ -32,6 +32,7 @@ from estimatorkit.estimator.serving.exported_files import is_allowed
 from estimatorkit.estimator.serving.exported_module import OP_TYPE, PLATFORMS
 from estimatorkit.estimator.serving.symbolic_shapes import polymorphic_function
 from estimatorkit.interop.graphdef import graph_def_of_operations, node_def_of
+from estimatorkit.ops.nn.nearest_neighbors import BUILD
 from estimatorkit.ops.tables.lookup_tables import TableSpec
 from estimatorkit.ops.tables.tables import host_table
 from estimatorkit.runtime.executor import CompiledSegment, HostSegment, State, segment_name
@@ -200,6 +201,8 @@ class _Writer:
     # -- operations that are copied
 
     def _copy_operations(self, made: ServingGraph) -> None:
+        indexes = self._index_builders()
+        self._copied.update(dict.fromkeys(indexes))
         done: dict[Operation, None] = {}
         inputs: dict[str, list[str]] = {}
         while len(done) < len(self._copied):  # naming an input may copy its operation
@@ -221,7 +224,7 @@ class _Writer:
             node.device = ""
             node.input[:] = inputs[node.name]
         written.node.extend(self._nodes)
-        made.initializers = self._write_tables(written)
+        made.initializers = [*self._write_tables(written), *(op.name for op in indexes)]
         _take_arrays_out(written, made)
         made.graph_def = written
 
@@ -230,6 +233,12 @@ class _Writer:
         name = op.attrs.get(registry.lookup(op.type).holder)
         if isinstance(name, str) and role_of(op.graph.get_operation_by_name(name)) is Role.VARIABLE:
             self._read(name)
+
+    def _index_builders(self) -> list[Operation]:
+        """The operations that build the indexes of nearest neighbors that are used."""
+        used = {op.attrs["index"] for op in self._copied if op.type == "NearestNeighbors"}
+        ops = self._session.graph.get_operations() if used else ()
+        return [op for op in ops if op.type == BUILD and op.attrs["index"] in used]
 
     def _controls(self, ops: Sequence[Operation]) -> list[str]:
         """Control inputs, restricted to operations in the new graph."""
