@@ -134,7 +134,7 @@ FUNCTIONS = {
 }
 LIST_LABELS = RANDOM.randint(0, 3, [12, 6]) * RANDOM.randint(0, 2, [12, 6])
 LIST_LABELS[3] = 0
-LIST_SCORES = RANDOM.randint(0, 3, [12, 6]).astype(np.float64)
+LIST_SCORES = RANDOM.randint(0, 5, [12, 6]).astype(np.float64)
 LIST_WEIGHTS = RANDOM.uniform(0.5, 2.0, [12, 6])
 PADDED = np.where(np.arange(6) < RANDOM.randint(2, 7, [12, 1]), LIST_LABELS, -1)
 
@@ -249,8 +249,8 @@ def test_estimators_evaluate_one_after_the_other_and_in_threads(tmp_path: Any) -
 
 
 def test_keras_models_group_by_a_feature() -> None:
-    inputs = {"x": ek.keras.Input([1], name="x"), "user": ek.keras.Input([], name="user")}
-    inputs["user"] = ek.keras.Input([], name="user", dtype="int64")
+    user = ek.keras.Input([], name="user", dtype="int64")
+    inputs = {"x": ek.keras.Input([1], name="x"), "user": user}
     outputs = ek.keras.layers.Dense(1, "sigmoid", kernel_initializer="ones")(inputs["x"])
     model = ek.keras.Model(inputs, outputs)
     model.compile(
