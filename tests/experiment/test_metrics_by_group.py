@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from estimatorkit.experiment.errors import ConfigurationError
-from estimatorkit.experiment.load import load
-from estimatorkit.experiment.runner import run
+from estimatorkit.experiment.load import load_experiment
+from estimatorkit.experiment.runner import train
 
 
 def written(folder: Path, metrics: list[object]) -> Path:
@@ -36,7 +36,7 @@ def written(folder: Path, metrics: list[object]) -> Path:
 
 def test_groups_need_not_be_features(tmp_path: Path) -> None:
     given: list[object] = ["Calibration", {"type": "GroupAUC", "group": "user"}]
-    done = run(load(written(tmp_path, given)))
+    done = train(load_experiment(written(tmp_path, given)))
     (metrics,) = done.metrics.values()
     assert 0 < metrics["group_auc"] < 1
     assert 0 < metrics["calibration"] < 3
@@ -44,4 +44,4 @@ def test_groups_need_not_be_features(tmp_path: Path) -> None:
 
 def test_a_ranking_metric_without_groups_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="lacks the column that it groups"):
-        load(written(tmp_path, ["NDCG"]))
+        load_experiment(written(tmp_path, ["NDCG"]))
