@@ -55,10 +55,10 @@ def _sums(values: Any, ids: Any, module: Any) -> Any:
 
 
 def _log_choose(n: Any, k: Any, module: Any) -> Any:
-    if module is np:
-        from scipy.special import gammaln
-    else:
-        from jax.scipy.special import gammaln
+    from jax.scipy import special as device
+    from scipy import special as host
+
+    gammaln: Any = (host if module is np else device).gammaln
     return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
 
 
