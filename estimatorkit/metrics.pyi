@@ -69,3 +69,18 @@ from estimatorkit.layers.metrics.confusion import (
 from estimatorkit.layers.metrics.classes import (
     mean_iou as mean_iou, mean_per_class_accuracy as mean_per_class_accuracy,
 )
+from estimatorkit.layers.metrics.click_models import (
+    calibration as calibration, calibration_by_bucket as calibration_by_bucket,
+    normalized_cross_entropy as normalized_cross_entropy,
+)
+from estimatorkit.layers.metrics.ranking import (
+    group_auc as group_auc, hit_rate_at_k as hit_rate_at_k, list_recall_at_k as list_recall_at_k,
+    mean_average_precision_at_k as mean_average_precision_at_k,
+    mean_reciprocal_rank as mean_reciprocal_rank, ndcg_at_k as ndcg_at_k,
+)
+from estimatorkit.keras.metrics import (
+    Calibration as Calibration, CalibrationByBucket as CalibrationByBucket, GroupAUC as GroupAUC,
+    HitRate as HitRate, ListRecall as ListRecall, MeanAveragePrecision as MeanAveragePrecision,
+    MeanReciprocalRank as MeanReciprocalRank, NDCG as NDCG,
+    NormalizedCrossEntropy as NormalizedCrossEntropy,
+)

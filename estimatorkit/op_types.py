@@ -14,7 +14,7 @@ from estimatorkit.data import (
 )
 from estimatorkit.data.readers import record_writing as record_writing
 from estimatorkit.estimator.serving import exported_module as exported_module
-from estimatorkit.layers.metrics import thresholds as thresholds
+from estimatorkit.layers.metrics import ranking as ranking, thresholds as thresholds
 from estimatorkit.premade import label_names as label_names, multi_label_head as multi_label_head
 from estimatorkit.train.optimizers import (
     contrib_rules as contrib_rules,

@@ -17,6 +17,14 @@ tf.keras.metrics.BinaryCrossentropy()(labels, probabilities)
 labels, probabilities = [0, 1, 1, 0], [0.1, 0.9, 0.4, 0.2]
 tf.keras.metrics.BinaryIoU(target_class_ids=[1])(labels, probabilities)
 
+# %% Calibration
+metric = tf.keras.metrics.Calibration()
+metric([1, 0, 1, 1], [0.9, 0.4, 0.3, 0.8])
+
+# %% CalibrationByBucket
+metric = tf.keras.metrics.CalibrationByBucket()
+metric([1, 0, 1, 1], [0.9, 0.4, 0.3, 0.8])
+
 # %% CategoricalAccuracy
 labels, scores = [[0, 1, 0], [1, 0, 0]], [[0.1, 0.8, 0.1], [0.2, 0.5, 0.3]]
 tf.keras.metrics.CategoricalAccuracy()(labels, scores)
@@ -51,8 +59,16 @@ tf.keras.metrics.FalseNegatives()(labels, probabilities)
 labels, probabilities = [1, 1, 1, 0], [0.9, 0.3, 0.2, 0.8]
 tf.keras.metrics.FalsePositives()(labels, probabilities)
 
+# %% GroupAUC
+metric = tf.keras.metrics.GroupAUC()
+metric([1, 0, 1, 0], [0.9, 0.4, 0.3, 0.8], groups=[7, 7, 8, 8])
+
 # %% Hinge
 tf.keras.metrics.Hinge()([[1.0], [-1.0]], [[0.5], [0.5]])
+
+# %% HitRate
+metric = tf.keras.metrics.HitRate(k=2)
+metric([[0, 1, 0], [1, 0, -1]], [[0.9, 0.4, 0.3], [0.2, 0.8, 0.0]])
 
 # %% IoU
 metric = tf.keras.metrics.IoU(num_classes=3, target_class_ids=[0, 2])
@@ -60,6 +76,10 @@ metric([0, 0, 1, 2], [0, 1, 1, 2])
 
 # %% KLDivergence
 tf.keras.metrics.KLDivergence()([[0.5, 0.5]], [[0.9, 0.1]])
+
+# %% ListRecall
+metric = tf.keras.metrics.ListRecall(k=2)
+metric([[0, 1, 0], [1, 0, -1]], [[0.9, 0.4, 0.3], [0.2, 0.8, 0.0]])
 
 # %% LogCoshError
 tf.keras.metrics.LogCoshError()([[0.0], [0.0]], [[0.1], [10.0]])
@@ -81,6 +101,10 @@ tf.keras.metrics.MeanAbsoluteError()([[1.0], [2.0]], [[1.5], [4.0]])
 metric = tf.keras.metrics.MeanAbsolutePercentageError()
 metric([[100.0], [200.0]], [[110.0], [150.0]])
 
+# %% MeanAveragePrecision
+metric = tf.keras.metrics.MeanAveragePrecision(k=2)
+metric([[0, 1, 0], [1, 0, -1]], [[0.9, 0.4, 0.3], [0.2, 0.8, 0.0]])
+
 # %% MeanIoU
 tf.keras.metrics.MeanIoU(num_classes=3)([0, 0, 1, 2], [0, 1, 1, 2])
 
@@ -92,6 +116,10 @@ def largest_error(y_true, y_pred):
 
 metric = tf.keras.metrics.MeanMetricWrapper(largest_error, name="largest_error")
 metric([[1.0, 2.0], [3.0, 4.0]], [[1.0, 4.0], [3.0, 5.0]])
+
+# %% MeanReciprocalRank
+metric = tf.keras.metrics.MeanReciprocalRank(k=2)
+metric([[0, 1, 0], [1, 0, -1]], [[0.9, 0.4, 0.3], [0.2, 0.8, 0.0]])
 
 # %% MeanRelativeError
 metric = tf.keras.metrics.MeanRelativeError(normalizer=[1.0, 10.0])
@@ -129,6 +157,14 @@ class Positives(tf.keras.metrics.Metric):
 
 
 Positives()(tf.constant([1, 0, 1]), tf.constant([0.9, 0.2, 0.7]))
+
+# %% NDCG
+metric = tf.keras.metrics.NDCG(k=2)
+metric([[0, 1, 0], [1, 0, -1]], [[0.9, 0.4, 0.3], [0.2, 0.8, 0.0]])
+
+# %% NormalizedCrossEntropy
+metric = tf.keras.metrics.NormalizedCrossEntropy()
+metric([1, 0, 1, 1], [0.9, 0.4, 0.3, 0.8])
 
 # %% OneHotIoU
 labels = [[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]

@@ -30,6 +30,22 @@ with tf.Session() as session:
     session.run(update)
     print(session.run(value))
 
+# %% calibration
+value, update = tf.metrics.calibration(labels=[1, 0, 1, 1], predictions=[0.9, 0.4, 0.3, 0.8])
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% calibration_by_bucket
+value, update = tf.metrics.calibration_by_bucket(
+    labels=[1, 0, 1, 1], predictions=[0.9, 0.4, 0.3, 0.8]
+)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
 # %% false_negatives
 labels, predictions = [1, 0, 1, 1], [1, 0, 0, 1]
 value, update = tf.metrics.false_negatives(labels, predictions)
@@ -64,6 +80,30 @@ with tf.Session() as session:
     session.run(update)
     print(session.run(value))
 
+# %% group_auc
+labels, predictions, users = [1, 0, 1, 0], [0.9, 0.4, 0.3, 0.8], ["ann", "ann", "bob", "bob"]
+value, update = tf.metrics.group_auc(labels, predictions, groups=users)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% hit_rate_at_k
+labels, scores = [[0, 1, 0], [1, 0, -1]], [[0.9, 0.4, 0.3], [0.2, 0.8, 0.0]]
+value, update = tf.metrics.hit_rate_at_k(labels, scores, k=2)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% list_recall_at_k
+labels, scores = [[0, 1, 0], [1, 0, -1]], [[0.9, 0.4, 0.3], [0.2, 0.8, 0.0]]
+value, update = tf.metrics.list_recall_at_k(labels, scores, k=2)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
 # %% mean
 values = tf.placeholder(tf.float32, [None])
 value, update = tf.metrics.mean(values)
@@ -76,6 +116,14 @@ with tf.Session() as session:
 # %% mean_absolute_error
 labels, predictions = [1.0, 2.0], [1.0, 4.0]
 value, update = tf.metrics.mean_absolute_error(labels, predictions)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% mean_average_precision_at_k
+labels, scores = [[0, 1, 0], [1, 0, -1]], [[0.9, 0.4, 0.3], [0.2, 0.8, 0.0]]
+value, update = tf.metrics.mean_average_precision_at_k(labels, scores, k=2)
 with tf.Session() as session:
     session.run(tf.local_variables_initializer())
     session.run(update)
@@ -105,6 +153,14 @@ with tf.Session() as session:
     session.run(update)
     print(session.run(value))
 
+# %% mean_reciprocal_rank
+labels, scores = [[0, 1, 0], [1, 0, -1]], [[0.9, 0.4, 0.3], [0.2, 0.8, 0.0]]
+value, update = tf.metrics.mean_reciprocal_rank(labels, scores, k=2)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
 # %% mean_relative_error
 labels, predictions = [1.0, 2.0], [1.0, 4.0]
 value, update = tf.metrics.mean_relative_error(labels, predictions, labels)
@@ -127,6 +183,23 @@ with tf.Session() as session:
     session.run(tf.local_variables_initializer())
     session.run(update, {values: [1.0, 2.0]})
     session.run(update, {values: [3.0, 6.0]})
+    print(session.run(value))
+
+# %% ndcg_at_k
+labels, scores = [[0, 1, 0], [1, 0, -1]], [[0.9, 0.4, 0.3], [0.2, 0.8, 0.0]]
+value, update = tf.metrics.ndcg_at_k(labels, scores, k=2)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
+    print(session.run(value))
+
+# %% normalized_cross_entropy
+value, update = tf.metrics.normalized_cross_entropy(
+    labels=[1, 0, 1, 1], predictions=[0.9, 0.4, 0.3, 0.8]
+)
+with tf.Session() as session:
+    session.run(tf.local_variables_initializer())
+    session.run(update)
     print(session.run(value))
 
 # %% percentage_below

@@ -210,7 +210,7 @@ def _model_fn(
                 raise ValueError("The model has no loss: pass one to compile(loss=...).")
             if not training:
                 metrics = CompiledMetrics(model.metrics, model.weighted_metrics, names)
-                rows = metrics(truths, called.tensors, sample_weights)
+                rows = metrics(truths, called.tensors, sample_weights, features)
                 _check_metric_names(metric_names, [name for name, _, _ in rows])
                 return EstimatorSpec(
                     mode,

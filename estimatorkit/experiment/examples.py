@@ -31,6 +31,9 @@ CLASS_WEIGHT = "class weight"
 _ROWS_TO_CHOOSE_FROM = 100
 
 
+GROUP = "metric group "
+"""Before the name of a column, its key among features: the values as text, for metrics."""
+
 _DATE = re.compile(_ISO_DATE.encode())
 
 
@@ -47,7 +50,8 @@ def used_columns(experiment: Experiment) -> tuple[str, ...]:
 
 def unused_columns(experiment: Experiment, table: Table) -> list[str]:
     """The columns of a table that neither features nor labels read."""
-    used = {*used_columns(experiment), *(experiment.data.label or ())}
+    labels = experiment.data.label or ()
+    used = {*used_columns(experiment), *labels, *experiment.groups}
     ignored = isinstance(experiment.estimator, Baseline)
     return [] if ignored else [name for name in table if name not in used]
 
@@ -63,7 +67,8 @@ def features_of(
         DataError: a column is missing, holds text, or lacks a value without a default.
     """
     weight = experiment.weight_column if weighted else None
-    names = [*experiment.feature_keys, *([weight] if weight else [])]
+    groups = experiment.groups if weighted else ()
+    names = [*experiment.feature_keys, *([weight] if weight else []), *groups]
     require(table, names, origin, lambda table: unused_columns(experiment, table))
     features = {
         key: column_of(table[key], read, origin, table.place)
@@ -75,6 +80,8 @@ def features_of(
         features = {name: table[name] for name in table if name not in labels}
     if weight is not None:
         features[weight] = column_of(table[weight], Read(weight, "float32"), origin, table.place)
+    for group in groups:
+        features[GROUP + group] = _as_text(table[group])
     return features
 
 

@@ -244,6 +244,7 @@ class Metric(Model):
         "AUC",
         "BinaryAccuracy",
         "BinaryCrossentropy",
+        "Calibration",
         "CategoricalAccuracy",
         "CategoricalCrossentropy",
         "CosineSimilarity",
@@ -251,12 +252,19 @@ class Metric(Model):
         "FBetaScore",
         "FalseNegatives",
         "FalsePositives",
+        "GroupAUC",
+        "HitRate",
         "KLDivergence",
+        "ListRecall",
         "LogCoshError",
         "MeanAbsoluteError",
         "MeanAbsolutePercentageError",
+        "MeanAveragePrecision",
+        "MeanReciprocalRank",
         "MeanSquaredError",
         "MeanSquaredLogarithmicError",
+        "NDCG",
+        "NormalizedCrossEntropy",
         "Poisson",
         "Precision",
         "PrecisionAtRecall",
@@ -271,6 +279,12 @@ class Metric(Model):
         "TrueNegatives",
         "TruePositives",
     ]
+
+    @property
+    def group(self) -> str | None:
+        """The column that a ranking metric groups examples by."""
+        group = (self.model_extra or {}).get("group")
+        return None if group is None else str(group)
 
 
 class Predict(Model):
@@ -403,7 +417,7 @@ class Experiment(Model):
     evaluate: Evaluate = Evaluate()
     metrics: Annotated[
         tuple[Annotated[Metric, BeforeValidator(short("type"))], ...],
-        Field(description="more metrics, by class: [Precision, {type: Recall, thresholds: 0.3}]"),
+        Field(description="more metrics, by class: [Precision, {type: NDCG, k: 5, group: user}]"),
     ] = ()
     predict: Predict = Predict()
     export: Annotated[
@@ -430,6 +444,7 @@ class Experiment(Model):
         self._check_towers()
         self._check_class_weights()
         self._check_names()
+        self._check_groups()
         return self
 
     def _check_columns(self) -> None:
@@ -542,6 +557,16 @@ class Experiment(Model):
                 expected=f"weights of {', '.join(known)}",
             )
 
+    def _check_groups(self) -> None:
+        kinds = ("GroupAUC", "HitRate", "ListRecall", "MeanAveragePrecision", "MeanReciprocalRank")
+        for place, each in enumerate(self.metrics):
+            if each.type in (*kinds, "NDCG") and each.group is None:
+                raise wrong(
+                    f"is {each.type}, and lacks the column that it groups examples by",
+                    at=("metrics", place),
+                    expected=f"{{type: {each.type}, group: user_id}}",
+                )
+
     def _check_names(self) -> None:
         stopping, more = self.train.early_stopping, list(self.data.also_evaluate or ())
         if stopping is not None and stopping.evaluation not in (None, *more):
@@ -611,6 +636,12 @@ class Experiment(Model):
             return Selection(stopping.metric, stopping.mode, stopping.evaluation)
         best = next((each for each in self.export if isinstance(each, ExportBest)), None)
         return None if best is None else Selection(best.metric or "loss", best.mode)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The columns that metrics group examples by."""
+        found = (each.group for each in self.metrics)
+        return tuple(dict.fromkeys(each for each in found if each is not None))
 
     @property
     def weight_column(self) -> str | None:

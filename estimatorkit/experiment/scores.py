@@ -14,6 +14,7 @@ import estimatorkit as ek
 from estimatorkit.core.errors import explain
 from estimatorkit.experiment.errors import ConfigurationError
 from estimatorkit.experiment.estimators import Classifier, Regressor
+from estimatorkit.experiment.examples import GROUP
 from estimatorkit.experiment.schema import Experiment, Metric
 
 
@@ -37,7 +38,8 @@ def with_metrics(experiment: Experiment, estimator: Any) -> Any:
         for each in experiment.metrics:
             metric = _made(kind, each)
             expected = ek.argmax(truth, 1) if each.type.startswith("Sparse") else truth
-            metric.update_state(expected, guesses, sample_weight=weights)
+            more = {} if each.group is None else {"groups": features[GROUP + each.group]}
+            metric.update_state(expected, guesses, sample_weight=weights, **more)
             found[metric.name] = metric
         return found
 

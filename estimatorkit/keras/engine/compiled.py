@@ -224,9 +224,9 @@ class CompiledMetrics:
         return list(self._made.values())
 
     def __call__(
-        self, y: Sequence[Any], outputs: Sequence[Tensor], weights: Sequence[Any]
+        self, y: Sequence[Any], outputs: Sequence[Tensor], weights: Sequence[Any], x: Any = None
     ) -> list[tuple[str, Any, Any]]:
-        """Returns the name, update and `Metric` of each."""
+        """Returns the name, update and `Metric` of each; `x` has the groups of ranking metrics."""
         rows: list[tuple[str, Any, Any]] = []
         for number, name in enumerate(self._names):
             plain, weighted_ones = self._plain[number], self._weighted[number]
@@ -241,7 +241,9 @@ class CompiledMetrics:
                     if key not in self._made:
                         self._made[key] = keras_metrics.as_metric(given, labels, output)
                     metric = self._made[key]
-                    update = metric.update_state(labels, output, sample_weight=counts)
+                    group = getattr(metric, "group", None)
+                    more = {} if group is None else {"groups": group_of(x, group)}
+                    update = metric.update_state(labels, output, sample_weight=counts, **more)
                     rows.append((self._title(name, metric, weighted, rows), update, metric))
         return rows
 
@@ -258,6 +260,23 @@ class CompiledMetrics:
             count += 1
             unique = f"{name}_{count}"
         return unique
+
+
+def group_of(x: Any, group: str) -> Any:
+    """The feature that a ranking metric groups examples by.
+
+    Raises:
+        ValueError: there is none of this name.
+    """
+    if isinstance(x, Mapping) and group in x:
+        return x[group]
+    known = list(x) if isinstance(x, Mapping) else []
+    raise value_error(
+        f"a metric groups examples by {group!r}, which is no feature",
+        expected=f"one of {known}" if known else "features in a dict",
+        received=type(x).__name__,
+        hint=did_you_mean(group, known),
+    )
 
 
 def _like(metric: Any) -> Any:

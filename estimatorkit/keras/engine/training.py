@@ -152,7 +152,7 @@ class Step:
         batch = array.shape(flatten(x)[0])[0]
         for name, value in [("loss", total), *named]:
             self._add_mean(name, value, batch)
-        for name, update, metric in metrics(truths, tensors, weights):
+        for name, update, metric in metrics(truths, tensors, weights, x):
             self._add(name, metric, update)
         for name, value in scope.metrics:
             self._add_mean(name, value, batch)

@@ -18,7 +18,12 @@ from estimatorkit.keras.crossentropy import (
     sparse_categorical_crossentropy,
 )
 from estimatorkit.keras.loss import Loss, plain_config
-from estimatorkit.keras.metric_classes import class_metrics, confusion_metrics, mean_metrics
+from estimatorkit.keras.metric_classes import (
+    class_metrics,
+    confusion_metrics,
+    mean_metrics,
+    ranking_metrics,
+)
 from estimatorkit.keras.metric_classes.mean_metrics import MeanMetricWrapper
 from estimatorkit.keras.metric_classes.metric import Metric
 from estimatorkit.keras.metric_classes.metric_functions import (
@@ -50,7 +55,10 @@ FUNCTIONS: dict[str, Callable[..., Tensor]] = {
 }
 """Functions by their names; of the cosine, that which is greater where vectors are nearer."""
 
-_CLASSES = (*class_metrics.CLASSES, *confusion_metrics.CLASSES, *mean_metrics.CLASSES)
+_CLASSES = (
+    *(*class_metrics.CLASSES, *confusion_metrics.CLASSES),
+    *(*mean_metrics.CLASSES, *ranking_metrics.CLASSES),
+)
 _REGISTRY = Registry("metric function", {**FUNCTIONS, **{each.__name__: each for each in _CLASSES}})
 
 

@@ -1,12 +1,17 @@
 """Streaming metrics in graph form, as `tf.metrics`: each function gives `(value, update_op)`.
 
-`streaming` says what a metric is; `means`, `confusion`, `curves`, `classes` and `top_k` hold the
-metrics by kind; `thresholds` counts decisions at many thresholds at once.
+`streaming` says what a metric is; `means`, `confusion`, `curves`, `classes`, `top_k`, `ranking` and
+`click_models` hold the metrics by kind; `thresholds` counts decisions at many thresholds at once.
 """
 
 from __future__ import annotations
 
 from estimatorkit.layers.metrics.classes import mean_iou, mean_per_class_accuracy
+from estimatorkit.layers.metrics.click_models import (
+    calibration,
+    calibration_by_bucket,
+    normalized_cross_entropy,
+)
 from estimatorkit.layers.metrics.confusion import (
     false_negatives,
     false_negatives_at_thresholds,
@@ -38,6 +43,14 @@ from estimatorkit.layers.metrics.means import (
     percentage_below,
     root_mean_squared_error,
 )
+from estimatorkit.layers.metrics.ranking import (
+    group_auc,
+    hit_rate_at_k,
+    list_recall_at_k,
+    mean_average_precision_at_k,
+    mean_reciprocal_rank,
+    ndcg_at_k,
+)
 from estimatorkit.layers.metrics.top_k import (
     average_precision_at_k,
     precision_at_k,
@@ -54,18 +67,27 @@ __all__ = [
     "accuracy_baseline",
     "auc",
     "average_precision_at_k",
+    "calibration",
+    "calibration_by_bucket",
     "false_negatives",
     "false_negatives_at_thresholds",
     "false_positives",
     "false_positives_at_thresholds",
+    "group_auc",
+    "hit_rate_at_k",
+    "list_recall_at_k",
     "mean",
     "mean_absolute_error",
+    "mean_average_precision_at_k",
     "mean_cosine_distance",
     "mean_iou",
     "mean_per_class_accuracy",
+    "mean_reciprocal_rank",
     "mean_relative_error",
     "mean_squared_error",
     "mean_tensor",
+    "ndcg_at_k",
+    "normalized_cross_entropy",
     "percentage_below",
     "precision",
     "precision_at_k",
