@@ -44,7 +44,9 @@ class _Experts(ConfiguredLayer):
         width = known_dimension(input_shape, -1, self)
         self._layers = []
         for at, units in enumerate(self.units):
-            kernel = self.add_weight(f"kernel_{at}", [self.experts, width, units], initializer=start)
+            kernel = self.add_weight(
+                f"kernel_{at}", [self.experts, width, units], initializer=start
+            )
             bias = self.add_weight(f"bias_{at}", [self.experts, units], initializer="zeros")
             self._layers.append((kernel, bias))
             width = units

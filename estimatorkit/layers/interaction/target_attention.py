@@ -141,7 +141,8 @@ class TargetAttention(ConfiguredLayer):
             )
         shared: dict[str, Any] = {"dtype": self.dtype_policy}
         self._hidden = [
-            Dense(width, name=f"hidden_{at}", **shared) for at, width in enumerate(self.hidden_units)
+            Dense(width, name=f"hidden_{at}", **shared)
+            for at, width in enumerate(self.hidden_units)
         ]
         self._activations = [
             activation_layer(

@@ -1,0 +1,1 @@
+"""Premade estimators of recommendation."""
