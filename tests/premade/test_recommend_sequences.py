@@ -70,11 +70,9 @@ def test_interest_in_the_target_is_learned(kind: str, tmp_path: Path) -> None:
     probabilities = [each["probabilities"][1] for each in model.predict(input_fn(FEATURES, LABELS))]
     spec = tf.feature_column.make_parse_example_spec([item, history, *more.get("negatives", ())])
     receiver = tf.estimator.export.build_parsing_serving_input_receiver_fn(spec)
-    served = tf.estimator.load_predictor(
-        model.export_saved_model(tmp_path / "export", receiver), signature_def_key="predict"
-    )
-    examples = [_example(row) for row in range(3)]
-    found = served({"examples": np.array(examples, object)})["probabilities"][:, 1]
+    served = tf.estimator.load_predictor(model.export_saved_model(tmp_path / "export", receiver))
+    examples = np.array([_example(row) for row in range(3)], object)
+    found = served({"examples": examples}, "predict")["probabilities"][:, 1]
     np.testing.assert_allclose(found, probabilities[:3], rtol=1e-4)
 
 
@@ -116,8 +114,8 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
         tf.estimator.DIEN([8], [item], [(history, item)], update="none")
     with pytest.raises(ValueError, match="hidden_units"):
         tf.estimator.DIN([0], [item], [(history, item)])
+    heads = [tf.estimator.BinaryClassHead(name="a")]
     with pytest.raises(ValueError, match="num_experts"):
-        heads = [tf.estimator.BinaryClassHead(name="a")]
         tf.estimator.MMoE(heads, [4], [item], num_experts=0)
 
 

@@ -19,7 +19,6 @@ from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.layers.feature_column import (
     DenseColumn,
     FeatureColumn,
-    SequenceDenseColumn,
     input_layer,
     normalize_columns,
 )
@@ -30,6 +29,7 @@ from estimatorkit.layers.feature_column.layers import (
     joined_steps,
     steps_of,
 )
+from estimatorkit.layers.feature_column.sequence import SequenceCategoricalColumn
 from estimatorkit.layers.feature_column.weights import WeightMaker
 from estimatorkit.layers.interaction.target_attention import Dice, TargetAttention
 from estimatorkit.ops.array import joining
@@ -148,13 +148,16 @@ def _behaviours_of(
     return Behaviours(target, steps, lengths, joining.concat(others, 2) if others else None, mode)
 
 
+def _is_sequence(column: Any) -> bool:
+    # Embeddings and indicators are both kinds of columns: their ids tell.
+    ids = getattr(column, "categorical_column", None)
+    return isinstance(ids, SequenceCategoricalColumn) or not isinstance(column, DenseColumn)
+
+
 def _checked_pairs(sequences: Any) -> list[tuple[Any, Any]]:
     pairs = [tuple(each) if isinstance(each, (list, tuple)) else (each,) for each in sequences]
     for pair in pairs or [()]:
-        fits = len(pair) == 2 and all(
-            isinstance(column, kind)
-            for column, kind in zip(pair, (SequenceDenseColumn, DenseColumn), strict=True)
-        )
+        fits = len(pair) == 2 and _is_sequence(pair[0]) and not _is_sequence(pair[1])
         if not fits or pair[0].variable_shape != pair[1].variable_shape:
             raise value_error(
                 "sequences must be pairs of a sequence column and the column of its target",
