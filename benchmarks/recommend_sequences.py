@@ -3,7 +3,7 @@
     PYTHONPATH=. python benchmarks/recommend_sequences.py FOLDER [--models DIN MMoE ...]
     python benchmarks/recommend_sequences.py FOLDER --models DeepCTR   # with TensorFlow 2.15
 
-FOLDER holds `ml-100k.inter` (RecBole's form: user, item, rating, timestamp) or `u.data` (GroupLens').
+FOLDER holds `ml-100k.inter` (RecBole's form: user, item, rating, timestamp) or GroupLens' `u.data`.
 An example is a rating, with the last 20 items that the user had rated before; the first 80% by time
 are for training. Tasks: `like`, a rating of at least 4, and `love`, of 5. It prints the areas under
 the ROC curve on the last 20%, and seconds.
@@ -61,13 +61,17 @@ def with_estimatorkit(
     import estimatorkit as tf
 
     fc = tf.feature_column
-    user = fc.embedding_column(fc.categorical_column_with_identity("user", USERS), WIDTH)
+    # As DeepCTR's: most users of the last 20% are new, and a vector near 0 says so.
+    near_zero = tf.random_normal_initializer(stddev=1e-4)
+    users = fc.categorical_column_with_identity("user", USERS)
+    user = fc.embedding_column(users, WIDTH, initializer=near_zero)
     item, history = fc.shared_embeddings(
         [
             fc.categorical_column_with_identity("item", ITEMS),
             fc.sequence_categorical_column_with_identity("history", ITEMS),
         ],
         WIDTH,
+        initializer=near_zero,
     )
     several = kind in TWO_TASKS
     names = {"like": "ctr", "love": "ctcvr"} if kind == "ESMM" else {"like": "like", "love": "love"}

@@ -13,7 +13,7 @@ from estimatorkit.premade.recommend.dien import auxiliary_loss, sampled_steps
 from estimatorkit.premade.recommend.esmm import logit_of_product
 
 RANDOM = np.random.default_rng(7)
-COUNT, ITEMS, STEPS = 256, 12, 5
+COUNT, ITEMS, STEPS = 256, 6, 5
 
 
 def behaviours() -> tuple[dict[str, Any], Any]:
@@ -49,7 +49,9 @@ def config() -> Any:
     return tf.estimator.RunConfig(tf_random_seed=3)
 
 
-@pytest.mark.parametrize("kind", ["DIN", "DIEN", "DIEN with negatives"])
+@pytest.mark.parametrize(
+    "kind", ["DIN", pytest.param("DIEN", marks=pytest.mark.slow), "DIEN with negatives"]
+)
 def test_interest_in_the_target_is_learned(kind: str, tmp_path: Path) -> None:
     item, history, other = columns()
     more: dict[str, Any] = {"negatives": [other]} if kind == "DIEN with negatives" else {}
