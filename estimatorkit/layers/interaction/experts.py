@@ -24,6 +24,8 @@ class _Experts(ConfiguredLayer):
     product computes a layer of all experts.
     """
 
+    kernel_initializer: Any
+
     def __init__(
         self, experts: int, units: Sequence[int], activation: Any, dropout: float, **kwargs: Any
     ) -> None:

@@ -120,11 +120,10 @@ def behaviour_part(
     return Part(logits, lambda: optimizer_of(optimizer), scope, tuple(used.values()))
 
 
-def activation_of(activation: ActivationLike, mode: str) -> Activation:
+def activation_of(activation: ActivationLike, mode: str) -> Any:
     """An activation as a function; 'dice' makes a layer at each call."""
     if activation != "dice":
-        found: Any = activation
-        return found  # type: ignore[no-any-return]
+        return activation
     return lambda net: Dice(name="dice")(net, training=mode == ModeKeys.TRAIN)
 
 
@@ -165,7 +164,7 @@ def _checked_pairs(sequences: Any) -> list[tuple[Any, Any]]:
                 received=repr(pair)[:200],
                 hint="item, history = feature_column.shared_embeddings([ids, sequence_ids], 16)",
             )
-    return pairs  # type: ignore[return-value]
+    return pairs
 
 
 def head_or_binary(

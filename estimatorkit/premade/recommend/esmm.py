@@ -93,8 +93,15 @@ class ESMM(Premade):
         batch_norm: bool = False,
     ) -> None:
         part = multi_task_part(
-            *("esmm", lambda net, _: [net, net], {"ctr": 1, "cvr": 1}),
-            *(hidden_units, feature_columns, optimizer, activation_fn, dropout, batch_norm),
+            "esmm",
+            lambda net, _: [net, net],
+            {"ctr": 1, "cvr": 1},
+            hidden_units,
+            feature_columns,
+            optimizer,
+            activation_fn,
+            dropout,
+            batch_norm,
         )
         head = _EntireSpaceHead(weight_column, loss_reduction, task_weights)
         super().__init__(head, [part], model_dir, config, warm_start_from)

@@ -151,8 +151,15 @@ class MMoE(Premade):
 
         mixture()  # its errors
         part = multi_task_part(
-            *("mmoe", lambda net, training: mixture()(net, training=training), tasks),
-            *(hidden_units, feature_columns, optimizer, activation_fn, dropout, batch_norm),
+            "mmoe",
+            lambda net, training: mixture()(net, training=training),
+            tasks,
+            hidden_units,
+            feature_columns,
+            optimizer,
+            activation_fn,
+            dropout,
+            batch_norm,
         )
         super().__init__(made, [part], model_dir, config, warm_start_from)
 

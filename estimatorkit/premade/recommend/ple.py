@@ -70,8 +70,15 @@ class PLE(Premade):
 
         extraction()  # its errors
         part = multi_task_part(
-            *("ple", lambda net, training: extraction()(net, training=training), tasks),
-            *(hidden_units, feature_columns, optimizer, activation_fn, dropout, batch_norm),
+            "ple",
+            lambda net, training: extraction()(net, training=training),
+            tasks,
+            hidden_units,
+            feature_columns,
+            optimizer,
+            activation_fn,
+            dropout,
+            batch_norm,
         )
         super().__init__(made, [part], model_dir, config, warm_start_from)
 
