@@ -82,7 +82,7 @@ def activation_layer(activation: Any, **kwargs: Any) -> Any:
 
 
 class TargetAttention(ConfiguredLayer):
-    """Attention of a target item over a sequence of behaviours (Zhou et al. 2018, arXiv:1706.06978).
+    """Attention of a target over a sequence of behaviours (Zhou et al. 2018, arXiv:1706.06978).
 
     The score of a step is a network's output for [query, key, query - key, query * key], DIN's
     activation unit. The output is the sum of the keys, weighted by their scores; as in the paper,
