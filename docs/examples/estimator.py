@@ -71,6 +71,36 @@ columns = [tf.feature_column.numeric_column("x")]
 model = tf.estimator.LinearRegressor(columns, config=config)
 print(model.train(input_fn, saving_listeners=[Report()]).latest_checkpoint()[-12:])
 
+# %% DIEN
+ids = tf.feature_column.categorical_column_with_identity("item", 10)
+viewed = tf.feature_column.sequence_categorical_column_with_identity("viewed", 10)
+item, viewed = tf.feature_column.shared_embeddings([ids, viewed], 4)
+features = {"item": [1, 2], "viewed": [[1, 3, -1], [4, 5, 6]]}  # -1 pads
+
+
+def input_fn():
+    return tf.data.Dataset.from_tensors((features, [1, 0])).repeat(20)
+
+
+model = tf.estimator.DIEN([8], [item], sequences=[(viewed, item)])
+model.train(input_fn)
+model.evaluate(input_fn, steps=1)["auc"]
+
+# %% DIN
+ids = tf.feature_column.categorical_column_with_identity("item", 10)
+viewed = tf.feature_column.sequence_categorical_column_with_identity("viewed", 10)
+item, viewed = tf.feature_column.shared_embeddings([ids, viewed], 4)
+features = {"item": [1, 2], "viewed": [[1, 3, -1], [4, 5, 6]]}  # -1 pads
+
+
+def input_fn():
+    return tf.data.Dataset.from_tensors((features, [1, 0])).repeat(20)
+
+
+model = tf.estimator.DIN([8], [item], sequences=[(viewed, item)])
+model.train(input_fn)
+model.evaluate(input_fn, steps=1)["auc"]
+
 # %% DNNClassifier
 (features, labels), test = tf.datasets.iris.load_data()
 train_input_fn = tf.estimator.inputs.pandas_input_fn(
@@ -153,6 +183,18 @@ model = tf.estimator.DNNRegressor(
 )
 model.train(lambda: dataset.repeat(300))
 [row["predictions"] for row in model.predict(lambda: dataset)]
+
+
+# %% ESMM
+def input_fn():
+    labels = {"ctr": [0, 1, 1, 1], "ctcvr": [0, 0, 1, 1]}  # clicks, and clicks with conversion
+    return tf.data.Dataset.from_tensors(({"x": [0.0, 1.0, 2.0, 3.0]}, labels)).repeat(50)
+
+
+model = tf.estimator.ESMM([4], [tf.feature_column.numeric_column("x")])
+model.train(input_fn)
+first = next(model.predict(input_fn))
+first["ctr", "logistic"], first["cvr", "logistic"], first["ctcvr", "logistic"]
 
 # %% EarlyStopping
 train_set = tf.data.Dataset.from_tensors(({"x": [[1.0], [2.0]]}, [1.0, 3.0]))
@@ -352,6 +394,18 @@ def train_with_mlflow(model, train_input_fn, eval_input_fn):
     return tf.estimator.train_and_evaluate(model, train_spec, eval_spec)
 
 
+# %% MMoE
+def input_fn():
+    labels = {"click": [0, 1, 1, 1], "like": [0, 0, 1, 1]}
+    return tf.data.Dataset.from_tensors(({"x": [0.0, 1.0, 2.0, 3.0]}, labels)).repeat(50)
+
+
+heads = [tf.estimator.BinaryClassHead(name=name) for name in ("click", "like")]
+columns = [tf.feature_column.numeric_column("x")]
+model = tf.estimator.MMoE(heads, [4], columns, expert_units=[8])
+model.train(input_fn)
+next(model.predict(input_fn))["like", "probabilities"]
+
 # %% ModeKeys
 tf.estimator.ModeKeys.TRAIN, tf.estimator.ModeKeys.EVAL, tf.estimator.ModeKeys.PREDICT
 
@@ -394,6 +448,19 @@ hook = tf.estimator.NanTensorHook(loss, fail_on_nan_loss=False)
 with tf.train.MonitoredSession(hooks=[hook]) as session:
     while not session.should_stop():
         print(session.run(loss))
+
+
+# %% PLE
+def input_fn():
+    labels = {"click": [0, 1, 1, 1], "like": [0, 0, 1, 1]}
+    return tf.data.Dataset.from_tensors(({"x": [0.0, 1.0, 2.0, 3.0]}, labels)).repeat(50)
+
+
+heads = [tf.estimator.BinaryClassHead(name=name) for name in ("click", "like")]
+columns = [tf.feature_column.numeric_column("x")]
+model = tf.estimator.PLE(heads, [4], columns, expert_units=[8])
+model.train(input_fn)
+next(model.predict(input_fn))["like", "probabilities"]
 
 # %% PoissonRegressionHead
 head = tf.estimator.PoissonRegressionHead()

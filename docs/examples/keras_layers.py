@@ -1,3 +1,9 @@
+# %% AUGRUCell
+steps, attention = tf.ones([1, 3, 2]), tf.constant([[[0.0], [0.5], [1.0]]])
+layer = tf.keras.layers.RNN(tf.keras.layers.AUGRUCell(2), return_sequences=True)
+layer((steps, attention))
+
+
 # %% AbstractRNNCell
 class Sum(tf.keras.layers.AbstractRNNCell):
     state_size = output_size = 1
@@ -141,6 +147,9 @@ layer(steps[None])
 images = np.zeros([8, 28, 28, 3], "float32")
 layer = tf.keras.layers.DepthwiseConv2D((3, 3), depth_multiplier=2)
 layer(images).shape, layer.depthwise_kernel.shape
+
+# %% Dice
+tf.keras.layers.Dice()(tf.constant([[-2.0, 0.0, 2.0]]))
 
 # %% Discretization
 layer = tf.keras.layers.Discretization(bin_boundaries=[18.0, 65.0])
@@ -310,6 +319,10 @@ tf.keras.layers.Maximum()([first, second])
 first, second = tf.constant([[1.0, 5.0]]), tf.constant([[3.0, 2.0]])
 tf.keras.layers.Minimum()([first, second])
 
+# %% MultiGateMixtureOfExperts
+layer = tf.keras.layers.MultiGateMixtureOfExperts(2, num_experts=3, expert_units=[4])
+[each.shape for each in layer(tf.ones([5, 2]))]
+
 # %% MultiHeadAttention
 query, value = np.ones([2, 3, 8], "float32"), np.ones([2, 5, 8], "float32")
 layer = tf.keras.layers.MultiHeadAttention(num_heads=4, key_dim=2)
@@ -332,6 +345,10 @@ layer(tf.constant([[-1.0, 2.0]])), layer.alpha
 # %% Permute
 inputs = np.zeros([8, 2, 3, 5], "float32")
 tf.keras.layers.Permute((3, 1, 2))(inputs).shape
+
+# %% ProgressiveLayeredExtraction
+layer = tf.keras.layers.ProgressiveLayeredExtraction(2, num_levels=2, expert_units=[4])
+[each.shape for each in layer(tf.ones([5, 2]))]
 
 # %% RNN
 cells = [tf.keras.layers.LSTMCell(4), tf.keras.layers.LSTMCell(3)]
@@ -405,6 +422,11 @@ layer(tf.constant([["red", "violet"]]))
 # %% Subtract
 first, second = tf.constant([[5.0, 6.0]]), tf.constant([[1.0, 2.0]])
 tf.keras.layers.Subtract()([first, second])
+
+# %% TargetAttention
+target, history = tf.ones([1, 2]), tf.constant([[[1.0, 2.0], [3.0, 4.0], [0.0, 0.0]]])
+layer = tf.keras.layers.TargetAttention([4], softmax=True)
+layer([target, history, tf.constant([2])], return_attention_scores=True)
 
 # %% TextVectorization
 layer = tf.keras.layers.TextVectorization()

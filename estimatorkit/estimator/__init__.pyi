@@ -49,6 +49,11 @@ from estimatorkit.premade.baseline import (
 from estimatorkit.premade.recommend.two_tower import TwoTower as TwoTower
 from estimatorkit.premade.recommend.candidates import export_candidates as export_candidates
 from estimatorkit.premade.recommend.retrieval_head import RetrievalHead as RetrievalHead
+from estimatorkit.premade.recommend.din import DIN as DIN
+from estimatorkit.premade.recommend.dien import DIEN as DIEN
+from estimatorkit.premade.recommend.mmoe import MMoE as MMoE
+from estimatorkit.premade.recommend.ple import PLE as PLE
+from estimatorkit.premade.recommend.esmm import ESMM as ESMM
 from estimatorkit.premade.head import Head as Head
 from estimatorkit.premade.classification_heads import (
     BinaryClassHead as BinaryClassHead, MultiClassHead as MultiClassHead,

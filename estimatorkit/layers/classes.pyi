@@ -62,6 +62,14 @@ from estimatorkit.layers.attention import (
     AdditiveAttention as AdditiveAttention, Attention as Attention,
     MultiHeadAttention as MultiHeadAttention,
 )
+from estimatorkit.layers.interaction.target_attention import (
+    Dice as Dice, TargetAttention as TargetAttention,
+)
+from estimatorkit.layers.interaction.interest_evolution import AUGRUCell as AUGRUCell
+from estimatorkit.layers.interaction.experts import (
+    MultiGateMixtureOfExperts as MultiGateMixtureOfExperts,
+    ProgressiveLayeredExtraction as ProgressiveLayeredExtraction,
+)
 from estimatorkit.layers.recurrent.recurrent import RNN as RNN
 from estimatorkit.layers.recurrent.recurrent_base import (
     AbstractRNNCell as AbstractRNNCell, StackedRNNCells as StackedRNNCells,

@@ -98,11 +98,38 @@ def layered_logits(
             partitioner: see `dnn_logits`.
         outer: the name scope of the summaries, which ends with a slash; None for none.
     """
+    with variable_scope("input_from_feature_columns", partitioner=partitioner):
+        net = input_layer(features, feature_columns)
+    return tower_logits(
+        *(net, mode, units, hidden_units),
+        activation_fn=activation_fn,
+        dropout=dropout,
+        batch_norm=batch_norm,
+        outer=outer,
+    )
+
+
+def tower_logits(
+    net: Tensor,
+    mode: str,
+    units: int,
+    hidden_units: Iterable[int],
+    *,
+    activation_fn: Activation,
+    dropout: float | None,
+    batch_norm: bool,
+    outer: str | None = None,
+) -> Tensor:
+    """Hidden layers and logits over a tensor, whose variables are in the current variable scope.
+
+    Args:
+        net: float32 `(batch, n)`.
+        mode, units, hidden_units, activation_fn, dropout, batch_norm: see `dnn_logits`.
+        outer: see `layered_logits`.
+    """
     training = mode == ModeKeys.TRAIN
     scope = get_variable_scope().name
     below = f"{scope}/" if scope else ""
-    with variable_scope("input_from_feature_columns", partitioner=partitioner):
-        net = input_layer(features, feature_columns)
     dtype = net.dtype  # of the logits, also if layers compute in bfloat16
     for number, width in enumerate(hidden_units):
         name = f"hiddenlayer_{number}"
@@ -151,17 +178,22 @@ def dnn_part(
         note_columns("dnn", (column.name for column in columns))
         return dnn_logits(features, mode, units, widths, columns, version=version, **network)
 
-    def chosen_optimizer() -> Optimizer:
-        rate = learning_rate
-        if rate is None and (version == 1 or optimizer == "Adagrad"):
-            rate = LEARNING_RATE
-        return get_optimizer_by_name(optimizer, rate, version=version)
-
-    return Part(logits, chosen_optimizer, "dnn", columns)
+    return Part(
+        logits, lambda: optimizer_of(optimizer, learning_rate, version=version), "dnn", columns
+    )
 
 
-def check_dropout(dropout: float | None) -> None:
-    """Raises ValueError if it is not a probability, or None."""
+def optimizer_of(
+    optimizer: OptimizerLike, learning_rate: float | None = None, *, version: Version = 2
+) -> Optimizer:
+    """The optimizer of a network; arguments are those of `dnn_part`."""
+    if learning_rate is None and (version == 1 or optimizer == "Adagrad"):
+        learning_rate = LEARNING_RATE
+    return get_optimizer_by_name(optimizer, learning_rate, version=version)
+
+
+def check_dropout(dropout: Any) -> None:
+    """Raises ValueError unless `dropout` is None or a probability below 1."""
     if dropout is not None and not 0 <= dropout < 1:
         raise value_error(
             "dropout is not a valid probability",
@@ -172,11 +204,7 @@ def check_dropout(dropout: float | None) -> None:
 
 
 def checked_units(hidden_units: Any) -> tuple[int, ...]:
-    """The widths of hidden layers.
-
-    Raises:
-        ValueError: they are not positive ints.
-    """
+    """The widths of hidden layers; raises ValueError if they are not positive ints."""
     fits = isinstance(hidden_units, Iterable) and not isinstance(hidden_units, (str, Mapping))
     widths = tuple(hidden_units) if fits else (hidden_units,)
     if not fits or any(
@@ -386,4 +414,6 @@ __all__ = [
     "dnn_logits",
     "dnn_part",
     "layered_logits",
+    "optimizer_of",
+    "tower_logits",
 ]

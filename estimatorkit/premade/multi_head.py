@@ -60,6 +60,11 @@ class MultiHead(Head):
         return "_".join(self._heads)
 
     @property
+    def heads(self) -> dict[str, Head]:
+        """The heads by name, in order."""
+        return dict(self._heads)
+
+    @property
     def logits_dimension(self) -> int:
         """The sum of the heads' dimensions."""
         return sum(head.logits_dimension for head in self._heads.values())

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
@@ -38,7 +39,8 @@ class Part:
 
     Attributes:
         logits: `logits(features, mode, units)`, float32 `(batch, units)`; or, of an only part,
-            what its head takes.
+            what its head takes. Losses that it adds to the collection REGULARIZATION_LOSSES are
+            added to that of the head.
         optimizer: creates the optimizer of the variables that `logits` creates.
         scope: what version 1's names of an optimizer's own variables begin with, where the part is
             the only one.
@@ -106,11 +108,13 @@ def model_fn_of(
             features = dict(features)  # a part may add what the head looks for: a mask of steps
         terms: list[Any] = []
         trained: list[tuple[Optimizer, list[Any]]] = []
+        others = len(get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES))
         for part in parts:
             there = len(trainable_variables())
             terms.append(part.logits(features, mode, head.logits_dimension))
             if mode == ModeKeys.TRAIN:
                 trained.append((part.optimizer(), trainable_variables()[there:]))
+        losses = get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES)[others:]
         with get_default_graph().name_scope(only if version == 1 and only else None):
             return head.create_estimator_spec(
                 features,
@@ -118,6 +122,7 @@ def model_fn_of(
                 sum(terms[1:], terms[0]),
                 labels,
                 train_op_fn=(lambda loss: minimize(loss, trained, scope)) if trained else None,
+                regularization_losses=losses or None,
             )
 
     return model_fn

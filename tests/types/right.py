@@ -62,6 +62,13 @@ print(metrics["loss"], next(iter(classifier.predict(lambda: batches))))
 towers = tf.estimator.TwoTower([age], [buckets], item_id="id", top_k=[10])
 tf.estimator.export_candidates(towers, "exports", dict, lambda: batches, k=5).decode()
 regressor = tf.estimator.LinearRegressor(feature_columns=[buckets], optimizer="Ftrl")
+viewed = tf.feature_column.sequence_categorical_column_with_identity("viewed", 10)
+item = tf.feature_column.categorical_column_with_identity("item", 10)
+shared = tf.feature_column.shared_embeddings([item, viewed], 4)
+interest = tf.estimator.DIN([8], [shared[0]], sequences=[(shared[1], shared[0])], dropout=0.1)
+interest.train(lambda: batches, steps=1)
+tasks = [tf.estimator.BinaryClassHead(name=name) for name in ("click", "like")]
+tf.estimator.MMoE(tasks, [8], columns, num_experts=4).evaluate(lambda: batches)
 
 
 def model_fn(features: dict[str, tf.Tensor], labels: tf.Tensor, mode: str) -> tf.EstimatorSpec:

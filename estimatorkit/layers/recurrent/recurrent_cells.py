@@ -423,7 +423,7 @@ class GRUCell(FusedCell):
 
     reset_after: bool
     gates = 3
-    loop = "GRU"
+    loop: str | None = "GRU"
 
     def __init__(
         self,

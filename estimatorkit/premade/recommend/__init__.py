@@ -1,1 +1,1 @@
-"""Premade estimators that recommend."""
+"""Premade estimators of recommendation."""
