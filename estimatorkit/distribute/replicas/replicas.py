@@ -12,7 +12,7 @@ from which all derive the same decision (`reach_consensus`).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from estimatorkit.core.errors import InternalError, OutOfRangeError
 from estimatorkit.core.x64 import x64
 from estimatorkit.ops.control.collectives import AXIS
+from estimatorkit.runtime.resource_store import finished
 
 _PROCESS = "process"
 
@@ -105,6 +106,7 @@ class Replicas:
         first: the index of this process's first replica.
         processes: the number of processes.
         is_chief: whether the first replica is in this process.
+        by_rows: the sharding of arrays whose rows are divided among the devices.
     """
 
     def __init__(self, devices: Sequence[Any]) -> None:
@@ -119,6 +121,7 @@ class Replicas:
         ordered = [device for device in devices if leaders[device.process_index] is device]
         self._leaders = Mesh(np.array(ordered), (_PROCESS,))
         self._same = NamedSharding(self.mesh, axes())
+        self.by_rows = NamedSharding(self.mesh, axes(AXIS))
         self._total = jax.jit(
             jax.shard_map(
                 _total,
@@ -149,6 +152,33 @@ class Replicas:
             return value
         parts = [jax.device_put(value, device) for device in self.own]
         return jax.make_array_from_single_device_arrays(parts[0].shape, self._same, parts)
+
+    def row_sharded(self, part: Callable[[int, int], Any], shape: Sequence[int]) -> Any:
+        """An array sharded by rows over all replicas.
+
+        Args:
+            part: `part(start, stop)` returns these rows of it; called for this process's devices.
+            shape: of the array. The result has more rows, if the number of replicas does not
+                divide them: those are zeros.
+        """
+        size = -(-shape[0] // self.count)
+        parts = []
+        for number, device in enumerate(self.own, self.first):
+            bounds = [min(at * size, shape[0]) for at in (number, number + 1)]
+            rows = np.asarray(part(*bounds))
+            missing = [(0, size - len(rows)), *[(0, 0)] * (rows.ndim - 1)]
+            padded = np.pad(rows, missing) if missing[0][1] else rows
+            parts.append(jax.device_put(padded, device, may_alias=False))
+        padded_shape = (size * self.count, *shape[1:])
+        return jax.make_array_from_single_device_arrays(padded_shape, self.by_rows, parts)
+
+    def own_rows(self, array: Any, rows: int) -> list[NDArray[Any]]:
+        """The rows of a `row_sharded` array of each device of this process, without padding."""
+        size = array.shape[0] // self.count
+        return [
+            np.asarray(finished(array.addressable_data(at)))[: max(rows - number * size, 0)]
+            for at, number in enumerate(range(self.first, self.first + len(self.own)))
+        ]
 
     def here(self, value: Any) -> Any:
         """The shard of an array that is on this process's first device."""
