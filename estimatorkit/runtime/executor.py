@@ -91,6 +91,7 @@ class State:
             a few megabytes; None for all.
         cancelled: set when the session closes; blocking operations poll it.
         functions: runners of function bodies on the host, by function.
+        sharded: the shapes of the variables that replicas shard by rows, by name.
         step_loop: creates a `StepLoop` from this state and a `StepSpec`; set by the function that
             opens the session.
     """
@@ -117,6 +118,7 @@ class State:
         self.resources = held.resources
         self.compilations: Counter[str] = Counter()
         self.functions: dict[Any, Any] = {}
+        self.sharded: Mapping[str, tuple[int, ...]] = {}
         self.lock = held.lock
         self._making = held.making
         self._asked: State | None = None

@@ -1,9 +1,9 @@
 """`ShardedRows`: a variable whose rows are divided among replicas, inside of a step.
 
 Every replica holds a contiguous block of rows. `lookup` and sparse updates exchange the ids and
-rows of a batch, never the table; operations that know nothing of shards get the whole value. The tables
-of DLRM (arXiv:1906.00091) are too large for one device; TorchRec and HugeCTR (arXiv:2210.08803)
-shard them by rows, too.
+rows of a batch, never the table; operations that know nothing of shards get the whole value. Models
+such as DLRM (arXiv:1906.00091) have tables that are too large for one device; TorchRec and HugeCTR
+(arXiv:2210.08803) shard them by rows, too.
 """
 
 from __future__ import annotations

@@ -112,11 +112,34 @@ class ReplicatedState(State):
     def _whole(self, name: str, value: Any) -> Any:
         if not self._is_by_rows(value):
             return value
-        return np.concatenate(self._blocks(name, value))
+        return np.concatenate(self._blocks(name))
 
-    def _blocks(self, name: str, value: Any) -> list[NDArray[Any]]:
-        """The rows of a sharded variable, by device."""
-        return self.replicas.own_rows(value, self.sharded[name][0])
+    def _blocks(self, name: str) -> list[NDArray[Any]]:
+        """The rows of a sharded variable, by device; those of other processes are gathered."""
+        number = list(self.sharded).index(name)
+        if self.replicas.processes == 1:
+            return self._gathered(number)
+        return self.replicas.ask(number, self._gathered)
+
+    def _gathered(self, number: int) -> list[NDArray[Any]]:
+        """The rows of a sharded variable, by device; a collective that moves one device's rows at a
+        time.
+        """
+        name, shape = list(self.sharded.items())[number]
+        replicas = self.replicas
+        own = replicas.own_rows(self._by_rows(name, super().take([name])[0]), shape[0])
+        if replicas.processes == 1:
+            return own
+        size = -(-shape[0] // replicas.count)
+        found = []
+        for at in range(replicas.count):
+            length = max(min(shape[0] - at * size, size), 0)
+            is_own = 0 <= at - replicas.first < len(own)
+            part = (
+                own[at - replicas.first] if is_own else np.zeros((length, *shape[1:]), own[0].dtype)
+            )
+            found.append(np.asarray(replicas.total([part])[0]) if length else part)
+        return found
 
     def initial(self, name: str, value: NDArray[Any], device: Any) -> Any:
         """Transfers a variable's first value to its devices (see `State.initial`)."""
@@ -134,8 +157,8 @@ class ReplicatedState(State):
         others = [name for name in names if name not in self.sharded]
         found = dict(zip(others, super().to_save(others), strict=True))
         with self.lock:
-            for name, value in zip(sharded, super().take(sharded), strict=True):
-                parts = self._blocks(name, self._by_rows(name, value))
+            for name in sharded:
+                parts = [part for part in self._blocks(name) if len(part)]
                 numbered = {f"{name}[{number}]": part for number, part in enumerate(parts)}
                 found[name] = ShardedTensor(0, numbered)
         return [found[name] for name in names]
@@ -154,12 +177,15 @@ class ReplicatedState(State):
     def variables_set(self) -> None:
         """Broadcasts the chief's variables, random counters and input position.
 
-        A collective: all processes must call it, with the same variables initialized.
+        A collective: all processes must call it, with the same variables initialized. Each process
+        keeps its own rows of sharded variables.
         """
+        self.replicas.gather = self._gathered
         if self.replicas.processes == 1:
             return
         inputs = {str(name): each for name, each in self.resources.items() if _is_input(each)}
         own = {op.name for op in self.graph.get_operations() if role_of(op) is Role.VARIABLE}
+        own.difference_update(self.sharded)
         counters = {
             name: np.asarray(each).tolist() for name, each in self.random_counters().items()
         }

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -29,8 +29,11 @@ from estimatorkit.runtime.resource_store import finished
 
 _PROCESS = "process"
 
-ENDED, INTERRUPTED = 1, 2
-"""The reasons that a process gives the others: the steps are done, or it is to end before that."""
+_T = TypeVar("_T")
+
+ENDED, INTERRUPTED, _GATHER = 1, 2, 3
+"""The reasons that a process gives the others: the steps are done, it is to end before that, or it
+needs the rows of a sharded variable first."""
 
 
 def axes(*names: str | None) -> PartitionSpec:
@@ -107,6 +110,7 @@ class Replicas:
         processes: the number of processes.
         is_chief: whether the first replica is in this process.
         by_rows: the sharding of arrays whose rows are divided among the devices.
+        gather: gathers a variable, by number, when another process asks for it (see `ask`).
     """
 
     def __init__(self, devices: Sequence[Any]) -> None:
@@ -118,6 +122,7 @@ class Replicas:
         leaders = {each.process_index: each for each in reversed(devices)}
         self.processes = len(leaders)
         self.is_chief = self.first == 0
+        self.gather: Callable[[int], object] | None = None
         ordered = [device for device in devices if leaders[device.process_index] is device]
         self._leaders = Mesh(np.array(ordered), (_PROCESS,))
         self._same = NamedSharding(self.mesh, axes())
@@ -224,7 +229,7 @@ class Replicas:
             OutOfRangeError: no replica has an element.
             InternalError: the processes run different programs.
         """
-        said = self.table(offer.words())
+        said = self._table_of_all(offer.words())
         steps, elements, shape, exchanges, stop = said.T
         if offer.stop:
             return Agreement(0, 0)
@@ -237,6 +242,32 @@ class Replicas:
         alike = (shape == shape[0]).all()
         return Agreement(int(steps.min()) if alike else 0, int(elements.sum()))
 
+    def ask(self, number: int, gather: Callable[[int], _T]) -> _T:
+        """Gathers a sharded variable: all processes do, those that do not ask for it at their next
+        `reach_consensus` or `wait_for_all`.
+
+        Args:
+            number: of the variable; the same in all processes.
+            gather: the collective that gathers the variable of a number.
+        """
+        while True:
+            said = self.table(StepProposal(0, 0, number, stop=_GATHER).words())
+            chosen = _first_asked(said)
+            found = gather(number if chosen is None else chosen)
+            if chosen == number:
+                return found
+
+    def _table_of_all(self, words: Sequence[int]) -> NDArray[np.int32]:
+        """`table`, after what other processes ask for has been gathered."""
+        while True:
+            said = self.table(words)
+            chosen = _first_asked(said)
+            if chosen is None:
+                return said
+            if self.gather is None:
+                raise different_programs("a process gathers a variable that others do not have")
+            self.gather(chosen)
+
     def table(self, words: Sequence[int]) -> NDArray[np.int32]:
         """Gathers integers of all processes: int32 `(processes, numbers)`."""
         own = np.array([words], np.int32)
@@ -246,7 +277,7 @@ class Replicas:
 
     def wait_for_all(self) -> None:
         """A barrier for all processes."""
-        self.table([0])
+        self._table_of_all(StepProposal(0, 0).words())
 
     def total(self, arrays: Sequence[Any]) -> list[Any]:
         """Sums arrays over all processes; the results are on this process's first device."""
@@ -301,6 +332,14 @@ class Replicas:
         shape = (self.processes, *own.shape[1:])
         part = jax.device_put(own, self.own[0])
         return jax.make_array_from_single_device_arrays(shape, sharding, [part])
+
+
+def _first_asked(said: NDArray[np.int32]) -> int | None:
+    """The number of the variable that the first process that asks for one asks for."""
+    for _, _, number, _, stop in said.tolist():
+        if stop == _GATHER:
+            return int(number)
+    return None
 
 
 def different_programs(received: str | None = None) -> InternalError:
