@@ -173,9 +173,11 @@ class Replicas:
             rows = np.asarray(part(*bounds))
             missing = [(0, size - len(rows)), *[(0, 0)] * (rows.ndim - 1)]
             padded = np.pad(rows, missing) if missing[0][1] else rows
-            parts.append(jax.device_put(padded, device, may_alias=False))
+            with x64():
+                parts.append(jax.device_put(padded, device, may_alias=False))
         padded_shape = (size * self.count, *shape[1:])
-        return jax.make_array_from_single_device_arrays(padded_shape, self.by_rows, parts)
+        with x64():
+            return jax.make_array_from_single_device_arrays(padded_shape, self.by_rows, parts)
 
     def own_rows(self, array: Any, rows: int) -> list[NDArray[Any]]:
         """The rows of a `row_sharded` array of each device of this process, without padding."""
@@ -197,13 +199,14 @@ class Replicas:
         Args:
             columns: not modified afterwards; of the same length in all processes.
         """
-        parts = [
-            jax.device_put(columns[:, at : at + 1], device, may_alias=True)
-            for at, device in enumerate(self.own)
-        ]
         shape = (len(columns), self.count, *columns.shape[2:])
         sharding = NamedSharding(self.mesh, axes(None, AXIS))
-        return jax.make_array_from_single_device_arrays(shape, sharding, parts)
+        with x64():  # else JAX would cut int64 to 32 bits, and the mark of missing ids to 0
+            parts = [
+                jax.device_put(columns[:, at : at + 1], device, may_alias=True)
+                for at, device in enumerate(self.own)
+            ]
+            return jax.make_array_from_single_device_arrays(shape, sharding, parts)
 
     def for_each(self, value: Any) -> Any:
         """An array `(count, ...)` sharded over all replicas, with this value in those of the
