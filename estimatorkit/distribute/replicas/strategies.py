@@ -66,7 +66,7 @@ class Strategy:
     """
 
     shard_rows_above: int | None = None
-    """Variables of at least so many bytes are sharded by rows over the replicas; None for none."""
+    """The bytes from which on variables are sharded by rows over the replicas; None for none."""
 
     @property
     def num_replicas_in_sync(self) -> int:

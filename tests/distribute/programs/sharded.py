@@ -1,14 +1,13 @@
-"""A training whose tables may be sharded by rows; its arguments are JSON (see `OPTIONS`), one for each
-training. Prints what each came to, in JSON, on the last line.
+"""Trainings whose tables may be sharded by rows; each argument is one, in JSON (see `OPTIONS`).
+
+Prints in JSON, on the last line, what each came to.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import re
 import sys
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -56,7 +55,7 @@ def data(options: dict[str, Any]) -> tuple[dict[str, Any], Any]:
 
 
 def columns() -> list[Any]:
-    """A weighted, a shared and an indicator-like column."""
+    """A weighted column of several values, and two that share a table."""
     column = tf.feature_column
     ids = column.categorical_column_with_identity("ids", 40)
     near = column.categorical_column_with_identity("near", 40)
@@ -173,31 +172,6 @@ def trained(options: dict[str, Any], chosen: Any) -> dict[str, Any]:
     if options["evaluate"]:
         found["metrics"] = estimator.evaluate(input_fn, steps=None if options["once"] else 4)
     return found
-
-
-_SIZES = {"f32": 4, "s32": 4, "u32": 4, "s64": 8, "f64": 8, "pred": 1, "s8": 1, "f16": 2, "bf16": 2}
-_COLLECTIVE = re.compile(
-    r"= (\(?[^=]*?) (all-gather|all-reduce|reduce-scatter|all-to-all|collective-permute)"
-    r"(?:-start)?\((.*?)\)"
-)
-
-
-def collective_bytes(hlo: str) -> dict[str, int]:
-    """The bytes of the results and operands of the collectives of an HLO module, by kind: of each
-    the larger, which is what a device receives or sends.
-    """
-    found: Counter[str] = Counter()
-    for result, kind, operands in _COLLECTIVE.findall(hlo):
-        found[kind] += max(_bytes(result), _bytes(operands))
-    return dict(found)
-
-
-def _bytes(text: str) -> int:
-    shapes = re.findall(r"(\w+)\[([\d,]*)\]", text)
-    return sum(
-        _SIZES[dtype] * int(np.prod([int(dim) for dim in dims.split(",") if dim], dtype=np.int64))
-        for dtype, dims in shapes
-    )
 
 
 def main() -> None:
