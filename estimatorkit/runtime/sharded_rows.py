@@ -18,6 +18,9 @@ import jax.numpy as jnp
 from jax import lax
 
 
+_psum_scatter: Any = lax.psum_scatter
+
+
 @functools.partial(
     jax.tree_util.register_dataclass, data_fields=["own"], meta_fields=["rows", "axis"]
 )
@@ -77,7 +80,7 @@ class ShardedRows:
         is_own = (place >= 0) & (place < self.own.shape[0])
         found = self.own.at[jnp.where(is_own, place, 0)].get(mode="clip")
         mask = is_own.reshape(-1, *[1] * (found.ndim - 1))
-        scattered: Any = lax.psum_scatter(
+        scattered = _psum_scatter(
             jnp.where(mask, found, jnp.zeros((), found.dtype)), self.axis, tiled=True
         )
         return scattered.reshape(*indices.shape, *self.own.shape[1:])

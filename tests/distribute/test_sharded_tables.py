@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -147,46 +148,36 @@ def test_batches_that_only_some_replicas_have(started: Processes, folder: Path) 
     assert sharded["metrics"] == pytest.approx(mirrored["metrics"], rel=1e-5)
 
 
-@pytest.mark.parametrize("to", ["one", "eight", "two"])
-@pytest.mark.parametrize("source", ["one", "eight", "two"])
-def test_checkpoints_are_restored_on_any_number_of_devices(
-    started: Processes,
-    folder: Path,
-    one: dict[str, Any],
-    eight: dict[str, Any],
-    two: dict[str, Any],
-    source: str,
-    to: str,
-) -> None:
-    options = {"one": {}, "eight": EIGHT, "two": TWO}[to]
-    model_dir = folder / f"{source}-adagrad"
-    copied = folder / f"{source}-to-{to}"
-    newest = latest_checkpoint(str(model_dir))
-    assert newest is not None
-    copied.mkdir()
-    (copied / Path(newest).name).symlink_to(newest)
-    given = [json.dumps({"optimizer": "adagrad", "steps": 40, **options, "model_dir": str(copied)})]
-    if to == "two":
-        (found,) = on_two(started, given)
-    else:
-        (found,) = started.program(f"{source} to {to}", PROGRAM, *given).answer()
-    assert len(found["losses"]) == 10
-    check_alike(found, longer(started, folder))
-
-
-_LONGER: dict[Path, Any] = {}
-
-
+@pytest.fixture(scope="module")
 def longer(started: Processes, folder: Path) -> dict[str, Any]:
-    """What one device comes to in 40 steps, from the losses of the last ten on."""
-    if folder not in _LONGER:
-        model_dir = str(folder / "longer")
-        words = [
-            json.dumps({"optimizer": "adagrad", "steps": steps, "model_dir": model_dir})
-            for steps in (30, 40)
-        ]
-        _LONGER[folder] = started.program("longer", PROGRAM, *words).answer()[1]
-    return dict(_LONGER[folder])
+    """What one device comes to in 40 steps, with the losses of the last ten."""
+    words = [
+        json.dumps({**MODELS["adagrad"], "steps": steps, "model_dir": str(folder / "longer")})
+        for steps in (30, 40)
+    ]
+    answer: dict[str, Any] = started.program("longer", PROGRAM, *words).answer()[1]
+    return answer
+
+
+@pytest.mark.usefixtures("one", "eight", "two")
+@pytest.mark.parametrize(
+    ("source", "to"), [("eight", "one"), ("eight", "two"), ("one", "eight"), ("two", "eight")]
+)
+def test_checkpoints_are_restored_on_any_number_of_devices(
+    started: Processes, folder: Path, longer: dict[str, Any], source: str, to: str
+) -> None:
+    newest = latest_checkpoint(str(folder / f"{source}-adagrad"))
+    assert newest is not None
+    copied = folder / f"{source}-to-{to}"
+    shutil.copytree(newest, copied / Path(newest).name)
+    options = {"one": {}, "eight": EIGHT, "two": TWO}[to]
+    words = json.dumps({**MODELS["adagrad"], **options, "steps": 40, "model_dir": str(copied)})
+    if to == "two":
+        (found,) = on_two(started, [words])
+    else:
+        (found,) = started.program(copied.name, PROGRAM, words).answer()
+    assert len(found["losses"]) == 10
+    check_alike(found, longer)
 
 
 def test_checkpoints_have_the_tables_in_their_own_shape(
@@ -202,18 +193,20 @@ def test_checkpoints_have_the_tables_in_their_own_shape(
 def test_bytes_are_those_of_the_batch_whatever_the_table(
     started: Processes, tmp_path: Path
 ) -> None:
-    found: dict[Any, dict[str, int]] = {}
-    for times, batch in [(1, 4), (10, 4), (100, 4), (1000, 4), (1, 8)]:
-        dump = tmp_path / f"dump-{times}-{batch}"
-        rows = [37 * times, 50 * times]
-        options = {"optimizer": "adagrad", "rows": rows, "steps": 2, **EIGHT, "batch": batch}
-        words = json.dumps({**options, "model_dir": str(tmp_path / dump.name)})
-        flags = {
-            "XLA_FLAGS": f"--xla_dump_to={dump} --xla_dump_hlo_as_text",
-            "JAX_ENABLE_COMPILATION_CACHE": "false",
-        }
-        started.program(dump.name, PROGRAM, words, **flags).answer()
-        found[times, batch] = collective_bytes(dumped(dump))
+    sizes = [(1, 4), (10, 4), (100, 4), (1000, 4), (1, 8)]
+    options = {**MODELS["adagrad"], **EIGHT, "steps": 2}
+    words = [
+        json.dumps(
+            {**options, "rows": [37 * times, 50 * times], "batch": batch}
+            | {"model_dir": str(tmp_path / f"{times}-{batch}")}
+        )
+        for times, batch in sizes
+    ]
+    flags = f"--xla_dump_to={tmp_path / 'dump'} --xla_dump_hlo_as_text"
+    no_cache = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
+    started.program("bytes", PROGRAM, *words, XLA_FLAGS=flags, **no_cache).answer()
+    modules = map(collective_bytes, dumped(tmp_path / "dump"))
+    found = dict(zip(sizes, [each for each in modules if each], strict=True))
     # Ids and rows of both tables (3 + 1 ids of an example, rows of 4 numbers), there and back.
     ids = 8 * 4 * (3 + 1)
     assert found[1, 4]["reduce-scatter"] == ids * 4 * 4
