@@ -23,6 +23,7 @@ EIGHT = {"strategy": "mirrored", "batch": 4, "above": 100}
 TWO = {"strategy": "multi", "batch": 16, "above": 100}
 MODELS: dict[str, dict[str, Any]] = {
     **{name: {"optimizer": name} for name in ("sgd", "adagrad", "adam", "lazy_adam", "ftrl")},
+    "one_batch": {"optimizer": "adagrad", "examples": 32},  # wherever the input is
     "columns": {"model": "columns", "optimizer": "adagrad"},
     "premade": {"model": "premade"},
     "regularized": {"regularized": True},
@@ -83,7 +84,7 @@ def eight(started: Processes, folder: Path) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def two(started: Processes, folder: Path) -> dict[str, Any]:
     """Some of the models in two processes."""
-    names = ["adagrad", "ftrl", "premade"]
+    names = ["adagrad", "ftrl", "premade", "one_batch"]
     answer = on_two(started, arguments(folder, "two", names, **TWO))
     return dict(zip(names, answer, strict=True))
 
@@ -152,7 +153,7 @@ def test_batches_that_only_some_replicas_have(started: Processes, folder: Path) 
 def longer(started: Processes, folder: Path) -> dict[str, Any]:
     """What one device comes to in 40 steps, with the losses of the last ten."""
     words = [
-        json.dumps({**MODELS["adagrad"], "steps": steps, "model_dir": str(folder / "longer")})
+        json.dumps({**MODELS["one_batch"], "steps": steps, "model_dir": str(folder / "longer")})
         for steps in (30, 40)
     ]
     answer: dict[str, Any] = started.program("longer", PROGRAM, *words).answer()[1]
@@ -166,12 +167,12 @@ def longer(started: Processes, folder: Path) -> dict[str, Any]:
 def test_checkpoints_are_restored_on_any_number_of_devices(
     started: Processes, folder: Path, longer: dict[str, Any], source: str, to: str
 ) -> None:
-    newest = latest_checkpoint(str(folder / f"{source}-adagrad"))
+    newest = latest_checkpoint(str(folder / f"{source}-one_batch"))
     assert newest is not None
     copied = folder / f"{source}-to-{to}"
     shutil.copytree(newest, copied / Path(newest).name)
     options = {"one": {}, "eight": EIGHT, "two": TWO}[to]
-    words = json.dumps({**MODELS["adagrad"], **options, "steps": 40, "model_dir": str(copied)})
+    words = json.dumps({**MODELS["one_batch"], **options, "steps": 40, "model_dir": str(copied)})
     if to == "two":
         (found,) = on_two(started, [words])
     else:
@@ -183,7 +184,7 @@ def test_checkpoints_are_restored_on_any_number_of_devices(
 def test_checkpoints_have_the_tables_in_their_own_shape(
     folder: Path, eight: dict[str, Any]
 ) -> None:
-    newest = latest_checkpoint(str(folder / "eight-adagrad"))
+    newest = latest_checkpoint(str(folder / "eight-one_batch"))
     assert newest is not None
     assert load_variable(newest, "many").shape == (37, 4)
     entry = read_manifest(Path(newest)).tensors["many/Adagrad"]
