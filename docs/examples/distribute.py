@@ -38,7 +38,7 @@ def input_fn():
     return tf.data.Dataset.from_tensors(batch).repeat()
 
 
-strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
+strategy = tf.distribute.MirroredStrategy(["/cpu:0"], shard_rows_above=2**20)
 config = tf.estimator.RunConfig("model", train_distribute=strategy)
 columns = [tf.feature_column.numeric_column("x")]
 estimator = tf.estimator.LinearRegressor(columns, config=config)

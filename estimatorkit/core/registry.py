@@ -118,6 +118,8 @@ class OpDef:
         effects: what the kernel touches beyond its inputs and the session (see `trust`); loaded
             graphs may not, unless they are trusted.
         moves: whether it only moves or copies elements, so that NumPy and XLA agree bit for bit.
+        takes_shards: whether the kernel takes variables as `ShardedRows` where replicas divide
+            their rows; others get the whole value.
     """
 
     type: str
@@ -146,6 +148,7 @@ class OpDef:
     role: Role | None = None
     effects: Effects | Callable[[Mapping[str, Any]], Effects] = ""
     moves: bool = False
+    takes_shards: bool = False
 
     def made(self, op: Operation) -> bool:
         """Whether `op` is of this type."""

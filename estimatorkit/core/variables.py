@@ -102,6 +102,15 @@ class Variable(Operators, metaclass=CreatedByScopes):
     save_slice_info: SaveSliceInfo | None = None
     """Which part of a tensor in checkpoints it is, if it is one."""
 
+    shard_rows: bool | None = None
+    """Whether synchronous replicas divide its rows among their devices (see
+    `distribute.MirroredStrategy`): True, False, or None for the strategy's `shard_rows_above` to
+    decide. Optimizer slots follow their variable. To be set before the session is created; has no
+    effect without replicas, on scalars and on parts of partitioned variables."""
+
+    slot_of: Variable | None = None
+    """The variable that an optimizer's slot belongs to."""
+
     def __init__(
         self,
         initial_value: Any = None,

@@ -165,7 +165,8 @@ class BuiltModel:
             setting = self._setting
             session = Session(setting.open_target(), self.graph, setting.session_config)
             if setting.replicas is not None:
-                session.state = ReplicatedState(session.state, setting.replicas)
+                above = None if setting.strategy is None else setting.strategy.shard_rows_above
+                session.state = ReplicatedState(session.state, setting.replicas, above)
                 session.state.step_loop = ReplicaLoop
             self._session = session
         return self._session

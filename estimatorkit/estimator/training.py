@@ -11,6 +11,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.variables import Variable
 from estimatorkit.data.sharded_dataset import begin_anew
 from estimatorkit.distribute.exit_codes import Interrupted
 from estimatorkit.distribute.replicas.strategies import Strategy, reported_loss
@@ -25,6 +26,7 @@ from estimatorkit.estimator.warm_starting import WarmStartSettings
 from estimatorkit.logger import logger, terminal
 from estimatorkit.runtime.session import Session
 from estimatorkit.storage.checkpoint import latest_checkpoint, read_checkpoint
+from estimatorkit.storage.tensor_slice import TensorSlice
 from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks.checkpoint_hooks import CheckpointSaverHook, CheckpointSaverListener
 from estimatorkit.train.hooks.hooks import (
@@ -231,6 +233,8 @@ class Training:
         cluster = self._cluster
         if self._replicas is not None:
             self._initialize(model, start if self._is_chief else None, saving)
+            if model.session.state.sharded:
+                self._restore_own_rows(model, self._replicas.text_of_chief(start or ""))
         elif cluster is None:
             self._initialize(model, start, saving)
         elif not cluster.is_chief:
@@ -246,6 +250,17 @@ class Training:
         model.session.state.variables_set()
         return True
 
+    def _restore_own_rows(self, model: BuiltModel, start: str) -> None:
+        """Restores this process's rows of sharded variables, unless it is the chief, which has."""
+        if start and not self._is_chief:
+            items = getattr(self._scaffold.saver, "saved_items", None) or saved_items()
+            own = {
+                item.op.name: TensorSlice(key)
+                for key, item in items.items()
+                if isinstance(item, Variable)
+            }
+            model.session.state.restore(start, own)
+
     def _initialize(
         self,
         model: BuiltModel,
@@ -257,11 +272,11 @@ class Training:
         if start is None:
             session.state.restart_random()
             session.run(scaffold.init_op, scaffold.init_feed_dict)
-            if scaffold.init_fn is not None and self._is_chief:
+            if scaffold.init_fn is not None and (self._is_chief or session.state.sharded):
                 scaffold.init_fn(session)
         else:
             items = getattr(scaffold.saver, "saved_items", None) or saved_items()
-            if self._cluster is not None:
+            if self._cluster is not None or session.state.sharded:
                 scaffold.saver.restore(session, start)
             else:
                 logger.info("Restoring parameters from %s", start)

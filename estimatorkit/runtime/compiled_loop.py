@@ -101,8 +101,9 @@ def _filled_up(runs: NDArray[np.int32], length: int) -> NDArray[np.int32]:
     return np.concatenate([runs, np.zeros((missing, 2, 2), np.int32)])
 
 
-Layout: TypeAlias = Literal["columns", "each", "same"]
-"""Of an argument or result: a block's columns, a value for each replica, or the same for all."""
+Layout: TypeAlias = Literal["columns", "each", "same", "kept", "changed"]
+"""Of an argument or result: a block's columns, a value for each replica, the same for all, or the
+variables that the loop keeps or changes."""
 
 
 class SingleDevice:
@@ -127,12 +128,17 @@ class SingleDevice:
         return segment_function(segment, {})
 
     def over(
-        self, function: Callable[..., Any], given: Sequence[Layout], made: Sequence[Layout]
+        self,
+        function: Callable[..., Any],
+        access: Access,
+        given: Sequence[Layout],
+        made: Sequence[Layout],
     ) -> Callable[..., Any]:
         """Maps a function over all replicas.
 
         Args:
             function: the function of one replica.
+            access: the loop's variables.
             given: the layouts of its first arguments; further arguments are static.
             made: the layouts of its results.
         """
@@ -202,22 +208,26 @@ class CompiledLoop:
         self._many = jax.jit(
             devices.over(
                 self._block_of_steps,
-                ("columns", "same", "each", "same", "same", "same", "same"),
-                ("each", "same", "same"),
+                self._access,
+                ("columns", "same", "each", "same", "kept", "changed", "same"),
+                ("each", "same", "changed"),
             ),
             static_argnums=(7,),
             donate_argnums=(5,),
             compiler_options=options_for(self._step, in_order=devices.in_order),
         )
-        step: tuple[Layout, ...] = ("columns", "same", "same", "each", "same")
+        step: tuple[Layout, ...] = ("columns", "same", "kept", "each", "changed")
         self._one = jax.jit(
-            devices.over(self._step_alone, (*step, "each"), ("same", "each")),
+            devices.over(self._step_alone, self._access, (*step, "each"), ("changed", "each")),
             static_argnums=(6,),
             donate_argnums=(4, 5),
             compiler_options=options_for(self._step),
         )
-        self._fetch = devices.over(self._run_step, step, ("same", "same"))
-        self._last = jax.jit(self._run_after)
+        self._fetch = devices.over(self._run_step, self._access, step, ("same", "changed"))
+        self._run_last = None if self._after is None else devices.segment(self._after)
+        self._last = jax.jit(
+            devices.over(self._after_steps, self._access, ("kept", "changed"), ("same",))
+        )
 
     def columns(self, block: Any) -> list[Any]:
         """The columns of a block on the device; transferred once per block."""
@@ -302,7 +312,7 @@ class CompiledLoop:
             changed, every = self._one(*given, row, changed, every, sizes)
             # At every step: an interrupted loop leaves the variables as the last step made them.
             made.values = changed
-        return every, self._last(self._with(kept, changed))
+        return every, self._last(kept, changed)[0]
 
     def _buffers(self, given: tuple[Any, ...], changed: Any, sizes: Any) -> list[Any]:
         """Zero-filled buffers for the values that a block's steps fetch."""
@@ -394,15 +404,16 @@ class CompiledLoop:
 
             places, pairs = runs
             changed, every = lax.fori_loop(0, pairs, both, carried)
-        return every, self._run_after(self._with(kept, changed)), changed
+        return every, *self._after_steps(kept, changed), changed
 
-    def _run_after(self, values: dict[str, Any]) -> list[Any]:
+    def _after_steps(self, kept: Any, changed: Any) -> tuple[list[Any]]:
+        """The values that are fetched after the last step."""
+        values = self._with(kept, changed)
         by_tensor: dict[Tensor, Any] = {}
-        if self._after is not None:
-            function = segment_function(self._after, {})
-            given, _ = function([], [values[name] for name in state_names(self._after)])
+        if self._after is not None and self._run_last is not None:
+            given, _ = self._run_last([], [values[name] for name in state_names(self._after)])
             by_tensor = dict(zip(self._after.outputs, given, strict=True))
-        return [self._value(tensor, by_tensor) for tensor in self._after_tensors]
+        return ([self._value(tensor, by_tensor) for tensor in self._after_tensors],)
 
     def _value(self, tensor: Tensor, computed: dict[Tensor, Any]) -> Any:
         if tensor in computed:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import jax
 import numpy as np
+from numpy.typing import NDArray
 
 from estimatorkit.core import registry
 from estimatorkit.core.dtypes import float32
@@ -90,11 +91,16 @@ class State:
             a few megabytes; None for all.
         cancelled: set when the session closes; blocking operations poll it.
         functions: runners of function bodies on the host, by function.
+        sharded: the shapes of the variables that replicas shard by rows, by name.
         step_loop: creates a `StepLoop` from this state and a `StepSpec`; set by the function that
             opens the session.
     """
 
     step_loop: Callable[..., Any]
+
+    largest_interpreted = 1 << 24
+    """Elements of a variable whose initializer NumPy runs rather than XLA. NumPy draws a normal
+    number in 26 ns, and XLA on all cores in 5."""
 
     def __init__(
         self, graph: Graph, placer: Placer | None = None, held: ResourceStore | None = None
@@ -112,6 +118,7 @@ class State:
         self.resources = held.resources
         self.compilations: Counter[str] = Counter()
         self.functions: dict[Any, Any] = {}
+        self.sharded: Mapping[str, tuple[int, ...]] = {}
         self.lock = held.lock
         self._making = held.making
         self._asked: State | None = None
@@ -241,6 +248,10 @@ class State:
         """Sets the value of a variable."""
         with self.lock:
             self.values[name] = value
+
+    def initial(self, name: str, value: NDArray[Any], device: Any) -> Any:
+        """Transfers the first value of a variable to a device (None: the default one)."""
+        return jax.device_put(value, device, may_alias=False)  # runs donate it
 
     def to_save(self, names: Sequence[str]) -> list[Any]:
         """The values of variables, for a checkpoint."""
@@ -555,10 +566,10 @@ class InitializerSegment:
                 changed = [
                     variables[name]
                     if name in segment.random
-                    else jax.device_put(
+                    else state.initial(
+                        name,
                         np.asarray(variables[name], self._dtypes[name].numpy_dtype),
                         self._device,
-                        may_alias=False,  # runs donate it
                     )
                     for name in access.changed
                 ]
@@ -569,27 +580,23 @@ class InitializerSegment:
             values[tensor] = np.asarray(local[tensor], tensor.dtype.numpy_dtype)
 
     @staticmethod
-    def accepts(segment: Segment) -> bool:
+    def accepts(segment: Segment, largest: int) -> bool:
         """Whether a segment only gives variables values that depend on nothing, and NumPy can."""
         return (
             segment.place == "device"
             and bool(segment.writes)
             and not segment.reads
             and all(role_of(tensor.op) is Role.CONSTANT for tensor in segment.inputs)
-            and all(map(_is_interpretable, segment.ops))
+            and all(_is_interpretable(op, largest) for op in segment.ops)
         )
 
 
-def _is_interpretable(op: Operation) -> bool:
+def _is_interpretable(op: Operation, largest: int) -> bool:
     """Whether NumPy computes an operation like XLA, and hardly slower."""
     row = registry.lookup(op.type)
     if row.numpy_kernel is None or (row.random and op.outputs[0].dtype is not float32):
         return False
-    return all((each.shape.num_elements() or 0) <= LARGEST_INTERPRETED for each in op.outputs)
-
-
-LARGEST_INTERPRETED = 1 << 24
-"""Elements. NumPy draws a normal number in 26 ns, and XLA on all cores in 5."""
+    return all((each.shape.num_elements() or 0) <= largest for each in op.outputs)
 
 
 class PlanRunner:
@@ -708,7 +715,7 @@ Step: TypeAlias = CompiledSegment | HostSegment | InitializerSegment
 
 
 def _step(segment: Segment, state: State) -> Step:
-    if InitializerSegment.accepts(segment):
+    if InitializerSegment.accepts(segment, state.largest_interpreted):
         return InitializerSegment(segment, state)
     if segment.place == "host" or all(map(_only_reads, segment.ops)):
         return HostSegment(segment, state)

@@ -33,6 +33,7 @@ from estimatorkit.runtime.graph_optimizer import Rewriting
 from estimatorkit.runtime.jaxpr_optimizer import optimized
 from estimatorkit.runtime.plan import Segment
 from estimatorkit.runtime.random_bits import random_key, split_key, state_in_body
+from estimatorkit.runtime.sharded_rows import whole
 
 _AS_WRITTEN = Rewriting()
 
@@ -79,6 +80,8 @@ def interpret(
             _input(position, rewriting.resolve(tensor), row, values, state, rewriting)
             for position, tensor in enumerate(op.inputs)
         ]
+        if not host and (not row.takes_shards or op.name in shared):
+            inputs = list(map(whole, inputs))
         try:
             if instead is not None and op in instead:
                 outputs = [instead[op](*inputs)]
@@ -184,16 +187,16 @@ def _run_with_own_gradient(
             outputs[at] = _read_as(old, outputs[at])
         return outputs
     captured = [
-        state[tensor.op.name]
+        whole(state[tensor.op.name])
         if tensor.dtype is resource
-        else values[tensor]
+        else whole(values[tensor])
         if tensor in values
         else tensor.op.attrs["value"]
         for tensor in backward.function.captured
     ]
     traced = [at for at, value in enumerate(inputs) if not isinstance(value, np.ndarray)]
 
-    def whole(chosen: Sequence[Any]) -> list[Any]:
+    def completed(chosen: Sequence[Any]) -> list[Any]:
         every = list(inputs)
         for at, value in zip(traced, chosen, strict=True):
             every[at] = value
@@ -201,10 +204,10 @@ def _run_with_own_gradient(
 
     @jax.custom_vjp
     def call(chosen: Sequence[Any], captured: Sequence[Any]) -> Any:
-        return run(*whole(chosen))
+        return run(*completed(chosen))
 
     def forward(chosen: Sequence[Any], captured: Sequence[Any]) -> Any:
-        outputs = run(*whole(chosen))
+        outputs = run(*completed(chosen))
         return outputs, (chosen, captured, outputs)
 
     def pull(kept: Any, incoming: Any) -> Any:
@@ -215,7 +218,9 @@ def _run_with_own_gradient(
             else each
             for each, output in zip(gradients.conjugated(incoming), outputs, strict=True)
         ]
-        _, found = call_function(backward.function, [*whole(chosen), *outputs, *dense, *captured])
+        _, found = call_function(
+            backward.function, [*completed(chosen), *outputs, *dense, *captured]
+        )
         by_position = dict(zip(backward.positions, gradients.conjugated(found), strict=True))
         return [by_position.get(at) for at in traced], None
 
@@ -440,7 +445,7 @@ def trace_segment(segment: Segment, unknown: int = 1) -> jax.stages.Traced:
 
 
 def _as_declared(value: Any, tensor: Tensor) -> Any:
-    return jax.numpy.asarray(value, tensor.dtype.numpy_dtype)
+    return jax.numpy.asarray(whole(value), tensor.dtype.numpy_dtype)
 
 
 def state_names(segment: Segment) -> list[str]:

@@ -26,6 +26,11 @@ class MirroredStrategy(Strategy):
         cross_device_ops: accepted for compatibility only; XLA chooses.
         num_gpus, num_gpus_per_worker: the number of GPUs, instead of `devices` (`tf.contrib`).
         auto_shard_dataset, cross_tower_ops: accepted for the signature of `tf.contrib`.
+        shard_rows_above: variables of at least so many bytes are sharded by rows over all devices:
+            each device holds and updates a part of the rows of the variable and of its optimizer
+            slots, and a step exchanges the ids and rows that a batch uses. By default, and where
+            `Variable.shard_rows` says False, every device holds a copy. Row-wise sharding as in
+            TorchRec and HugeCTR.
 
     Raises:
         ValueError: one of several devices does not exist, or is repeated.
@@ -39,7 +44,10 @@ class MirroredStrategy(Strategy):
         num_gpus_per_worker: int | None = None,
         auto_shard_dataset: bool = False,
         cross_tower_ops: Any = None,
+        *,
+        shard_rows_above: int | None = None,
     ) -> None:
+        self.shard_rows_above = shard_rows_above
         count = num_gpus if num_gpus_per_worker is None else num_gpus_per_worker
         if devices is not None and count is not None:
             raise ValueError("Must only specify one of `devices` and `num_gpus`.")

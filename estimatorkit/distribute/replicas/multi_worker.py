@@ -48,6 +48,8 @@ class MultiWorkerMirroredStrategy(Strategy):
         communication_options, communication: accepted for compatibility onlys; gloo is used on
             CPUs, NCCL on GPUs.
         num_gpus_per_worker: the number of GPUs to use per process; all by default.
+        shard_rows_above: see `MirroredStrategy`. `model_dir` must be on storage that all processes
+            share.
 
     Raises:
         ValueError: the environment is invalid, or the cluster has parameter servers.
@@ -59,7 +61,10 @@ class MultiWorkerMirroredStrategy(Strategy):
         communication_options: Any = None,
         communication: Any = None,
         num_gpus_per_worker: int | None = None,
+        *,
+        shard_rows_above: int | None = None,
     ) -> None:
+        self.shard_rows_above = shard_rows_above
         self._gpus = num_gpus_per_worker
         self._task = task = ClusterTask.of_environment()
         if task.num_ps_replicas:

@@ -46,6 +46,7 @@ from estimatorkit.runtime.compiled_loop import (
 )
 from estimatorkit.runtime.loop import HostPreprocessing, StepLoop, Steps, StepSpec
 from estimatorkit.runtime.plan import Segment, make_plan
+from estimatorkit.runtime.resource_store import Access
 
 
 class ReplicaLoop(StepLoop):
@@ -231,12 +232,24 @@ class ReplicaMesh(SingleDevice):
 
     def segment(self, segment: Segment) -> Callable[..., Any]:
         """The step's function, with different random numbers in each replica."""
-        return of_replica(super().segment(segment), segment)
+        return of_replica(super().segment(segment), segment, self._state.sharded)
 
     def over(
-        self, function: Callable[..., Any], given: Sequence[Layout], made: Sequence[Layout]
+        self,
+        function: Callable[..., Any],
+        access: Access,
+        given: Sequence[Layout],
+        made: Sequence[Layout],
     ) -> Callable[..., Any]:
         """Maps a function over all replicas (see `SingleDevice.over`)."""
+
+        names = {"kept": access.kept, "changed": access.changed}
+
+        def specs(layout: Layout) -> Any:
+            if layout not in names:
+                return _SPECS[layout]
+            sharded = self._state.sharded
+            return [axes(AXIS) if name in sharded else axes() for name in names[layout]]
 
         def of_all(*arguments: Any) -> Any:
             static = arguments[len(given) :]
@@ -252,8 +265,8 @@ class ReplicaMesh(SingleDevice):
             mapped = jax.shard_map(
                 of_one,
                 mesh=self._replicas.mesh,
-                in_specs=tuple(_SPECS[layout] for layout in given),
-                out_specs=tuple(_SPECS[layout] for layout in made),
+                in_specs=tuple(map(specs, given)),
+                out_specs=tuple(map(specs, made)),
                 check_vma=False,
             )
             return mapped(*arguments[: len(given)])
@@ -261,7 +274,7 @@ class ReplicaMesh(SingleDevice):
         return of_all
 
     def variables(self, names: Sequence[str]) -> list[Any]:
-        """The values of variables, replicated on all devices."""
+        """The values of variables, replicated on all devices, or sharded by rows over them."""
         return self._state.take_everywhere(names)
 
     def same(self, value: Any) -> Any:
@@ -273,7 +286,7 @@ class ReplicaMesh(SingleDevice):
         return self._replicas.for_each(value)
 
 
-_SPECS: dict[Layout, PartitionSpec] = {
+_SPECS: dict[str, PartitionSpec] = {
     "columns": axes(None, AXIS),
     "each": axes(AXIS),
     "same": axes(),

@@ -10,16 +10,21 @@ tensors. Steps with equal batches run in a single call on all devices instead (s
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeGuard
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from numpy.typing import NDArray
 
 from estimatorkit.core import registry
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import OutOfRangeError, UnimplementedError, value_error
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.registry import Role, role_of, takes_element
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
@@ -40,7 +45,12 @@ from estimatorkit.runtime.executor import (
 )
 from estimatorkit.runtime.lower import changed_names, state_names
 from estimatorkit.runtime.plan import Plan, Segment, make_plan
+from estimatorkit.runtime.resource_store import finished
+from estimatorkit.runtime.sharded_rows import ShardedRows
 from estimatorkit.runtime.timeline import Trace
+from estimatorkit.storage.checkpoint import read_checkpoint_parts
+from estimatorkit.storage.checkpoint_format import ShardedTensor
+from estimatorkit.storage.tensor_slice import TensorSlice
 
 _EXCHANGE = "replicas"
 """The name of the device that exchanges are placed on."""
@@ -59,31 +69,123 @@ class ReplicatedState(State):
     Args:
         state: the session's state.
         replicas: the replicas.
+        shard_rows_above: see `MirroredStrategy`.
+
+    Attributes:
+        sharded: the shapes of the variables that are sharded by rows, by name.
     """
 
-    def __init__(self, state: State, replicas: Replicas) -> None:
+    def __init__(
+        self, state: State, replicas: Replicas, shard_rows_above: int | None = None
+    ) -> None:
         super().__init__(state.graph, state.placer, state.held)
         self.replicas = replicas
+        self.sharded = sharded_shapes(state.graph, shard_rows_above)
+        if self.sharded:  # XLA would initialize them on a single device
+            self.largest_interpreted = sys.maxsize
 
     def take(self, names: Sequence[str]) -> list[Any]:
-        """The values of `names`, on this process's first device."""
-        return [self.replicas.here(value) for value in super().take(names)]
+        """The values of `names`, on this process's first device; sharded ones are gathered."""
+        return [
+            self._whole(name, value) if name in self.sharded else self.replicas.here(value)
+            for name, value in zip(names, super().take(names), strict=True)
+        ]
 
     def take_everywhere(self, names: Sequence[str]) -> list[Any]:
-        """The values of `names`, replicated on all devices."""
-        found = [self.replicas.everywhere(value) for value in super().take(names)]
+        """The values of `names`, replicated on all devices, or sharded by rows over them."""
+        found = [
+            self._by_rows(name, value) if name in self.sharded else self.replicas.everywhere(value)
+            for name, value in zip(names, super().take(names), strict=True)
+        ]
         self.values.update(zip(names, found, strict=True))
         return found
+
+    def _by_rows(self, name: str, value: Any) -> Any:
+        if self._is_by_rows(value):
+            return value
+        array = np.asarray(finished(value))
+        return self.replicas.row_sharded(lambda start, stop: array[start:stop], array.shape)
+
+    def _is_by_rows(self, value: Any) -> bool:
+        return isinstance(value, jax.Array) and value.sharding == self.replicas.by_rows
+
+    def _whole(self, name: str, value: Any) -> Any:
+        if not self._is_by_rows(value):
+            return value
+        return np.concatenate(self._blocks(name))
+
+    def _blocks(self, name: str) -> list[NDArray[Any]]:
+        """The rows of a sharded variable, by device; those of other processes are gathered."""
+        number = list(self.sharded).index(name)
+        if self.replicas.processes == 1:
+            return self._gathered(number)
+        return self.replicas.ask(number, self._gathered)
+
+    def _gathered(self, number: int) -> list[NDArray[Any]]:
+        """The rows of a sharded variable, by device; a collective that moves one device's rows at a
+        time.
+        """
+        name, shape = list(self.sharded.items())[number]
+        replicas = self.replicas
+        own = replicas.own_rows(self._by_rows(name, super().take([name])[0]), shape[0])
+        if replicas.processes == 1:
+            return own
+        size = -(-shape[0] // replicas.count)
+        found = []
+        for at in range(replicas.count):
+            length = max(min(shape[0] - at * size, size), 0)
+            is_own = 0 <= at - replicas.first < len(own)
+            part = (
+                own[at - replicas.first] if is_own else np.zeros((length, *shape[1:]), own[0].dtype)
+            )
+            found.append(np.asarray(replicas.total([part])[0]) if length else part)
+        return found
+
+    def initial(self, name: str, value: NDArray[Any], device: Any) -> Any:
+        """Transfers a variable's first value to its devices (see `State.initial`)."""
+        if name in self.sharded:
+            return self._by_rows(name, value)
+        return super().initial(name, value, device)
+
+    def put(self, name: str, value: Any) -> None:
+        """Sets the value of a variable."""
+        super().put(name, self._by_rows(name, value) if name in self.sharded else value)
+
+    def to_save(self, names: Sequence[str]) -> list[Any]:
+        """The values of variables, for a checkpoint: sharded ones as the rows of each device."""
+        sharded = [name for name in names if name in self.sharded]
+        others = [name for name in names if name not in self.sharded]
+        found = dict(zip(others, super().to_save(others), strict=True))
+        with self.lock:
+            for name in sharded:
+                parts = [part for part in self._blocks(name) if len(part)]
+                numbered = {f"{name}[{number}]": part for number, part in enumerate(parts)}
+                found[name] = ShardedTensor(0, numbered)
+        return [found[name] for name in names]
+
+    def restore(self, path: str, parts: Mapping[str, TensorSlice]) -> set[str]:
+        """Restores the sharded variables, each device's rows alone (see `State.restore`)."""
+        restored = {name: part for name, part in parts.items() if name in self.sharded}
+        for name, each in restored.items():
+
+            def rows(start: int, stop: int, key: str = each.name) -> Any:
+                return read_checkpoint_parts(path, [TensorSlice(key, 0, start, stop - start)])[0]
+
+            self.put(name, self.replicas.row_sharded(rows, self.sharded[name]))
+        return set(restored)
 
     def variables_set(self) -> None:
         """Broadcasts the chief's variables, random counters and input position.
 
-        A collective: all processes must call it, with the same variables initialized.
+        A collective: all processes must call it, with the same variables initialized. Each process
+        keeps its own rows of sharded variables.
         """
+        self.replicas.gather = self._gathered
         if self.replicas.processes == 1:
             return
         inputs = {str(name): each for name, each in self.resources.items() if _is_input(each)}
         own = {op.name for op in self.graph.get_operations() if role_of(op) is Role.VARIABLE}
+        own.difference_update(self.sharded)
         counters = {
             name: np.asarray(each).tolist() for name, each in self.random_counters().items()
         }
@@ -118,6 +220,32 @@ class ReplicatedState(State):
         if elsewhere or not _exchanges(plan):
             return super().runner(fetches, targets, feeds, optimize, elsewhere)
         return ReplicaRunner(plan, self)
+
+
+def sharded_shapes(graph: Graph, above: int | None) -> dict[str, tuple[int, ...]]:
+    """The shapes of the variables of a graph that replicas shard by rows, by name.
+
+    Args:
+        graph: the graph.
+        above: the least number of bytes; None for none.
+    """
+    found: dict[str, tuple[int, ...]] = {}
+    for variable in graph.get_collection(GraphKeys.GLOBAL_VARIABLES):
+        primary = variable
+        while primary.slot_of is not None:
+            primary = primary.slot_of
+        if all(
+            each.shape.rank and each.shape.is_fully_defined() and not each.dtype.on_host
+            for each in (variable, primary)
+        ):
+            size = primary.shape.num_elements() * primary.dtype.size
+            is_chosen = primary.shard_rows
+            if is_chosen is None:
+                is_chosen = above is not None and size >= above
+            is_part = primary.save_slice_info is not None
+            if is_chosen and not is_part and variable.shape[0] == primary.shape[0]:
+                found[variable.op.name] = tuple(variable.shape.as_list())
+    return found
 
 
 class Elements(Protocol):
@@ -436,9 +564,16 @@ def _different_values(op: Operation, handle: Operation) -> ValueError:
 # -- a segment in a call of all replicas
 
 
-def of_replica(function: Callable[..., Any], segment: Segment) -> Callable[..., Any]:
+def of_replica(
+    function: Callable[..., Any], segment: Segment, sharded: Mapping[str, Sequence[int]]
+) -> Callable[..., Any]:
     """Adapts a segment's function (see `lower.segment_function`) to draw different random numbers
     in each replica; the first replica's are those of a run without replicas.
+
+    Args:
+        function: the function.
+        segment: the segment.
+        sharded: the shapes of variables of which the state has the replica's rows, by name.
     """
     random = set(segment.random)
 
@@ -451,10 +586,27 @@ def of_replica(function: Callable[..., Any], segment: Segment) -> Callable[..., 
                 for name, value in zip(names, values, strict=True)
             ]
 
-        outputs, new = function(inputs, move_seeds(state_names(segment), state, replica))
-        return outputs, move_seeds(changed_names(segment), new, -replica)
+        names = state_names(segment)
+        own = {
+            name: ShardedRows(value, sharded[name][0], AXIS)
+            for name, value in zip(names, state, strict=True)
+            if name in sharded
+        }
+        given = move_seeds(names, state, replica)
+        given = [own.get(name, value) for name, value in zip(names, given, strict=True)]
+        outputs, new = function(inputs, given)
+        changed = changed_names(segment)
+        new = [
+            _own_rows(own[name], value) if name in own else value
+            for name, value in zip(changed, new, strict=True)
+        ]
+        return outputs, move_seeds(changed, new, -replica)
 
     return run
 
 
-__all__ = ["ReplicaRunner", "ReplicatedState", "of_replica"]
+def _own_rows(old: ShardedRows, new: Any) -> Any:
+    return new.own if isinstance(new, ShardedRows) else old.with_whole(new).own
+
+
+__all__ = ["ReplicaRunner", "ReplicatedState", "of_replica", "sharded_shapes"]

@@ -12,9 +12,9 @@ from which all derive the same decision (`reach_consensus`).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -25,11 +25,15 @@ from numpy.typing import NDArray
 from estimatorkit.core.errors import InternalError, OutOfRangeError
 from estimatorkit.core.x64 import x64
 from estimatorkit.ops.control.collectives import AXIS
+from estimatorkit.runtime.resource_store import finished
 
 _PROCESS = "process"
 
-ENDED, INTERRUPTED = 1, 2
-"""The reasons that a process gives the others: the steps are done, or it is to end before that."""
+_T = TypeVar("_T")
+
+ENDED, INTERRUPTED, _GATHER = 1, 2, 3
+"""The reasons that a process gives the others: the steps are done, it is to end before that, or it
+needs the rows of a sharded variable first."""
 
 
 def axes(*names: str | None) -> PartitionSpec:
@@ -105,6 +109,8 @@ class Replicas:
         first: the index of this process's first replica.
         processes: the number of processes.
         is_chief: whether the first replica is in this process.
+        by_rows: the sharding of arrays whose rows are divided among the devices.
+        gather: gathers a variable, by number, when another process asks for it (see `ask`).
     """
 
     def __init__(self, devices: Sequence[Any]) -> None:
@@ -116,9 +122,11 @@ class Replicas:
         leaders = {each.process_index: each for each in reversed(devices)}
         self.processes = len(leaders)
         self.is_chief = self.first == 0
+        self.gather: Callable[[int], object] | None = None
         ordered = [device for device in devices if leaders[device.process_index] is device]
         self._leaders = Mesh(np.array(ordered), (_PROCESS,))
         self._same = NamedSharding(self.mesh, axes())
+        self.by_rows = NamedSharding(self.mesh, axes(AXIS))
         self._total = jax.jit(
             jax.shard_map(
                 _total,
@@ -150,6 +158,35 @@ class Replicas:
         parts = [jax.device_put(value, device) for device in self.own]
         return jax.make_array_from_single_device_arrays(parts[0].shape, self._same, parts)
 
+    def row_sharded(self, part: Callable[[int, int], Any], shape: Sequence[int]) -> Any:
+        """An array sharded by rows over all replicas.
+
+        Args:
+            part: `part(start, stop)` returns these rows of it; called for this process's devices.
+            shape: of the array. The result has more rows, if the number of replicas does not
+                divide them: those are zeros.
+        """
+        size = -(-shape[0] // self.count)
+        parts = []
+        for number, device in enumerate(self.own, self.first):
+            bounds = [min(at * size, shape[0]) for at in (number, number + 1)]
+            rows = np.asarray(part(*bounds))
+            missing = [(0, size - len(rows)), *[(0, 0)] * (rows.ndim - 1)]
+            padded = np.pad(rows, missing) if missing[0][1] else rows
+            with x64():
+                parts.append(jax.device_put(padded, device, may_alias=False))
+        padded_shape = (size * self.count, *shape[1:])
+        with x64():
+            return jax.make_array_from_single_device_arrays(padded_shape, self.by_rows, parts)
+
+    def own_rows(self, array: Any, rows: int) -> list[NDArray[Any]]:
+        """The rows of a `row_sharded` array of each device of this process, without padding."""
+        size = array.shape[0] // self.count
+        return [
+            np.asarray(finished(array.addressable_data(at)))[: max(rows - number * size, 0)]
+            for at, number in enumerate(range(self.first, self.first + len(self.own)))
+        ]
+
     def here(self, value: Any) -> Any:
         """The shard of an array that is on this process's first device."""
         if isinstance(value, jax.Array) and len(value.sharding.device_set) > 1:
@@ -162,13 +199,14 @@ class Replicas:
         Args:
             columns: not modified afterwards; of the same length in all processes.
         """
-        parts = [
-            jax.device_put(columns[:, at : at + 1], device, may_alias=True)
-            for at, device in enumerate(self.own)
-        ]
         shape = (len(columns), self.count, *columns.shape[2:])
         sharding = NamedSharding(self.mesh, axes(None, AXIS))
-        return jax.make_array_from_single_device_arrays(shape, sharding, parts)
+        with x64():  # else JAX would cut int64 to 32 bits, and the mark of missing ids to 0
+            parts = [
+                jax.device_put(columns[:, at : at + 1], device, may_alias=True)
+                for at, device in enumerate(self.own)
+            ]
+            return jax.make_array_from_single_device_arrays(shape, sharding, parts)
 
     def for_each(self, value: Any) -> Any:
         """An array `(count, ...)` sharded over all replicas, with this value in those of the
@@ -194,7 +232,7 @@ class Replicas:
             OutOfRangeError: no replica has an element.
             InternalError: the processes run different programs.
         """
-        said = self.table(offer.words())
+        said = self._table_of_all(offer.words())
         steps, elements, shape, exchanges, stop = said.T
         if offer.stop:
             return Agreement(0, 0)
@@ -207,6 +245,32 @@ class Replicas:
         alike = (shape == shape[0]).all()
         return Agreement(int(steps.min()) if alike else 0, int(elements.sum()))
 
+    def ask(self, number: int, gather: Callable[[int], _T]) -> _T:
+        """Gathers a sharded variable: all processes do, those that do not ask for it at their next
+        `reach_consensus` or `wait_for_all`.
+
+        Args:
+            number: of the variable; the same in all processes.
+            gather: the collective that gathers the variable of a number.
+        """
+        while True:
+            said = self.table(StepProposal(0, 0, number, stop=_GATHER).words())
+            chosen = _first_asked(said)
+            found = gather(number if chosen is None else chosen)
+            if chosen == number:
+                return found
+
+    def _table_of_all(self, words: Sequence[int]) -> NDArray[np.int32]:
+        """`table`, after what other processes ask for has been gathered."""
+        while True:
+            said = self.table(words)
+            chosen = _first_asked(said)
+            if chosen is None:
+                return said
+            if self.gather is None:
+                raise different_programs("a process gathers a variable that others do not have")
+            self.gather(chosen)
+
     def table(self, words: Sequence[int]) -> NDArray[np.int32]:
         """Gathers integers of all processes: int32 `(processes, numbers)`."""
         own = np.array([words], np.int32)
@@ -216,7 +280,7 @@ class Replicas:
 
     def wait_for_all(self) -> None:
         """A barrier for all processes."""
-        self.table([0])
+        self._table_of_all(StepProposal(0, 0).words())
 
     def total(self, arrays: Sequence[Any]) -> list[Any]:
         """Sums arrays over all processes; the results are on this process's first device."""
@@ -271,6 +335,14 @@ class Replicas:
         shape = (self.processes, *own.shape[1:])
         part = jax.device_put(own, self.own[0])
         return jax.make_array_from_single_device_arrays(shape, sharding, [part])
+
+
+def _first_asked(said: NDArray[np.int32]) -> int | None:
+    """The number of the variable that the first process that asks for one asks for."""
+    for _, _, number, _, stop in said.tolist():
+        if stop == _GATHER:
+            return int(number)
+    return None
 
 
 def different_programs(received: str | None = None) -> InternalError:

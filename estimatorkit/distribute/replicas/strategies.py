@@ -65,6 +65,9 @@ class Strategy:
     loops (`run`, `reduce`, distributed datasets) are not supported.
     """
 
+    shard_rows_above: int | None = None
+    """The bytes from which on variables are sharded by rows over the replicas; None for none."""
+
     @property
     def num_replicas_in_sync(self) -> int:
         """The number of replicas; initializes JAX."""

@@ -35,6 +35,7 @@ from estimatorkit.ops.array import filling
 from estimatorkit.ops.array.array import expand_dims, reshape, shape
 from estimatorkit.ops.math import elementwise
 from estimatorkit.runtime import host_tuning
+from estimatorkit.runtime.sharded_rows import ShardedRows
 
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
 
@@ -351,6 +352,10 @@ def _infer_gather(inputs: Any, attrs: Any) -> list[Spec]:
 
 
 def _take(params: Any, indices: Any, axis: int, batch_dims: int, module: Any = jnp) -> Any:
+    if isinstance(params, ShardedRows):
+        if axis == 0 and batch_dims == 0:
+            return params.lookup(indices)
+        params = params.whole()
     if batch_dims == 0:
         if module is jnp and axis == 0:
             indices = host_tuning.prefetch_rows(indices, params)
@@ -393,6 +398,7 @@ register(
     gradient=_gather_gradient,
     numpy_kernel=functools.partial(_take, module=np),
     colocate_with_input=True,
+    takes_shards=True,
     cases=lambda: [
         Case((_SAMPLE, np.array([1, 0, 1], np.int32)), {"axis": 0, "batch_dims": 0}),
         Case((_SAMPLE, np.array([[2], [0]], np.int64)), {"axis": 1, "batch_dims": 0}),

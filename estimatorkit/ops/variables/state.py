@@ -57,6 +57,7 @@ register(
     "ReadVariableOp",
     lambda value: value,
     role=Role.READ,
+    takes_shards=True,
     numpy_kernel=lambda value: value,
     infer=of_handle,
     gradient="same",

@@ -40,6 +40,7 @@ def create_slot(
         )
     if isinstance(primary, Variable):
         slot.save_beside(primary)
+        slot.slot_of = primary
     return slot
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from estimatorkit.core import registry
 from estimatorkit.core.registry import Case
 from estimatorkit.runtime import host_tuning
+from estimatorkit.runtime.sharded_rows import ShardedRows, on_own_rows
 from estimatorkit.train.optimizers.deduplicate_slices import distinct
 
 Rows = tuple[float, ...]
@@ -74,6 +75,9 @@ class UpdateRule:
         and the hyperparameters. Repeated indices are summed; those out of range are ignored.
         """
         count = 1 + len(self.slots)
+        if isinstance(inputs[0], ShardedRows):
+            updated: tuple[Any, ...] = on_own_rows(self.sparse, inputs, count + 1)
+            return updated
         state, (values, indices) = inputs[:count], inputs[count : count + 2]
         hyperparameters = inputs[count + 2 :]
         rows = state[0].shape[0]
@@ -152,6 +156,7 @@ def registered(rule: UpdateRule) -> UpdateRule:
             gradient=None,
             updates=tuple(range(1 + len(rule.slots))),
             pure=False,
+            takes_shards=sparse,
             cases=functools.partial(rule.cases, sparse),
         )
     return rule
