@@ -17,7 +17,6 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-
 _psum_scatter: Any = lax.psum_scatter
 
 

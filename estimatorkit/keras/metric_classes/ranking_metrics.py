@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from estimatorkit.core.dtypes import float64, int64
@@ -74,6 +74,16 @@ class _Ranking(Metric):
         value = variable.value()
         found = ranking.formula(value) if grouped is None else grouped.value(value)
         return elementwise.cast(found, self._dtype)
+
+    def merge_state(self, metrics: Iterable[Metric]) -> list[Tensor]:
+        """See `Metric`.
+
+        Raises:
+            NotImplementedError: the metric is by group, and its examples are not variables.
+        """
+        if self.group is not None or self.kind == "auc":
+            raise NotImplementedError(f"{type(self).__name__} by group cannot be merged.")
+        return super().merge_state(metrics)
 
     def _state(self, by_group: bool) -> tuple[Variable, Any]:
         metrics = record_of(get_default_graph().outermost).metrics

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -49,11 +50,13 @@ from estimatorkit.ops.math import elementwise
 
 
 def _row_sums(
-    labels: Any, scores: Any, weights: Any, kind: str, k: int | None, module: Any = jnp
+    labels: Any, scores: Any, weights: Any, *, kind: str, k: int | None, module: Any = jnp
 ) -> Any:
     lists = module.repeat(module.arange(labels.shape[0]), labels.shape[1])
-    flat = (each.reshape(-1) for each in (labels, scores, weights))
-    return list_sums(kind, k, lists, *flat, module).astype(np.float64)
+    found = list_sums(
+        kind, k, lists, labels.reshape(-1), scores.reshape(-1), weights.reshape(-1), module
+    )
+    return found.astype(np.float64)
 
 
 def _sums_spec(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
@@ -72,7 +75,7 @@ register(
     _row_sums,
     infer=_sums_spec,
     gradient=None,
-    numpy_kernel=lambda *inputs, **attrs: _row_sums(*inputs, **attrs, module=np),
+    numpy_kernel=partial(_row_sums, module=np),
     cases=lambda: [
         _case("auc", [4 * 0.5 + 3 * 0.75, 7, 2, 0]),
         _case("mean_reciprocal_rank", [2 * 0.5 + 1, 3, 2, 1]),
