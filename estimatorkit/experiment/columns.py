@@ -419,6 +419,9 @@ class Table(Model):
         Count | None, Field(description="batches without an id before it is forgotten")
     ] = None
     partitions: Annotated[Count, Field(description="variables that share the ids")] = 1
+    shard_rows: Annotated[
+        bool | None, Field(strict=True, description="whether replicas shard the rows")
+    ] = None
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

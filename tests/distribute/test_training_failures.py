@@ -85,6 +85,41 @@ def test_where_a_parameter_server_dies_all_go_back_to_one_checkpoint(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("killed", ["ps 0", "worker 0"])
+def test_a_dynamic_table_loses_nothing_that_a_checkpoint_held(
+    processes: Processes, tmp_path: Path, killed: str
+) -> None:
+    """Rows, ids and counts go back together, and with the other variables."""
+    gates = {"chief 0": [40, 60], "worker 0": [30]}
+    training = training_of(processes, tmp_path, gates=gates, max_steps=150, table=True)
+    started = training.start_all()
+    started["chief 0"].wait_for("gate 40")
+    started["worker 0"].wait_for("gate 30")
+    started[killed].kill()
+    training.open(40)
+    training.open(30)
+    if killed == "ps 0":
+        started["chief 0"].wait_for("Parameters were lost")
+    else:
+        started["chief 0"].wait_for("gate 60")
+    started[killed] = training.start(killed)
+    training.open(60)
+    all_end(started)
+    step = int(training.value("global_step"))
+    counted = 0
+    for part in ("t/part_0", "t/part_1"):
+        ids, rows = (training.value(f"{part}/{name}") for name in ("ids", "embedding_weights"))
+        assert len(np.unique(ids[:, 0])) == len(ids)
+        assert sorted(ids[:, 1]) == [*range(len(ids))]
+        values = rows[ids[:, 1], 0]
+        assert np.abs(values - ids[:, 2]).sum() <= READ
+        counted += int(ids[:, 2].sum())
+        assert rows.shape[0] > len(ids) > 8
+    assert abs(step - counted) <= READ
+    assert spread(training) <= READ
+
+
+@pytest.mark.slow
 def test_the_newest_checkpoint_is_gone_back_to(processes: Processes, tmp_path: Path) -> None:
     """All processes save and step as they please."""
     training = training_of(processes, tmp_path, max_steps=300)

@@ -226,6 +226,8 @@ def test_columns_share_a_table() -> None:
         ({"min_count": 2}, "are for dynamic tables"),
         ({"dimension": 0}, "invalid dimension"),
         ({"initializer": 3}, "must be callable"),
+        ({"optimizer": "Adagrad"}, "must be an Optimizer"),
+        ({"dynamic": True, "shard_rows": True}, "cannot be sharded"),
     ],
 )
 def test_arguments_that_do_not_fit(arguments: dict[str, Any], message: str) -> None:

@@ -71,6 +71,8 @@ class EmbeddingTable:
         partitions: (dynamic) the number of variables that share the ids by hash, for several
             parameter servers; 1 by default.
         trainable: whether training changes the rows; True by default.
+        shard_rows: whether synchronous replicas shard the rows (see `Variable.shard_rows`); by
+            default the strategy decides. The rows of dynamic tables are replicated.
 
     Raises:
         ValueError: an argument is invalid, or does not fit the others.
@@ -88,6 +90,7 @@ class EmbeddingTable:
     max_age: int | None = None
     partitions: int = 1
     trainable: bool = True
+    shard_rows: bool | None = None
 
     def __post_init__(self) -> None:
         for name in (
@@ -111,6 +114,11 @@ class EmbeddingTable:
                 "EmbeddingTable: a dynamic table has a row for each id",
                 expected="dynamic=True, or rows and hashes",
                 received=f"dynamic=True, rows={self.rows}, hashes={self.hashes}",
+            )
+        if self.dynamic and self.shard_rows:
+            raise value_error(
+                "EmbeddingTable: the rows of a dynamic table cannot be sharded over replicas",
+                hint="use partitions and parameter servers, or give it a number of rows",
             )
         if self.hashes > 1 and self.rows is None:
             raise value_error(
@@ -159,6 +167,7 @@ class EmbeddingTable:
             _check_shape(variable, (size, length))
             for each in variables_of(variable):
                 each.optimizer = each.optimizer or self.optimizer
+                each.shard_rows = self.shard_rows
             parts = [_StaticRows(variable, self.rows, self.hashes)]
         if length == column.dimension:
             return _MadeTable(parts)

@@ -32,6 +32,7 @@ OPTIONS: dict[str, Any] = {
     "stuck_secs": 600.0,
     "width": 1,  # of a counter
     "vocabulary": None,  # of a feature column
+    "table": False,  # whether a step adds 1 to the row of its number in a dynamic table, too
     "silent_secs": 60.0,  # after which a process is taken for gone
     "told_secs": None,  # after which an evaluator complains
     "eval_gate": False,  # whether the evaluations of steps after 40 wait for 'open-0'
@@ -91,6 +92,15 @@ def main(options: dict[str, Any]) -> None:
             )
             column = tf.feature_column.indicator_column(words)
             loss += 0.0 * tf.reduce_sum(tf.feature_column.input_layer({"word": ["a"]}, [column]))
+        if options["table"]:
+            table = tf.feature_column.EmbeddingTable(
+                "t", dynamic=True, partitions=2, capacity=8, initializer=tf.zeros_initializer()
+            )
+            number = tf.feature_column.categorical_column_with_identity("number", 2**62)
+            column = tf.feature_column.embedding_column(number, 1, table=table)
+            numbers = tf.reshape(tf.cast(features, tf.int64), [1, 1])
+            row = tf.feature_column.input_layer({"number": numbers}, [column])
+            train = tf.group(train, tf.train.GradientDescentOptimizer(1.0).minimize(-row))
         predictions = features + counters[0]
         return tf.estimator.EstimatorSpec(mode, predictions, loss, train)
 
