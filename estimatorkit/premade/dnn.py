@@ -98,12 +98,43 @@ def layered_logits(
             partitioner: see `dnn_logits`.
         outer: the name scope of the summaries, which ends with a slash; None for none.
     """
-    training = mode == ModeKeys.TRAIN
     scope = get_variable_scope().name
     below = f"{scope}/" if scope else ""
     with variable_scope("input_from_feature_columns", partitioner=partitioner):
         net = input_layer(features, feature_columns)
     dtype = net.dtype  # of the logits, also if layers compute in bfloat16
+    net = hidden_layers(
+        *(net, mode, hidden_units),
+        activation_fn=activation_fn,
+        dropout=dropout,
+        batch_norm=batch_norm,
+        outer=outer,
+    )
+    logits = cast(layers.dense(net, units, name="logits"), dtype)
+    summarize_layer(logits, f"{below}logits", mode, outer)
+    return logits
+
+
+def hidden_layers(
+    net: Tensor,
+    mode: str,
+    hidden_units: Iterable[int],
+    *,
+    activation_fn: Activation,
+    dropout: float | None,
+    batch_norm: bool,
+    outer: str | None = None,
+) -> Tensor:
+    """The last hidden layer of a deep network in the current variable scope.
+
+    Args:
+        net: the inputs, floats `(batch, n)`.
+        mode, hidden_units, activation_fn, dropout, batch_norm: see `dnn_logits`.
+        outer: see `layered_logits`.
+    """
+    training = mode == ModeKeys.TRAIN
+    scope = get_variable_scope().name
+    below = f"{scope}/" if scope else ""
     for number, width in enumerate(hidden_units):
         name = f"hiddenlayer_{number}"
         net = layers.dense(net, width, activation_fn, name=name)
@@ -117,9 +148,7 @@ def layered_logits(
                 name=f"{name}/batchnorm_{number}",
             )
         summarize_layer(net, f"{below}{name}", mode, outer)
-    logits = cast(layers.dense(net, units, name="logits"), dtype)
-    summarize_layer(logits, f"{below}logits", mode, outer)
-    return logits
+    return net
 
 
 def dnn_part(
@@ -143,9 +172,31 @@ def dnn_part(
     Raises:
         ValueError: an argument is invalid.
     """
-    widths = _checked_units(hidden_units)
+    widths = checked_units(hidden_units)
     columns = normalize_columns(feature_columns)
-    dropout = network.get("dropout")
+    check_dropout(network.get("dropout"))
+
+    def logits(features: Any, mode: str, units: int) -> Tensor:
+        note_columns("dnn", (column.name for column in columns))
+        return dnn_logits(features, mode, units, widths, columns, version=version, **network)
+
+    def chosen_optimizer() -> Optimizer:
+        return network_optimizer(optimizer, learning_rate, version)
+
+    return Part(logits, chosen_optimizer, "dnn", columns)
+
+
+def network_optimizer(
+    optimizer: OptimizerLike, learning_rate: float | None = None, version: Version = 2
+) -> Optimizer:
+    """The optimizer of a deep network; the arguments are those of `dnn_part`."""
+    if learning_rate is None and (version == 1 or optimizer == "Adagrad"):
+        learning_rate = LEARNING_RATE
+    return get_optimizer_by_name(optimizer, learning_rate, version=version)
+
+
+def check_dropout(dropout: float | None) -> None:
+    """Raises ValueError unless `dropout` is None or in [0, 1)."""
     if dropout is not None and not 0 <= dropout < 1:
         raise value_error(
             "dropout is not a valid probability",
@@ -154,20 +205,9 @@ def dnn_part(
             hint="dropout is the fraction to drop, not the fraction to keep",
         )
 
-    def logits(features: Any, mode: str, units: int) -> Tensor:
-        note_columns("dnn", (column.name for column in columns))
-        return dnn_logits(features, mode, units, widths, columns, version=version, **network)
 
-    def chosen_optimizer() -> Optimizer:
-        rate = learning_rate
-        if rate is None and (version == 1 or optimizer == "Adagrad"):
-            rate = LEARNING_RATE
-        return get_optimizer_by_name(optimizer, rate, version=version)
-
-    return Part(logits, chosen_optimizer, "dnn", columns)
-
-
-def _checked_units(hidden_units: Any) -> tuple[int, ...]:
+def checked_units(hidden_units: Any) -> tuple[int, ...]:
+    """The widths of hidden layers; raises ValueError unless they are positive ints."""
     fits = isinstance(hidden_units, Iterable) and not isinstance(hidden_units, (str, Mapping))
     widths = tuple(hidden_units) if fits else (hidden_units,)
     if not fits or any(

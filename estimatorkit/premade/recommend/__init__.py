@@ -1,0 +1,1 @@
+"""Premade models of clicks."""
