@@ -46,6 +46,11 @@ from estimatorkit.premade.baseline import (
     BaselineClassifier as BaselineClassifier, BaselineEstimator as BaselineEstimator,
     BaselineRegressor as BaselineRegressor,
 )
+from estimatorkit.premade.recommend.autoint import AutoInt as AutoInt
+from estimatorkit.premade.recommend.dcn import DCN as DCN
+from estimatorkit.premade.recommend.deepfm import DeepFM as DeepFM
+from estimatorkit.premade.recommend.fibinet import FiBiNET as FiBiNET
+from estimatorkit.premade.recommend.xdeepfm import xDeepFM as xDeepFM
 from estimatorkit.premade.head import Head as Head
 from estimatorkit.premade.classification_heads import (
     BinaryClassHead as BinaryClassHead, MultiClassHead as MultiClassHead,

@@ -409,10 +409,6 @@ class DNNEstimator(Premade):
 
 
 __all__ = [
-    "DNNClassifier",
-    "DNNEstimator",
-    "DNNRegressor",
-    "dnn_logits",
-    "dnn_part",
-    "layered_logits",
+    *("DNNClassifier", "DNNEstimator", "DNNRegressor", "check_dropout", "checked_units"),
+    *("dnn_logits", "dnn_part", "hidden_layers", "layered_logits", "network_optimizer"),
 ]
