@@ -425,7 +425,7 @@ class DCN(Classifier, Recommender):
         return self
 
 
-class xDeepFM(Classifier, Recommender):  # noqa: N801 (the paper's name)
+class xDeepFM(Classifier, Recommender):
     """A compressed interaction network beside a network (arXiv:1803.05170)."""
 
     type: Literal["xDeepFM"] = "xDeepFM"
