@@ -55,7 +55,7 @@ def load():
 def scores(truth, probabilities):
     """The area under the ROC curve, and the log loss over the entropy of the rate of clicks."""
     given = np.clip(np.asarray(probabilities, "float64"), 1e-7, 1 - 1e-7)
-    values, inverse, counts = np.unique(given, return_inverse=True, return_counts=True)
+    _, inverse, counts = np.unique(given, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
     ones = truth.sum()
     area = (ranks[truth == 1].sum() - ones * (ones + 1) / 2) / (ones * (len(truth) - ones))

@@ -43,7 +43,7 @@ TRAIN_KEYS = (
 TYPES = (
     "DNNClassifier, DNNRegressor, LinearClassifier, LinearRegressor, "
     "DNNLinearCombinedClassifier, DNNLinearCombinedRegressor, "
-    "BaselineClassifier, BaselineRegressor, KMeans"
+    "BaselineClassifier, BaselineRegressor, DeepFM, DCN, xDeepFM, AutoInt, FiBiNET, KMeans"
 )
 DNN_KEYS = (
     "type, weight_column, loss_reduction, hidden_units, optimizer, activation, dropout, "

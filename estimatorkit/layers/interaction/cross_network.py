@@ -16,6 +16,9 @@ from estimatorkit.ops.math import linalg, reduce
 class _Cross(ConfiguredLayer):
     """Base class: `num_layers` layers of n inputs and n outputs."""
 
+    kernel_initializer: Any
+    kernel_regularizer: Any
+
     def __init__(
         self,
         num_layers: int = 2,
@@ -98,6 +101,8 @@ class CrossNetworkV2(_Cross):
     Raises:
         ValueError: a number is not positive, or there are several experts without a rank.
     """
+
+    gate_activation: Any
 
     def __init__(
         self,

@@ -2,8 +2,9 @@
 
 Embedding columns are fields `(batch, fields, dim)`, sorted by name as `input_layer` sorts them; all
 other dense columns are joined to the deep network's inputs. Embeddings without an initializer start
-as truncated normal numbers with a standard deviation of 0.01, as DeepFM's do. A model is a function `interaction` of
-`Inputs` to logits, and optionally a linear model (`linear.linear_part`) with its own optimizer.
+as truncated normal numbers with a standard deviation of 0.01, as DeepFM's do. A model is a function
+`interaction` of `Inputs` to logits, and optionally a linear model (`linear.linear_part`) with its
+own optimizer.
 
 Variables: `<scope>/input_from_feature_columns/...`, `<scope>/hiddenlayer_<i>/{kernel,bias}`, those
 of the interaction's layers in `<scope>`, and the linear model's in `linear`.
@@ -11,6 +12,7 @@ of the interaction's layers in `<scope>`, and the linear model's in `linear`.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -114,7 +116,7 @@ def joined(tensors: Sequence[Tensor]) -> Tensor:
     flat = [
         each
         if len(each.shape) == 2
-        else array.reshape(each, [-1, int(each.shape[1]) * int(each.shape[2])])
+        else array.reshape(each, [-1, math.prod(dim or 0 for dim in each.shape[1:])])
         for each in tensors
     ]
     return joining.concat(flat, 1) if len(flat) > 1 else flat[0]
