@@ -1,3 +1,13 @@
+# %% AutoInt
+features = {"user": ["ann", "bob", "ann", "eve"], "ad": ["x", "y", "y", "x"]}
+dataset = tf.data.Dataset.from_tensor_slices((features, [1, 0, 0, 1])).batch(4)
+hashed = tf.feature_column.categorical_column_with_hash_bucket
+fields = [tf.feature_column.embedding_column(hashed(key, 100), 4) for key in features]
+config = tf.estimator.RunConfig(tf_random_seed=1)
+model = tf.estimator.AutoInt(fields, attention_layers=2, config=config)
+model.train(lambda: dataset.repeat(100)).evaluate(lambda: dataset)["auc"]
+
+
 # %% BaselineClassifier
 def input_fn():
     return tf.data.Dataset.from_tensors(({"x": [[1.0]] * 4}, [0, 1, 1, 1])).repeat(200)
@@ -100,6 +110,14 @@ def input_fn():
 model = tf.estimator.DIN([8], [item], sequences=[(viewed, item)])
 model.train(input_fn)
 model.evaluate(input_fn, steps=1)["auc"]
+# %% DCN
+features = {"user": ["ann", "bob", "ann", "eve"], "ad": ["x", "y", "y", "x"]}
+dataset = tf.data.Dataset.from_tensor_slices((features, [1, 0, 0, 1])).batch(4)
+hashed = tf.feature_column.categorical_column_with_hash_bucket
+fields = [tf.feature_column.embedding_column(hashed(key, 100), 4) for key in features]
+config = tf.estimator.RunConfig(tf_random_seed=1)
+model = tf.estimator.DCN(fields, [8], rank=4, experts=2, config=config)
+model.train(lambda: dataset.repeat(100)).evaluate(lambda: dataset)["auc"]
 
 # %% DNNClassifier
 (features, labels), test = tf.datasets.iris.load_data()
@@ -195,6 +213,14 @@ model = tf.estimator.ESMM([4], [tf.feature_column.numeric_column("x")])
 model.train(input_fn)
 first = next(model.predict(input_fn))
 first["ctr", "logistic"], first["cvr", "logistic"], first["ctcvr", "logistic"]
+# %% DeepFM
+features = {"user": ["ann", "bob", "ann", "eve"], "ad": ["x", "y", "y", "x"]}
+dataset = tf.data.Dataset.from_tensor_slices((features, [1, 0, 0, 1])).batch(4)
+hashed = tf.feature_column.categorical_column_with_hash_bucket
+fields = [tf.feature_column.embedding_column(hashed(key, 100), 4) for key in features]
+config = tf.estimator.RunConfig(tf_random_seed=1)
+model = tf.estimator.DeepFM(fields, [8, 4], config=config)
+model.train(lambda: dataset.repeat(100)).evaluate(lambda: dataset)["auc"]
 
 # %% EarlyStopping
 train_set = tf.data.Dataset.from_tensors(({"x": [[1.0], [2.0]]}, [1.0, 3.0]))
@@ -280,6 +306,15 @@ numbers = iter([1.0, 2.0, 3.0])
 feed = tf.estimator.FeedFnHook(lambda: {number: next(numbers)})
 with tf.train.MonitoredSession(hooks=[feed]) as session:
     print([session.run(tenfold) for _ in range(3)])
+
+# %% FiBiNET
+features = {"user": ["ann", "bob", "ann", "eve"], "ad": ["x", "y", "y", "x"]}
+dataset = tf.data.Dataset.from_tensor_slices((features, [1, 0, 0, 1])).batch(4)
+hashed = tf.feature_column.categorical_column_with_hash_bucket
+fields = [tf.feature_column.embedding_column(hashed(key, 100), 4) for key in features]
+config = tf.estimator.RunConfig(tf_random_seed=1)
+model = tf.estimator.FiBiNET(fields, [8], bilinear_type="all", config=config)
+model.train(lambda: dataset.repeat(100)).evaluate(lambda: dataset)["auc"]
 
 # %% FinalExporter
 dataset = tf.data.Dataset.from_tensor_slices(({"x": [1.0, 2.0]}, [1.0, 3.0])).batch(2)
@@ -732,3 +767,12 @@ metrics, exports = tf.estimator.train_and_evaluate(
     tf.estimator.EvalSpec(lambda: dataset),
 )
 metrics
+
+# %% xDeepFM
+features = {"user": ["ann", "bob", "ann", "eve"], "ad": ["x", "y", "y", "x"]}
+dataset = tf.data.Dataset.from_tensor_slices((features, [1, 0, 0, 1])).batch(4)
+hashed = tf.feature_column.categorical_column_with_hash_bucket
+fields = [tf.feature_column.embedding_column(hashed(key, 100), 4) for key in features]
+config = tf.estimator.RunConfig(tf_random_seed=1)
+model = tf.estimator.xDeepFM(fields, [8], cin_layers=[6, 4], config=config)
+model.train(lambda: dataset.repeat(100)).evaluate(lambda: dataset)["auc"]

@@ -127,10 +127,41 @@ def tower_logits(
         mode, units, hidden_units, activation_fn, dropout, batch_norm: see `dnn_logits`.
         outer: see `layered_logits`.
     """
-    training = mode == ModeKeys.TRAIN
     scope = get_variable_scope().name
     below = f"{scope}/" if scope else ""
     dtype = net.dtype  # of the logits, also if layers compute in bfloat16
+    net = hidden_layers(
+        *(net, mode, hidden_units),
+        activation_fn=activation_fn,
+        dropout=dropout,
+        batch_norm=batch_norm,
+        outer=outer,
+    )
+    logits = cast(layers.dense(net, units, name="logits"), dtype)
+    summarize_layer(logits, f"{below}logits", mode, outer)
+    return logits
+
+
+def hidden_layers(
+    net: Tensor,
+    mode: str,
+    hidden_units: Iterable[int],
+    *,
+    activation_fn: Activation,
+    dropout: float | None,
+    batch_norm: bool,
+    outer: str | None = None,
+) -> Tensor:
+    """The last hidden layer of a deep network in the current variable scope.
+
+    Args:
+        net: the inputs, floats `(batch, n)`.
+        mode, hidden_units, activation_fn, dropout, batch_norm: see `dnn_logits`.
+        outer: see `layered_logits`.
+    """
+    training = mode == ModeKeys.TRAIN
+    scope = get_variable_scope().name
+    below = f"{scope}/" if scope else ""
     for number, width in enumerate(hidden_units):
         name = f"hiddenlayer_{number}"
         net = layers.dense(net, width, activation_fn, name=name)
@@ -144,9 +175,7 @@ def tower_logits(
                 name=f"{name}/batchnorm_{number}",
             )
         summarize_layer(net, f"{below}{name}", mode, outer)
-    logits = cast(layers.dense(net, units, name="logits"), dtype)
-    summarize_layer(logits, f"{below}logits", mode, outer)
-    return logits
+    return net
 
 
 def dnn_part(
@@ -178,22 +207,23 @@ def dnn_part(
         note_columns("dnn", (column.name for column in columns))
         return dnn_logits(features, mode, units, widths, columns, version=version, **network)
 
-    return Part(
-        logits, lambda: optimizer_of(optimizer, learning_rate, version=version), "dnn", columns
-    )
+    def chosen_optimizer() -> Optimizer:
+        return network_optimizer(optimizer, learning_rate, version)
+
+    return Part(logits, chosen_optimizer, "dnn", columns)
 
 
-def optimizer_of(
-    optimizer: OptimizerLike, learning_rate: float | None = None, *, version: Version = 2
+def network_optimizer(
+    optimizer: OptimizerLike, learning_rate: float | None = None, version: Version = 2
 ) -> Optimizer:
-    """The optimizer of a network; arguments are those of `dnn_part`."""
+    """The optimizer of a deep network; the arguments are those of `dnn_part`."""
     if learning_rate is None and (version == 1 or optimizer == "Adagrad"):
         learning_rate = LEARNING_RATE
     return get_optimizer_by_name(optimizer, learning_rate, version=version)
 
 
-def check_dropout(dropout: Any) -> None:
-    """Raises ValueError unless `dropout` is None or a probability below 1."""
+def check_dropout(dropout: float | None) -> None:
+    """Raises ValueError unless `dropout` is None or in [0, 1)."""
     if dropout is not None and not 0 <= dropout < 1:
         raise value_error(
             "dropout is not a valid probability",
@@ -204,7 +234,7 @@ def check_dropout(dropout: Any) -> None:
 
 
 def checked_units(hidden_units: Any) -> tuple[int, ...]:
-    """The widths of hidden layers; raises ValueError if they are not positive ints."""
+    """The widths of hidden layers; raises ValueError unless they are positive ints."""
     fits = isinstance(hidden_units, Iterable) and not isinstance(hidden_units, (str, Mapping))
     widths = tuple(hidden_units) if fits else (hidden_units,)
     if not fits or any(
@@ -406,14 +436,7 @@ class DNNEstimator(Premade):
 
 
 __all__ = [
-    "DNNClassifier",
-    "DNNEstimator",
-    "DNNRegressor",
-    "check_dropout",
-    "checked_units",
-    "dnn_logits",
-    "dnn_part",
-    "layered_logits",
-    "optimizer_of",
+    *("DNNClassifier", "DNNEstimator", "DNNRegressor", "check_dropout", "checked_units"),
+    *("dnn_logits", "dnn_part", "hidden_layers", "layered_logits", "network_optimizer"),
     "tower_logits",
 ]

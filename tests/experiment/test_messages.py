@@ -43,7 +43,8 @@ TRAIN_KEYS = (
 TYPES = (
     "DNNClassifier, DNNRegressor, LinearClassifier, LinearRegressor, "
     "DNNLinearCombinedClassifier, DNNLinearCombinedRegressor, "
-    "BaselineClassifier, BaselineRegressor, KMeans, TwoTower"
+    "BaselineClassifier, BaselineRegressor, DeepFM, DCN, xDeepFM, AutoInt, FiBiNET, KMeans, "
+    "TwoTower"
 )
 DNN_KEYS = (
     "type, weight_column, loss_reduction, hidden_units, optimizer, activation, dropout, "
