@@ -403,7 +403,8 @@ def class_names(experiment: Experiment) -> tuple[str, ...]:
 def label_names(experiment: Experiment, labels: Any) -> list[str | tuple[float, ...]]:
     """Labels in the form of `Prediction.value`."""
     if experiment.tasks:
-        return [tuple(map(float, row)) for row in zip(*labels.values(), strict=True)]
+        columns = [labels[name] for name in sorted(labels)]  # as the columns of predictions
+        return [tuple(map(float, row)) for row in zip(*columns, strict=True)]
     if isinstance(experiment.estimator, Regressor):
         return [tuple(float(number) for number in np.atleast_1d(label)) for label in labels]
     vocabulary = getattr(experiment.estimator, "label_vocabulary", None)

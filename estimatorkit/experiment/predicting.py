@@ -2,7 +2,7 @@
 
 The columns are `prediction` and, of a classifier, `probability` (of that class) and
 `probability_<class>`; of a regressor with several outputs `prediction_0`, `prediction_1`, ...; of
-several labels `prediction_<head>`, the probability of 1; of a `TwoTower` the score of the pair.
+several labels `prediction_<head>`, the probability of 1, in the order of names; of a `TwoTower` the score of the pair.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def _columns(
         return {"prediction": outputs["score"]}
     heads = {
         name.removesuffix("/logistic"): each
-        for name, each in of_heads(outputs).items()
+        for name, each in sorted(of_heads(outputs).items())
         if name.endswith("/logistic")
     }
     if heads:

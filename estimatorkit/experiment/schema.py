@@ -679,9 +679,10 @@ class Experiment(Model):
     @property
     def tasks(self) -> dict[str, str]:
         """The column of each head's labels, by the head's name; empty unless there are several."""
-        label = self.data.label or ()
-        kind = self.estimator
-        return dict(zip(kind.tasks(label), label)) if isinstance(kind, MultiTask) else {}
+        kind, label = self.estimator, self.data.label or ()
+        if not isinstance(kind, MultiTask):
+            return {}
+        return dict(zip(kind.tasks(label), label, strict=True))
 
     @property
     def groups(self) -> tuple[str, ...]:
