@@ -2,7 +2,8 @@
 
 The columns are `prediction` and, of a classifier, `probability` (of that class) and
 `probability_<class>`; of a regressor with several outputs `prediction_0`, `prediction_1`, ...; of
-several labels `prediction_<head>`, the probability of 1, in the order of names; of a `TwoTower` the score of the pair.
+several labels `prediction_<head>`, the probability of 1, in the order of names; of a `TwoTower` the
+score of the pair.
 """
 
 from __future__ import annotations

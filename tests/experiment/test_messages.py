@@ -30,7 +30,8 @@ train:
 
 KEYS = (
     "name, model_dir, seed, data, features, linear_features, dnn_features, user_features, "
-    "item_features, sequences, derive, infer, estimator, train, evaluate, metrics, predict, export, run, tune"
+    "item_features, sequences, derive, infer, estimator, train, evaluate, metrics, predict, "
+    "export, run, tune"
 )
 KINDS = (
     "numeric, bucketized, vocabulary, vocabulary_list, vocabulary_file, identity, hash_bucket, "
@@ -197,7 +198,8 @@ bad.yaml:3:10: data.train has a wrong value.
         ("n_classes: 3", "n_classes: 3\n  optimizer: {type: Adagrd, learning_rate: 0.1}"),
         """\
 bad.yaml:13:21: estimator.optimizer.type has a wrong value.
-  expected: one of SGD, Momentum, Adagrad, ProximalAdagrad, Adadelta, Adam, RMSProp, Ftrl, LazyAdam, RowwiseAdagrad
+  expected: one of SGD, Momentum, Adagrad, ProximalAdagrad, Adadelta, Adam, RMSProp, Ftrl, \
+LazyAdam, RowwiseAdagrad
   received: 'Adagrd' (text)
   hint:     did you mean 'Adagrad'?""",
     ),
