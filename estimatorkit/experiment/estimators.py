@@ -370,7 +370,7 @@ class Behaviours(Classifier, Network):
     takes_sequences = True
 
     n_classes: Literal[2] = 2
-    activation: Activation | Literal["dice"] = "dice"
+    activation: Activation | Literal["dice"] = "dice"  # type: ignore[assignment]
     attention_units: HiddenUnits = (80, 40)
     attention_softmax: Annotated[
         Switch, Field(description="whether the attention of a sequence sums to 1")

@@ -32,7 +32,7 @@ def with_metrics(experiment: Experiment, estimator: Any) -> Any:
 
     def added(features: Any, labels: Any, predictions: Any) -> dict[str, Any]:
         weights = features[kind.weight_column] if kind.weight_column else None
-        found = {}
+        found: dict[str, Any] = {}
         for ending, (truth, guesses) in _compared(kind, labels, predictions).items():
             if isinstance(kind, Regressor):
                 found |= _errors(kind, truth, guesses, weights)
