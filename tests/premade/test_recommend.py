@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.experiment import build, runner
+from estimatorkit.experiment import runner
 from estimatorkit.experiment.load import load_experiment
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "interactions.npz"
 DATA = Path(os.environ.get("ESTIMATORKIT_DATA_DIR") or ROOT.parent / "shared" / "data")
-CONFIGS = sorted((ROOT / "configs" / "recommend").glob("*.yaml"))
 FIELDS = [f"C{at}" for at in range(5)]
 ids = tf.feature_column.categorical_column_with_identity
 embed = tf.feature_column.embedding_column
@@ -271,13 +270,6 @@ def test_wrong_arguments_are_refused(kind: str, arguments: dict[str, Any], words
 
 
 # -- configs
-
-
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
-def test_configs_build_their_models(path: Path, tmp_path: Path) -> None:
-    experiment = load_experiment(path, [f"model_dir={tmp_path}"])
-    model = build.estimator(experiment)
-    assert type(model) is getattr(tf.estimator, experiment.estimator.type)
 
 
 def test_a_config_trains_and_exports(tmp_path: Path) -> None:

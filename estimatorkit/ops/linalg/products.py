@@ -9,6 +9,7 @@ import numpy as np
 
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
+from estimatorkit.core.dtypes import bfloat16
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value, register
@@ -135,11 +136,19 @@ def _tensordot_axes(axes: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[in
     return [a % rank_x for a in one], [a % rank_y for a in other]
 
 
+def _numpy_einsum(*operands: Any, equation: str) -> Any:
+    dtype = operands[0].dtype
+    if dtype != bfloat16.as_numpy_dtype:
+        return np.einsum(equation, *operands)
+    # NumPy's einsum rejects bfloat16.
+    return np.einsum(equation, *(each.astype(np.float32) for each in operands)).astype(dtype)
+
+
 register(
     "Einsum",
     lambda *operands, equation: jnp.einsum(equation, *map(jnp.asarray, operands)),
     accepts="fic",
-    numpy_kernel=lambda *operands, equation: np.einsum(equation, *operands),
+    numpy_kernel=_numpy_einsum,
     cases=lambda: [
         Case((TALL, TALL), {"equation": "ij,kj->ik"}),
         Case((SQUARE,), {"equation": "bij->bji"}),
