@@ -93,6 +93,7 @@ def test_new_rows_have_the_table_s_distribution() -> None:
         lambda: tf.train.LazyAdamOptimizer(0.5),
         lambda: tf.train.FtrlOptimizer(0.5),
         lambda: tf.train.RowwiseAdagradOptimizer(0.5),
+        lambda: tf.keras.optimizers.legacy.Adagrad(0.5),
     ],
 )
 def test_slots_grow_with_the_table(optimizer: Any) -> None:
