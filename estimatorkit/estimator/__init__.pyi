@@ -54,6 +54,11 @@ from estimatorkit.premade.recommend.dien import DIEN as DIEN
 from estimatorkit.premade.recommend.mmoe import MMoE as MMoE
 from estimatorkit.premade.recommend.ple import PLE as PLE
 from estimatorkit.premade.recommend.esmm import ESMM as ESMM
+from estimatorkit.premade.recommend.autoint import AutoInt as AutoInt
+from estimatorkit.premade.recommend.dcn import DCN as DCN
+from estimatorkit.premade.recommend.deepfm import DeepFM as DeepFM
+from estimatorkit.premade.recommend.fibinet import FiBiNET as FiBiNET
+from estimatorkit.premade.recommend.xdeepfm import xDeepFM as xDeepFM
 from estimatorkit.premade.head import Head as Head
 from estimatorkit.premade.classification_heads import (
     BinaryClassHead as BinaryClassHead, MultiClassHead as MultiClassHead,

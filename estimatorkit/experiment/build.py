@@ -130,10 +130,11 @@ def _arguments(section: Model, *without: str) -> dict[str, Any]:
 
 
 def feature_columns(experiment: Experiment) -> dict[str, list[Any]]:
-    """The estimator's feature column arguments."""
+    """The estimator's feature column arguments; optional ones only where there are any."""
     return {
         argument: columns(getattr(experiment, key))
         for key, (argument, _) in experiment.estimator.columns.items()
+        if getattr(experiment, key) or key not in experiment.estimator.optional_columns
     }
 
 
@@ -161,7 +162,7 @@ def estimator(experiment: Experiment, rows: int | None = None) -> Any:
         if name.endswith("optimizer"):
             given[name] = optimizer(value, end)
         elif name.endswith("activation"):
-            given[f"{name}_fn"] = getattr(ek.nn, value)
+            given[f"{name}_fn"] = None if value is None else getattr(ek.nn, value)
         elif isinstance(value, WarmStart):
             given[name] = ek.estimator.WarmStartSettings(**dict(value))
         else:

@@ -245,10 +245,11 @@ WarmStartFrom = Annotated[
 
 class EstimatorArguments(Model):
     """The base class; `columns` maps the experiment's keys of feature columns to the argument that
-    takes them and whether they must be numeric.
+    takes them and whether they must be numeric; those in `optional_columns` may be left out.
     """
 
     columns: ClassVar[dict[str, tuple[str, bool]]] = {}
+    optional_columns: ClassVar[tuple[str, ...]] = ()
     type: str
 
 
@@ -348,6 +349,18 @@ class Combined(Supervised):
     warm_start_from: WarmStartFrom | None = None
 
 
+class Recommender(Network):
+    """The common arguments of click-through models: embeddings in `features` are fields."""
+
+    columns = {  # noqa: RUF012
+        "features": ("feature_columns", True),
+        "linear_features": ("linear_feature_columns", False),
+    }
+    optional_columns = ("linear_features",)
+
+    linear_optimizer: Optimizer = "Ftrl"
+
+
 class Baseline(Supervised):
     """The common arguments of models that ignore the features."""
 
@@ -403,6 +416,82 @@ class BaselineRegressor(Regressor, Baseline):
     """Ignores the features and learns the mean label."""
 
     type: Literal["BaselineRegressor"] = "BaselineRegressor"
+
+
+class DeepFM(Classifier, Recommender):
+    """A factorization machine beside a network over the same embeddings (arXiv:1703.04247)."""
+
+    type: Literal["DeepFM"] = "DeepFM"
+
+
+class DCN(Classifier, Recommender):
+    """A cross network beside a network (arXiv:1708.05123, arXiv:2008.13535)."""
+
+    type: Literal["DCN"] = "DCN"
+    cross_layers: Count = 2
+    version: Annotated[
+        Literal[1, 2], Field(description="1: cross layers have weight vectors; 2: matrices")
+    ] = 2
+    rank: Annotated[Count | None, Field(description="of the matrices; null: full ones")] = None
+    experts: Annotated[Count, Field(description="low-rank matrices that are mixed")] = 1
+    structure: Annotated[
+        Literal["parallel", "stacked"],
+        Field(description="whether the network is beside the cross network or on top of it"),
+    ] = "parallel"
+
+    @model_validator(mode="after")
+    def _matrices_fit(self) -> Self:
+        if self.version == 1 and (self.rank is not None or self.experts > 1):
+            raise wrong(
+                "is 1, which has no matrices", at=("version",), expected="version: 2 with a rank"
+            )
+        if self.experts > 1 and self.rank is None:
+            raise wrong(
+                "are several, and there is no rank",
+                at=("experts",),
+                expected="rank: 32, as low-rank matrices are mixed",
+            )
+        return self
+
+
+class xDeepFM(Classifier, Recommender):
+    """A compressed interaction network beside a network (arXiv:1803.05170)."""
+
+    type: Literal["xDeepFM"] = "xDeepFM"
+    cin_layers: Annotated[
+        tuple[Count, ...],
+        Field(min_length=1, description="feature maps of each compressed interaction layer"),
+    ] = (128, 128)
+    cin_split_half: Annotated[
+        Switch, Field(description="half of the maps feed the next layer, the others the logits")
+    ] = False
+    cin_activation: Annotated[Activation | None, Field(description="of the maps; null: none")] = (
+        None
+    )
+
+
+class AutoInt(Classifier, Recommender):
+    """Self-attention among embeddings, beside a network (arXiv:1810.11921)."""
+
+    type: Literal["AutoInt"] = "AutoInt"
+    hidden_units: Annotated[
+        tuple[Count, ...], Field(description="units of each hidden layer; []: no network")
+    ] = ()
+    attention_layers: Count = 3
+    num_heads: Count = 2
+    key_dim: Annotated[Count, Field(description="length of each head's vectors")] = 8
+    use_residual: Switch = True
+
+
+class FiBiNET(Classifier, Recommender):
+    """Bilinear products of reweighted embeddings under a network (arXiv:1905.09433)."""
+
+    type: Literal["FiBiNET"] = "FiBiNET"
+    bilinear_type: Annotated[
+        Literal["all", "each", "interaction"],
+        Field(description="one matrix for all, one for each field, or one for each pair"),
+    ] = "interaction"
+    reduction_ratio: Annotated[Count, Field(description="fields per unit of the weights")] = 3
 
 
 class KMeans(EstimatorArguments):
@@ -468,6 +557,11 @@ Estimator = Annotated[
     | DNNLinearCombinedRegressor
     | BaselineClassifier
     | BaselineRegressor
+    | DeepFM
+    | DCN
+    | xDeepFM
+    | AutoInt
+    | FiBiNET
     | KMeans
     | TwoTower,
     Field(discriminator="type"),

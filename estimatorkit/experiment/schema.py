@@ -396,7 +396,8 @@ class Experiment(Model):
         Features, Field(description="the feature columns; none for a Baseline estimator")
     ] = ()
     linear_features: Annotated[
-        Features, Field(description="the linear model's columns (DNNLinearCombined...)")
+        Features,
+        Field(description="the linear model's columns (DNNLinearCombined..., DeepFM, ...)"),
     ] = ()
     dnn_features: Annotated[
         Features, Field(description="the network's columns (DNNLinearCombined...)")
@@ -457,7 +458,8 @@ class Experiment(Model):
                     at=(key,),
                     expected=f"its columns in {' and '.join(taken)}",
                 )
-            if key in taken and not features and self.infer is None:
+            needed = key in taken and key not in self.estimator.optional_columns
+            if needed and not features and self.infer is None:
                 raise wrong(
                     f"is empty, and {self.estimator.type} needs features",
                     at=(key,) if key in self.model_fields_set else (),

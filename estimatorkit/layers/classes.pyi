@@ -70,6 +70,22 @@ from estimatorkit.layers.interaction.experts import (
     MultiGateMixtureOfExperts as MultiGateMixtureOfExperts,
     ProgressiveLayeredExtraction as ProgressiveLayeredExtraction,
 )
+from estimatorkit.layers.interaction.bilinear_interaction import (
+    BilinearInteraction as BilinearInteraction,
+)
+from estimatorkit.layers.interaction.compressed_interaction import (
+    CompressedInteraction as CompressedInteraction,
+)
+from estimatorkit.layers.interaction.cross_network import (
+    CrossNetwork as CrossNetwork, CrossNetworkV2 as CrossNetworkV2,
+)
+from estimatorkit.layers.interaction.factorization_machine import (
+    FactorizationMachine as FactorizationMachine,
+)
+from estimatorkit.layers.interaction.field_attention import FieldAttention as FieldAttention
+from estimatorkit.layers.interaction.squeeze_excitation import (
+    SqueezeExcitation as SqueezeExcitation,
+)
 from estimatorkit.layers.recurrent.recurrent import RNN as RNN
 from estimatorkit.layers.recurrent.recurrent_base import (
     AbstractRNNCell as AbstractRNNCell, StackedRNNCells as StackedRNNCells,

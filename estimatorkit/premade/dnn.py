@@ -127,10 +127,41 @@ def tower_logits(
         mode, units, hidden_units, activation_fn, dropout, batch_norm: see `dnn_logits`.
         outer: see `layered_logits`.
     """
-    training = mode == ModeKeys.TRAIN
     scope = get_variable_scope().name
     below = f"{scope}/" if scope else ""
     dtype = net.dtype  # of the logits, also if layers compute in bfloat16
+    net = hidden_layers(
+        *(net, mode, hidden_units),
+        activation_fn=activation_fn,
+        dropout=dropout,
+        batch_norm=batch_norm,
+        outer=outer,
+    )
+    logits = cast(layers.dense(net, units, name="logits"), dtype)
+    summarize_layer(logits, f"{below}logits", mode, outer)
+    return logits
+
+
+def hidden_layers(
+    net: Tensor,
+    mode: str,
+    hidden_units: Iterable[int],
+    *,
+    activation_fn: Activation,
+    dropout: float | None,
+    batch_norm: bool,
+    outer: str | None = None,
+) -> Tensor:
+    """The last hidden layer of a deep network in the current variable scope.
+
+    Args:
+        net: float32 `(batch, n)`.
+        mode, hidden_units, activation_fn, dropout, batch_norm: see `dnn_logits`.
+        outer: see `layered_logits`.
+    """
+    training = mode == ModeKeys.TRAIN
+    scope = get_variable_scope().name
+    below = f"{scope}/" if scope else ""
     for number, width in enumerate(hidden_units):
         name = f"hiddenlayer_{number}"
         net = layers.dense(net, width, activation_fn, name=name)
@@ -144,9 +175,7 @@ def tower_logits(
                 name=f"{name}/batchnorm_{number}",
             )
         summarize_layer(net, f"{below}{name}", mode, outer)
-    logits = cast(layers.dense(net, units, name="logits"), dtype)
-    summarize_layer(logits, f"{below}logits", mode, outer)
-    return logits
+    return net
 
 
 def dnn_part(
@@ -413,6 +442,7 @@ __all__ = [
     "checked_units",
     "dnn_logits",
     "dnn_part",
+    "hidden_layers",
     "layered_logits",
     "optimizer_of",
     "tower_logits",

@@ -32,8 +32,9 @@ from tests.sweep import sweep
 GOLDEN = Path(__file__).parents[1] / "golden"
 FACTS = json.loads((GOLDEN / "layers.json").read_text(encoding="utf-8"))
 ALL = {name: case for cases in CASES.values() for name, case in cases.items()}
-# Layers whose golden values are elsewhere: recurrent ones, those of other layers, feature columns.
-ELSEWHERE = ("recurrent", "wrappers", "feature_column", "lookup")
+# Layers whose golden values are elsewhere: recurrent ones, those of other layers, feature columns,
+# interactions of fields.
+ELSEWHERE = ("recurrent", "wrappers", "feature_column", "lookup", "interaction")
 
 
 class Rebuilt:
