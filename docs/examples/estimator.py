@@ -1,3 +1,13 @@
+# %% AutoInt
+features = {"user": ["ann", "bob", "ann", "eve"], "ad": ["x", "y", "y", "x"]}
+dataset = tf.data.Dataset.from_tensor_slices((features, [1, 0, 0, 1])).batch(4)
+hashed = tf.feature_column.categorical_column_with_hash_bucket
+fields = [tf.feature_column.embedding_column(hashed(key, 100), 4) for key in features]
+config = tf.estimator.RunConfig(tf_random_seed=1)
+model = tf.estimator.AutoInt(fields, attention_layers=2, config=config)
+model.train(lambda: dataset.repeat(100)).evaluate(lambda: dataset)["auc"]
+
+
 # %% BaselineClassifier
 def input_fn():
     return tf.data.Dataset.from_tensors(({"x": [[1.0]] * 4}, [0, 1, 1, 1])).repeat(200)
@@ -70,6 +80,15 @@ config = tf.estimator.RunConfig(save_checkpoints_steps=2)
 columns = [tf.feature_column.numeric_column("x")]
 model = tf.estimator.LinearRegressor(columns, config=config)
 print(model.train(input_fn, saving_listeners=[Report()]).latest_checkpoint()[-12:])
+
+# %% DCN
+features = {"user": ["ann", "bob", "ann", "eve"], "ad": ["x", "y", "y", "x"]}
+dataset = tf.data.Dataset.from_tensor_slices((features, [1, 0, 0, 1])).batch(4)
+hashed = tf.feature_column.categorical_column_with_hash_bucket
+fields = [tf.feature_column.embedding_column(hashed(key, 100), 4) for key in features]
+config = tf.estimator.RunConfig(tf_random_seed=1)
+model = tf.estimator.DCN(fields, [8], rank=4, experts=2, config=config)
+model.train(lambda: dataset.repeat(100)).evaluate(lambda: dataset)["auc"]
 
 # %% DIEN
 ids = tf.feature_column.categorical_column_with_identity("item", 10)
@@ -184,6 +203,15 @@ model = tf.estimator.DNNRegressor(
 model.train(lambda: dataset.repeat(300))
 [row["predictions"] for row in model.predict(lambda: dataset)]
 
+# %% DeepFM
+features = {"user": ["ann", "bob", "ann", "eve"], "ad": ["x", "y", "y", "x"]}
+dataset = tf.data.Dataset.from_tensor_slices((features, [1, 0, 0, 1])).batch(4)
+hashed = tf.feature_column.categorical_column_with_hash_bucket
+fields = [tf.feature_column.embedding_column(hashed(key, 100), 4) for key in features]
+config = tf.estimator.RunConfig(tf_random_seed=1)
+model = tf.estimator.DeepFM(fields, [8, 4], config=config)
+model.train(lambda: dataset.repeat(100)).evaluate(lambda: dataset)["auc"]
+
 
 # %% ESMM
 def input_fn():
@@ -280,6 +308,15 @@ numbers = iter([1.0, 2.0, 3.0])
 feed = tf.estimator.FeedFnHook(lambda: {number: next(numbers)})
 with tf.train.MonitoredSession(hooks=[feed]) as session:
     print([session.run(tenfold) for _ in range(3)])
+
+# %% FiBiNET
+features = {"user": ["ann", "bob", "ann", "eve"], "ad": ["x", "y", "y", "x"]}
+dataset = tf.data.Dataset.from_tensor_slices((features, [1, 0, 0, 1])).batch(4)
+hashed = tf.feature_column.categorical_column_with_hash_bucket
+fields = [tf.feature_column.embedding_column(hashed(key, 100), 4) for key in features]
+config = tf.estimator.RunConfig(tf_random_seed=1)
+model = tf.estimator.FiBiNET(fields, [8], bilinear_type="all", config=config)
+model.train(lambda: dataset.repeat(100)).evaluate(lambda: dataset)["auc"]
 
 # %% FinalExporter
 dataset = tf.data.Dataset.from_tensor_slices(({"x": [1.0, 2.0]}, [1.0, 3.0])).batch(2)
@@ -732,3 +769,12 @@ metrics, exports = tf.estimator.train_and_evaluate(
     tf.estimator.EvalSpec(lambda: dataset),
 )
 metrics
+
+# %% xDeepFM
+features = {"user": ["ann", "bob", "ann", "eve"], "ad": ["x", "y", "y", "x"]}
+dataset = tf.data.Dataset.from_tensor_slices((features, [1, 0, 0, 1])).batch(4)
+hashed = tf.feature_column.categorical_column_with_hash_bucket
+fields = [tf.feature_column.embedding_column(hashed(key, 100), 4) for key in features]
+config = tf.estimator.RunConfig(tf_random_seed=1)
+model = tf.estimator.xDeepFM(fields, [8], cin_layers=[6, 4], config=config)
+model.train(lambda: dataset.repeat(100)).evaluate(lambda: dataset)["auc"]

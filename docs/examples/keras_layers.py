@@ -73,9 +73,18 @@ inputs = np.ones([2, 3, 4], "float32")
 layer = tf.keras.layers.Bidirectional(tf.keras.layers.LSTM(5, return_sequences=True))
 layer(inputs).shape
 
+# %% BilinearInteraction
+fields = np.ones([2, 3, 4], "float32")
+tf.keras.layers.BilinearInteraction(bilinear_type="each")(fields).shape
+
 # %% CategoryEncoding
 layer = tf.keras.layers.CategoryEncoding(num_tokens=4, output_mode="count")
 layer(tf.constant([[0, 1, 1], [3, 3, 3]]))
+
+# %% CompressedInteraction
+fields = np.ones([2, 5, 4], "float32")
+layer = tf.keras.layers.CompressedInteraction(maps=[8, 6], split_half=True)
+layer(fields).shape, [kernel.shape for kernel in layer.kernels]
 
 # %% Concatenate
 first, second = tf.constant([[1.0, 2.0]]), tf.constant([[3.0]])
@@ -124,6 +133,17 @@ tf.keras.layers.Cropping2D(((1, 1), (2, 0)))(image)[0, :, :, 0]
 # %% Cropping3D
 volume = np.arange(27.0).reshape(1, 3, 3, 3, 1)
 tf.keras.layers.Cropping3D(1)(volume)
+
+# %% CrossNetwork
+inputs = np.ones([2, 6], "float32")
+layer = tf.keras.layers.CrossNetwork(num_layers=3)
+layer(inputs).shape, len(layer.kernels)
+
+# %% CrossNetworkV2
+inputs = np.ones([2, 6], "float32")
+full = tf.keras.layers.CrossNetworkV2(num_layers=2)
+mixture = tf.keras.layers.CrossNetworkV2(num_layers=2, rank=3, experts=4)
+full(inputs).shape, mixture(inputs).shape, mixture.projections[0].shape
 
 # %% CuDNNGRU
 layer = tf.keras.layers.CuDNNGRU(4)
@@ -177,6 +197,14 @@ layer(inputs).shape, layer.kernel.shape, layer.bias.shape
 layer = tf.keras.layers.Embedding(input_dim=3, output_dim=2)
 vectors = layer(tf.constant([[2, 0, 2]]))
 vectors.shape, layer.embeddings.shape
+
+# %% FactorizationMachine
+fields = tf.constant([[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]])
+tf.keras.layers.FactorizationMachine()(fields)
+
+# %% FieldAttention
+fields = np.ones([2, 5, 4], "float32")
+tf.keras.layers.FieldAttention(num_heads=2, key_dim=8)(fields).shape
 
 # %% Flatten
 tf.keras.layers.Flatten()(np.arange(8.0).reshape(2, 2, 2))
@@ -407,6 +435,11 @@ tf.keras.layers.SpatialDropout2D(0.5)(images, training=True)
 tf.set_random_seed(1)
 volumes = np.ones([1, 2, 2, 1, 4], "float32")
 tf.keras.layers.SpatialDropout3D(0.5)(volumes, training=True)
+
+# %% SqueezeExcitation
+fields = np.ones([2, 6, 4], "float32")
+layer = tf.keras.layers.SqueezeExcitation(reduction_ratio=3)
+layer(fields).shape, layer.squeeze.shape
 
 # %% StackedRNNCells
 cells = [tf.keras.layers.GRUCell(4), tf.keras.layers.GRUCell(3)]

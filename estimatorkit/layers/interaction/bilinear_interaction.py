@@ -36,6 +36,9 @@ class BilinearInteraction(ConfiguredLayer):
         ValueError: `bilinear_type` is unknown, or there are fewer than two fields.
     """
 
+    kernel_initializer: Any
+    kernel_regularizer: Any
+
     def __init__(
         self,
         bilinear_type: str = "interaction",

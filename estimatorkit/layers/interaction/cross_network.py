@@ -99,6 +99,10 @@ class CrossNetworkV2(_Cross):
         ValueError: a number is not positive, or there are several experts without a rank.
     """
 
+    kernel_initializer: Any
+    kernel_regularizer: Any
+    gate_activation: Any
+
     def __init__(
         self,
         num_layers: int = 2,

@@ -88,7 +88,7 @@ class DeepFM(Recommender):
     ) -> None:
         def interaction(inputs: Inputs) -> Tensor:
             pairs = layer(FactorizationMachine, "pairs", reduce_sum=inputs.units == 1)
-            logits = pairs(inputs.fields)
+            logits: Tensor = pairs(inputs.fields)
             if inputs.units > 1:
                 logits = inputs.logits([logits], "pairs", bias=False)
             deep = inputs.deep(inputs.flat)
