@@ -1,4 +1,4 @@
-"""`EmbeddingTable`: tables with an optimizer, a size and a life of their own."""
+"""`EmbeddingTable`, by the operations `EmbeddingRows` and `HashedRows`."""
 
 from __future__ import annotations
 
