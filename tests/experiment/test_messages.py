@@ -43,7 +43,8 @@ TRAIN_KEYS = (
 TYPES = (
     "DNNClassifier, DNNRegressor, LinearClassifier, LinearRegressor, "
     "DNNLinearCombinedClassifier, DNNLinearCombinedRegressor, "
-    "BaselineClassifier, BaselineRegressor, KMeans, TwoTower"
+    "BaselineClassifier, BaselineRegressor, DeepFM, DCN, xDeepFM, AutoInt, FiBiNET, KMeans, "
+    "TwoTower"
 )
 DNN_KEYS = (
     "type, weight_column, loss_reduction, hidden_units, optimizer, activation, dropout, "
@@ -196,7 +197,8 @@ bad.yaml:3:10: data.train has a wrong value.
         ("n_classes: 3", "n_classes: 3\n  optimizer: {type: Adagrd, learning_rate: 0.1}"),
         """\
 bad.yaml:13:21: estimator.optimizer.type has a wrong value.
-  expected: one of SGD, Momentum, Adagrad, ProximalAdagrad, Adadelta, Adam, RMSProp, Ftrl
+  expected: one of SGD, Momentum, Adagrad, ProximalAdagrad, Adadelta, Adam, RMSProp, Ftrl, \
+LazyAdam, RowwiseAdagrad
   received: 'Adagrd' (text)
   hint:     did you mean 'Adagrad'?""",
     ),

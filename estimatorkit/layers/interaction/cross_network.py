@@ -16,6 +16,9 @@ from estimatorkit.ops.math import linalg, reduce
 class _Cross(ConfiguredLayer):
     """Base class: `num_layers` layers of n inputs and n outputs."""
 
+    kernel_initializer: Any
+    kernel_regularizer: Any
+
     def __init__(
         self,
         num_layers: int = 2,
@@ -99,8 +102,6 @@ class CrossNetworkV2(_Cross):
         ValueError: a number is not positive, or there are several experts without a rank.
     """
 
-    kernel_initializer: Any
-    kernel_regularizer: Any
     gate_activation: Any
 
     def __init__(

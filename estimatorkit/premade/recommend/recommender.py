@@ -113,13 +113,13 @@ class Inputs:
 
 def joined(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors `(batch, ...)` side by side, `(batch, n)`."""
-    flat = [each if each.shape.rank == 2 else _flat(each) for each in tensors]
+    flat = [
+        each
+        if len(each.shape) == 2
+        else array.reshape(each, [-1, math.prod(dim or 0 for dim in each.shape[1:])])
+        for each in tensors
+    ]
     return joining.concat(flat, 1) if len(flat) > 1 else flat[0]
-
-
-def _flat(tensor: Tensor) -> Tensor:
-    _, *dims = tensor.shape.as_list()
-    return array.reshape(tensor, [-1, math.prod(dim or 0 for dim in dims)])
 
 
 def layer(kind: Any, name: str, **arguments: Any) -> Any:
