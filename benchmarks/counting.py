@@ -32,6 +32,7 @@ from estimatorkit.train.training import training_loop
 ROOT = Path(__file__).parents[1]
 WARM_SECS = 2.0
 ROWS, WIDTH, BATCH = 10_000, 16, 16
+COUNTED = ("each", "leased")
 
 
 def serve(addresses: list[str], index: int) -> None:
@@ -41,41 +42,40 @@ def serve(addresses: list[str], index: int) -> None:
     server.join()
 
 
-def work(addresses: list[str], index: int, counted: str, seconds: float) -> None:
-    """Trains when told to, and prints how many steps it made."""
+def work(addresses: list[str], index: int) -> None:
+    """Trains for a while when told to, and prints how many steps a second it made."""
     tasks = {f"/job:ps/task:{at}": address for at, address in enumerate(addresses)}
-    bound = 10**9 if counted == "each" else None
-    cluster = TaskCluster(tasks, HERE, f"/job:worker/task:{index}", bound=bound)
     with tf.device("/job:ps/task:0"):
         step = tf.train.get_or_create_global_step()
     holders = range(1, len(addresses)) if len(addresses) > 1 else [0]
     with tf.device(f"/job:ps/task:{holders[index % len(holders)]}"):
         table = tf.get_variable(f"table_{index}", [ROWS, WIDTH])
-    ids = tf.data.Dataset.range(10**9).map(lambda at: at * 7919 + tf.range(16, dtype=tf.int64))
+    ids = tf.data.Dataset.range(10**9).map(lambda at: at * 7919 + tf.range(BATCH, dtype=tf.int64))
     rows = tf.nn.embedding_lookup(table, tf.data.make_one_shot_iterator(ids).get_next() % ROWS)
     loss = tf.reduce_mean(tf.square(rows))
     train = tf.train.GradientDescentOptimizer(0.1).minimize(loss, step)
-    with tf.Session(
-        serve_target("work", Target(ResourceStore(), cluster, shared=False))
-    ) as session:
-        session.run(table.initializer)
-        if index == 0:
-            session.run(step.initializer)
-        print("ready", flush=True)
-        sys.stdin.readline()
-        loop = training_loop(session, train, loss)
+    loops = {}
+    for counted in COUNTED:
+        bound = 10**9 if counted == "each" else None
+        cluster = TaskCluster(tasks, HERE, f"/job:worker/task:{index}", bound=bound)
+        session = tf.Session(serve_target(counted, Target(ResourceStore(), cluster, shared=False)))
+        session.run([table.initializer, *([] if index else [step.initializer])])
+        loops[counted] = training_loop(session, train, loss)
+    print("ready", flush=True)
+    for line in sys.stdin:
+        counted, seconds = line.split()
+        loop = loops[counted]
         started = time.monotonic()
         while time.monotonic() - started < WARM_SECS:
             loop.run(10**6)
         started, done = time.monotonic(), 0
-        while (passed := time.monotonic() - started) < seconds:
+        while (passed := time.monotonic() - started) < float(seconds):
             done += loop.run(10**6).count
         print(done / passed, flush=True)
-        sys.stdin.readline()
 
 
-def rate(servers: int, workers: int, counted: str, seconds: float) -> float:
-    """Steps a second of all workers."""
+def rates(servers: int, workers: int, seconds: float, rounds: int) -> dict[str, float]:
+    """Steps a second of all workers, by how they are counted."""
     addresses = list(local_cluster(ps=servers, workers=2)["ps"])
     environment = {
         **os.environ,
@@ -105,11 +105,17 @@ def rate(servers: int, workers: int, counted: str, seconds: float) -> float:
 
     try:
         heard([start("ps", index) for index in range(servers)])
-        working = [start("worker", index, counted, seconds) for index in range(workers)]
-        heard(working)
-        for process in working:
-            print("go", file=process.stdin, flush=True)
-        return sum(map(float, heard(working)))
+        working = []
+        for index in range(workers):
+            working.append(start("worker", index))
+            heard(working[-1:])  # the first gives the step its value
+        found: dict[str, list[float]] = {counted: [] for counted in COUNTED}
+        for _ in range(rounds):
+            for counted in COUNTED:
+                for process in working:
+                    print(counted, seconds, file=process.stdin, flush=True)
+                found[counted].append(sum(map(float, heard(working))))
+        return {counted: statistics.median(each) for counted, each in found.items()}
     finally:
         for process in started:
             process.kill()
@@ -124,11 +130,8 @@ def main(seconds: float, rounds: int) -> None:
     print("| --- | --- | --- | --- | --- |")
     for servers in (1, 2, 4):
         for workers in (1, 2, 4):
-            found: dict[str, list[float]] = {"each": [], "leased": []}
-            for _ in range(rounds):
-                for counted, rates in found.items():
-                    rates.append(rate(servers, workers, counted, seconds))
-            each, leased = (statistics.median(rates) for rates in found.values())
+            found = rates(servers, workers, seconds, rounds)
+            each, leased = (found[counted] for counted in COUNTED)
             cells = f"{each:,.0f} | {leased:,.0f} | {leased / each:.2f}"
             print(f"| {servers} | {workers} | {cells} |", flush=True)
 

@@ -36,6 +36,7 @@ from estimatorkit.distribute.tasks.cluster_run import (
     attributed,
 )
 from estimatorkit.distribute.tasks.partitions import Partition, Partitions, partition_by_task
+from estimatorkit.distribute.tasks.row_messages import RowMessages
 from estimatorkit.distribute.tasks.task_placement import HERE
 from estimatorkit.distribute.tasks.task_protocols import Channel
 from estimatorkit.runtime.executor import PlanRunner
@@ -171,19 +172,19 @@ class ClusterLoop(StepLoop):
             self._shape.heads = [part for part in self._shape.heads if part not in read]
             self._shape.tails = [each for each in self._shape.tails if each.task != self.leases_at]
         # The heads come last: their task keeps for the tails what it has made for the last part.
-        heads = _remote(reading, counting, state) + _remote(self._shape.heads, parts, state)
-        tails = _remote(self._shape.tails, parts, state)
+        heads = _sent(reading, counting, state) + _sent(self._shape.heads, parts, state)
+        tails = _sent(self._shape.tails, parts, state)
         # An answer's memory is written over with the next: what is needed longer is copied.
-        taken = {tensor for each in tails for tensor in each.takes}
+        taken = {tensor for each, _ in tails for tensor in each.takes}
         self._copied = taken.union(self._every)
         self._heads_only_read = all(map(_only_reads, self._shape.heads))
         self._input_secs = math.inf  # that the last element took
         self._tasks = {
             task: _TaskStep(
-                [each for each in tails if each.task == task],
-                [each for each in heads if each.task == task],
+                [each for each in tails if each[0].task == task],
+                [each for each in heads if each[0].task == task],
             )
-            for task in dict.fromkeys(each.task for each in (*heads, *tails))
+            for task in dict.fromkeys(each.task for each, _ in (*heads, *tails))
         }
 
     def run(self, steps: int, until: float = math.inf) -> Steps:
@@ -329,8 +330,7 @@ class ClusterLoop(StepLoop):
                 failed.append(error)
             else:
                 if following is not None:
-                    values = found[-len(step.received) :]
-                    for tensor, value in zip(step.received, values, strict=True):
+                    for tensor, value in step.answered(found):
                         following[tensor] = np.array(value) if tensor in self._copied else value
         if failed:
             raise attributed(failed[0], self._state.graph)
@@ -378,17 +378,24 @@ class _OwnParts:
         return values
 
 
-def _remote(parts: Sequence[Partition], whole: Partitions, state: ClusterState) -> list[RemotePart]:
-    return [RemotePart(part, whole, state) for part in parts]
+_Sent = tuple[RemotePart, RowMessages]
+
+
+def _sent(parts: Sequence[Partition], whole: Partitions, state: ClusterState) -> list[_Sent]:
+    kept = {tensor for level in whole.levels for part in level for tensor in part.kept}
+    found = []
+    for part in parts:
+        remote = RemotePart(part, whole, state)
+        found.append((remote, RowMessages(part, remote.takes, remote.gives, kept)))
+    return found
 
 
 class _TaskStep:
     """The request to a task between two steps: the tails of one and the heads of the next."""
 
-    def __init__(self, tails: Sequence[RemotePart], heads: Sequence[RemotePart]) -> None:
+    def __init__(self, tails: Sequence[_Sent], heads: Sequence[_Sent]) -> None:
         self._tails = tails
         self._heads = heads
-        self.received = [tensor for each in heads for tensor in each.gives]
 
     def ask(
         self,
@@ -403,11 +410,20 @@ class _TaskStep:
         heads = self._heads if following is not None else []
         if not tails and not heads:
             return False
-        arrays = [np.asarray(done[tensor]) for each in tails for tensor in each.takes]
-        if following is not None:
-            arrays += [np.asarray(following[tensor]) for each in heads for tensor in each.takes]
+        arrays = [array for _, rows in tails for array in rows.sent(done)]
+        arrays += [array for _, rows in heads for array in rows.sent(following or {})]
         to = channel(task)
-        names = [each.named(to) for each in (*tails, *heads)]
+        names = [each.named(to) for each, _ in (*tails, *heads)]
         asked = {**header, "programs": names, "updates": len(tails)}
         to.ask("run", asked, arrays, borrowed=True)
         return True
+
+    def answered(self, found: Sequence[Any]) -> list[tuple[Tensor, Any]]:
+        """The values of the heads, in the arrays of the reply."""
+        values: list[tuple[Tensor, Any]] = []
+        at = 0
+        for each, rows in self._heads:
+            count = len(each.gives)
+            values += zip(each.gives, rows.received(found[at : at + count]), strict=True)
+            at += count
+        return values
