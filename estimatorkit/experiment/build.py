@@ -7,7 +7,7 @@ by its table `renamed`; nested sections are built first.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ import estimatorkit as ek
 from estimatorkit.estimator.extenders import with_mixed_precision
 from estimatorkit.estimator.serving.example_requests import EXAMPLE_ROWS
 from estimatorkit.experiment import columns as kinds, preprocessing, scores
-from estimatorkit.experiment.estimators import LabelScaling, Schedule, WarmStart
+from estimatorkit.experiment.estimators import LabelScaling, Mixture, Schedule, WarmStart
 from estimatorkit.experiment.examples import CLASS_WEIGHT, example_rows
 from estimatorkit.experiment.schema import EarlyStopping, Experiment, ExportBest
 from estimatorkit.experiment.sections import Model, leaves
@@ -57,9 +57,10 @@ def column(feature: kinds.Feature) -> Any:
     return _column(feature.arguments)
 
 
-def _column(arguments: kinds.ColumnArguments) -> Any:
+def _column(arguments: kinds.ColumnArguments, factory: str | None = None) -> Any:
+    """A feature column, of another function than its own if one is named."""
     given = {arguments.renamed.get(name, name): _made(name, value) for name, value in arguments}
-    return getattr(ek.feature_column, arguments.factory)(**given)
+    return getattr(ek.feature_column, factory or arguments.factory)(**given)
 
 
 def _made(name: str, value: Any) -> Any:
@@ -130,12 +131,30 @@ def _arguments(section: Model, *without: str) -> dict[str, Any]:
 
 
 def feature_columns(experiment: Experiment) -> dict[str, list[Any]]:
-    """The estimator's feature column arguments; optional ones only where there are any."""
-    return {
+    """The estimator's feature column arguments; optional ones only where there are any.
+
+    Targets of sequences join the features.
+    """
+    found = {
         argument: columns(getattr(experiment, key))
         for key, (argument, _) in experiment.estimator.columns.items()
         if getattr(experiment, key) or key not in experiment.estimator.optional_columns
     }
+    if experiment.sequences:
+        pairs = [_sequence(each) for each in experiment.sequences]
+        targets = [target for _, target in pairs]
+        found["feature_columns"] = [*found.get("feature_columns", ()), *targets]
+        found["sequences"] = pairs
+    return found
+
+
+def _sequence(given: kinds.Sequence) -> tuple[Any, Any]:
+    """The columns of a history and of its target."""
+    target, history = _column(given.target.arguments), given.behaviours
+    steps = _column(history, f"sequence_{history.factory}")
+    shared = _arguments(given, "target", "history")
+    target, steps = ek.feature_column.shared_embeddings([target, steps], **shared)
+    return steps, target
 
 
 def _intervals(experiment: Experiment, rows: int) -> dict[str, int]:
@@ -162,7 +181,8 @@ def estimator(experiment: Experiment, rows: int | None = None) -> Any:
         if name.endswith("optimizer"):
             given[name] = optimizer(value, end)
         elif name.endswith("activation"):
-            given[f"{name}_fn"] = None if value is None else getattr(ek.nn, value)
+            by_name = value is None or value == "dice"  # a layer, which the estimator makes
+            given[f"{name}_fn"] = value if by_name else getattr(ek.nn, value)
         elif isinstance(value, WarmStart):
             given[name] = ek.estimator.WarmStartSettings(**dict(value))
         else:
@@ -171,6 +191,10 @@ def estimator(experiment: Experiment, rows: int | None = None) -> Any:
         given["weight_column"] = CLASS_WEIGHT
     if experiment.estimator.type == "KMeans":
         given["seed"] = experiment.seed
+    if experiment.estimator.takes_sequences:
+        del given["n_classes"]  # always 2
+    if isinstance(experiment.estimator, Mixture):
+        given["head"] = _head_of_tasks(experiment.tasks, given)
     config = ek.estimator.RunConfig(
         model_dir=experiment.model_dir,
         tf_random_seed=experiment.seed,
@@ -189,6 +213,14 @@ def estimator(experiment: Experiment, rows: int | None = None) -> Any:
     if experiment.train.mixed_precision:
         made = with_mixed_precision(made)
     return scores.with_metrics(experiment, made)
+
+
+def _head_of_tasks(tasks: Iterable[str], given: dict[str, Any]) -> Any:
+    """A binary head for each task; takes its arguments out of `given`."""
+    weights = given.pop("task_weights")
+    shared = {name: given.pop(name) for name in ("weight_column", "loss_reduction")}
+    heads = [ek.estimator.BinaryClassHead(name=task, **shared) for task in tasks]
+    return ek.estimator.MultiHead(heads, weights)
 
 
 def _head_of_scaled_labels(scaling: LabelScaling, given: dict[str, Any]) -> Any:
@@ -223,7 +255,7 @@ def _data_spec(experiment: Experiment) -> dict[str, Any]:
 
     A number with a default is NaN where it is missing, and `preprocessing` replaces it.
     """
-    used = [each for made in feature_columns(experiment).values() for each in made]
+    used = ek.nest.flatten(list(feature_columns(experiment).values()))
     used = used or columns(experiment.features)  # a baseline takes the number of examples from them
     spec = ek.feature_column.make_parse_example_spec(used)
     weight = experiment.weight_column

@@ -474,6 +474,45 @@ class SharedEmbeddings(_Embedding):
             yield from each.arguments.reads()
 
 
+class Sequence(_Embedding):
+    """A sequence of behaviours, and the target of the same vocabulary, which share a table
+    (`shared_embeddings`).
+    """
+
+    target: Annotated[Feature, Field(description="the column of ids of the item to predict for")]
+    history: Annotated[
+        Text, Field(description="the column in the data with lists of such ids, the newest last")
+    ]
+
+    @model_validator(mode="after")
+    def _of_ids(self) -> Self:
+        _check_ids(self.target, ("target",))
+        if not hasattr(self.target.arguments, "key"):
+            raise wrong(
+                f"is a {self.target.kind} column, which reads no single column of the data",
+                at=("target",),
+                expected=f"one of {', '.join(_SEQUENCES)}",
+            )
+        if self.history == self.target.arguments.key:
+            raise wrong(
+                f"is {self.history!r}, as the target's column",
+                at=("history",),
+                expected="another column of the data, with lists",
+            )
+        return self
+
+    @property
+    def behaviours(self) -> ColumnArguments:
+        """The target's column, which reads the history."""
+        found: ColumnArguments = self.target.arguments.model_copy(update={"key": self.history})
+        return found
+
+    def reads(self) -> Iterator[Read]:
+        """The data columns of the target and the history."""
+        yield from self.target.arguments.reads()
+        yield from self.behaviours.reads()
+
+
 # -- the table
 
 
@@ -538,12 +577,17 @@ def _arguments_in(annotation: Any) -> Iterator[type[ColumnArguments]]:
         yield from _arguments_in(argument)
 
 
-for _class in (Crossed, _OfIds, Weighted, Indicator, Embedding, SharedEmbeddings, Feature):
+for _class in (
+    *(Crossed, _OfIds, Weighted, Indicator, Embedding, SharedEmbeddings, Sequence, Feature),
+):
     _class.model_rebuild()
 
 KINDS = {
     name: next(_arguments_in(field.annotation)) for name, field in Feature.model_fields.items()
 }
+
+
+_SEQUENCES = ("vocabulary", "vocabulary_list", "vocabulary_file", "identity", "hash_bucket")
 
 
 def kinds_that(gives: Literal["gives_ids", "gives_numbers"]) -> str:

@@ -246,10 +246,12 @@ WarmStartFrom = Annotated[
 class EstimatorArguments(Model):
     """The base class; `columns` maps the experiment's keys of feature columns to the argument that
     takes them and whether they must be numeric; those in `optional_columns` may be left out.
+    `takes_sequences`: whether the key `sequences` is needed; else it is an error.
     """
 
     columns: ClassVar[dict[str, tuple[str, bool]]] = {}
     optional_columns: ClassVar[tuple[str, ...]] = ()
+    takes_sequences: ClassVar[bool] = False
     type: str
 
 
@@ -359,6 +361,47 @@ class Recommender(Network):
     optional_columns = ("linear_features",)
 
     linear_optimizer: Optimizer = "Ftrl"
+
+
+class Behaviours(Classifier, Network):
+    """The common arguments of models of behaviour sequences; the targets join `features`."""
+
+    optional_columns = ("features",)
+    takes_sequences = True
+
+    n_classes: Literal[2] = 2
+    activation: Activation | Literal["dice"] = "dice"  # type: ignore[assignment]
+    attention_units: HiddenUnits = (80, 40)
+    attention_softmax: Annotated[
+        Switch, Field(description="whether the attention of a sequence sums to 1")
+    ] = False
+
+
+class MultiTask(Network):
+    """The common arguments of models with several labels, each 0 or 1."""
+
+    task_weights: Annotated[
+        tuple[Positive, ...] | None, Field(description="of the labels' losses; null: all 1")
+    ] = None
+
+    def tasks(self, labels: tuple[str, ...]) -> tuple[str, ...]:
+        """The names of the heads of the columns `data.label`; wrong numbers raise an error."""
+        if len(labels) < 2:
+            raise wrong(
+                f"names {len(labels)} column(s)",
+                at=("data", "label"),
+                expected=f"at least 2 for {self.type}, as in label: [click, purchase]",
+            )
+        return labels
+
+
+class Mixture(MultiTask):
+    """The common arguments of mixtures of experts."""
+
+    expert_units: HiddenUnits
+    gate_units: Annotated[
+        tuple[Count, ...], Field(description="units of each hidden layer of a gate")
+    ] = ()
 
 
 class Baseline(Supervised):
@@ -494,6 +537,63 @@ class FiBiNET(Classifier, Recommender):
     reduction_ratio: Annotated[Count, Field(description="fields per unit of the weights")] = 3
 
 
+class DIN(Behaviours):
+    """A network over the behaviours that concern the target item (arXiv:1706.06978)."""
+
+    type: Literal["DIN"] = "DIN"
+
+
+class DIEN(Behaviours):
+    """A network over interests that evolve along a sequence (arXiv:1809.03672)."""
+
+    type: Literal["DIEN"] = "DIEN"
+    attention_softmax: Annotated[
+        Switch, Field(description="whether the attention of a sequence sums to 1")
+    ] = True
+    auxiliary_weight: Annotated[
+        NotNegative, Field(description="of the loss of predicting the next behaviour; 0: none")
+    ] = 1.0
+    auxiliary_units: HiddenUnits = (100, 50)
+    update: Annotated[
+        Literal["scale", "replace", "released"],
+        Field(description="how the attention changes the update gate"),
+    ] = "scale"
+
+
+class MMoE(Mixture):
+    """Experts that all labels share, and a gate for each label (doi:10.1145/3219819.3220007)."""
+
+    type: Literal["MMoE"] = "MMoE"
+    num_experts: Count = 3
+    expert_units: HiddenUnits = (256, 128)
+
+
+class PLE(Mixture):
+    """Shared experts, and experts of each label, in levels (doi:10.1145/3383313.3412236)."""
+
+    type: Literal["PLE"] = "PLE"
+    num_levels: Count = 2
+    num_shared_experts: Count = 1
+    num_task_experts: Count = 1
+    expert_units: HiddenUnits = (256,)
+
+
+class ESMM(MultiTask):
+    """Clicks, and clicks with conversion, of all examples shown (arXiv:1804.07931)."""
+
+    type: Literal["ESMM"] = "ESMM"
+
+    def tasks(self, labels: tuple[str, ...]) -> tuple[str, ...]:
+        """As of other models; the heads have names of their own."""
+        if len(labels) != 2:
+            raise wrong(
+                f"names {len(labels)} column(s)",
+                at=("data", "label"),
+                expected="2 for ESMM: a click, and a click with conversion",
+            )
+        return ("ctr", "ctcvr")
+
+
 class KMeans(EstimatorArguments):
     """Clusters examples by distance; there are no labels."""
 
@@ -562,6 +662,11 @@ Estimator = Annotated[
     | xDeepFM
     | AutoInt
     | FiBiNET
+    | DIN
+    | DIEN
+    | MMoE
+    | PLE
+    | ESMM
     | KMeans
     | TwoTower,
     Field(discriminator="type"),

@@ -19,7 +19,7 @@ from estimatorkit.data.list_cells import as_bytes, filler
 from estimatorkit.experiment.columns import Read
 from estimatorkit.experiment.document import suggestion
 from estimatorkit.experiment.errors import DataError
-from estimatorkit.experiment.estimators import Baseline, Classifier, Regressor, Supervised
+from estimatorkit.experiment.estimators import ESMM, Baseline, Classifier, Regressor, Supervised
 from estimatorkit.experiment.preprocessing import ISO_DATE as _ISO_DATE, is_filled
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tables import Table, missing, require, row_count, training_table
@@ -70,6 +70,7 @@ def features_of(
     groups = experiment.groups if weighted else ()
     names = [*experiment.feature_keys, *([weight] if weight else []), *groups]
     require(table, names, origin, lambda table: unused_columns(experiment, table))
+    _check_histories(experiment, table, origin)
     features = {
         key: column_of(table[key], read, origin, table.place)
         for key, read in experiment.reads.items()
@@ -83,6 +84,21 @@ def features_of(
     for group in groups:
         features[GROUP + group] = _as_text(table[group])
     return features
+
+
+def _check_histories(experiment: Experiment, table: Table, origin: str) -> None:
+    """Raises DataError if the behaviours of a sequence are no lists."""
+    for each in experiment.sequences:
+        if table[each.history].ndim == 1:
+            raise DataError(
+                explain(
+                    f"{origin}: the history {each.history!r} is no column of lists",
+                    expected="several ids in a cell, the newest last",
+                    received=f"{text(table[each.history][0])!r} in {table.place(0)}",
+                    hint="describe the cells beside the file: "
+                    f'lists: {{{each.history}: {{separator: "|", length: 50}}}}.',
+                )
+            )
 
 
 def _check_years(
@@ -209,11 +225,12 @@ def _is_number(value: object) -> bool:
     return True
 
 
-def labels_of(experiment: Experiment, table: Table, origin: str) -> NDArray[Any] | None:
+def labels_of(experiment: Experiment, table: Table, origin: str) -> Any:
     """Extracts the labels: classes, or float32 `(examples,)` or `(examples, labels)`.
 
     Returns:
-        The labels; None for an estimator without.
+        The labels; those of several tasks by the names of their heads, int64 `(examples,)`; None
+        for an estimator without.
 
     Raises:
         DataError: a label is missing, is not a class, or is text without a `label_vocabulary`.
@@ -222,10 +239,18 @@ def labels_of(experiment: Experiment, table: Table, origin: str) -> NDArray[Any]
     if not isinstance(estimator, Supervised):
         return None
     require(table, names, origin, lambda table: unused_columns(experiment, table))
+
+    def classes(name: str, count: int, vocabulary: tuple[str, ...] | None) -> NDArray[Any]:
+        where = f"{origin}: the label {name!r}"
+        return _classes(count, vocabulary, table[name], where, table.place)
+
     if isinstance(estimator, Classifier):
-        return _classes(
-            estimator, table[names[0]], f"{origin}: the label {names[0]!r}", table.place
-        )
+        return classes(names[0], estimator.n_classes, estimator.label_vocabulary)
+    if experiment.tasks:
+        found = {task: classes(name, 2, None) for task, name in experiment.tasks.items()}
+        if isinstance(estimator, ESMM):
+            _check_conversions(experiment, found, origin, table.place)
+        return found
     columns = [_label(table[name], name, origin, table.place) for name in names]
     return np.stack(columns, axis=1) if len(columns) > 1 else columns[0]
 
@@ -246,8 +271,33 @@ def _label(
     return column_of(column, Read(name, "float32"), origin, place)
 
 
+def _check_conversions(
+    experiment: Experiment,
+    labels: dict[str, NDArray[Any]],
+    origin: str,
+    place: Callable[[int], str],
+) -> None:
+    """Raises DataError if a conversion is without a click."""
+    broken = labels["ctcvr"] > labels["ctr"]
+    if broken.any():
+        click, conversion = experiment.tasks.values()
+        raise DataError(
+            explain(
+                f"{origin}: {int(broken.sum())} rows have the label {conversion!r}, a click with "
+                f"conversion, but not {click!r}, the click",
+                expected=f"{conversion!r} of 1 only where {click!r} is 1",
+                received=f"0 and 1 in {place(int(broken.argmax()))}",
+                hint="data.label of ESMM names the click first: [click, conversion].",
+            )
+        )
+
+
 def _classes(
-    estimator: Classifier, column: NDArray[Any], where: str, place: Callable[[int], str]
+    count: int,
+    vocabulary: tuple[str, ...] | None,
+    column: NDArray[Any],
+    where: str,
+    place: Callable[[int], str],
 ) -> NDArray[Any]:
     absent = missing(column)
     if absent.any():
@@ -259,18 +309,18 @@ def _classes(
                 hint="data.missing_labels: skip leaves these rows out.",
             )
         )
-    if estimator.label_vocabulary is not None:
+    if vocabulary is not None:
         found = [word.decode() for word in _as_text(column)]
         there = sorted(set(found))
-        unknown = [word for word in there if word not in estimator.label_vocabulary]
+        unknown = [word for word in there if word not in vocabulary]
         if unknown:
-            hint = suggestion(unknown[0], estimator.label_vocabulary)
-            if len(there) == estimator.n_classes:
+            hint = suggestion(unknown[0], vocabulary)
+            if len(there) == count:
                 hint = f"the data has the classes label_vocabulary: [{', '.join(there)}]"
             raise DataError(
                 explain(
                     f"{where} is not in label_vocabulary",
-                    expected=f"one of {', '.join(estimator.label_vocabulary)}",
+                    expected=f"one of {', '.join(vocabulary)}",
                     received=f"{', '.join(unknown[:5])}, in {place(found.index(unknown[0]))}",
                     hint=hint,
                 )
@@ -281,17 +331,17 @@ def _classes(
         raise DataError(
             explain(
                 f"{where} is text",
-                expected=f"a class number from 0 to {estimator.n_classes - 1}",
+                expected=f"a class number from 0 to {count - 1}",
                 received=", ".join(classes[:5]),
                 hint=f"name the classes: estimator.label_vocabulary: [{', '.join(classes[:10])}]",
             )
         )
-    wrong = ~np.isin(column, np.arange(estimator.n_classes))
+    wrong = ~np.isin(column, np.arange(count))
     if wrong.any():
         raise DataError(
             explain(
                 f"{where} is not a class",
-                expected=f"a class number from 0 to {estimator.n_classes - 1} (n_classes - 1)",
+                expected=f"a class number from 0 to {count - 1} (n_classes - 1)",
                 received=f"{column[wrong][0]} in {place(int(wrong.argmax()))}",
             )
         )
@@ -350,8 +400,11 @@ def class_names(experiment: Experiment) -> tuple[str, ...]:
     return experiment.data.class_names or estimator.label_vocabulary or numbers
 
 
-def label_names(experiment: Experiment, labels: NDArray[Any]) -> list[str | tuple[float, ...]]:
+def label_names(experiment: Experiment, labels: Any) -> list[str | tuple[float, ...]]:
     """Labels in the form of `Prediction.value`."""
+    if experiment.tasks:
+        columns = [labels[name] for name in sorted(labels)]  # as the columns of predictions
+        return [tuple(map(float, row)) for row in zip(*columns, strict=True)]
     if isinstance(experiment.estimator, Regressor):
         return [tuple(float(number) for number in np.atleast_1d(label)) for label in labels]
     vocabulary = getattr(experiment.estimator, "label_vocabulary", None)

@@ -1,8 +1,9 @@
 """Predictions of a trained experiment or an exported model, as columns.
 
 The columns are `prediction` and, of a classifier, `probability` (of that class) and
-`probability_<class>`; of a regressor with several outputs `prediction_0`, `prediction_1`, ...; of a
-`TwoTower` the score of the pair.
+`probability_<class>`; of a regressor with several outputs `prediction_0`, `prediction_1`, ...; of
+several labels `prediction_<head>`, the probability of 1, in the order of names; of a `TwoTower` the
+score of the pair.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class Prediction:
     """The model's prediction for one example.
 
     Attributes:
-        value: the class's name, or the number(s) of a regressor.
+        value: the class's name, the number(s) of a regressor, or the probabilities of 1 of several
+            labels.
         probabilities: by class name, in class order; empty for a regressor.
     """
 
@@ -146,6 +148,11 @@ def _joined(batches: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {key: np.concatenate([each[key] for each in batches]) for key in batches[0]}
 
 
+def of_heads(outputs: Mapping[Any, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Predictions by `<head>/<key>`, as an export has them; those of one head by key."""
+    return {"/".join(key) if isinstance(key, tuple) else key: each for key, each in outputs.items()}
+
+
 def _columns(
     outputs: Mapping[str, NDArray[Any]], names: Sequence[str], table: Table, origin: str
 ) -> Columns:
@@ -159,7 +166,15 @@ def _columns(
         return {"prediction": np.array([f"cluster {each}" for each in clusters], object)}
     if "score" in outputs:
         return {"prediction": outputs["score"]}
-    numbers = outputs["predictions" if "predictions" in outputs else "probabilities"]
+    heads = {
+        name.removesuffix("/logistic"): each
+        for name, each in sorted(of_heads(outputs).items())
+        if name.endswith("/logistic")
+    }
+    if heads:
+        numbers = np.concatenate(list(heads.values()), axis=1)
+    else:
+        numbers = outputs["predictions" if "predictions" in outputs else "probabilities"]
     broken = ~np.isfinite(numbers).all(axis=1)
     if broken.any():
         raise DataError(
@@ -169,6 +184,8 @@ def _columns(
                 hint="features with a default may be missing.",
             )
         )
+    if heads:
+        return {f"prediction_{name}": each.reshape(-1) for name, each in heads.items()}
     if "predictions" in outputs:
         count = numbers.shape[1]
         keys = ["prediction"] if count == 1 else [f"prediction_{each}" for each in range(count)]

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import value_error
+from estimatorkit.core.nest import map_structure
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.description import describe, description_html
 from estimatorkit.estimator.estimator import Estimator
@@ -36,6 +37,7 @@ from estimatorkit.experiment import (
     report_search as searched,
     tables,
 )
+from estimatorkit.experiment.predicting import of_heads
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.html import html_table
 from estimatorkit.inspection import (
@@ -362,7 +364,9 @@ def _evaluation_sections(
     if labels is None or not isinstance(features, dict):
         return sections
     predictor = estimator.as_predictor()
-    predictions = predict_table(predictor, features)
+    predictions = of_heads(predict_table(predictor, features))
+    if isinstance(labels, dict):
+        return sections + _task_sections(labels, predictions)
     if {"probabilities", "class_ids"} <= set(predictions) and np.ndim(labels) <= 2:
         sections += _class_sections(labels, predictions, names or names_of_classes(predictions))
     elif "predictions" in predictions:
@@ -391,8 +395,9 @@ def _evaluation_sections(
     return sections
 
 
-def collect(input_fn: Callable[..., Any], limit: int) -> tuple[Any, NDArray[Any] | None]:
-    """The first `limit` rows of a dataset of batches: features by key, and labels or None.
+def collect(input_fn: Callable[..., Any], limit: int) -> tuple[Any, Any]:
+    """The first `limit` rows of a dataset of batches: features by key, and labels (of several
+    heads by name) or None.
 
     Raises:
         ValueError: `input_fn` does not return a dataset of dicts of arrays.
@@ -408,8 +413,8 @@ def collect(input_fn: Callable[..., Any], limit: int) -> tuple[Any, NDArray[Any]
         )
     for element in dataset.as_numpy_iterator():
         features, labels = element if isinstance(element, tuple) else (element, None)
-        if not isinstance(features, dict) or not (labels is None or isinstance(labels, np.ndarray)):
-            return None, None  # unnamed tensors, or labels of several heads: no plots
+        if not isinstance(features, dict):
+            return None, None  # unnamed tensors: no plots
         parts.append((features, labels))
         count += len(next(iter(features.values())))
         if count >= limit:
@@ -421,7 +426,25 @@ def collect(input_fn: Callable[..., Any], limit: int) -> tuple[Any, NDArray[Any]
     }
     if parts[0][1] is None:
         return table, None
-    return table, np.concatenate([labels for _, labels in parts])[:limit]
+    return table, map_structure(
+        lambda *columns: np.concatenate(columns)[:limit], *(labels for _, labels in parts)
+    )
+
+
+def _task_sections(
+    labels: Mapping[str, NDArray[Any]], predictions: Mapping[str, NDArray[Any]]
+) -> list[Section]:
+    """The plots of each of several heads that classify; of others there are only metrics."""
+    sections = []
+    for task, truth in labels.items():
+        start = f"{task}/"
+        own = {
+            k.removeprefix(start): each for k, each in predictions.items() if k.startswith(start)
+        }
+        if {"probabilities", "class_ids"} <= set(own) and np.ndim(truth) <= 2:
+            found = _class_sections(truth, own, names_of_classes(own))
+            sections += [Section(f"{each.title}: {task}", each.content) for each in found]
+    return sections
 
 
 def _class_sections(

@@ -24,10 +24,11 @@ from pydantic import (
     model_validator,
 )
 
-from estimatorkit.experiment.columns import Feature, Read, all_reads, kinds_that
+from estimatorkit.experiment.columns import Feature, Read, Sequence, all_reads, kinds_that
 from estimatorkit.experiment.estimators import (
     Classifier,
     Estimator,
+    MultiTask,
     Regressor,
     Supervised,
     TwoTower,
@@ -404,6 +405,10 @@ class Experiment(Model):
     ] = ()
     user_features: Annotated[Features, Field(description="the users' columns (TwoTower)")] = ()
     item_features: Annotated[Features, Field(description="the items' columns (TwoTower)")] = ()
+    sequences: Annotated[
+        tuple[Sequence, ...],
+        Field(description="behaviours and their targets (DIN, DIEN): {target, history, dimension}"),
+    ] = ()
     derive: Annotated[
         dict[Text, Derived] | None,
         Field(description="features computed from columns: {age_missing: {missing: age}}"),
@@ -440,6 +445,7 @@ class Experiment(Model):
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
         self._check_columns()
+        self._check_sequences()
         self._check_reads()
         self._check_labels()
         self._check_towers()
@@ -475,6 +481,21 @@ class Experiment(Model):
                         expected=f"a column of numbers: {kinds_that('gives_numbers')}",
                         hint=f"indicator: {{{feature.kind}: ...}}, or an embedding of it.",
                     )
+
+    def _check_sequences(self) -> None:
+        kind, takes = self.estimator.type, self.estimator.takes_sequences
+        if takes and not self.sequences:
+            raise wrong(
+                f"is empty, and {kind} needs behaviours",
+                at=("sequences",) if "sequences" in self.model_fields_set else (),
+                expected="sequences: [{target: {hash_bucket: ...}, history: items, dimension: 16}]",
+            )
+        if self.sequences and not takes:
+            raise wrong(
+                f"is given, but {kind} does not take it",
+                at=("sequences",),
+                expected="an estimator of sequences, DIN or DIEN",
+            )
 
     def _check_reads(self) -> None:
         for key in self.derived:
@@ -515,7 +536,9 @@ class Experiment(Model):
         estimator, label, names = self.estimator, self.data.label or (), self.data.class_names
         labels = 1 if isinstance(estimator, Supervised) else 0
         labels = estimator.label_dimension if isinstance(estimator, Regressor) else labels
-        if len(label) != labels:
+        if isinstance(estimator, MultiTask):
+            self._check_tasks(estimator)
+        elif len(label) != labels:
             raise wrong(
                 f"names {len(label)} column(s)",
                 at=("data", "label"),
@@ -539,6 +562,24 @@ class Experiment(Model):
                 f"has {len(names)} names",
                 at=("data", "class_names"),
                 expected=f"{estimator.n_classes} names, as many as estimator.n_classes",
+            )
+
+    def _check_tasks(self, estimator: MultiTask) -> None:
+        label = self.data.label or ()
+        tasks = estimator.tasks(label)  # wrong numbers are an error
+        for name in label:
+            if label.count(name) > 1 or not re.fullmatch(r"[A-Za-z0-9.][A-Za-z0-9_.-]*", name):
+                raise wrong(
+                    f"names {name!r}, which cannot be the name of a head",
+                    at=("data", "label"),
+                    expected="different names of letters, digits, '_', '.' and '-'",
+                )
+        weights = estimator.task_weights
+        if weights is not None and len(weights) != len(tasks):
+            raise wrong(
+                f"has {len(weights)} numbers",
+                at=("estimator", "task_weights"),
+                expected=f"{len(tasks)}, as many as labels",
             )
 
     def _check_class_weights(self) -> None:
@@ -611,12 +652,8 @@ class Experiment(Model):
     @property
     def column_reads(self) -> dict[str, Read]:
         """What the listed feature columns read: columns of the data, and derived features."""
-        return all_reads(
-            read
-            for key in FEATURE_LISTS
-            for feature in getattr(self, key)
-            for read in feature.arguments.reads()
-        )
+        listed = (each.arguments for key in FEATURE_LISTS for each in getattr(self, key))
+        return all_reads(read for each in (*listed, *self.sequences) for read in each.reads())
 
     @property
     def reads(self) -> dict[str, Read]:
@@ -638,6 +675,14 @@ class Experiment(Model):
             return Selection(stopping.metric, stopping.mode, stopping.evaluation)
         best = next((each for each in self.export if isinstance(each, ExportBest)), None)
         return None if best is None else Selection(best.metric or "loss", best.mode)
+
+    @property
+    def tasks(self) -> dict[str, str]:
+        """The column of each head's labels, by the head's name; empty unless there are several."""
+        kind, label = self.estimator, self.data.label or ()
+        if not isinstance(kind, MultiTask):
+            return {}
+        return dict(zip(kind.tasks(label), label, strict=True))
 
     @property
     def groups(self) -> tuple[str, ...]:

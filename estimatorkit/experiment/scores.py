@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import estimatorkit as ek
 from estimatorkit.core.errors import explain
 from estimatorkit.experiment.errors import ConfigurationError
-from estimatorkit.experiment.estimators import Classifier, Regressor
+from estimatorkit.experiment.estimators import Classifier, MultiTask, Regressor
 from estimatorkit.experiment.examples import GROUP
 from estimatorkit.experiment.schema import Experiment, Metric
 
@@ -25,33 +25,34 @@ def with_metrics(experiment: Experiment, estimator: Any) -> Any:
         ConfigurationError: a metric does not take its arguments.
     """
     kind = experiment.estimator
-    if not isinstance(kind, Regressor | Classifier):
+    if not isinstance(kind, Regressor | Classifier | MultiTask):
         return estimator
     for each in experiment.metrics:
         _made(kind, each)
 
     def added(features: Any, labels: Any, predictions: Any) -> dict[str, Any]:
-        compare = _numbers if isinstance(kind, Regressor) else _classes
-        truth, guesses = compare(kind, labels, predictions)
         weights = features[kind.weight_column] if kind.weight_column else None
-        found = _errors(kind, truth, guesses, weights) if isinstance(kind, Regressor) else {}
-        for each in experiment.metrics:
-            metric = _made(kind, each)
-            expected = ek.argmax(truth, 1) if each.type.startswith("Sparse") else truth
-            more = {} if each.group is None else {"groups": features[GROUP + each.group]}
-            metric.update_state(expected, guesses, sample_weight=weights, **more)
-            found[metric.name] = metric
+        found: dict[str, Any] = {}
+        for ending, (truth, guesses) in _compared(kind, labels, predictions).items():
+            if isinstance(kind, Regressor):
+                found |= _errors(kind, truth, guesses, weights)
+            for each in experiment.metrics:
+                metric = _made(kind, each)
+                expected = ek.argmax(truth, 1) if each.type.startswith("Sparse") else truth
+                more = {} if each.group is None else {"groups": features[GROUP + each.group]}
+                metric.update_state(expected, guesses, sample_weight=weights, **more)
+                found[metric.name + ending] = metric
         return found
 
     return ek.estimator.add_metrics(estimator, added)
 
 
-def _made(kind: Regressor | Classifier, metric: Metric) -> Any:
+def _made(kind: Regressor | Classifier | MultiTask, metric: Metric) -> Any:
     """A metric of `keras.metrics`; F-scores are one number unless `average` says otherwise."""
     given: dict[str, Any] = dict(metric.model_extra or {})
     if metric.type in ("F1Score", "FBetaScore"):
         given = {"average": "macro", **given}
-        if isinstance(kind, Classifier) and kind.n_classes == 2:
+        if getattr(kind, "n_classes", 2) == 2 and not isinstance(kind, Regressor):
             given = {"threshold": 0.5, **given}
     try:
         return getattr(ek.keras.metrics, metric.type)(**given)
@@ -63,6 +64,21 @@ def _made(kind: Regressor | Classifier, metric: Metric) -> Any:
                 received=", ".join(map(str, given)) or "none",
             )
         ) from error
+
+
+def _compared(kind: Any, labels: Any, predictions: Any) -> dict[str, tuple[Any, Any]]:
+    """What metrics compare, by the ending of their keys: '/<name>' for each of several heads."""
+    if isinstance(kind, Regressor):
+        return {"": _numbers(kind, labels, predictions)}
+    if isinstance(kind, Classifier):
+        return {"": _classes(kind, labels, predictions)}
+    return {
+        f"/{name}": (
+            ek.reshape(ek.cast(column, ek.float32), [-1, 1]),
+            predictions[name, "logistic"],
+        )
+        for name, column in labels.items()
+    }
 
 
 def _numbers(kind: Any, labels: Any, predictions: Any) -> tuple[Any, Any]:
@@ -108,8 +124,8 @@ def _errors(kind: Regressor, truth: Any, guesses: Any, weights: Any) -> dict[str
 
 def baseline(
     experiment: Experiment,
-    labels: NDArray[Any],
-    evaluated: NDArray[Any],
+    labels: Any,
+    evaluated: Any,
     weights: NDArray[Any] | None = None,
 ) -> dict[str, float]:
     """What the best constant scores: the mean of the training labels, or their majority.
@@ -120,7 +136,8 @@ def baseline(
         weights: of these.
 
     Returns:
-        'rmse', 'mae' and 'r2' of a regressor, 'accuracy' of a classifier; empty without labels.
+        'rmse', 'mae' and 'r2' of a regressor, 'accuracy' of a classifier; empty without labels, or
+        with several.
     """
     if isinstance(experiment.estimator, Classifier):
         values, counts = np.unique(labels.astype(str), return_counts=True)

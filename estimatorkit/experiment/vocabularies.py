@@ -16,7 +16,7 @@ from estimatorkit.data.list_cells import filler
 from estimatorkit.experiment.columns import Read
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.examples import column_of
-from estimatorkit.experiment.schema import Experiment
+from estimatorkit.experiment.schema import FEATURE_LISTS, Experiment
 from estimatorkit.experiment.tables import require, source_name, training_chunks
 from estimatorkit.storage.atomic_files import write_durably
 from estimatorkit.storage.checkpoint import latest_checkpoint
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FOLDER = "vocabulary"
 """The folder of the files in `model_dir`."""
 
-_KEYS = ("features", "linear_features", "dnn_features")
+_KEYS = (*FEATURE_LISTS, "sequences")
 
 
 def resolve(experiment: Experiment, tell: Callable[[str], None] | None = None) -> Experiment:

@@ -90,6 +90,8 @@ def test_movielens_is_fetched_and_read(
     assert (first["gender"], first["rating"], first["year"]) == ("F", 5, 1995.0)
     assert first["genres"] == "Animation|Children's|Comedy"
     assert last["title"].startswith("Café")
+    assert [*first[["history", "liked", "loved"]]] == ["", 1, 1]
+    assert test[["history", "liked", "loved"]].to_numpy().tolist() == [["1", 0, 0], ["1", 0, 0]]
     assert last["zip"] == "85711"
     assert train["occupation"].iloc[0] == "other"
     early, late = module.load_data(path, split="time", test_fraction=0.25)

@@ -30,7 +30,8 @@ train:
 
 KEYS = (
     "name, model_dir, seed, data, features, linear_features, dnn_features, user_features, "
-    "item_features, derive, infer, estimator, train, evaluate, metrics, predict, export, run, tune"
+    "item_features, sequences, derive, infer, estimator, train, evaluate, metrics, predict, "
+    "export, run, tune"
 )
 KINDS = (
     "numeric, bucketized, vocabulary, vocabulary_list, vocabulary_file, identity, hash_bucket, "
@@ -43,8 +44,8 @@ TRAIN_KEYS = (
 TYPES = (
     "DNNClassifier, DNNRegressor, LinearClassifier, LinearRegressor, "
     "DNNLinearCombinedClassifier, DNNLinearCombinedRegressor, "
-    "BaselineClassifier, BaselineRegressor, DeepFM, DCN, xDeepFM, AutoInt, FiBiNET, KMeans, "
-    "TwoTower"
+    "BaselineClassifier, BaselineRegressor, DeepFM, DCN, xDeepFM, AutoInt, FiBiNET, DIN, DIEN, "
+    "MMoE, PLE, ESMM, KMeans, TwoTower"
 )
 DNN_KEYS = (
     "type, weight_column, loss_reduction, hidden_units, optimizer, activation, dropout, "

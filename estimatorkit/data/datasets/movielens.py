@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +30,12 @@ Split = Literal["time", "last"]
 
 COLUMNS = (
     *("user_id", "item_id", "rating", "timestamp", "age", "gender", "occupation", "zip"),
-    *("title", "year", "genres"),
+    *("title", "year", "genres", "history", "liked", "loved"),
 )
+LIKED, LOVED = 4, 5
+"""The least ratings of `liked` and `loved`."""
+HISTORY = 50
+"""The most items in `history`."""
 _LARGEST = 1 << 26  # bytes of a file in the zip
 _GENRES_100K = (
     *("unknown", "Action", "Adventure", "Animation", "Children's", "Comedy", "Crime"),
@@ -121,7 +126,26 @@ def read(edition: Edition, path: str | os.PathLike[str]) -> pd.DataFrame:
         raise DataLossError.explained(
             f"the files in {place} are not those of {edition.folder}.zip", received=str(error)[:500]
         ) from error
+    rated = rated.assign(
+        history=_histories(rated),
+        liked=(rated["rating"] >= LIKED).astype(np.int64),
+        loved=(rated["rating"] >= LOVED).astype(np.int64),
+    )
     return rated[list(COLUMNS)]
+
+
+def _histories(ratings: pd.DataFrame) -> pd.Series:
+    """What the user of each rating liked before, as text `12|7|9`, the newest last."""
+    import pandas as pd
+
+    liked: dict[int, deque[str]] = defaultdict(lambda: deque(maxlen=HISTORY))
+    ordered = ratings.sort_values("timestamp", kind="stable")
+    found = []
+    for user, item, rating in ordered[["user_id", "item_id", "rating"]].to_numpy().tolist():
+        found.append("|".join(liked[user]))
+        if rating >= LIKED:
+            liked[user].append(str(item))
+    return pd.Series(found, ordered.index, dtype=object).reindex(ratings.index)
 
 
 def _lines(content: bytes, separator: str, names: Sequence[str]) -> pd.DataFrame:

@@ -27,7 +27,9 @@ def load_data(
     Returns:
         Training and test part: DataFrames in the order of time. Columns: user_id, item_id, rating
         (1 to 5), timestamp (seconds since 1970), age (years), gender ('F' or 'M'), occupation, zip,
-        title, year (float64, NaN if unknown) and genres ('Action|Comedy').
+        title, year (float64, NaN if unknown), genres ('Action|Comedy'), history (the last 50 items
+        that the user rated at least 4 before, '12|7', the newest last), liked (1 for a rating of at
+        least 4, else 0) and loved (1 for a rating of 5).
 
     Raises:
         UnavailableError: the file is missing and cannot be downloaded; the message says where to

@@ -27,8 +27,8 @@ def load_data(
     Returns:
         Training and test part: DataFrames in the order of time. Columns: user_id, item_id, rating
         (1 to 5), timestamp (seconds since 1970), age (1, 18, 25, ...: the least of a range), gender
-        ('F' or 'M'), occupation, zip, title, year (float64, NaN if unknown) and genres
-        ('Action|Comedy').
+        ('F' or 'M'), occupation, zip, title, year (float64, NaN if unknown), genres
+        ('Action|Comedy'), history, liked and loved (see `movielens_100k.load_data`).
 
     Raises:
         UnavailableError: the file is missing and cannot be downloaded; the message says where to
