@@ -2,9 +2,11 @@
 
     PYTHONPATH=. python benchmarks/scaling.py [--write]
 
-Workers compute, then exchange with every server: the update of this step and the read for the next
-in one message, or in two. Servers answer one message at a time; what is stale, and who waits under
-a bound, is decided by the very class that the servers have (`StalenessTracker`).
+Workers compute, then exchange with the servers that hold what their step needs: the update of this
+step and the read for the next in one message, or in two. The first server may hold the global step
+alone; it gets a message from each step, or one for many (`StepLeases`). Servers answer one message
+at a time; what is stale, who waits under a bound, and how many steps a worker takes are decided by
+the very classes that the servers have (`StalenessTracker`, `StepLeases`).
 Times are the constants below, measured on one machine by `clusters.py`, and networks as they are
 sold; the spread of a worker's steps is log-normal. The model is that of `mnist_dnn` unless said
 otherwise.
@@ -26,6 +28,8 @@ from pathlib import Path
 
 from benchmarks.report import keep, machine
 from estimatorkit.distribute.tasks.staleness import StalenessTracker
+from estimatorkit.distribute.tasks.step_leases import StepLeases
+from estimatorkit.train.training import CALL_SECS
 
 ROOT = Path(__file__).parents[1]
 
@@ -34,6 +38,13 @@ EVENTS = 200_000
 
 LEAST_STEPS = 12
 """Steps of each worker, at least; the first third is not counted."""
+
+
+_LEASE = -1
+"""The exchange that leases steps."""
+
+_LEASE_MESSAGES = 3
+"""What a call sends to the task that counts: its report, a read of the count, the next lease."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +64,9 @@ class Setting:
         bandwidth: megabytes a second of a server's network, each way.
         round_trips: messages a step and server: 1 or 2.
         bound: how many steps a worker may be ahead of the slowest; None for any number.
+        needs: how many of the servers, drawn at each step, hold what it needs; None for all.
+        counted: where steps are counted: "with" parameters; at the first server, which holds
+            nothing else, by "each" step; or there, "leased".
     """
 
     workers: int
@@ -67,12 +81,19 @@ class Setting:
     bandwidth: float = 3000.0  # 25 Gbit/s
     round_trips: int = 1
     bound: int | None = None
+    needs: int | None = None
+    counted: str = "with"
 
     @property
     def share(self) -> float:
         """Megabytes of an update, or of a read, of one server."""
         whole = self.megabytes if self.sparse is None else self.sparse
-        return whole / self.servers
+        return whole / (self.needs or len(self.holders))
+
+    @property
+    def holders(self) -> range:
+        """The servers with parameters."""
+        return range(int(self.counted != "with"), self.servers)
 
 
 @dataclass
@@ -80,6 +101,8 @@ class Server:
     """A parameter server: it answers one message at a time."""
 
     updates: StalenessTracker = field(default_factory=StalenessTracker)
+    leases: StepLeases = field(default_factory=StepLeases)
+    count: int = 0
     waiting: deque[tuple[int, int]] = field(default_factory=deque)
     held_back: list[int] = field(default_factory=list)
     is_busy: bool = False
@@ -111,10 +134,13 @@ class Simulation:
         self._setting = setting
         self._random = random.Random(seed)
         self._servers = [Server() for _ in range(setting.servers)]
-        messages = setting.workers * setting.servers * setting.round_trips
+        messages = setting.workers * (setting.needs or setting.servers) * setting.round_trips
         self._steps = max(LEAST_STEPS, min(2000, EVENTS // messages))
         self._done = [0] * setting.workers
         self._missing = [0] * setting.workers
+        self._needed: list[list[int]] = [[] for _ in range(setting.workers)]
+        self._leased = [0] * setting.workers
+        self._left = [0] * setting.workers
         self._events: list[tuple[float, int, str, int, int, int]] = []
         self._numbers = itertools.count()
         self._now = 0.0
@@ -143,21 +169,25 @@ class Simulation:
                 self._serve(server)
             elif what == "served":
                 self._served(worker, server, trip)
+            elif what == "leased":
+                self._compute(worker)
             elif what == "answered" and self._answered(worker, trip):
                 finished += 1
                 if finished == total // 3:
                     started, busy_before = self._now, sum(each.busy for each in self._servers)
                 counted += finished > total // 3
                 if self._done[worker] < self._steps * 2:
-                    self._compute(worker)
+                    self._next(worker)
         seconds = self._now - started
-        stale = self._servers[0].updates.staleness
+        stale = self._servers[-1].updates.staleness
         busy = (sum(each.busy for each in self._servers) - busy_before) / len(self._servers)
+        # The share of the steps that need a server.
+        needed = 1.0 if setting.needs is None else setting.needs / len(setting.holders)
         return Result(
             counted / seconds,
             sum(late * times for late, times in stale.items()) / max(stale.total(), 1),
             max(stale, default=0),
-            2 * setting.share * counted / seconds,
+            2 * setting.share * counted / seconds * needed,
             busy / seconds,
         )
 
@@ -165,12 +195,34 @@ class Simulation:
         spread = self._random.lognormvariate(0.0, self._setting.spread)
         self._at(self._setting.compute * spread, "computed", worker)
 
+    def _next(self, worker: int) -> None:
+        """Begins a step, or asks for the lease of more."""
+        self._left[worker] -= 1
+        if self._setting.counted == "leased" and self._left[worker] < 0:
+            self._at(self._setting.latency, "arrived", worker, 0, _LEASE)
+        else:
+            self._compute(worker)
+
+    def _lease(self, worker: int) -> None:
+        server = self._servers[0]
+        server.count += self._leased[worker]
+        most = max(1, int(CALL_SECS / self._setting.compute))
+        self._leased[worker] = server.leases.lease(str(worker), most, server.count, None)
+        self._left[worker] = self._leased[worker] - 1
+        self._at(self._setting.latency, "leased", worker)
+
     def _send(self, worker: int, trip: int) -> None:
         setting = self._setting
-        self._missing[worker] = setting.servers
+        if trip == 0:
+            holders = setting.holders
+            needed = list(holders)
+            if setting.needs is not None:
+                needed = self._random.sample(holders, setting.needs)
+            self._needed[worker] = [0, *needed] if setting.counted == "each" else needed
+        self._missing[worker] = len(self._needed[worker])
         carries_update = trip == 0
         transfer = setting.share / setting.bandwidth if carries_update else 0.0
-        for server in range(setting.servers):
+        for server in self._needed[worker]:
             self._at(setting.latency + transfer, "arrived", worker, server, trip)
 
     def _serve(self, number: int) -> None:
@@ -180,9 +232,12 @@ class Simulation:
             return
         worker, trip = server.waiting.popleft()
         carries = 2 if setting.round_trips == 1 else 1
-        work = setting.message + carries / 2 * setting.share * setting.per_megabyte
+        share = setting.share if number in setting.holders else 0.0
+        work = setting.message + carries / 2 * share * setting.per_megabyte
         # The network of the server is shared by all answers: it is busy with this one.
-        work = max(work, setting.share / setting.bandwidth)
+        work = max(work, share / setting.bandwidth)
+        if trip == _LEASE:
+            work = _LEASE_MESSAGES * setting.message
         server.is_busy = True
         server.busy += work
         self._at(work, "served", worker, number, trip)
@@ -190,6 +245,10 @@ class Simulation:
     def _served(self, worker: int, number: int, trip: int) -> None:
         server = self._servers[number]
         server.is_busy = False
+        if trip == _LEASE:
+            self._lease(worker)
+            self._serve(number)
+            return
         last = self._setting.round_trips - 1
         asking = [worker] if trip == last else []
         if trip == 0:
@@ -287,6 +346,13 @@ def tables() -> list[tuple[str, list[str]]]:
         row("table of 640 MB, rows of the batch (0.13 MB)", replace(table, sparse=0.13)),
         row("steps of 50 ms, 100 MB of parameters", replace(base, compute=0.05, megabytes=100)),
     ]
+    shards = replace(Setting(1, 1), sparse=0.01)  # 160 rows of 16 numbers
+    counting = [
+        row(f"{needs} of {p - 1} servers, {w} workers, {label}", setting)
+        for w, p, needs in ((16, 5, 1), (64, 17, 1), (256, 65, 1), (256, 65, 4), (1000, 101, 1))
+        for label, counted in (("each step counted", "each"), ("leased", "leased"))
+        for setting in [replace(shards, workers=w, servers=p, needs=needs, counted=counted)]
+    ]
     synchronous = [
         f"| {workers} | {simulate(setting).rate:,.0f} | {synchronous_rate(setting):,.0f} |"
         for workers in (2, 8, 32, 128, 512)
@@ -297,6 +363,10 @@ def tables() -> list[tuple[str, list[str]]]:
         (
             "What the choices do: 64 workers, 8 servers",
             [HEAD[0].format("choice"), HEAD[1], *choices],
+        ),
+        (
+            "Where a server more holds the global step alone: steps that need rows of few servers",
+            [HEAD[0].format("a step needs"), HEAD[1], *counting],
         ),
         (
             "Asynchronous (a server for 8 workers) and synchronous (a ring): steps of 50 ms, 25 MB",

@@ -81,6 +81,15 @@ columns = [tf.feature_column.numeric_column("x")]
 model = tf.estimator.LinearRegressor(columns, config=config)
 print(model.train(input_fn, saving_listeners=[Report()]).latest_checkpoint()[-12:])
 
+# %% DCN
+features = {"user": ["ann", "bob", "ann", "eve"], "ad": ["x", "y", "y", "x"]}
+dataset = tf.data.Dataset.from_tensor_slices((features, [1, 0, 0, 1])).batch(4)
+hashed = tf.feature_column.categorical_column_with_hash_bucket
+fields = [tf.feature_column.embedding_column(hashed(key, 100), 4) for key in features]
+config = tf.estimator.RunConfig(tf_random_seed=1)
+model = tf.estimator.DCN(fields, [8], rank=4, experts=2, config=config)
+model.train(lambda: dataset.repeat(100)).evaluate(lambda: dataset)["auc"]
+
 # %% DIEN
 ids = tf.feature_column.categorical_column_with_identity("item", 10)
 viewed = tf.feature_column.sequence_categorical_column_with_identity("viewed", 10)
@@ -110,14 +119,6 @@ def input_fn():
 model = tf.estimator.DIN([8], [item], sequences=[(viewed, item)])
 model.train(input_fn)
 model.evaluate(input_fn, steps=1)["auc"]
-# %% DCN
-features = {"user": ["ann", "bob", "ann", "eve"], "ad": ["x", "y", "y", "x"]}
-dataset = tf.data.Dataset.from_tensor_slices((features, [1, 0, 0, 1])).batch(4)
-hashed = tf.feature_column.categorical_column_with_hash_bucket
-fields = [tf.feature_column.embedding_column(hashed(key, 100), 4) for key in features]
-config = tf.estimator.RunConfig(tf_random_seed=1)
-model = tf.estimator.DCN(fields, [8], rank=4, experts=2, config=config)
-model.train(lambda: dataset.repeat(100)).evaluate(lambda: dataset)["auc"]
 
 # %% DNNClassifier
 (features, labels), test = tf.datasets.iris.load_data()
@@ -202,6 +203,15 @@ model = tf.estimator.DNNRegressor(
 model.train(lambda: dataset.repeat(300))
 [row["predictions"] for row in model.predict(lambda: dataset)]
 
+# %% DeepFM
+features = {"user": ["ann", "bob", "ann", "eve"], "ad": ["x", "y", "y", "x"]}
+dataset = tf.data.Dataset.from_tensor_slices((features, [1, 0, 0, 1])).batch(4)
+hashed = tf.feature_column.categorical_column_with_hash_bucket
+fields = [tf.feature_column.embedding_column(hashed(key, 100), 4) for key in features]
+config = tf.estimator.RunConfig(tf_random_seed=1)
+model = tf.estimator.DeepFM(fields, [8, 4], config=config)
+model.train(lambda: dataset.repeat(100)).evaluate(lambda: dataset)["auc"]
+
 
 # %% ESMM
 def input_fn():
@@ -213,14 +223,6 @@ model = tf.estimator.ESMM([4], [tf.feature_column.numeric_column("x")])
 model.train(input_fn)
 first = next(model.predict(input_fn))
 first["ctr", "logistic"], first["cvr", "logistic"], first["ctcvr", "logistic"]
-# %% DeepFM
-features = {"user": ["ann", "bob", "ann", "eve"], "ad": ["x", "y", "y", "x"]}
-dataset = tf.data.Dataset.from_tensor_slices((features, [1, 0, 0, 1])).batch(4)
-hashed = tf.feature_column.categorical_column_with_hash_bucket
-fields = [tf.feature_column.embedding_column(hashed(key, 100), 4) for key in features]
-config = tf.estimator.RunConfig(tf_random_seed=1)
-model = tf.estimator.DeepFM(fields, [8, 4], config=config)
-model.train(lambda: dataset.repeat(100)).evaluate(lambda: dataset)["auc"]
 
 # %% EarlyStopping
 train_set = tf.data.Dataset.from_tensors(({"x": [[1.0], [2.0]]}, [1.0, 3.0]))

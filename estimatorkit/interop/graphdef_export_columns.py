@@ -23,6 +23,7 @@ from estimatorkit.ops.array.joining import concat
 from estimatorkit.ops.array.segment import unsorted_segment_max
 from estimatorkit.ops.math.elementwise import add, cast, floordiv, maximum
 from estimatorkit.ops.math.reduce import reduce_max
+from estimatorkit.ops.tables.embedding_rows import ID, ROW
 from estimatorkit.ops.tables.feature_ids import ABSENT
 
 Kind = Callable[[Writer, str, DType], str]
@@ -66,6 +67,22 @@ def _looked_up(w: Writer, values: str, dtype: DType) -> str:
     words, buckets = w.attrs["vocabulary"], w.attrs["num_oov_buckets"]
     key_dtype = string if words.dtype == object else int64
     keys = values if key_dtype is string else _as_int64(w, values, dtype)
+    places = w.const(np.arange(len(words)), "ids", int64)
+    table, filled = _filled_table(w, w.const(words, "words"), places, key_dtype)
+    default = w.const(-1 if buckets else w.attrs["default_value"], "default", int64)
+    found = w.node(
+        "LookupTableFindV2", [table, keys, default, filled], "Find", Tin=key_dtype, Tout=int64
+    )
+    if not buckets:
+        return found
+    first = w.const(len(words), "words_count", int64)
+    others = w.node("AddV2", [_hash(w, values, dtype, buckets), first], "other_words", T=int64)
+    is_other = w.node("Equal", [found, default], "Equal", T=int64)
+    return _select(w, is_other, others, found, "all_words")
+
+
+def _filled_table(w: Writer, keys: str, values: str, key_dtype: DType) -> tuple[str, str]:
+    """A table of int64 values, and what a lookup in it must wait for."""
     table = w.node(
         "HashTableV2",
         [],
@@ -76,24 +93,25 @@ def _looked_up(w: Writer, values: str, dtype: DType) -> str:
         key_dtype=key_dtype,
         value_dtype=int64,
     )
-    places = w.const(np.arange(len(words)), "ids", int64)
-    filled = w.node(
-        "InitializeTableV2",
-        [table, w.const(words, "words"), places],
-        "table_init",
-        Tkey=key_dtype,
-        Tval=int64,
+    given = {"Tkey": key_dtype, "Tval": int64}
+    filled = w.node("InitializeTableV2", [table, keys, values], "table_init", **given)
+    return table, f"^{filled}"
+
+
+def _embedding_rows(w: Writer) -> None:
+    """Looks ids up in a table that is filled with the variable of ids and rows."""
+    w.require(w.attrs["part"][1] == 1, "its table has several partitions")
+    handle = w.op.graph.get_operation_by_name(w.attrs["table"]).outputs[0]
+    known = w.node("ReadVariableOp", [w.names[handle]], "known", dtype=int64)
+    axis = w.const(1, "axis", int32)
+    dtypes = {"Tparams": int64, "Tindices": int32, "Taxis": int32, "batch_dims": 0}
+    keys, rows = (
+        w.node("GatherV2", [known, w.const(column, "column", int32), axis], part, **dtypes)
+        for part, column in (("keys", ID), ("rows", ROW))
     )
-    default = w.const(-1 if buckets else w.attrs["default_value"], "default", int64)
-    found = w.node(
-        "LookupTableFindV2", [table, keys, default, f"^{filled}"], "Find", Tin=key_dtype, Tout=int64
-    )
-    if not buckets:
-        return found
-    first = w.const(len(words), "words_count", int64)
-    others = w.node("AddV2", [_hash(w, values, dtype, buckets), first], "other_words", T=int64)
-    is_other = w.node("Equal", [found, default], "Equal", T=int64)
-    return _select(w, is_other, others, found, "all_words")
+    table, filled = _filled_table(w, keys, rows, int64)
+    given = [table, w.inputs[0], w.const(ABSENT, "absent", int64), filled]
+    w.node("LookupTableFindV2", given, Tin=int64, Tout=int64)
 
 
 def _select(w: Writer, condition: str, one: str, other: str, part: str) -> str:
@@ -302,6 +320,7 @@ COLUMN_RULES: dict[str, Rule] = {
     "Bucketize": _bucketize,
     "ClassNames": _class_names,
     "CrossedIds": _crossed,
+    "EmbeddingRows": _embedding_rows,
     "LabelIds": composed(_label_ids),
     "LabelIndicator": composed(_label_indicator),
     "MixedIds": _words(0),

@@ -145,13 +145,20 @@ def _split(w: Writer) -> None:
 def _gather(w: Writer) -> None:
     params, indices = w.inputs
     dims = w.op.inputs[0].shape.dims
-    size = None if dims is None else dims[w.attrs["axis"]]
-    if w.op.inputs[1].op.type == "Select" and size is not None:
+    axis = w.const(w.attrs["axis"], "axis", int32)
+    if w.op.inputs[1].op.type == "Select" and dims is not None:
         # For missing ids, feature columns gather the row past the end: clamped to the last row
         # here, an error in TensorFlow.
-        last = w.const(size - 1, "last", w.dtype(1))
-        indices = w.node("Minimum", [indices, last], "Minimum", T=w.dtype(1))
-    axis = w.const(w.attrs["axis"], "axis", int32)
+        dtype, size = w.dtype(1), dims[w.attrs["axis"]]
+        if size is None:
+            zero, one = w.const(0, "zero", int32), w.const(1, "one", dtype)
+            shape = w.node("Shape", [params], "shape", T=w.dtype(), out_type=dtype)
+            kinds = {"Tparams": dtype, "Tindices": int32, "Taxis": int32}
+            end = w.node("GatherV2", [shape, axis, zero], "size", batch_dims=0, **kinds)
+            last = w.node("Sub", [end, one], "last", T=dtype)
+        else:
+            last = w.const(size - 1, "last", dtype)
+        indices = w.node("Minimum", [indices, last], "Minimum", T=dtype)
     dtypes = {"Tparams": w.dtype(), "Tindices": w.dtype(1), "Taxis": int32}
     w.node("GatherV2", [params, indices, axis], batch_dims=w.attrs["batch_dims"], **dtypes)
 

@@ -155,7 +155,7 @@ def hidden_layers(
     """The last hidden layer of a deep network in the current variable scope.
 
     Args:
-        net: the inputs, floats `(batch, n)`.
+        net: float32 `(batch, n)`.
         mode, hidden_units, activation_fn, dropout, batch_norm: see `dnn_logits`.
         outer: see `layered_logits`.
     """
@@ -207,23 +207,22 @@ def dnn_part(
         note_columns("dnn", (column.name for column in columns))
         return dnn_logits(features, mode, units, widths, columns, version=version, **network)
 
-    def chosen_optimizer() -> Optimizer:
-        return network_optimizer(optimizer, learning_rate, version)
+    return Part(
+        logits, lambda: optimizer_of(optimizer, learning_rate, version=version), "dnn", columns
+    )
 
-    return Part(logits, chosen_optimizer, "dnn", columns)
 
-
-def network_optimizer(
-    optimizer: OptimizerLike, learning_rate: float | None = None, version: Version = 2
+def optimizer_of(
+    optimizer: OptimizerLike, learning_rate: float | None = None, *, version: Version = 2
 ) -> Optimizer:
-    """The optimizer of a deep network; the arguments are those of `dnn_part`."""
+    """The optimizer of a network; arguments are those of `dnn_part`."""
     if learning_rate is None and (version == 1 or optimizer == "Adagrad"):
         learning_rate = LEARNING_RATE
     return get_optimizer_by_name(optimizer, learning_rate, version=version)
 
 
-def check_dropout(dropout: float | None) -> None:
-    """Raises ValueError unless `dropout` is None or in [0, 1)."""
+def check_dropout(dropout: Any) -> None:
+    """Raises ValueError unless `dropout` is None or a probability below 1."""
     if dropout is not None and not 0 <= dropout < 1:
         raise value_error(
             "dropout is not a valid probability",
@@ -234,7 +233,7 @@ def check_dropout(dropout: float | None) -> None:
 
 
 def checked_units(hidden_units: Any) -> tuple[int, ...]:
-    """The widths of hidden layers; raises ValueError unless they are positive ints."""
+    """The widths of hidden layers; raises ValueError if they are not positive ints."""
     fits = isinstance(hidden_units, Iterable) and not isinstance(hidden_units, (str, Mapping))
     widths = tuple(hidden_units) if fits else (hidden_units,)
     if not fits or any(
@@ -436,7 +435,15 @@ class DNNEstimator(Premade):
 
 
 __all__ = [
-    *("DNNClassifier", "DNNEstimator", "DNNRegressor", "check_dropout", "checked_units"),
-    *("dnn_logits", "dnn_part", "hidden_layers", "layered_logits", "network_optimizer"),
+    "DNNClassifier",
+    "DNNEstimator",
+    "DNNRegressor",
+    "check_dropout",
+    "checked_units",
+    "dnn_logits",
+    "dnn_part",
+    "hidden_layers",
+    "layered_logits",
+    "optimizer_of",
     "tower_logits",
 ]

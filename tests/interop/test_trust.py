@@ -177,7 +177,8 @@ SESSION_ONLY = {
     *("LookupTableSizeV2", "LearnedUnigramCandidateSampler", "UnigramSampler"),
     *("DatasetVariant", "Iterator", "IteratorGetNext", "IteratorGetNextOf"),
     *("IteratorToStringHandle", "MakeIterator", "DatasetToSingleElement", "ReduceDataset"),
-    "QueueReopen",
+    *("QueueReopen", "EmbeddingRows", "KeepExamples", "KeptExamples", "GroupedListSums"),
+    *("BuildNearestNeighbors", "NearestNeighbors"),
 }
 """Host rows with a state or a side effect, which is the session's, a stream's or a function's.
 

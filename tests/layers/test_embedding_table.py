@@ -1,4 +1,4 @@
-"""`EmbeddingTable`: tables with an optimizer, a size and a life of their own."""
+"""`EmbeddingTable`, by the operations `EmbeddingRows` and `HashedRows`."""
 
 from __future__ import annotations
 
@@ -93,6 +93,7 @@ def test_new_rows_have_the_table_s_distribution() -> None:
         lambda: tf.train.LazyAdamOptimizer(0.5),
         lambda: tf.train.FtrlOptimizer(0.5),
         lambda: tf.train.RowwiseAdagradOptimizer(0.5),
+        lambda: tf.keras.optimizers.legacy.Adagrad(0.5),
     ],
 )
 def test_slots_grow_with_the_table(optimizer: Any) -> None:
@@ -258,7 +259,7 @@ def clicks() -> tuple[dict[str, Any], Any]:
     return {"user": np.array([f"u{user}" for user in users])}, likes[users].astype(np.int64)
 
 
-def test_an_estimator_trains_evaluates_and_serves(clicks: Any, tmp_path: Any) -> None:
+def test_an_estimator_trains_evaluates_and_serves(clicks: Any, tmp_path: Any, caplog: Any) -> None:
     table = Table(dynamic=True, min_count=2, optimizer=tf.train.AdagradOptimizer(1.0))
     column = tf.feature_column.embedding_column(
         tf.feature_column.categorical_column_with_hash_bucket("user", 2**62), 4, table=table
@@ -280,6 +281,7 @@ def test_an_estimator_trains_evaluates_and_serves(clicks: Any, tmp_path: Any) ->
         return tf.estimator.export.ServingInputReceiver(features, features)
 
     folder = model.export_saved_model(str(tmp_path / "export"), receiver)
+    assert "TensorFlow cannot load" not in caplog.text
     served = tf.estimator.load_predictor(folder)
     asked = {"user": ["u1", "u2", "nobody", "", "u3"]}
     wanted = list(model.predict(lambda: tf.data.Dataset.from_tensors(asked)))

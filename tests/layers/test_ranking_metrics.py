@@ -1,4 +1,7 @@
-"""Metrics of rankings and of click models against scikit-learn and enumerated orders of ties."""
+"""Metrics of rankings and of click models against scikit-learn and enumerated orders of ties.
+
+Groups are kept by `KeptExamples`, `KeepExamples` and `GroupedListSums`.
+"""
 
 from __future__ import annotations
 

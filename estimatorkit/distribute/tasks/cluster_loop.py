@@ -6,6 +6,11 @@ work, and the servers' work after it (*tails*: update parameters). The tails of 
 of the next are sent to each task in a single request. Tails on different tasks are not
 synchronized: one may increment the step count before another updates its parameters. Steps of any
 other shape run one at a time in the session (see `cluster_run`).
+
+A task that holds nothing that steps use but the global step gets no message from a step: a call
+leases its steps there before it runs them, and reports them at its end (`StepLeases`). A call takes
+a fraction of a second, and the steps of other workers appear in the count that much later. Where
+staleness is bounded, every step is counted at once.
 """
 
 from __future__ import annotations
@@ -13,15 +18,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import OpError, OutOfRangeError
 from estimatorkit.core.registry import Role, role_of, takes_element
-from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.distribute.tasks.cluster_run import (
     ClusterRunner,
     ClusterState,
@@ -29,6 +36,7 @@ from estimatorkit.distribute.tasks.cluster_run import (
     attributed,
 )
 from estimatorkit.distribute.tasks.partitions import Partition, Partitions, partition_by_task
+from estimatorkit.distribute.tasks.row_messages import RowMessages
 from estimatorkit.distribute.tasks.task_placement import HERE
 from estimatorkit.distribute.tasks.task_protocols import Channel
 from estimatorkit.runtime.executor import PlanRunner
@@ -84,6 +92,37 @@ class StepShape:
         return shape
 
 
+def _counting_task(parts: Partitions, counter: Tensor, shape: StepShape) -> str | None:
+    """The task that steps need for the global step alone: to read it, and to add one."""
+    handle = counter.op.inputs[0] if role_of(counter.op) is Role.READ else None
+    alone = [part for part in (*shape.heads, *shape.tails) if handle in _handles(part)]
+    if handle is None or not alone:
+        return None
+    task = alone[0].task
+    every = [part for level in parts.levels for part in level if part.task == task]
+    reads = [part for part in every if part in shape.heads]
+    counts = [op for part in every if part in shape.tails for op in part.ops]
+    is_alone = (
+        all(_only_reads(part) and _handles(part) == {handle} for part in reads)
+        and len(counts) == 1
+        and _adds_one(counts[0], handle)
+        and not any(parts.sent[part] for part in every if part not in reads)
+        and any(part.task != task for part in shape.heads)
+    )
+    return task if is_alone else None
+
+
+def _handles(part: Partition) -> set[Tensor]:
+    return {tensor for op in part.ops for tensor in op.inputs if tensor.dtype is resource}
+
+
+def _adds_one(op: Operation, handle: Tensor) -> bool:
+    if op.type != "AssignAddVariableOp" or op.inputs[0] is not handle:
+        return False
+    added = op.inputs[1].op
+    return role_of(added) is Role.CONSTANT and bool(np.all(added.attrs["value"] == 1))
+
+
 def _only_reads(part: Partition) -> bool:
     return not part.inputs and all(role_of(op) is Role.READ for op in part.ops)
 
@@ -97,6 +136,7 @@ class ClusterLoop(StepLoop):
 
     Attributes:
         one_round_trip: whether each step needs one round trip per task.
+        leases_at: the task that counts steps and that no step asks, or None.
     """
 
     def __init__(self, state: ClusterState, spec: StepSpec) -> None:
@@ -110,6 +150,7 @@ class ClusterLoop(StepLoop):
         self._after = state.runner(list(after), [], [])
         self._shape = StepShape.of(parts)
         self.one_round_trip = self._shape is not None
+        self.leases_at: str | None = None
         if self._shape is None:
             self._runner = ClusterRunner(parts, state, worker=state.cluster.worker)
             return
@@ -120,20 +161,30 @@ class ClusterLoop(StepLoop):
         # Not with the step: in its order the counter is read where it is changed, at the end.
         counting = partition_by_task(state.graph, [self._counter], [], [], placer)
         reading = [part for level in counting.levels for part in level if part.task != HERE]
+        if state.cluster.bound is None:  # else one may wait for another who waits for its lease
+            self.leases_at = _counting_task(parts, self._counter, self._shape)
+        self._count = self._begun = self._done = 0
+        self._counts_read: list[Tensor] = []
+        if self.leases_at is not None:
+            reading = []
+            read = [part for part in self._shape.heads if part.task == self.leases_at]
+            self._counts_read = [tensor for part in read for tensor in parts.sent[part]]
+            self._shape.heads = [part for part in self._shape.heads if part not in read]
+            self._shape.tails = [each for each in self._shape.tails if each.task != self.leases_at]
         # The heads come last: their task keeps for the tails what it has made for the last part.
-        heads = _remote(reading, counting, state) + _remote(self._shape.heads, parts, state)
-        tails = _remote(self._shape.tails, parts, state)
+        heads = _sent(reading, counting, state) + _sent(self._shape.heads, parts, state)
+        tails = _sent(self._shape.tails, parts, state)
         # An answer's memory is written over with the next: what is needed longer is copied.
-        taken = {tensor for each in tails for tensor in each.takes}
+        taken = {tensor for each, _ in tails for tensor in each.takes}
         self._copied = taken.union(self._every)
         self._heads_only_read = all(map(_only_reads, self._shape.heads))
         self._input_secs = math.inf  # that the last element took
         self._tasks = {
             task: _TaskStep(
-                [each for each in tails if each.task == task],
-                [each for each in heads if each.task == task],
+                [each for each in tails if each[0].task == task],
+                [each for each in heads if each[0].task == task],
             )
-            for task in dict.fromkeys(each.task for each in (*heads, *tails))
+            for task in dict.fromkeys(each.task for each, _ in (*heads, *tails))
         }
 
     def run(self, steps: int, until: float = math.inf) -> Steps:
@@ -143,8 +194,11 @@ class ClusterLoop(StepLoop):
         """
         if self._input_error is not None:
             self._raise_input_error()
-        run = self._run_piped if self.one_round_trip else self._run_singly
-        rows, ended = run(_Stretch(steps, until))
+        if self.leases_at is not None:
+            rows, ended = self._run_leased(steps, until)
+        else:
+            run = self._run_piped if self.one_round_trip else self._run_singly
+            rows, ended = run(_Stretch(steps, until))
         if not rows:
             self._raise_input_error()
         every = [np.stack([np.asarray(row[tensor]) for row in rows]) for tensor in self._every]
@@ -155,6 +209,38 @@ class ClusterLoop(StepLoop):
         """A description (see `StepLoop.describe`)."""
         trips = "one round trip to each task a step" if self.one_round_trip else "a run a step"
         return f"loop of steps: {trips}\n{self.plan.describe()}"
+
+    def _run_leased(self, steps: int, until: float) -> tuple[list[dict[Any, Any]], bool]:
+        leased = self._lease(steps, until)
+        try:
+            found = self._run_piped(_Stretch(leased, math.inf))
+        except BaseException:
+            with suppress(OpError):  # then the task drops the lease itself
+                self._lease(0, math.inf)
+            raise
+        self._lease(0, math.inf)
+        return found
+
+    def _lease(self, wanted: int, until: float) -> int:
+        """Reports the steps done since the last lease, and leases up to `wanted`."""
+        header = {
+            "worker": self._state.cluster.worker,
+            "counter": self._counter.op.inputs[0].op.name,
+            "done": self._done,
+            "wanted": wanted,
+            "until": None if until == math.inf else int(until),
+        }
+        task = str(self.leases_at)
+        with self._state.channels() as channel:
+            to = channel(task)
+            to.ask("lease", header)
+            try:
+                (found,) = to.answer(self._state.raise_if_cancelled)
+            except OpError as error:
+                raise attributed(error, self._state.graph) from None
+        self._count, leased = int(found[0]), int(found[1])
+        self._begun = self._done = 0
+        return leased
 
     def _run_singly(self, stretch: _Stretch) -> tuple[list[dict[Any, Any]], bool]:
         rows: list[dict[Any, Any]] = []
@@ -197,6 +283,7 @@ class ClusterLoop(StepLoop):
                 else:
                     following = None if is_last else self._next_input(False)
                     self._exchange(channel, values, following)
+                self._done += 1
                 rows.append({tensor: values[tensor] for tensor in self._every})
                 values = following
         return rows, not is_last and self._input_error is None
@@ -205,6 +292,10 @@ class ClusterLoop(StepLoop):
         started = time.perf_counter()
         found: dict[Any, Any] | None = self._guarded(lambda: self._before({}), is_first)
         self._input_secs = time.perf_counter() - started
+        if found is not None:
+            for tensor in self._counts_read:
+                found[tensor] = np.array(self._count + self._begun, tensor.dtype.numpy_dtype)
+            self._begun += 1
         return found
 
     def _exchange(
@@ -239,8 +330,7 @@ class ClusterLoop(StepLoop):
                 failed.append(error)
             else:
                 if following is not None:
-                    values = found[-len(step.received) :]
-                    for tensor, value in zip(step.received, values, strict=True):
+                    for tensor, value in step.answered(found):
                         following[tensor] = np.array(value) if tensor in self._copied else value
         if failed:
             raise attributed(failed[0], self._state.graph)
@@ -288,17 +378,24 @@ class _OwnParts:
         return values
 
 
-def _remote(parts: Sequence[Partition], whole: Partitions, state: ClusterState) -> list[RemotePart]:
-    return [RemotePart(part, whole, state) for part in parts]
+_Sent = tuple[RemotePart, RowMessages]
+
+
+def _sent(parts: Sequence[Partition], whole: Partitions, state: ClusterState) -> list[_Sent]:
+    kept = {tensor for level in whole.levels for part in level for tensor in part.kept}
+    found = []
+    for part in parts:
+        remote = RemotePart(part, whole, state)
+        found.append((remote, RowMessages(part, remote.takes, remote.gives, kept)))
+    return found
 
 
 class _TaskStep:
     """The request to a task between two steps: the tails of one and the heads of the next."""
 
-    def __init__(self, tails: Sequence[RemotePart], heads: Sequence[RemotePart]) -> None:
+    def __init__(self, tails: Sequence[_Sent], heads: Sequence[_Sent]) -> None:
         self._tails = tails
         self._heads = heads
-        self.received = [tensor for each in heads for tensor in each.gives]
 
     def ask(
         self,
@@ -313,11 +410,20 @@ class _TaskStep:
         heads = self._heads if following is not None else []
         if not tails and not heads:
             return False
-        arrays = [np.asarray(done[tensor]) for each in tails for tensor in each.takes]
-        if following is not None:
-            arrays += [np.asarray(following[tensor]) for each in heads for tensor in each.takes]
+        arrays = [array for _, rows in tails for array in rows.sent(done)]
+        arrays += [array for _, rows in heads for array in rows.sent(following or {})]
         to = channel(task)
-        names = [each.named(to) for each in (*tails, *heads)]
+        names = [each.named(to) for each, _ in (*tails, *heads)]
         asked = {**header, "programs": names, "updates": len(tails)}
         to.ask("run", asked, arrays, borrowed=True)
         return True
+
+    def answered(self, found: Sequence[Any]) -> list[tuple[Tensor, Any]]:
+        """The values of the heads, in the arrays of the reply."""
+        values: list[tuple[Tensor, Any]] = []
+        at = 0
+        for each, rows in self._heads:
+            count = len(each.gives)
+            values += zip(each.gives, rows.received(found[at : at + count]), strict=True)
+            at += count
+        return values

@@ -42,6 +42,7 @@ from estimatorkit.distribute.tasks.membership import Membership
 from estimatorkit.distribute.tasks.reply_cache import Channels
 from estimatorkit.distribute.tasks.shared_memory import SharedMemory
 from estimatorkit.distribute.tasks.staleness import StalenessTracker
+from estimatorkit.distribute.tasks.step_leases import StepLeases
 from estimatorkit.distribute.tasks.task_program import Program, part_of
 from estimatorkit.distribute.tasks.task_protocols import ENDED
 from estimatorkit.distribute.tls import Identity
@@ -64,6 +65,11 @@ RECONNECT_SECS = 10.0
 
 _LOOK_SECS = 0.05
 """Seconds after which one who waits for others looks whether it was given up."""
+
+_LEASE_SECS = 1.0
+"""How long a worker waits for steps that others have leased: these may wait for their input. After
+that it runs one step more, which the total may then exceed.
+"""
 
 
 class TaskService(flight.FlightServerBase):  # type: ignore[misc]
@@ -113,6 +119,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         self._sweeping = threading.Lock()
         self._members = Membership()
         self._updates = StalenessTracker()
+        self._leases = StepLeases()
         self._deals = Deals()
         self._updated = threading.Condition()
         self.stopping = threading.Event()
@@ -208,6 +215,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
             silent = self._members.silent(time.monotonic())
         for name in silent:
             self._updates.left(name)
+            self._leases.left(name)
             self._deals.process_left(name)
 
     def _left(self, workers: set[str], members: set[tuple[str, str]]) -> None:
@@ -217,6 +225,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         with self._updated:
             for worker in workers:
                 self._updates.left(worker)
+                self._leases.left(worker)
                 self._deals.left(worker)
             self._updated.notify_all()
 
@@ -304,6 +313,35 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                 self._give_up_silent()
             self._updates.read(worker)
 
+    def _lease(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        """Counts the steps that a worker has 'done', and leases it as many as 'wanted' until the
+        'counter' is at 'until' (see `StepLeases`); returns the count and the number leased.
+        """
+        worker, counter, done = header["worker"], header["counter"], header["done"]
+        if done:
+            with self._held.lock:
+                if counter not in self._held.values:
+                    raise _without_value(counter)
+                counted = np.asarray(self._held.values[counter])
+                self._put([counter], [np.asarray(counted + done, counted.dtype)])
+        deadline = time.monotonic() + _LEASE_SECS
+        with self._updated:
+            self._leases.left(worker)
+            self._updated.notify_all()
+            while True:
+                count = int(self._read({"names": [counter]}, [], kept, over)[0])
+                wanted = header["wanted"]
+                leased = wanted and self._leases.lease(worker, wanted, count, header["until"])
+                if wanted and not leased and time.monotonic() > deadline:
+                    leased = self._leases.lease(worker, 1, count, None)
+                if leased or not wanted:
+                    return [np.array([count, leased])]
+                over()
+                self._updated.wait(_LOOK_SECS)
+                self._give_up_silent()
+
     def _read(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
     ) -> Arrays:
@@ -365,6 +403,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
             self._held.clear()
         with self._updated:
             self._deals.clear()
+            self._leases.clear()
         return []
 
     def _deal(
@@ -444,6 +483,7 @@ _QUESTIONS: dict[str, Callable[..., Arrays]] = {
     "share": TaskService._share,
     "program": TaskService._program,
     "run": TaskService._run,
+    "lease": TaskService._lease,
     "read": TaskService._read,
     "write": TaskService._write,
     "initialized": TaskService._initialized,

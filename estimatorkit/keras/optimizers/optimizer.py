@@ -395,7 +395,8 @@ class Optimizer(Hyperparameters):
         """
         of_name = self._slots.setdefault(slot_name, {})
         if var not in of_name:
-            size = var.shape if shape is None else shape
+            is_fixed = shape is not None or var.shape.is_fully_defined()
+            size = shape or (var.shape if is_fixed else var.initial_value.shape)
             value = initializer
             if isinstance(initializer, str) or callable(initializer):
                 make = initializers.get(initializer) or Zeros()
@@ -403,7 +404,11 @@ class Optimizer(Hyperparameters):
             graph = var.graph
             with graph.init_scope(), graph.colocate_with(var):
                 made = Variable(
-                    value, trainable=False, name=f"{var.op.name}/{slot_name}", dtype=var.dtype
+                    value,
+                    trainable=False,
+                    name=f"{var.op.name}/{slot_name}",
+                    dtype=var.dtype,
+                    shape=None if is_fixed else var.shape,
                 )
             of_name[var] = made
             self._weights.setdefault(graph, []).append(made)

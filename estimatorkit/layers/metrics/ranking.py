@@ -53,10 +53,8 @@ def _row_sums(
     labels: Any, scores: Any, weights: Any, *, kind: str, k: int | None, module: Any = jnp
 ) -> Any:
     lists = module.repeat(module.arange(labels.shape[0]), labels.shape[1])
-    found = list_sums(
-        kind, k, lists, labels.reshape(-1), scores.reshape(-1), weights.reshape(-1), module
-    )
-    return found.astype(np.float64)
+    truth, ranked, shares = (module.asarray(each).reshape(-1) for each in (labels, scores, weights))
+    return list_sums(kind, k, lists, truth, ranked, shares, module).astype(np.float64)
 
 
 def _sums_spec(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:

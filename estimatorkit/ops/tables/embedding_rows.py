@@ -16,7 +16,7 @@ import numpy as np
 
 from estimatorkit.core.dtypes import int64
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.registry import Role, Spec, register
+from estimatorkit.core.registry import Case, Role, Spec, register
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.tables.feature_ids import ABSENT
 from estimatorkit.ops.tables.hash_index import MISSING, HashIndex, Ints, mixed
@@ -257,4 +257,17 @@ def _infer_hashed(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Sp
     return [Spec(int64, inputs[0].shape.concatenate([attrs["hashes"]]))]
 
 
-register("HashedRows", _hashed, infer=_infer_hashed, gradient=None, where="host", rowwise=True)
+register(
+    "HashedRows",
+    _hashed,
+    infer=_infer_hashed,
+    gradient=None,
+    where="host",
+    cases=lambda: [
+        Case(
+            (np.array([[3], [7], [ABSENT]]),),
+            {"rows": 50, "hashes": 2},
+            np.array([[[42, 47]], [[15, 46]], [[ABSENT, ABSENT]]]),
+        )
+    ],
+)

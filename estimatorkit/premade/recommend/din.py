@@ -39,7 +39,7 @@ from estimatorkit.premade.dnn import (
     Activation,
     check_dropout,
     checked_units,
-    network_optimizer,
+    optimizer_of,
     tower_logits,
 )
 from estimatorkit.premade.head import Head
@@ -117,7 +117,7 @@ def behaviour_part(
                 batch_norm=batch_norm,
             )
 
-    return Part(logits, lambda: network_optimizer(optimizer), scope, tuple(used.values()))
+    return Part(logits, lambda: optimizer_of(optimizer), scope, tuple(used.values()))
 
 
 def activation_of(activation: ActivationLike, mode: str) -> Any:

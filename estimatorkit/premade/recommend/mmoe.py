@@ -22,7 +22,7 @@ from estimatorkit.premade.dnn import (
     Activation,
     check_dropout,
     checked_units,
-    network_optimizer,
+    optimizer_of,
     tower_logits,
 )
 from estimatorkit.premade.head import Head
@@ -76,7 +76,7 @@ def multi_task_part(
                     )
             return joining.concat(found, 1)
 
-    return Part(logits, lambda: network_optimizer(optimizer), scope, columns)
+    return Part(logits, lambda: optimizer_of(optimizer), scope, columns)
 
 
 def as_multi_head(head: MultiHead | Sequence[Head]) -> MultiHead:

@@ -36,7 +36,7 @@ from estimatorkit.premade.dnn import (
     check_dropout,
     checked_units,
     hidden_layers,
-    network_optimizer,
+    optimizer_of,
 )
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.linear import LEARNING_RATE, learning_rate_for, linear_part
@@ -230,7 +230,7 @@ class Recommender(Premade):
                 made = interaction(Inputs(embedded, dense, mode, units, network))
             return cast(made, dtype)  # float32, also if layers compute in bfloat16
 
-        parts = [Part(logits, lambda: network_optimizer(optimizer), scope, (*fields, *others))]
+        parts = [Part(logits, lambda: optimizer_of(optimizer), scope, (*fields, *others))]
         linear = [] if not linear_feature_columns else normalize_columns(linear_feature_columns)
         if linear:
             rate = learning_rate_for(linear, LEARNING_RATE)

@@ -33,11 +33,11 @@ from estimatorkit.ops.nn import nn
 from estimatorkit.ops.sparse.joining import sparse_concat
 from estimatorkit.ops.variables.variable_scope import variable_scope
 from estimatorkit.premade.dnn import (
-    LEARNING_RATE,
     Activation,
     check_dropout,
     checked_units,
     layered_logits,
+    optimizer_of,
 )
 from estimatorkit.premade.parts import OptimizerLike, Part, Premade
 from estimatorkit.premade.recommend.item_frequency import ItemFrequency
@@ -51,8 +51,6 @@ from estimatorkit.premade.recommend.retrieval_head import (
     feature_column_of,
     fingerprints,
 )
-from estimatorkit.train.optimizers.optimizer import Optimizer
-from estimatorkit.train.optimizers.optimizers_by_name import get_optimizer_by_name
 from estimatorkit.train.saving.column_notes import note_columns
 
 _ESTIMATED = "estimated_sampling_probability"
@@ -350,11 +348,8 @@ class TwoTower(Premade):
             user, item, item_id, sampling_probability, frequency, negative_prefix, candidates
         )
 
-        def chosen_optimizer() -> Optimizer:
-            rate = LEARNING_RATE if optimizer == "Adagrad" else None
-            return get_optimizer_by_name(optimizer, rate, version=self._version)
-
-        part = Part(towers, chosen_optimizer, columns=[*user.columns, *item.columns])
+        columns = [*user.columns, *item.columns]
+        part = Part(towers, lambda: optimizer_of(optimizer), columns=columns)
         super().__init__(head, [part], model_dir, config, warm_start_from)
 
 

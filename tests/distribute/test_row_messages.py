@@ -1,0 +1,77 @@
+"""Embedding tables on parameter servers: each row travels once, and values stay the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit.compat.v1 as tf
+from estimatorkit.distribute.tasks.task_channel import TaskChannel
+from tests.distribute.test_step_leases import HERE, HOLDS, Servers, servers
+
+__all__ = ["servers"]
+
+IDS = np.array([[3] * 20 + [8] * 9 + [5, 3, 8], [2] * 31 + [3]], np.int64)
+WIDTH = 64
+
+
+def graph_of(optimizer: Any, place: str, shards: int) -> tuple[Any, Any, Any]:
+    """The sum of rows seen, a step, and the counter; `place` holds the table."""
+    with tf.device(place):
+        step = tf.train.get_or_create_global_step()
+        table = tf.get_variable(
+            "table",
+            [40, WIDTH],
+            initializer=tf.ones_initializer(),
+            partitioner=tf.fixed_size_partitioner(shards) if shards > 1 else None,
+        )
+    with tf.device(HERE):
+        elements = tf.data.Dataset.from_tensor_slices(IDS).repeat()
+        ids = tf.data.make_one_shot_iterator(elements).get_next()
+        rows = tf.nn.embedding_lookup(table, ids)
+        weights = tf.range(32, dtype=tf.float32)[:, None]
+        loss = tf.reduce_sum(tf.square(rows) * weights)
+    return loss, optimizer.minimize(loss, step), step
+
+
+OPTIMIZERS = [tf.train.GradientDescentOptimizer, tf.train.AdagradOptimizer, tf.train.AdamOptimizer]
+
+
+@pytest.mark.multiprocess
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("shards", [1, 4])
+def test_equal_ids_travel_once(
+    servers: Servers, optimizer: Any, shards: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    losses = []
+    moved: Counter[str] = Counter()
+    ask, answer = TaskChannel.ask, TaskChannel.answer
+
+    def asked(channel: Any, question: str, header: Any, arrays: Any = (), **named: Any) -> None:
+        if question == "run":
+            moved["out"] += sum(array.nbytes for array in arrays)
+        ask(channel, question, header, arrays, **named)
+
+    def answered(channel: Any, *rest: Any) -> Any:
+        found = answer(channel, *rest)
+        moved["in"] += sum(array.nbytes for array in found)
+        return found
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        loss, train, _ = graph_of(optimizer(1e-3), HERE, shards)
+        session.run(tf.global_variables_initializer())
+        expected = [session.run([loss, train])[0] for _ in range(6)]
+    _, loop = servers.loop("/job:worker/task:0", graph_of(optimizer(1e-3), HOLDS, shards))
+    assert loop.one_round_trip
+    losses += list(loop.run(2).every[0])
+    monkeypatch.setattr(TaskChannel, "ask", asked)
+    monkeypatch.setattr(TaskChannel, "answer", answered)
+    losses += list(loop.run(4).every[0])
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
+    # Of 32 rows a step, 4 at most are distinct: 2 or 3 ids, and 0 of those elsewhere.
+    most = 4 * shards * (4 * WIDTH + 8)
+    assert 0 < moved["in"] <= 4 * most
+    assert 0 < moved["out"] <= 4 * (most + 4 * 8 * shards + 64)
