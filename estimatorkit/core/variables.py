@@ -93,8 +93,8 @@ class Variable(Operators, metaclass=CreatedByScopes):
     """When copies are brought together, as it was asked for; there is one copy."""
 
     optimizer: Any = None
-    """The `Optimizer` that updates it in place of the one that is asked to, or a function that
-    returns it; None: that one."""
+    """The variable's own `Optimizer`, or a function that returns it; None for the one whose
+    `minimize` or `apply_gradients` is called."""
 
     row_ids: Variable | None = None
     """The variable that says which ids its rows belong to, if its rows are assigned to ids."""

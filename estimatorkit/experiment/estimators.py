@@ -584,7 +584,7 @@ class ESMM(MultiTask):
     type: Literal["ESMM"] = "ESMM"
 
     def tasks(self, labels: tuple[str, ...]) -> tuple[str, ...]:
-        """As of other models; the heads have names of their own."""
+        """See `MultiTask.tasks`; the heads are always called `ctr` and `ctcvr`."""
         if len(labels) != 2:
             raise wrong(
                 f"names {len(labels)} column(s)",

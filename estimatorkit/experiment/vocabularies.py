@@ -125,7 +125,7 @@ def _vocabularies(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _with_files(value: Any, folder: Path) -> Any:
-    """The document with these columns as files."""
+    """Replaces `vocabulary` columns of a document by `vocabulary_file` columns."""
     if _is_vocabulary(value):
         given = value["vocabulary"]
         return {

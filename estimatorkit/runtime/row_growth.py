@@ -73,7 +73,7 @@ class TableRows:
         return self._counts[-1]
 
     def grow(self) -> None:
-        """Asks for more rows: four times as many, or twice where that is a million."""
+        """Asks for four times as many rows, or twice as many from a million on."""
         count = self.count
         while count <= self.used or count == self.count:
             count *= 4 if count < 1 << 20 else 2

@@ -419,7 +419,7 @@ class _TaskStep:
         return True
 
     def answered(self, found: Sequence[Any]) -> list[tuple[Tensor, Any]]:
-        """The values of the heads, in the arrays of the reply."""
+        """The tensors that the heads return, with their values in the reply."""
         values: list[tuple[Tensor, Any]] = []
         at = 0
         for each, rows in self._heads:

@@ -316,7 +316,7 @@ def _batch_size(signature: Signature, fed: list[Any]) -> int:
 
 
 def _repeated(signature: Signature, fed: list[Any], rows: int) -> list[Any]:
-    """Inputs of one row, repeated."""
+    """Broadcasts inputs of one row to the size of the batch."""
     if all(len(each) == rows for each in fed):
         return fed
     size = sum(each[:1].nbytes for each in fed if len(each) == 1) * rows

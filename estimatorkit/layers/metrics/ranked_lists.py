@@ -17,7 +17,7 @@ KINDS = ("auc", "hit_rate", "mean_average_precision", "mean_reciprocal_rank", "n
 
 
 class _Segments(NamedTuple):
-    """Consecutive items of one number in `ids`: the items' segments, and sums over them.
+    """Segments of consecutive items with equal `ids`, and sums over segments.
 
     Attributes:
         ids: int `(items,)`, rising from 0.

@@ -64,7 +64,7 @@ class RowIndex:
     def see(
         self, ids: Any, state: Any, min_count: int, max_age: int | None, starts_batch: bool
     ) -> Ints:
-        """`find` in training: counts ids, assigns rows to new ones and evicts old ones.
+        """Looks ids up in training: counts them, assigns rows to new ones and evicts old ones.
 
         Args:
             ids: negative ones are missing values.
@@ -150,7 +150,7 @@ class RowIndex:
         self._index = HashIndex(entries[:, ID])
 
     def _follow(self, state: Any) -> None:
-        """Takes over the variable's value where something else has set it: a checkpoint."""
+        """Rebuilds the index if the variable was set elsewhere, for example from a checkpoint."""
         value = state.values.get(self._table)
         if value is not None and value is self._published:
             return

@@ -112,7 +112,7 @@ class Inputs:
 
 
 def joined(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors `(batch, ...)` side by side, `(batch, n)`."""
+    """Flattens tensors `(batch, ...)` and concatenates them to `(batch, n)`."""
     flat = [
         each
         if len(each.shape) == 2

@@ -276,7 +276,7 @@ class RetrievalHead(SingleHead):
 
 @dataclass(frozen=True)
 class _Retrieved(Batch):
-    """A batch whose logits are each user's scores of the candidates.
+    """A batch whose logits are the scores of every candidate for each user.
 
     Attributes:
         users: the users' embeddings.

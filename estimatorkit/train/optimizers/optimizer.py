@@ -46,7 +46,9 @@ def apart_from_own(
     for pair in pairs:
         own = pair[1].optimizer
         if callable(own):
-            own = pair[1].optimizer = made.get(own) or made.setdefault(own, own())
+            if own not in made:
+                made[own] = own()
+            own = pair[1].optimizer = made[own]
         by_optimizer.setdefault(own or optimizer, []).append(pair)
     return by_optimizer.pop(optimizer, []), by_optimizer
 
