@@ -19,11 +19,12 @@ needs_linux = pytest.mark.skipif(
     ("available", "address", "threads"),
     [
         (8, "a:1", "2"),  # four tasks on the host
+        (9, "a:2", "3"),  # three of them, as the server works while they wait
         (2, "a:1", "1"),  # never none
         (8, "b:1", None),  # alone on its host: all of them, as without a cluster
         (8, None, None),
     ],
-    ids=["a share", "at least one", "alone", "no address"],
+    ids=["a server's share", "a worker's share", "at least one", "alone", "no address"],
 )
 def test_tasks_of_one_host_share(
     monkeypatch: pytest.MonkeyPatch, available: int, address: str | None, threads: str | None

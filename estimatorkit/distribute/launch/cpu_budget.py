@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from estimatorkit.distribute.cluster_spec import ClusterSpec
+from estimatorkit.distribute.cluster_task import PS
 from estimatorkit.logger import logger
 
 VARIABLE = "NPROC"
@@ -20,7 +21,8 @@ VARIABLE = "NPROC"
 def share_processors(cluster: ClusterSpec, address: str | None) -> None:
     """Limits this process to its share of the host's cores, before JAX is initialized.
 
-    No effect if `NPROC` is set.
+    Parameter servers work while workers wait for them: workers do not leave them cores. No effect
+    if `NPROC` is set.
 
     Args:
         cluster: the tasks; those with the same host name share its cores.
@@ -29,12 +31,15 @@ def share_processors(cluster: ClusterSpec, address: str | None) -> None:
     if address is None or VARIABLE in os.environ:
         return
     host = address.rpartition(":")[0]
-    addresses = [
-        cluster.task_address(job, index)
+    tasks = {
+        cluster.task_address(job, index): job
         for job in cluster.jobs
         for index in cluster.task_indices(job)
-    ]
-    sharing = sum(each.rpartition(":")[0] == host for each in addresses)
+    }
+    is_server = tasks.get(address) == PS
+    sharing = sum(
+        each.rpartition(":")[0] == host and (is_server or job != PS) for each, job in tasks.items()
+    )
     if sharing > 1:
         os.environ[VARIABLE] = str(max(1, _processors() // sharing))
 

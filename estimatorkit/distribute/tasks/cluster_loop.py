@@ -36,7 +36,7 @@ from estimatorkit.distribute.tasks.cluster_run import (
     attributed,
 )
 from estimatorkit.distribute.tasks.partitions import Partition, Partitions, partition_by_task
-from estimatorkit.distribute.tasks.row_messages import RowMessages
+from estimatorkit.distribute.tasks.row_messages import Distinct, RowMessages
 from estimatorkit.distribute.tasks.task_placement import HERE
 from estimatorkit.distribute.tasks.task_protocols import Channel
 from estimatorkit.runtime.executor import PlanRunner
@@ -396,6 +396,7 @@ class _TaskStep:
     def __init__(self, tails: Sequence[_Sent], heads: Sequence[_Sent]) -> None:
         self._tails = tails
         self._heads = heads
+        self._known: Distinct = {}
 
     def ask(
         self,
@@ -410,8 +411,9 @@ class _TaskStep:
         heads = self._heads if following is not None else []
         if not tails and not heads:
             return False
-        arrays = [array for _, rows in tails for array in rows.sent(done)]
-        arrays += [array for _, rows in heads for array in rows.sent(following or {})]
+        arrays = [array for _, rows in tails for array in rows.sent(done, self._known)]
+        self._known = {}
+        arrays += [array for _, rows in heads for array in rows.sent(following or {}, self._known)]
         to = channel(task)
         names = [each.named(to) for each, _ in (*tails, *heads)]
         asked = {**header, "programs": names, "updates": len(tails)}

@@ -15,6 +15,12 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.distribute.tasks.partitions import Partition
+from estimatorkit.lazy import LazyFunctions
+
+scipy_sparse = LazyFunctions("scipy.sparse")
+
+Distinct = dict[tuple[np.dtype[Any], bytes], tuple[NDArray[Any] | None, NDArray[Any]]]
+"""The distinct ids of arrays, by dtype and bytes: a step updates the rows that it has looked up."""
 
 
 class RowMessages:
@@ -39,6 +45,7 @@ class RowMessages:
         self._lookups: dict[Tensor, list[Tensor]] = {}
         self._updates: dict[Tensor, list[Tensor]] = {}
         self._places: dict[Tensor, tuple[NDArray[Any], tuple[int, ...]]] = {}
+        self._most: dict[Tensor, int] = {}
         used: dict[Tensor, int] = {}
         for tensor in (tensor for op in part.ops for tensor in op.inputs):
             used[tensor] = used.get(tensor, 0) + 1
@@ -61,13 +68,18 @@ class RowMessages:
             for ids in [ids for ids, rows in found.items() if used[ids] != len(rows)]:
                 del found[ids]
 
-    def sent(self, values: Mapping[Tensor, Any]) -> list[NDArray[Any]]:
-        """The arrays to send."""
+    def sent(self, values: Mapping[Tensor, Any], known: Distinct) -> list[NDArray[Any]]:
+        """The arrays to send.
+
+        Args:
+            values: by tensor.
+            known: the distinct ids of arrays, where they are known; gets those of these values.
+        """
         arrays = {tensor: np.asarray(values[tensor]) for tensor in self._takes}
         self._places = {}
         for ids in self._lookups:
             given = arrays[ids]
-            distinct, place = _distinct(given)
+            distinct, place = self._distinct(ids, given, known)
             if distinct is not None:
                 arrays[ids] = distinct.reshape(-1, *(1,) * (given.ndim - 1))
                 for rows in self._lookups[ids]:
@@ -75,14 +87,34 @@ class RowMessages:
         for indices, gradients in self._updates.items():
             if not all(arrays[each].dtype in _SUMMED for each in gradients):
                 continue
-            distinct, place = _distinct(arrays[indices])
+            distinct, place = self._distinct(indices, arrays[indices], known)
             if distinct is not None:
                 arrays[indices] = distinct
                 for each in gradients:
-                    summed = np.zeros((len(distinct), *arrays[each].shape[1:]), arrays[each].dtype)
-                    np.add.at(summed, place, arrays[each])
-                    arrays[each] = summed
+                    arrays[each] = _summed(arrays[each], place, len(distinct))
         return list(arrays.values())
+
+    def _distinct(
+        self, tensor: Tensor, ids: NDArray[Any], known: Distinct
+    ) -> tuple[NDArray[Any] | None, NDArray[Any]]:
+        """The ids once each, and the place of each of `ids`, flat; None where that is not shorter.
+
+        Repeats of the first id pad them to a number that rarely grows: a task compiles each anew,
+        together with those of its other tables (26 take 4 s).
+        """
+        key = ids.dtype, ids.tobytes()
+        if key not in known:
+            known[key] = None, ids
+            if ids.ndim and ids.size > 1:
+                distinct, place = np.unique(ids, return_inverse=True)
+                most = self._most.get(tensor, 0)
+                if len(distinct) > most:
+                    most = _room(len(distinct))
+                self._most[tensor] = most
+                if most < ids.size:
+                    padding = np.full(most - len(distinct), distinct[0])
+                    known[key] = np.concatenate([distinct, padding]), place.reshape(-1)
+        return known[key]
 
     def received(self, found: Sequence[Any]) -> list[Any]:
         """The values of `gives`, of the arrays that came back for what was `sent` last."""
@@ -91,7 +123,7 @@ class RowMessages:
             if tensor in self._places:
                 place, shape = self._places[tensor]
                 rows = value.reshape(len(value), *value.shape[len(shape) :])
-                value = rows[place].reshape(*shape, *rows.shape[1:])
+                value = rows.take(place, 0).reshape(*shape, *rows.shape[1:])
             values.append(value)
         return values
 
@@ -104,16 +136,15 @@ def _is_ids(tensor: Tensor) -> bool:
     return bool(tensor.dtype.is_integer) and tensor.shape.rank == 1
 
 
-def _distinct(ids: NDArray[Any]) -> tuple[NDArray[Any] | None, NDArray[Any]]:
-    """The ids once each, and the place of each of `ids`, flat; None where that is not shorter.
+def _room(count: int) -> int:
+    """A power of two that counts like this one rarely exceed: a quarter more."""
+    return 1 << max(4, (count + count // 4 - 1).bit_length())
 
-    Their number is rounded up to a power of two, by repeats of the first: each number is compiled.
-    """
-    if ids.ndim == 0 or ids.size < 2:
-        return None, ids
-    distinct, place = np.unique(ids, return_inverse=True)
-    count = 1 << (len(distinct) - 1).bit_length()
-    if count >= ids.size:
-        return None, ids
-    padded = np.concatenate([distinct, np.full(count - len(distinct), distinct[0], ids.dtype)])
-    return padded, place.reshape(-1)
+
+def _summed(rows: NDArray[Any], place: NDArray[Any], count: int) -> NDArray[Any]:
+    """The sums of the rows with each place, `(count, ...)`; 8 times as fast as `np.add.at`."""
+    flat = rows.reshape(len(rows), -1)
+    ones = np.ones(len(rows), rows.dtype)
+    chosen = scipy_sparse.csc_array((ones, place, np.arange(len(rows) + 1)), (count, len(rows)))
+    total: NDArray[Any] = chosen @ flat
+    return total.reshape(count, *rows.shape[1:])
