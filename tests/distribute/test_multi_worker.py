@@ -326,6 +326,14 @@ def test_the_end_of_one_is_the_end_of_all(
 
 
 @pytest.mark.slow
+def test_a_dynamic_table_is_refused(processes: Processes, tmp_path: Path) -> None:
+    both = start(processes, environments({"worker": 2}), tmp_path / "model", dynamic=True)
+    lines = both[0].join(code=1)
+    assert any("is trained by several processes in step" in line for line in lines)
+    assert any("EmbeddingTable(rows=1_000_000, hashes=2)" in line for line in lines)
+
+
+@pytest.mark.slow
 def test_a_process_that_stands_still_is_not_waited_for_for_ever(
     processes: Processes, tmp_path: Path
 ) -> None:

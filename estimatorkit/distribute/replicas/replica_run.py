@@ -179,10 +179,14 @@ class ReplicatedState(State):
 
         A collective: all processes must call it, with the same variables initialized. Each process
         keeps its own rows of sharded variables.
+
+        Raises:
+            UnimplementedError: processes would number the ids of a dynamic table differently.
         """
         self.replicas.gather = self._gathered
         if self.replicas.processes == 1:
             return
+        _check_numbering(self.graph)
         inputs = {str(name): each for name, each in self.resources.items() if _is_input(each)}
         own = {op.name for op in self.graph.get_operations() if role_of(op) is Role.VARIABLE}
         own.difference_update(self.sharded)
@@ -510,6 +514,24 @@ def _sum(values: Sequence[Any], counted: int) -> Any:
 def _rows(values: Sequence[Any], counted: int) -> Any:
     arrays = [np.asarray(value) for value in values]
     return np.concatenate(arrays[:counted]) if counted else arrays[0][:0]
+
+
+def _check_numbering(graph: Graph) -> None:
+    """Raises UnimplementedError if a dynamic embedding table is trained."""
+    for op in graph.get_operations():
+        if op.type != "EmbeddingRows":
+            continue
+        is_training = registry.constant_value(op.inputs[1])
+        if is_training is None or is_training:
+            raise UnimplementedError.explained(
+                f"the dynamic embedding table {op.attrs['weights']!r} is trained by several "
+                "processes in step, each of which would number new ids in its own order",
+                expected="parameter servers, or several devices of one process",
+                made_at=op.source,
+                hint="a table with rows and hashes needs no numbering: "
+                "EmbeddingTable(rows=1_000_000, hashes=2)",
+                op=op,
+            )
 
 
 def _check_comes_first(segment: Segment, plan: Plan) -> None:

@@ -38,6 +38,7 @@ OPTIONS: dict[str, Any] = {
     "seconds": 7200,  # session_creation_timeout_secs
     "stuck": 600.0,  # stuck_secs
     "layers": [1, 1],  # of each process
+    "dynamic": False,  # an embedding table without a fixed size
     "mnist": False,
 }
 
@@ -86,6 +87,12 @@ def model(options: dict[str, Any], number: int, config: Any) -> Any:
             hidden = tf.layers.dropout(hidden, 0.3, training=True)
         for _ in range(options["layers"][number] - 1):
             hidden = tf.layers.dense(hidden, 4)
+        if options["dynamic"]:
+            ids = tf.feature_column.categorical_column_with_identity("id", 2**40)
+            table = tf.feature_column.EmbeddingTable(dynamic=True)
+            column = tf.feature_column.embedding_column(ids, 4, table=table)
+            rounded = {"id": tf.cast(features[:, 0] * 9, tf.int64)}
+            hidden += tf.feature_column.input_layer(rounded, [column])
         outputs = tf.layers.dense(hidden, 1, name="linear")
         loss = tf.losses.mean_squared_error(labels, outputs)
         if mode == tf.estimator.ModeKeys.EVAL:
