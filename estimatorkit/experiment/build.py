@@ -16,7 +16,7 @@ import numpy as np
 import estimatorkit as ek
 from estimatorkit.estimator.extenders import with_mixed_precision
 from estimatorkit.estimator.serving.example_requests import EXAMPLE_ROWS
-from estimatorkit.experiment import columns as kinds, preprocessing, scores
+from estimatorkit.experiment import columns as kinds, inputs, preprocessing, scores
 from estimatorkit.experiment.estimators import LabelScaling, Mixture, Schedule, WarmStart
 from estimatorkit.experiment.examples import CLASS_WEIGHT, example_rows
 from estimatorkit.experiment.schema import EarlyStopping, Experiment, ExportBest
@@ -193,6 +193,8 @@ def estimator(experiment: Experiment, rows: int | None = None) -> Any:
         given["seed"] = experiment.seed
     if experiment.estimator.takes_sequences:
         del given["n_classes"]  # always 2
+    if experiment.data.candidates is not None:
+        given["candidates"] = inputs.candidates(experiment)
     if isinstance(experiment.estimator, Mixture):
         given["head"] = _head_of_tasks(experiment.tasks, given)
     config = ek.estimator.RunConfig(
@@ -240,14 +242,25 @@ def _head_of_scaled_labels(scaling: LabelScaling, given: dict[str, Any]) -> Any:
 
 def exporters(experiment: Experiment) -> list[Any]:
     """The exporters of the evaluation."""
-    receivers = {"features": _receiver, "examples": _examples_receiver}
-    return [
-        getattr(ek.estimator, each.factory)(
-            serving_input_receiver_fn=functools.partial(receivers[each.inputs], experiment),
-            **_arguments(each, "inputs") | _compared(experiment, each),
+    return [_exporter(experiment, each) for each in experiment.export]
+
+
+def _exporter(experiment: Experiment, given: Any) -> Any:
+    receiver = _receiver if given.inputs == "features" else _examples_receiver
+    answer: dict[str, Any] = {}
+    if given.top_k is not None:
+        answer["export_fn"] = functools.partial(
+            ek.estimator.export_candidates,
+            items_input_fn=inputs.candidates(experiment),
+            k=given.top_k,
+            approximate=given.approximate,
         )
-        for each in experiment.export
-    ]
+    return getattr(ek.estimator, given.factory)(
+        serving_input_receiver_fn=functools.partial(receiver, experiment),
+        **_arguments(given, "inputs", "top_k", "approximate")
+        | _compared(experiment, given)
+        | answer,
+    )
 
 
 def _data_spec(experiment: Experiment) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +12,13 @@ from numpy.typing import NDArray
 
 import estimatorkit as ek
 from estimatorkit.core.errors import explain
-from estimatorkit.experiment import examples, tables
+from estimatorkit.experiment import examples, preprocessing, tables
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tables import MAIN, Table
+
+_CANDIDATES = 1024
+"""Items whose embeddings are computed at once."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,28 @@ def evaluation(experiment: Experiment, name: str = MAIN) -> Examples:
     return _examples(
         experiment, lambda: tables.evaluation_chunks(experiment, name), origin, training=False
     )
+
+
+def candidates(experiment: Experiment) -> Callable[[], Any]:
+    """An input function of all items of `data.candidates`, each once, in batches.
+
+    It reads them when it is first called, and raises DataError if they do not fit the experiment.
+    """
+    items = experiment.of_items
+
+    @functools.cache
+    def rows() -> dict[str, NDArray[Any]]:
+        source = experiment.data.candidates
+        origin = tables.source_name(source)
+        found = examples.features_of(items, tables.read_source(source), origin, weighted=False)
+        _, first = np.unique(found[str(experiment.item_id)], return_index=True)
+        return {key: column[np.sort(first)] for key, column in found.items()}
+
+    def input_fn() -> Any:
+        batches = ek.data.Dataset.from_tensor_slices(rows()).batch(_CANDIDATES)
+        return preprocessing.apply(items, batches)
+
+    return input_fn
 
 
 def _examples(

@@ -3,7 +3,7 @@
 The columns are `prediction` and, of a classifier, `probability` (of that class) and
 `probability_<class>`; of a regressor with several outputs `prediction_0`, `prediction_1`, ...; of
 several labels `prediction_<head>`, the probability of 1, in the order of names; of a `TwoTower` the
-score of the pair.
+score of the pair, or the best items of an export with `top_k`: `item_1`, `score_1`, `item_2`, ...
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def of_export(directory: Path) -> Model:
         predictor.signature(),
     )
     described = {key: signature.inputs[key] for key in signature.inputs}
-    if any(dtype is ek.string for dtype, _ in described.values()) and len(described) == 1:
+    if [*described] in (["examples"], ["inputs"]):
         raise DataError(
             explain(
                 f"{directory}: the model takes serialized Examples, not columns",
@@ -166,6 +166,13 @@ def _columns(
         return {"prediction": np.array([f"cluster {each}" for each in clusters], object)}
     if "score" in outputs:
         return {"prediction": outputs["score"]}
+    if "scores" in outputs and "ids" in outputs:  # of `export_candidates`
+        ids, ranked = outputs["ids"].astype(str).astype(object), outputs["scores"]
+        return {
+            f"{key}_{place + 1}": column[:, place]
+            for place in range(ids.shape[1])
+            for key, column in (("item", ids), ("score", ranked))
+        }
     heads = {
         name.removesuffix("/logistic"): each
         for name, each in sorted(of_heads(outputs).items())

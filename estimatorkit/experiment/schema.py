@@ -300,6 +300,13 @@ class _Export(Model):
         Literal["features", "examples"],
         Field(description="what clients send: features as they are, or serialized Examples"),
     ] = "features"
+    top_k: Annotated[
+        Count | None,
+        Field(description="hold data.candidates, and answer a user with that many (TwoTower)"),
+    ] = None
+    approximate: Annotated[
+        Switch, Field(description="find these by an index of faiss, for millions of items")
+    ] = False
 
 
 class ExportFinal(_Export):
@@ -514,7 +521,29 @@ class Experiment(Model):
                 expected="one of them: a column of the data has one type",
             ) from None
 
+    def _check_candidates(self) -> None:
+        if self.data.candidates is not None and self.item_id is None:
+            raise wrong(
+                f"is given, but {self.estimator.type} does not take it",
+                at=("data", "candidates"),
+                expected="a TwoTower with an item_id",
+            )
+        for place, each in enumerate(self.export):
+            if each.top_k is None and each.approximate:
+                raise wrong(
+                    "is given without top_k",
+                    at=("export", place, "approximate"),
+                    expected="how many items to answer with, such as top_k: 10",
+                )
+            if each.top_k is not None and self.data.candidates is None:
+                raise wrong(
+                    "is given, and there are no items to answer with",
+                    at=("export", place, "top_k"),
+                    expected="rows of items in data.candidates, such as {csv: items.csv}",
+                )
+
     def _check_towers(self) -> None:
+        self._check_candidates()
         if not isinstance(self.estimator, TwoTower):
             return
         if self.infer is not None:
@@ -523,7 +552,7 @@ class Experiment(Model):
                 at=("infer",),
                 expected="user_features and item_features",
             )
-        item_id = self.estimator.item_id
+        item_id = self.item_id
         read = all_reads(each for one in self.item_features for each in one.arguments.reads())
         if item_id is not None and item_id not in read:
             raise wrong(
@@ -668,6 +697,13 @@ class Experiment(Model):
         return tuple(self.reads)
 
     @property
+    def of_items(self) -> Experiment:
+        """The experiment with the columns of `item_features` alone."""
+        read = all_reads(read for each in self.item_features for read in each.arguments.reads())
+        derived = {name: each for name, each in self.derived.items() if name in read}
+        return self.model_copy(update={"user_features": (), "derive": derived})
+
+    @property
     def selection(self) -> Selection | None:
         """How the best checkpoint is chosen; None if the last one is the model."""
         stopping = self.train.early_stopping
@@ -689,6 +725,11 @@ class Experiment(Model):
         """The columns that metrics group examples by."""
         found = (each.group for each in self.metrics)
         return tuple(dict.fromkeys(each for each in found if each is not None))
+
+    @property
+    def item_id(self) -> str | None:
+        """The column of items' ids, of a `TwoTower`."""
+        return getattr(self.estimator, "item_id", None)
 
     @property
     def weight_column(self) -> str | None:

@@ -250,6 +250,10 @@ class Data(Model):
     also_evaluate: Annotated[
         dict[Word, Source] | None, Field(description="more examples to measure with, by name")
     ] = None
+    candidates: Annotated[
+        Source | None,
+        Field(description="rows of all items, for recall_at_<k> and export (TwoTower)"),
+    ] = None
     label: Annotated[
         Texts | None, Field(description="the column to predict (or a list of columns)")
     ] = None

@@ -8,6 +8,7 @@ model replaces it.
 from __future__ import annotations
 
 import abc
+import functools
 import glob
 import inspect
 import json
@@ -25,6 +26,7 @@ from estimatorkit.logger import logger
 from estimatorkit.storage.atomic_files import remove_durably, write_durably
 
 CompareFn = Callable[..., bool]
+ExportFn = Callable[..., Any]
 
 _BEST = "best.json"
 
@@ -75,6 +77,8 @@ class _SavedModelExporter(Exporter):
         assets_extra: Mapping[str, str] | None = None,
         as_text: bool = False,
         exports_to_keep: int | None = 5,
+        *,
+        export_fn: ExportFn | None = None,
     ) -> None:
         if exports_to_keep is not None and exports_to_keep <= 0:
             raise ValueError(
@@ -85,6 +89,7 @@ class _SavedModelExporter(Exporter):
         self._assets_extra = assets_extra
         self._as_text = as_text
         self._exports_to_keep = exports_to_keep
+        self._export_fn = export_fn
 
     @property
     def name(self) -> str:
@@ -103,7 +108,10 @@ class _SavedModelExporter(Exporter):
         if not self._is_wanted(export_path, eval_result, is_the_final_export, estimator):
             return None
         self._will_export(export_path, eval_result)
-        exported = estimator.export_saved_model(
+        export = estimator.export_saved_model
+        if self._export_fn is not None:
+            export = functools.partial(self._export_fn, estimator)
+        exported = export(
             export_path,
             self._serving_input_receiver_fn,
             assets_extra=self._assets_extra,
@@ -136,6 +144,9 @@ class LatestExporter(_SavedModelExporter):
         assets_extra: files to copy, by destination path in the model's `assets.extra`.
         as_text: write TensorFlow's proto as text.
         exports_to_keep: the number of exports to keep; None for all.
+        export_fn: exports instead of `Estimator.export_saved_model`, with the estimator as the
+            first argument; `functools.partial(export_candidates, items_input_fn=...)`, for example.
+            Not in TensorFlow.
 
     Raises:
         ValueError: `exports_to_keep` is not positive.
@@ -154,8 +165,12 @@ class FinalExporter(_SavedModelExporter):
         serving_input_receiver_fn: Callable[[], Any],
         assets_extra: Mapping[str, str] | None = None,
         as_text: bool = False,
+        *,
+        export_fn: ExportFn | None = None,
     ) -> None:
-        super().__init__(name, serving_input_receiver_fn, assets_extra, as_text, None)
+        super().__init__(
+            name, serving_input_receiver_fn, assets_extra, as_text, None, export_fn=export_fn
+        )
 
     def _is_wanted(
         self,
@@ -205,6 +220,7 @@ class BestExporter(_SavedModelExporter):
         metric: compare by this metric, instead of `compare_fn`. Not in TensorFlow.
         mode: 'max' if a higher `metric` is better, 'min' if a lower one is; 'auto' infers it from
             the name.
+        export_fn: see `LatestExporter`.
 
     Raises:
         ValueError: `compare_fn` takes other arguments, or is given together with `metric`; an
@@ -223,8 +239,12 @@ class BestExporter(_SavedModelExporter):
         *,
         metric: str | None = None,
         mode: Mode = "auto",
+        export_fn: ExportFn | None = None,
     ) -> None:
-        super().__init__(name, serving_input_receiver_fn, assets_extra, as_text, exports_to_keep)
+        super().__init__(
+            *(name, serving_input_receiver_fn, assets_extra, as_text, exports_to_keep),
+            export_fn=export_fn,
+        )
         _check_compare_fn(compare_fn)
         if metric is not None and compare_fn is not _loss_smaller:
             raise ValueError("Give either `compare_fn` or `metric`, not both.")
