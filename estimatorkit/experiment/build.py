@@ -59,8 +59,20 @@ def column(feature: kinds.Feature) -> Any:
 
 def _column(arguments: kinds.ColumnArguments, factory: str | None = None) -> Any:
     """A feature column, of another function than its own if one is named."""
+    if isinstance(arguments, kinds.SharedEmbeddings):
+        return _sharing([column(each) for each in arguments.columns], arguments)
     given = {arguments.renamed.get(name, name): _made(name, value) for name, value in arguments}
     return getattr(ek.feature_column, factory or arguments.factory)(**given)
+
+
+def _sharing(ids: Sequence[Any], given: Any) -> list[Any]:
+    """Embeddings of columns of ids in one table."""
+    shared = _arguments(given, "columns", "target", "history", "negatives", "table")
+    if given.table is None:
+        return list(ek.feature_column.shared_embeddings(ids, **shared))
+    named = given.table.model_copy(update={"name": given.table.name or ids[0].name})
+    table = _made("table", named)
+    return [ek.feature_column.embedding_column(each, table=table, **shared) for each in ids]
 
 
 def _made(name: str, value: Any) -> Any:
@@ -141,20 +153,18 @@ def feature_columns(experiment: Experiment) -> dict[str, list[Any]]:
         if getattr(experiment, key) or key not in experiment.estimator.optional_columns
     }
     if experiment.sequences:
-        pairs = [_sequence(each) for each in experiment.sequences]
-        targets = [target for _, target in pairs]
-        found["feature_columns"] = [*found.get("feature_columns", ()), *targets]
-        found["sequences"] = pairs
+        made = [_sequence(each) for each in experiment.sequences]
+        found["feature_columns"] = [*found.get("feature_columns", ()), *(each[0] for each in made)]
+        found["sequences"] = [(history, target) for target, history, *_ in made]
+        if any(each.negatives is not None for each in experiment.sequences):
+            found["negatives"] = [each[2] for each in made]
     return found
 
 
-def _sequence(given: kinds.Sequence) -> tuple[Any, Any]:
-    """The columns of a history and of its target."""
-    target, history = _column(given.target.arguments), given.behaviours
-    steps = _column(history, f"sequence_{history.factory}")
-    shared = _arguments(given, "target", "history")
-    target, steps = ek.feature_column.shared_embeddings([target, steps], **shared)
-    return steps, target
+def _sequence(given: kinds.Sequence) -> list[Any]:
+    """The columns of a target, of its history and, if there are any, of negatives."""
+    steps = [_column(each, f"sequence_{each.factory}") for each in given.steps]
+    return _sharing([_column(given.target.arguments), *steps], given)
 
 
 def _intervals(experiment: Experiment, rows: int) -> dict[str, int]:
@@ -268,7 +278,9 @@ def _data_spec(experiment: Experiment) -> dict[str, Any]:
 
     A number with a default is NaN where it is missing, and `preprocessing` replaces it.
     """
-    used = ek.nest.flatten(list(feature_columns(experiment).values()))
+    columns_of = feature_columns(experiment)
+    columns_of.pop("negatives", None)
+    used = ek.nest.flatten(list(columns_of.values()))
     used = used or columns(experiment.features)  # a baseline takes the number of examples from them
     spec = ek.feature_column.make_parse_example_spec(used)
     weight = experiment.weight_column

@@ -383,21 +383,6 @@ class Indicator(_OfIds):
     gives_numbers = True
 
 
-class _Embedding(ColumnArguments):
-    """The common arguments of embeddings."""
-
-    gives_numbers = True
-
-    dimension: Annotated[Count, Field(description="the length of the vectors")]
-    combiner: Annotated[Combiner, Field(description="how several of an example become one")] = (
-        "mean"
-    )
-    max_norm: Annotated[Positive | None, Field(description="the longest that a vector may be")] = (
-        None
-    )
-    trainable: Switch = True
-
-
 class Table(Model):
     """The table of an embedding (`EmbeddingTable`)."""
 
@@ -443,13 +428,27 @@ class Table(Model):
         return self
 
 
+class _Embedding(ColumnArguments):
+    """The common arguments of embeddings."""
+
+    gives_numbers = True
+
+    dimension: Annotated[Count, Field(description="the length of the vectors")]
+    combiner: Annotated[Combiner, Field(description="how several of an example become one")] = (
+        "mean"
+    )
+    max_norm: Annotated[Positive | None, Field(description="the longest that a vector may be")] = (
+        None
+    )
+    trainable: Switch = True
+    table: Table | None = None
+
+
 class Embedding(_OfIds, _Embedding):
     """A vector that is learned for each id (`embedding_column`)."""
 
     factory = "embedding_column"
     renamed = {"column": "categorical_column"}  # noqa: RUF012
-
-    table: Table | None = None
 
 
 class SharedEmbeddings(_Embedding):
@@ -483,6 +482,10 @@ class Sequence(_Embedding):
     history: Annotated[
         Text, Field(description="the column in the data with lists of such ids, the newest last")
     ]
+    negatives: Annotated[
+        Text | None,
+        Field(description="one with lists as long, of items that were there instead (DIEN)"),
+    ] = None
 
     @model_validator(mode="after")
     def _of_ids(self) -> Self:
@@ -493,24 +496,28 @@ class Sequence(_Embedding):
                 at=("target",),
                 expected=f"one of {', '.join(_SEQUENCES)}",
             )
-        if self.history == self.target.arguments.key:
-            raise wrong(
-                f"is {self.history!r}, as the target's column",
-                at=("history",),
-                expected="another column of the data, with lists",
-            )
+        taken = {self.target.arguments.key: "the target's column"}
+        for name, key in (("history", self.history), ("negatives", self.negatives)):
+            if key in taken:
+                raise wrong(
+                    f"is {key!r}, as {taken[key]}",
+                    at=(name,),
+                    expected="another column of the data, with lists",
+                )
+            if key is not None:
+                taken[key] = f"the {name}"
         return self
 
     @property
-    def behaviours(self) -> ColumnArguments:
-        """The target's column, which reads the history."""
-        found: ColumnArguments = self.target.arguments.model_copy(update={"key": self.history})
-        return found
+    def steps(self) -> list[ColumnArguments]:
+        """The target's column, which reads the history; and one that reads the negatives."""
+        read = [key for key in (self.history, self.negatives) if key is not None]
+        return [self.target.arguments.model_copy(update={"key": key}) for key in read]
 
     def reads(self) -> Iterator[Read]:
-        """The data columns of the target and the history."""
-        yield from self.target.arguments.reads()
-        yield from self.behaviours.reads()
+        """The data columns of the target and the history; training alone reads `negatives`."""
+        for each in (self.target.arguments, self.steps[0]):
+            yield from each.reads()
 
 
 # -- the table

@@ -308,8 +308,8 @@ def predict(
     else:
         experiment = inferred.resolve(invocation.load())
         model = predicting.of_experiment(experiment)
-        labels = experiment.data.label or ()
-        origin = tables.source_of(source, experiment.data.train, labels)
+        without = (*(experiment.data.label or ()), *experiment.negatives)
+        origin = tables.source_of(source, experiment.data.train, without)
     writer = None if output is None else report.PredictionFile(output)
     done = 0
     with contextlib.ExitStack() as closing:

@@ -8,7 +8,7 @@ text (a vocabulary of "1", "2", a cross) is formatted as 3, not 3.0.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,7 @@ def used_columns(experiment: Experiment) -> tuple[str, ...]:
 def unused_columns(experiment: Experiment, table: Table) -> list[str]:
     """The columns of a table that neither features nor labels read."""
     labels = experiment.data.label or ()
-    used = {*used_columns(experiment), *labels, *experiment.groups}
+    used = {*used_columns(experiment), *labels, *experiment.groups, *experiment.negatives}
     ignored = isinstance(experiment.estimator, Baseline)
     return [] if ignored else [name for name in table if name not in used]
 
@@ -59,21 +59,25 @@ def unused_columns(experiment: Experiment, table: Table) -> list[str]:
 def features_of(
     experiment: Experiment, table: Table, origin: str, *, weighted: bool = True
 ) -> dict[str, NDArray[Any]]:
-    """Extracts the features (and the weight, if `weighted`) from a table.
+    """Extracts the features from a table.
 
-    `origin` names the table in messages.
+    Args:
+        origin: names the table in messages.
+        weighted: whether weights, groups of metrics and negatives are among them, which no
+            prediction needs.
 
     Raises:
         DataError: a column is missing, holds text, or lacks a value without a default.
     """
     weight = experiment.weight_column if weighted else None
     groups = experiment.groups if weighted else ()
-    names = [*experiment.feature_keys, *([weight] if weight else []), *groups]
+    reads = experiment.reads | (experiment.negatives if weighted else {})
+    names = [*reads, *([weight] if weight else []), *groups]
     require(table, names, origin, lambda table: unused_columns(experiment, table))
-    _check_histories(experiment, table, origin)
+    lists = [each.history for each in experiment.sequences]
+    _check_lists(table, [*lists, *(experiment.negatives if weighted else ())], origin)
     features = {
-        key: column_of(table[key], read, origin, table.place)
-        for key, read in experiment.reads.items()
+        key: column_of(table[key], read, origin, table.place) for key, read in reads.items()
     }
     _check_years(experiment, features, origin, table.place)
     if isinstance(experiment.estimator, Baseline) and not features:
@@ -86,17 +90,17 @@ def features_of(
     return features
 
 
-def _check_histories(experiment: Experiment, table: Table, origin: str) -> None:
+def _check_lists(table: Table, keys: Iterable[str], origin: str) -> None:
     """Raises DataError if the behaviours of a sequence are no lists."""
-    for each in experiment.sequences:
-        if table[each.history].ndim == 1:
+    for key in keys:
+        if table[key].ndim == 1:
             raise DataError(
                 explain(
-                    f"{origin}: the history {each.history!r} is no column of lists",
+                    f"{origin}: the history {key!r} is no column of lists",
                     expected="several ids in a cell, the newest last",
-                    received=f"{text(table[each.history][0])!r} in {table.place(0)}",
+                    received=f"{text(table[key][0])!r} in {table.place(0)}",
                     hint="describe the cells beside the file: "
-                    f'lists: {{{each.history}: {{separator: "|", length: 50}}}}.',
+                    f'lists: {{{key}: {{separator: "|", length: 50}}}}.',
                 )
             )
 

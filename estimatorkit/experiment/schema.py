@@ -503,6 +503,13 @@ class Experiment(Model):
                 at=("sequences",),
                 expected="an estimator of sequences, DIN or DIEN",
             )
+        given = [each.negatives is not None for each in self.sequences]
+        if any(given) and (kind != "DIEN" or not all(given)):
+            raise wrong(
+                "give negatives, which are DIEN's, and of all sequences or of none",
+                at=("sequences",),
+                expected="negatives: a column of lists, in each; without them, steps are drawn",
+            )
 
     def _check_reads(self) -> None:
         for key in self.derived:
@@ -719,6 +726,13 @@ class Experiment(Model):
         if not isinstance(kind, MultiTask):
             return {}
         return dict(zip(kind.tasks(label), label, strict=True))
+
+    @property
+    def negatives(self) -> dict[str, Read]:
+        """The columns of negatives, which no prediction needs."""
+        return all_reads(
+            read for each in self.sequences for steps in each.steps[1:] for read in steps.reads()
+        )
 
     @property
     def groups(self) -> tuple[str, ...]:

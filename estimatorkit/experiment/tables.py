@@ -241,12 +241,12 @@ def read_file(path: str | os.PathLike[str], like: Any = None) -> Table:
     return read_source(source_of(path, like))
 
 
-def source_of(path: str | os.PathLike[str], like: Any = None, labels: Collection[str] = ()) -> Any:
+def source_of(path: str | os.PathLike[str], like: Any = None, without: Collection[str] = ()) -> Any:
     """The source of a file: its kind by its name, read as another of that kind.
 
     Args:
         like: a source whose delimiter, names of columns, features and so on apply.
-        labels: columns that a CSV file without a header may lack.
+        without: columns that the file may lack, such as labels.
 
     Raises:
         DataError: the file has no columns that are known.
@@ -262,10 +262,17 @@ def source_of(path: str | os.PathLike[str], like: Any = None, labels: Collection
         found: Any = like.model_copy(update={key: (name,), "rows": None})
         if not isinstance(found, sources.CsvSource):
             return found
-        dtypes = {column: each for column, each in found.dtypes.items() if column not in labels}
-        found = found.model_copy(update={"dtypes": dtypes})
+        there = {
+            key: {
+                column: each
+                for column, each in getattr(found, key).items()
+                if column not in without
+            }
+            for key in ("dtypes", "lists")
+        }
+        found = found.model_copy(update=there)
         if found.columns and os.path.isfile(name):
-            return _without_labels(found, name, labels)
+            return _without(found, name, without)
         return found
     if key == "tfrecord":
         raise DataError(
@@ -277,10 +284,10 @@ def source_of(path: str | os.PathLike[str], like: Any = None, labels: Collection
     return kind(**{key: (name,)})
 
 
-def _without_labels(source: sources.CsvSource, name: str, labels: Collection[str]) -> Any:
-    """The source, without the labels if its first line has as many cells as there are others."""
+def _without(source: sources.CsvSource, name: str, some: Collection[str]) -> Any:
+    """The source, without some columns if its first line has as many cells as there are others."""
     columns = source.columns or ()
-    others = tuple(column for column in columns if column not in labels)
+    others = tuple(column for column in columns if column not in some)
     with _decompressed(name) as path, open(path, encoding=source.encoding, newline="") as stream:
         first = next(csv.reader(stream, delimiter=source.delimiter), [])
     fits = len(first) == len(others) < len(columns)

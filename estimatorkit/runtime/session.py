@@ -352,12 +352,13 @@ class Session:
             for name, device in available().items()
         ]
 
-    def load_variable(self, variable: Any, value: Any) -> None:
+    def load_variable(self, variable: Any, value: Any, copy: bool = True) -> None:
         """Sets the value of a variable.
 
         Args:
             variable: a `Variable` of the graph.
             value: an array of its dtype and shape.
+            copy: False to give the array away: runs change it in place.
 
         Raises:
             ValueError: the shape differs.
@@ -370,8 +371,8 @@ class Session:
                 received=f"shape {array.shape}",
                 made_at=variable.op.source,
             )
-        # A copy of its own: donation must not reach into the caller's array.
-        self.state.put(variable.op.name, np.array(array))
+        # Donation must not reach into the caller's array.
+        self.state.put(variable.op.name, np.array(array) if copy else array)
 
     # -- life
 

@@ -96,6 +96,43 @@ def test_a_model_of_sequences_learns_predicts_and_is_served(kind: str) -> None:
 
 
 @pytest.mark.slow
+def test_negatives_are_read_in_training_only() -> None:
+    header, *rows = Path("behaviours.csv").read_text().splitlines()
+    with_negatives = [f"{row},{'|'.join(['i7'] * (number % 5))}" for number, row in enumerate(rows)]
+    Path("behaviours.csv").write_text("\n".join([f"{header},other", *with_negatives]) + "\n")
+    changes = [
+        "estimator.type=DIEN",
+        "data.train.lists.other={separator: '|', length: 4}",
+        "sequences.0.negatives=other",
+        "train={batch_size: 32, epochs: 2}",
+    ]
+    succeed("run", "behaviours.yaml", *settings(*changes))
+    Path("asked.csv").write_text("\n".join([header, *rows]) + "\n")
+    lines = succeed("predict", "runs/behaviours/config.yaml", "--input", "asked.csv").splitlines()
+    assert len(lines) == 401
+    export = predicting.export_in(Path("runs/behaviours/export/best"))
+    assert set(ek.load_predictor(str(export)).signature("predict").inputs) == {
+        *("hour", "item", "read")
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["DIN", "DIEN"])
+def test_a_sequence_may_have_a_dynamic_table(kind: str) -> None:
+    changes = [
+        f"estimator.type={kind}",
+        "sequences.0.target={hash_bucket: {key: item, hash_bucket_size: 1099511627776}}",
+        "sequences.0.table={name: items, dynamic: true}",
+    ]
+    output = succeed("run", "behaviours.yaml", *settings(*changes))
+    assert float(re.search(r"\n  auc +([\d.]+)", output)[1]) > 0.7
+    path = ek.train.latest_checkpoint("runs/behaviours")
+    assert ek.train.load_variable(path, "items/ids").shape == (8, 4)
+    table = succeed("predict", "runs/behaviours/export/best", "--input", "behaviours.csv")
+    assert len(table.splitlines()) == 401
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(SMALL))
 def test_a_model_of_several_labels_reports_and_predicts_each(kind: str) -> None:
     output = succeed("run", "tasks.yaml", *settings(*SMALL[kind]))
@@ -151,6 +188,8 @@ WRONG = {
         "reads no single column",
     ),
     "the target's column": ("behaviours", "sequences.0.history=item", "as the target's column"),
+    "the history": ("behaviours", "sequences.0.negatives=read", "is 'read', as the history"),
+    "negatives of DIN": ("behaviours", "sequences.0.negatives=other", "which are DIEN's"),
 }
 
 

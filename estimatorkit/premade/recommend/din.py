@@ -60,7 +60,8 @@ class Behaviours:
         target: the items to predict for, `(batch, n)`.
         steps: the behaviours, `(batch, steps, n)`.
         lengths: int64 `(batch,)`.
-        negatives: items in place of the behaviours, as `steps`; None if no columns are given.
+        negatives: in training, items in place of the behaviours, as `steps`; None if no columns are
+            given.
         mode: a `ModeKeys`.
     """
 
@@ -90,7 +91,7 @@ def behaviour_part(
         interest: maps the sequences to `(batch, n)`, further inputs of the network.
         hidden_units, feature_columns, sequences, optimizer, activation_fn, dropout, batch_norm:
             see `DIN`.
-        negatives: a sequence column for each of `sequences`, or none.
+        negatives: a sequence column for each of `sequences`, or none; read in training.
 
     Raises:
         ValueError: an argument is invalid.
@@ -104,11 +105,13 @@ def behaviour_part(
 
     def logits(features: Any, mode: str, units: int) -> Tensor:
         note_columns(scope, used)
+        others = negatives if mode == ModeKeys.TRAIN else ()
+        read = [each for each in used.values() if each in others or each not in negatives]
         with variable_scope(scope):
             with variable_scope("input_from_feature_columns"):
-                source = as_features(features, used.values())
+                source = as_features(features, read)
                 net = input_layer(source, columns)
-                found = _behaviours_of(source, pairs, negatives, mode)
+                found = _behaviours_of(source, pairs, others, mode)
             net = joining.concat([net, interest(found)], 1)
             return tower_logits(
                 *(net, mode, units, widths),

@@ -403,6 +403,7 @@ def restore_checkpoint(
     """Restores a session from a checkpoint in memory.
 
     Args:
+        checkpoint: gives its arrays away.
         items: variables and `Saveable`s by checkpoint name.
         iterators: whether to restore iterator positions too.
 
@@ -429,7 +430,8 @@ def restore_input(sess: Any, checkpoint: Checkpoint) -> None:
 def _put(sess: Any, checkpoint: Checkpoint, items: Mapping[str, Item], iterators: bool) -> None:
     """Loads values, random counters and iterator positions into a session.
 
-    Raises DataLossError, before anything is loaded, if the latter are malformed.
+    The values of variables become the session's, not copies: tables may take most of the memory.
+    Raises DataLossError, before anything is loaded, if counters or positions are malformed.
     """
     state = checkpoint.state
     known = {op.name for op in sess.graph.get_operations()}
@@ -437,12 +439,14 @@ def _put(sess: Any, checkpoint: Checkpoint, items: Mapping[str, Item], iterators
         name: _counter(words) for name, words in _section(state, "random").items() if name in known
     }
     positions, dealt = _section(state, "iterators"), _section(state, "dealt")
+    uses = Counter(map(id, checkpoint.tensors.values()))
     for name, item in items.items():
         if isinstance(item, Variable):
-            value = as_array(checkpoint.tensors[name], item.dtype)
+            found = checkpoint.tensors[name]
+            value = as_array(found, item.dtype)
             if not item.shape.is_compatible_with(value.shape):
                 value = value.reshape([size or 0 for size in item.shape.as_list()])
-            sess.load_variable(item, value)
+            sess.load_variable(item, value, copy=uses[id(found)] > 1)
         elif isinstance(item, PartitionedVariable):
             value = checkpoint.tensors[name].reshape([size or 0 for size in item.shape.as_list()])
             ends = np.cumsum([part.shape[item.axis] for part in item])[:-1]
