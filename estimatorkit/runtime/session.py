@@ -20,6 +20,7 @@ from estimatorkit.core.conversion import as_array
 from estimatorkit.core.default_session import default_session, get_default_session
 from estimatorkit.core.errors import CancelledError, InvalidArgumentError, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.cancellation import park_daemon_threads, watch
 from estimatorkit.runtime.executor import RunPlan
 from estimatorkit.runtime.lower import trace_segment
@@ -36,6 +37,9 @@ from estimatorkit.runtime.prepared_run import (
 from estimatorkit.runtime.session_config import read_config
 from estimatorkit.runtime.targets import target_of
 from estimatorkit.runtime.timeline import Trace
+
+_LARGE = 1 << 20
+"""Bytes from which a restored variable is put on its device at once."""
 
 
 @dataclass(frozen=True)
@@ -358,7 +362,8 @@ class Session:
         Args:
             variable: a `Variable` of the graph.
             value: an array of its dtype and shape.
-            copy: False to give the array away: runs change it in place.
+            copy: False to give the array away: it becomes the variable, on its device if it is
+                large.
 
         Raises:
             ValueError: the shape differs.
@@ -371,8 +376,14 @@ class Session:
                 received=f"shape {array.shape}",
                 made_at=variable.op.source,
             )
-        # Donation must not reach into the caller's array.
-        self.state.put(variable.op.name, np.array(array) if copy else array)
+        name = variable.op.name
+        if copy:  # donation must not reach into the caller's array
+            array = np.array(array)
+        elif array.nbytes >= _LARGE and not variable.dtype.on_host:
+            with x64():
+                array = self.state.initial(name, array, None)
+                array.block_until_ready()  # then the host's memory is free
+        self.state.put(name, array)
 
     # -- life
 

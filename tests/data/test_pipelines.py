@@ -203,7 +203,7 @@ def test_rows_are_those_of_plain_python_whatever_the_block_sizes(
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=200)
 @given(pipelines(), st.lists(st.integers(1, 5), min_size=1, max_size=3))
 def test_every_position_can_be_saved_and_restored(pair: Pair, sizes: list[int]) -> None:
     expected = _expected(pair)

@@ -216,7 +216,7 @@ def programs(draw: st.DrawFn) -> Callable[[Any, Any], Any]:
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(programs())
 def test_any_repeated_step(program: Callable[[Any, Any], Any]) -> None:
     weight, x = some(4, 4), some(9, 4, 4)

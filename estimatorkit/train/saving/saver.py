@@ -375,8 +375,7 @@ class Saver:
         }
         keys = keys_of(items)
         read = read_checkpoint(path, [renamed[key] for key in keys])
-        tensors = {key: read.tensors[renamed[key]] for key in keys}
-        _put(sess, Checkpoint(path, tensors, read.state), items, iterators=True)
+        _put(sess, read, items, renamed)
 
 
 def _parts_of(key: str, item: Whole) -> dict[str, TensorSlice]:
@@ -403,7 +402,7 @@ def restore_checkpoint(
     """Restores a session from a checkpoint in memory.
 
     Args:
-        checkpoint: gives its arrays away.
+        checkpoint: loses the tensors that are restored.
         items: variables and `Saveable`s by checkpoint name.
         iterators: whether to restore iterator positions too.
 
@@ -415,23 +414,33 @@ def restore_checkpoint(
     if _vocabularies(sess.graph):
         check_vocabulary_fingerprints(checkpoint.state.get("vocabularies", {}), sess.graph)
     keys = keys_by_name(checkpoint.path, checkpoint.tensors, items)
-    tensors = {name: checkpoint.tensors[key] for name, key in keys.items()}
-    found = {name: Found.of_array(value) for name, value in tensors.items()}
+    found = {name: Found.of_array(checkpoint.tensors[key]) for name, key in keys.items()}
     columns = changed_columns(checkpoint.state.get("columns", {}), noted_columns(sess.graph))
     check_fits(checkpoint.path, found, items, changes=columns)
-    _put(sess, Checkpoint(checkpoint.path, tensors, checkpoint.state), items, iterators)
+    _put(sess, checkpoint, items, keys, iterators)
 
 
 def restore_input(sess: Any, checkpoint: Checkpoint) -> None:
     """Restores the random counters and iterator positions, but no variables."""
-    _put(sess, checkpoint, {}, True)
+    _put(sess, checkpoint, {}, {})
 
 
-def _put(sess: Any, checkpoint: Checkpoint, items: Mapping[str, Item], iterators: bool) -> None:
+def _put(
+    sess: Any,
+    checkpoint: Checkpoint,
+    items: Mapping[str, Item],
+    keys: Mapping[str, str],
+    iterators: bool = True,
+) -> None:
     """Loads values, random counters and iterator positions into a session.
 
-    The values of variables become the session's, not copies: tables may take most of the memory.
-    Raises DataLossError, before anything is loaded, if counters or positions are malformed.
+    Each tensor leaves the checkpoint as it is loaded, so that memory holds large tables once.
+
+    Args:
+        keys: the keys in the checkpoint, by the names of items.
+
+    Raises:
+        DataLossError: counters or positions are malformed; nothing is loaded.
     """
     state = checkpoint.state
     known = {op.name for op in sess.graph.get_operations()}
@@ -439,21 +448,26 @@ def _put(sess: Any, checkpoint: Checkpoint, items: Mapping[str, Item], iterators
         name: _counter(words) for name, words in _section(state, "random").items() if name in known
     }
     positions, dealt = _section(state, "iterators"), _section(state, "dealt")
-    uses = Counter(map(id, checkpoint.tensors.values()))
+    uses = Counter(keys[name] for name in keys_of(items))
+
+    def taken(name: str) -> NDArray[Any]:
+        key = keys[name]
+        uses[key] -= 1
+        return checkpoint.tensors[key].copy() if uses[key] else checkpoint.tensors.pop(key)
+
     for name, item in items.items():
         if isinstance(item, Variable):
-            found = checkpoint.tensors[name]
-            value = as_array(found, item.dtype)
+            value = as_array(taken(name), item.dtype)
             if not item.shape.is_compatible_with(value.shape):
                 value = value.reshape([size or 0 for size in item.shape.as_list()])
-            sess.load_variable(item, value, copy=uses[id(found)] > 1)
+            sess.load_variable(item, value, copy=False)
         elif isinstance(item, PartitionedVariable):
-            value = checkpoint.tensors[name].reshape([size or 0 for size in item.shape.as_list()])
+            value = taken(name).reshape([size or 0 for size in item.shape.as_list()])
             ends = np.cumsum([part.shape[item.axis] for part in item])[:-1]
             for part, share in zip(item, np.split(value, ends, item.axis), strict=True):
                 sess.load_variable(part, share)
         else:
-            values = [checkpoint.tensors[name + suffix] for suffix in item.saved_suffixes]
+            values = [taken(name + suffix) for suffix in item.saved_suffixes]
             item.restore_values(sess.state, values)
     for name, counter in counters.items():
         sess.state.put(name, counter)
