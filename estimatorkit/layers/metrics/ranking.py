@@ -40,11 +40,15 @@ from estimatorkit.core.registry import (
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
+from estimatorkit.distribute.replica_context import replica_context
 from estimatorkit.layers.metrics.ranked_lists import list_sums
 from estimatorkit.layers.metrics.streaming import Collections, Metric, metric_variable, streaming
 from estimatorkit.layers.weighting import broadcast, same_shapes
 from estimatorkit.ops.array import array
 from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.text.string_numbers import string_to_hash_bucket_fast
+
+_FINGERPRINTS = 1 << 62
 
 # -- rows
 
@@ -165,9 +169,14 @@ class Grouped:
         self._of_value = {"kind": kind, "k": k, **self._attrs}
 
     def keep(self, count: Variable, columns: Sequence[Tensor]) -> tuple[Tensor, Operation]:
-        """Adds examples; the new number of them, and the operation that keeps them."""
+        """Adds examples, those of all replicas; the new number of them, and the operation that
+        keeps them.
+        """
         added = elementwise.cast(array.size(columns[0]), int64)
-        total = count.assign_add(added)
+        total = count.assign_add(added)  # summed over replicas
+        context = replica_context()
+        if context is not None:
+            columns = context.all_gather(columns)
         return total, apply("KeepExamples", [total, *columns], self._attrs)
 
     def value(self, total: Any) -> Tensor:
@@ -229,6 +238,8 @@ def grouped_columns(groups: Any, columns: Sequence[Tensor]) -> list[Tensor]:
         )
     if ids.dtype is not string:
         ids = elementwise.cast(ids, int64)
+    elif replica_context() is not None:  # which exchange numbers
+        ids = string_to_hash_bucket_fast(ids, _FINGERPRINTS)
     sizes = [each.shape.num_elements() for each in (ids, columns[0])]
     if None not in sizes and sizes[0] != sizes[1]:
         raise value_error(

@@ -118,6 +118,12 @@ def model(
                 "auc": tf.metrics.auc(above, chance),
                 "precision": tf.metrics.precision_at_thresholds(above, chance, [0.3, 0.6]),
             }
+            groups = tf.cast(tf.math.floormod(features[:, :1] * 100, 7.0), tf.int64)
+            names = tf.strings.as_string(groups)
+            metrics["group auc"] = tf.metrics.group_auc(above, chance, groups)
+            metrics["ndcg"] = tf.metrics.ndcg_at_k(above, chance, 3, groups=names)
+            metrics["keras"] = tf.keras.metrics.GroupAUC()
+            metrics["keras"].update_state(above, chance, groups=names)
             return tf.EstimatorSpec(mode, loss=loss, eval_metric_ops=metrics)
         with tf.control_dependencies([*before(loss, outputs), *tf.get_collection("update_ops")]):
             update = optimizer().minimize(loss, global_step=tf.train.get_global_step())

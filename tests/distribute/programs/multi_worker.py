@@ -96,8 +96,13 @@ def model(options: dict[str, Any], number: int, config: Any) -> Any:
         outputs = tf.layers.dense(hidden, 1, name="linear")
         loss = tf.losses.mean_squared_error(labels, outputs)
         if mode == tf.estimator.ModeKeys.EVAL:
-            auc = tf.metrics.auc(labels > 0, tf.sigmoid(outputs))
-            return tf.EstimatorSpec(mode, loss=loss, eval_metric_ops={"auc": auc})
+            above, chance = labels > 0, tf.sigmoid(outputs)
+            groups = tf.cast(tf.math.floormod(features[:, :1] * 100, 7.0), tf.int64)
+            metrics = {
+                "auc": tf.metrics.auc(above, chance),
+                "group auc": tf.metrics.group_auc(above, chance, groups),
+            }
+            return tf.EstimatorSpec(mode, loss=loss, eval_metric_ops=metrics)
         optimizer = tf.train.GradientDescentOptimizer(0.1)
         update = optimizer.minimize(loss, global_step=tf.train.get_global_step())
         hooks = [tf.train.LoggingTensorHook({"outputs": outputs}, every_n_iter=3)]
