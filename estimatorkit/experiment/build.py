@@ -66,7 +66,7 @@ def _column(arguments: kinds.ColumnArguments, factory: str | None = None) -> Any
 
 
 def _sharing(ids: Sequence[Any], given: Any) -> list[Any]:
-    """Embeddings of columns of ids in one table."""
+    """Embedding columns that share one table."""
     shared = _arguments(given, "columns", "target", "history", "negatives", "table")
     if given.table is None:
         return list(ek.feature_column.shared_embeddings(ids, **shared))
@@ -162,7 +162,7 @@ def feature_columns(experiment: Experiment) -> dict[str, list[Any]]:
 
 
 def _sequence(given: kinds.Sequence) -> list[Any]:
-    """The columns of a target, of its history and, if there are any, of negatives."""
+    """The embedding columns of the target, the history and the negatives (if given)."""
     steps = [_column(each, f"sequence_{each.factory}") for each in given.steps]
     return _sharing([_column(given.target.arguments), *steps], given)
 
@@ -278,9 +278,9 @@ def _data_spec(experiment: Experiment) -> dict[str, Any]:
 
     A number with a default is NaN where it is missing, and `preprocessing` replaces it.
     """
-    columns_of = feature_columns(experiment)
-    columns_of.pop("negatives", None)
-    used = ek.nest.flatten(list(columns_of.values()))
+    read = feature_columns(experiment)
+    read.pop("negatives", None)
+    used = ek.nest.flatten(list(read.values()))
     used = used or columns(experiment.features)  # a baseline takes the number of examples from them
     spec = ek.feature_column.make_parse_example_spec(used)
     weight = experiment.weight_column

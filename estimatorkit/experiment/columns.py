@@ -510,12 +510,12 @@ class Sequence(_Embedding):
 
     @property
     def steps(self) -> list[ColumnArguments]:
-        """The target's column, which reads the history; and one that reads the negatives."""
+        """Copies of the target's column that read the history and, if given, the negatives."""
         read = [key for key in (self.history, self.negatives) if key is not None]
         return [self.target.arguments.model_copy(update={"key": key}) for key in read]
 
     def reads(self) -> Iterator[Read]:
-        """The data columns of the target and the history; training alone reads `negatives`."""
+        """The data columns of the target and the history; `negatives` are only read in training."""
         for each in (self.target.arguments, self.steps[0]):
             yield from each.reads()
 

@@ -18,7 +18,7 @@ from estimatorkit.experiment.schema import Experiment
 from estimatorkit.experiment.tables import MAIN, Table
 
 _CANDIDATES = 1024
-"""Items whose embeddings are computed at once."""
+"""The batch size in which candidates are embedded."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ def evaluation(experiment: Experiment, name: str = MAIN) -> Examples:
 
 
 def candidates(experiment: Experiment) -> Callable[[], Any]:
-    """An input function of all items of `data.candidates`, each once, in batches.
+    """Returns an input function that yields each item of `data.candidates` once, in batches.
 
-    It reads them when it is first called, and raises DataError if they do not fit the experiment.
+    Its first call reads them, and raises DataError if they do not fit the experiment.
     """
     items = experiment.of_items
 

@@ -456,6 +456,7 @@ class Experiment(Model):
         self._check_reads()
         self._check_labels()
         self._check_towers()
+        self._check_candidates()
         self._check_class_weights()
         self._check_names()
         self._check_groups()
@@ -550,7 +551,6 @@ class Experiment(Model):
                 )
 
     def _check_towers(self) -> None:
-        self._check_candidates()
         if not isinstance(self.estimator, TwoTower):
             return
         if self.infer is not None:
@@ -705,7 +705,7 @@ class Experiment(Model):
 
     @property
     def of_items(self) -> Experiment:
-        """The experiment with the columns of `item_features` alone."""
+        """The experiment with only the columns of `item_features`."""
         read = all_reads(read for each in self.item_features for read in each.arguments.reads())
         derived = {name: each for name, each in self.derived.items() if name in read}
         return self.model_copy(update={"user_features": (), "derive": derived})
@@ -729,7 +729,7 @@ class Experiment(Model):
 
     @property
     def negatives(self) -> dict[str, Read]:
-        """The columns of negatives, which no prediction needs."""
+        """The columns of negatives, which are only needed for training."""
         return all_reads(
             read for each in self.sequences for steps in each.steps[1:] for read in steps.reads()
         )
@@ -742,7 +742,7 @@ class Experiment(Model):
 
     @property
     def item_id(self) -> str | None:
-        """The column of items' ids, of a `TwoTower`."""
+        """The item id column of a `TwoTower`; None for other estimators."""
         return getattr(self.estimator, "item_id", None)
 
     @property

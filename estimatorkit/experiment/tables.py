@@ -272,7 +272,7 @@ def source_of(path: str | os.PathLike[str], like: Any = None, without: Collectio
         }
         found = found.model_copy(update=there)
         if found.columns and os.path.isfile(name):
-            return _without(found, name, without)
+            return _without_columns(found, name, without)
         return found
     if key == "tfrecord":
         raise DataError(
@@ -284,8 +284,8 @@ def source_of(path: str | os.PathLike[str], like: Any = None, without: Collectio
     return kind(**{key: (name,)})
 
 
-def _without(source: sources.CsvSource, name: str, some: Collection[str]) -> Any:
-    """The source, without some columns if its first line has as many cells as there are others."""
+def _without_columns(source: sources.CsvSource, name: str, some: Collection[str]) -> Any:
+    """Drops columns from the source if the file's first line has only as many as the others."""
     columns = source.columns or ()
     others = tuple(column for column in columns if column not in some)
     with _decompressed(name) as path, open(path, encoding=source.encoding, newline="") as stream:

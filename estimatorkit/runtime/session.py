@@ -39,7 +39,7 @@ from estimatorkit.runtime.targets import target_of
 from estimatorkit.runtime.timeline import Trace
 
 _LARGE = 1 << 20
-"""Bytes from which a restored variable is put on its device at once."""
+"""The size in bytes from which a restored variable is transferred to its device immediately."""
 
 
 @dataclass(frozen=True)
@@ -362,8 +362,8 @@ class Session:
         Args:
             variable: a `Variable` of the graph.
             value: an array of its dtype and shape.
-            copy: False to give the array away: it becomes the variable, on its device if it is
-                large.
+            copy: False to transfer ownership of the array, which runs may then modify. A large one
+                is moved to the device immediately.
 
         Raises:
             ValueError: the shape differs.

@@ -21,8 +21,8 @@ VARIABLE = "NPROC"
 def share_processors(cluster: ClusterSpec, address: str | None) -> None:
     """Limits this process to its share of the host's cores, before JAX is initialized.
 
-    Parameter servers work while workers wait for them: workers do not leave them cores. No effect
-    if `NPROC` is set.
+    Workers wait while parameter servers compute, so servers do not reduce the workers' share. No
+    effect if `NPROC` is set.
 
     Args:
         cluster: the tasks; those with the same host name share its cores.

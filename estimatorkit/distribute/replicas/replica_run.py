@@ -181,12 +181,12 @@ class ReplicatedState(State):
         keeps its own rows of sharded variables.
 
         Raises:
-            UnimplementedError: processes would number the ids of a dynamic table differently.
+            UnimplementedError: the graph trains a dynamic embedding table.
         """
         self.replicas.gather = self._gathered
         if self.replicas.processes == 1:
             return
-        _check_numbering(self.graph)
+        _check_dynamic_tables(self.graph)
         inputs = {str(name): each for name, each in self.resources.items() if _is_input(each)}
         own = {op.name for op in self.graph.get_operations() if role_of(op) is Role.VARIABLE}
         own.difference_update(self.sharded)
@@ -516,8 +516,8 @@ def _rows(values: Sequence[Any], counted: int) -> Any:
     return np.concatenate(arrays[:counted]) if counted else arrays[0][:0]
 
 
-def _check_numbering(graph: Graph) -> None:
-    """Raises UnimplementedError if a dynamic embedding table is trained."""
+def _check_dynamic_tables(graph: Graph) -> None:
+    """Raises UnimplementedError if the graph trains a dynamic embedding table."""
     for op in graph.get_operations():
         if op.type != "EmbeddingRows":
             continue

@@ -20,7 +20,7 @@ from estimatorkit.lazy import LazyFunctions
 scipy_sparse = LazyFunctions("scipy.sparse")
 
 Distinct = dict[tuple[np.dtype[Any], bytes], tuple[NDArray[Any] | None, NDArray[Any]]]
-"""The distinct ids of arrays, by dtype and bytes: a step updates the rows that it has looked up."""
+"""A cache of distinct ids and inverse indices (see `np.unique`), by dtype and bytes of the ids."""
 
 
 class RowMessages:
@@ -69,11 +69,12 @@ class RowMessages:
                 del found[ids]
 
     def sent(self, values: Mapping[Tensor, Any], known: Distinct) -> list[NDArray[Any]]:
-        """The arrays to send.
+        """Returns the arrays to send, with duplicate ids merged.
 
         Args:
             values: by tensor.
-            known: the distinct ids of arrays, where they are known; gets those of these values.
+            known: distinct ids that have been computed; updated. A step's gradients have the ids
+                that it has looked up.
         """
         arrays = {tensor: np.asarray(values[tensor]) for tensor in self._takes}
         self._places = {}
@@ -97,10 +98,11 @@ class RowMessages:
     def _distinct(
         self, tensor: Tensor, ids: NDArray[Any], known: Distinct
     ) -> tuple[NDArray[Any] | None, NDArray[Any]]:
-        """The ids once each, and the place of each of `ids`, flat; None where that is not shorter.
+        """Returns the distinct ids, and the inverse indices of the flat `ids`; None in place of the
+        distinct ids if padding makes them as many.
 
-        Repeats of the first id pad them to a number that rarely grows: a task compiles each anew,
-        together with those of its other tables (26 take 4 s).
+        They are padded by repeats of the first id. The padded size of a tensor's ids only grows,
+        because the task recompiles the update of all its tables for a new size (4 s for 26).
         """
         key = ids.dtype, ids.tobytes()
         if key not in known:
@@ -137,12 +139,12 @@ def _is_ids(tensor: Tensor) -> bool:
 
 
 def _room(count: int) -> int:
-    """A power of two that counts like this one rarely exceed: a quarter more."""
+    """The padded size for a number of ids: a power of two, at least 16, with a quarter to spare."""
     return 1 << max(4, (count + count // 4 - 1).bit_length())
 
 
 def _summed(rows: NDArray[Any], place: NDArray[Any], count: int) -> NDArray[Any]:
-    """The sums of the rows with each place, `(count, ...)`; 8 times as fast as `np.add.at`."""
+    """The segment sum of rows, `(count, ...)`; 8 times as fast as `np.add.at` (1,325 of 2,048)."""
     flat = rows.reshape(len(rows), -1)
     ones = np.ones(len(rows), rows.dtype)
     chosen = scipy_sparse.csc_array((ones, place, np.arange(len(rows) + 1)), (count, len(rows)))

@@ -46,9 +46,7 @@ from estimatorkit.layers.metrics.streaming import Collections, Metric, metric_va
 from estimatorkit.layers.weighting import broadcast, same_shapes
 from estimatorkit.ops.array import array
 from estimatorkit.ops.math import elementwise
-from estimatorkit.ops.text.string_numbers import string_to_hash_bucket_fast
-
-_FINGERPRINTS = 1 << 62
+from estimatorkit.ops.text.fingerprints import fingerprints
 
 # -- rows
 
@@ -169,9 +167,7 @@ class Grouped:
         self._of_value = {"kind": kind, "k": k, **self._attrs}
 
     def keep(self, count: Variable, columns: Sequence[Tensor]) -> tuple[Tensor, Operation]:
-        """Adds examples, those of all replicas; the new number of them, and the operation that
-        keeps them.
-        """
+        """Adds the examples of all replicas; returns the new total and the op that keeps them."""
         added = elementwise.cast(array.size(columns[0]), int64)
         total = count.assign_add(added)  # summed over replicas
         context = replica_context()
@@ -238,8 +234,8 @@ def grouped_columns(groups: Any, columns: Sequence[Tensor]) -> list[Tensor]:
         )
     if ids.dtype is not string:
         ids = elementwise.cast(ids, int64)
-    elif replica_context() is not None:  # which exchange numbers
-        ids = string_to_hash_bucket_fast(ids, _FINGERPRINTS)
+    elif replica_context() is not None:  # replicas exchange numbers only
+        ids = fingerprints(ids)
     sizes = [each.shape.num_elements() for each in (ids, columns[0])]
     if None not in sizes and sizes[0] != sizes[1]:
         raise value_error(

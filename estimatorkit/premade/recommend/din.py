@@ -105,8 +105,9 @@ def behaviour_part(
 
     def logits(features: Any, mode: str, units: int) -> Tensor:
         note_columns(scope, used)
-        others = negatives if mode == ModeKeys.TRAIN else ()
-        read = [each for each in used.values() if each in others or each not in negatives]
+        is_training = mode == ModeKeys.TRAIN
+        others = negatives if is_training else ()
+        read = [each for each in used.values() if is_training or each not in negatives]
         with variable_scope(scope):
             with variable_scope("input_from_feature_columns"):
                 source = as_features(features, read)

@@ -16,10 +16,10 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.distribute.replica_context import replica_context
 from estimatorkit.ops.array import indexing, joining
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.text.fingerprints import FINGERPRINTS
 from estimatorkit.ops.variables.initializers import Zeros
 from estimatorkit.ops.variables.variable_scope import get_variable, variable_scope
 from estimatorkit.ops.variables.variable_updates import scatter_update
-from estimatorkit.premade.recommend.retrieval_head import FINGERPRINTS
 from estimatorkit.train.global_steps import get_or_create_global_step
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.dtypes import float32, int32, string
+from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.sparse_tensor import SparseTensor
@@ -26,7 +26,7 @@ from estimatorkit.ops.array import array, filling, indexing, joining
 from estimatorkit.ops.linalg.diagonals import matrix_diag_part
 from estimatorkit.ops.math import elementwise, linalg, reduce
 from estimatorkit.ops.nn import nn
-from estimatorkit.ops.text.string_numbers import as_string, string_to_hash_bucket_fast
+from estimatorkit.ops.text.fingerprints import fingerprints
 from estimatorkit.premade.head import Metrics
 from estimatorkit.premade.label_checks import weights_of
 from estimatorkit.premade.single_head import SUM_OVER_BATCH_SIZE, Batch, SingleHead
@@ -35,9 +35,6 @@ from estimatorkit.train.saving.saved_model_constants import DEFAULT_SERVING_SIGN
 USER, ITEM, NEGATIVE, CATALOGUE = "user", "item", "negative", "catalogue"
 USER_EMBEDDING, ITEM_EMBEDDING = "user_embedding", "item_embedding"
 SCORE, ITEM_ID = "score", "item_id"
-
-FINGERPRINTS = 1 << 62
-"""Fingerprints of ids are below."""
 
 _LEAST_PROBABILITY = 1e-6  # as in TensorFlow Recommenders' SamplingProbablityCorrection
 _LEAST_LOGIT = float(np.finfo(np.float32).min) / 100  # as there, of accidental hits
@@ -344,14 +341,8 @@ def feature_column_of(features: Any, key: Any) -> Tensor:
     return array.reshape(tensor, [-1])
 
 
-def fingerprints(ids: Tensor) -> Tensor:
-    """A 62-bit number of each id: int64, equal for equal ids."""
-    texts = ids if ids.dtype is string else as_string(ids)
-    return string_to_hash_bucket_fast(texts, FINGERPRINTS)
-
-
 __all__ = [
-    *("CATALOGUE", "Catalogue", "FINGERPRINTS", "ITEM", "ITEM_EMBEDDING", "ITEM_ID", "NEGATIVE"),
+    *("CATALOGUE", "Catalogue", "ITEM", "ITEM_EMBEDDING", "ITEM_ID", "NEGATIVE"),
     *("OutputOfItsInputs", "RetrievalHead", "SCORE", "USER", "USER_EMBEDDING"),
-    *("feature_column_of", "fingerprints"),
+    "feature_column_of",
 ]

@@ -31,6 +31,7 @@ from estimatorkit.layers.feature_column import (
 from estimatorkit.ops.array import array, joining
 from estimatorkit.ops.nn import nn
 from estimatorkit.ops.sparse.joining import sparse_concat
+from estimatorkit.ops.text.fingerprints import fingerprints
 from estimatorkit.ops.variables.variable_scope import variable_scope
 from estimatorkit.premade.dnn import (
     Activation,
@@ -49,7 +50,6 @@ from estimatorkit.premade.recommend.retrieval_head import (
     Catalogue,
     RetrievalHead,
     feature_column_of,
-    fingerprints,
 )
 from estimatorkit.train.saving.column_notes import note_columns
 

@@ -402,7 +402,7 @@ def restore_checkpoint(
     """Restores a session from a checkpoint in memory.
 
     Args:
-        checkpoint: loses the tensors that are restored.
+        checkpoint: its tensors are removed as they are restored.
         items: variables and `Saveable`s by checkpoint name.
         iterators: whether to restore iterator positions too.
 
@@ -434,7 +434,7 @@ def _put(
 ) -> None:
     """Loads values, random counters and iterator positions into a session.
 
-    Each tensor leaves the checkpoint as it is loaded, so that memory holds large tables once.
+    Each tensor is removed from the checkpoint as it is loaded, which bounds the peak of memory.
 
     Args:
         keys: the keys in the checkpoint, by the names of items.
