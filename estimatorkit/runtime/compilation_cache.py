@@ -1,7 +1,8 @@
 """The persistent cache of compiled programs, so that a script's second start compiles nothing.
 
 It is JAX's cache in the user's cache folder. `ESTIMATORKIT_COMPILATION_CACHE` names another folder,
-and 0 turns it off; a cache that JAX's own options name is left as it is.
+and 0 turns it off; a cache that JAX's own options name is left as it is. XLA cannot serialize
+programs with oneDNN's convolutions (`convolution_onednn`): those are compiled at each start.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from estimatorkit.ops.nn import convolution_pieces
+from estimatorkit.ops.nn import convolution_onednn, convolution_pieces
 from estimatorkit.ops.nn.convolution_problem import (
     Problem,
     Rule,
@@ -327,9 +327,7 @@ def _by_phases(dy: Any, filters: Any, problem: Problem) -> Any:
         if part.size == 0:
             phases.append(jnp.zeros((len(dy), *blocks, problem.x[-1]), dy.dtype))
             continue
-        turned = jnp.flip(part, range(problem.rank))
-        if window.groups == 1:
-            turned = jnp.swapaxes(turned, -1, -2)
+        turned = _exchanged(jnp.flip(part, range(problem.rank)), window.groups)
         pads = tuple(
             (window_reach(size, dilation) - 1, block - outputs)
             for size, dilation, block, outputs in zip(
@@ -352,6 +350,13 @@ def _by_phases(dy: Any, filters: Any, problem: Problem) -> Any:
     return jnp.pad(x, [(0, 0), *missing, (0, 0)])[(slice(None), *kept)]
 
 
+def _exchanged(filters: Any, groups: int) -> Any:
+    """The filter with each group's channels and outputs exchanged."""
+    *sizes, channels, outputs = filters.shape
+    by_group = filters.reshape(*sizes, channels, groups, -1)
+    return jnp.swapaxes(by_group, -1, -3).reshape(*sizes, outputs // groups, -1)
+
+
 def _by_columns(x: Any, dy: Any, problem: Problem) -> Any:
     """The gradient of the filter as one matrix product."""
     columns = jnp.concatenate([tap for _, tap in taps_of(x, problem)], -1)
@@ -362,9 +367,11 @@ def _by_columns(x: Any, dy: Any, problem: Problem) -> Any:
 
 # -- the table
 
-_ANY = (
+_PRODUCTS = (
     Rule(_is_point, _product, input_gradient_of(_product), _by_columns),
     rewritten(_has_full, _folded),
+)
+_ANY = (
     Rule(
         _is_depthwise,
         _depthwise,
@@ -382,6 +389,10 @@ _ANY = (
         filter_gradient=_by_columns,
     ),
 )
+_ONEDNN = (
+    Rule(convolution_onednn.applies, convolution_onednn.forward, _by_phases),
+    Rule(convolution_onednn.sums_pieces, filter_gradient=convolution_onednn.filter_gradient),
+)
 _FLOAT32 = (
     Rule(_has_few, _two_at_once),
     *convolution_pieces.RULES,
@@ -389,7 +400,10 @@ _FLOAT32 = (
 
 _ELSE = (Rule(_has_few_columns, filter_gradient=_by_columns),)
 
-RULES = {np.dtype(np.float32): _ANY + _FLOAT32 + _ELSE, np.dtype(np.float64): _ANY + _ELSE}
+RULES = {
+    np.dtype(np.float32): _PRODUCTS + _ONEDNN + _ANY + _FLOAT32 + _ELSE,
+    np.dtype(np.float64): _PRODUCTS + _ANY + _ELSE,
+}
 """The lowerings for each dtype, in order."""
 
 _PLAIN = rewritten(lambda _: True, plain)

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from estimatorkit.ops.nn.sliding_windows import output_length, window_pads
+from estimatorkit.ops.nn.sliding_windows import output_length, window_pads, window_reach
 
 Shape = tuple[int, ...]
 
@@ -131,6 +131,19 @@ def filter_gradient_of(forward: Callable[..., Any]) -> Callable[[Any, Any, Probl
 def rewritten(applies: Callable[[Problem], bool], forward: Callable[..., Any]) -> Rule:
     """A rule whose gradients are derived from the forward part."""
     return Rule(applies, forward, input_gradient_of(forward), filter_gradient_of(forward))
+
+
+def filter_gradient_window(problem: Problem) -> Window:
+    """The window of the filter's gradient as a convolution of `x` with `dy`, in which batch and
+    channels are exchanged.
+    """
+    window = problem.window
+    geometry = zip(problem.x[1:-1], problem.filters, problem.outputs, *window[:3], strict=False)
+    pads = tuple(
+        (before, (places - 1) * stride + window_reach(size, step) - length - before)
+        for length, size, places, stride, (before, _), step in geometry
+    )
+    return Window(window.dilations, pads, window.strides)
 
 
 # -- XLA's
