@@ -125,6 +125,11 @@ def _is_depthwise(problem: Problem) -> bool:
     return each_channel and math.prod(problem.filters[:-2]) <= DEPTHWISE_PLACES
 
 
+def _has_several_outputs(problem: Problem) -> bool:
+    several = _is_depthwise(problem) and problem.filters[-1] > problem.x[-1]
+    return several and convolution_onednn.applies(problem)
+
+
 def _depthwise(x: Any, filters: Any, window: Window) -> Any:
     outputs_each = filters.shape[-1] // x.shape[-1]
     taps = list(taps_of(x, problem_of(x, filters, window)))
@@ -237,17 +242,28 @@ def _last_pads(rank: int, before: int, after: int) -> list[tuple[int, int, int]]
 BLOCK_STRIDE = 4
 BLOCK_CHANNELS = 16
 
+BLOCK_STRIDE_BACK = 2
+BLOCK_CHANNELS_BACK = 8
+"""Of a gradient by oneDNN, whose outputs they are: it has them in vectors of 8."""
 
-def _has_blocks(problem: Problem) -> bool:
+
+def _has_blocks(
+    problem: Problem, stride: int = BLOCK_STRIDE, channels: int = BLOCK_CHANNELS
+) -> bool:
     window = problem.window
     return (
         problem.rank == 2
         and window.groups == 1
         and set(window.dilations) == {1}
-        and min(window.strides) >= BLOCK_STRIDE
+        and min(window.strides) >= stride
         and all(size >= by for size, by in zip(problem.filters, window.strides, strict=False))
-        and problem.x[-1] < BLOCK_CHANNELS
+        and problem.x[-1] < channels
     )
+
+
+def _has_blocks_back(problem: Problem) -> bool:
+    has_blocks = _has_blocks(problem, BLOCK_STRIDE_BACK, BLOCK_CHANNELS_BACK)
+    return has_blocks and convolution_onednn.applies(problem)
 
 
 def _in_blocks(x: Any, filters: Any, window: Window) -> Any:
@@ -280,12 +296,15 @@ def _in_blocks(x: Any, filters: Any, window: Window) -> Any:
 # -- few columns: XLA's convolution over the whole image takes 2 to 5 times a matrix product of them
 # on processors without AVX-512, and as much on those with it
 
+VERY_FEW_COLUMNS = 20
+"""With more, oneDNN takes less time."""
+
 FEW_COLUMNS = 64
 COLUMNS_LEAST_OPERATIONS = 5e6
 
 
-def _has_few_columns(problem: Problem) -> bool:
-    few = problem.window.groups == 1 and math.prod(problem.filters[:-1]) <= FEW_COLUMNS
+def _has_few_columns(problem: Problem, most: int = FEW_COLUMNS) -> bool:
+    few = problem.window.groups == 1 and math.prod(problem.filters[:-1]) <= most
     return few and problem.operations >= COLUMNS_LEAST_OPERATIONS
 
 
@@ -390,6 +409,12 @@ _ANY = (
     ),
 )
 _ONEDNN = (
+    Rule(
+        lambda problem: _has_few_columns(problem, VERY_FEW_COLUMNS),
+        filter_gradient=_by_columns,
+    ),
+    Rule(_has_blocks_back, input_gradient=input_gradient_of(_in_blocks)),
+    Rule(_has_several_outputs, input_gradient=_depthwise_input_gradient),
     Rule(convolution_onednn.applies, convolution_onednn.forward, _by_phases),
     Rule(convolution_onednn.sums_pieces, filter_gradient=convolution_onednn.filter_gradient),
 )
