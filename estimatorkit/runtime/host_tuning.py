@@ -17,6 +17,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from estimatorkit.core.platforms import by_platform
+
 
 @functools.cache
 def enabled() -> bool:
@@ -121,7 +123,7 @@ def prefetch_rows(indices: Any, *tables: Any) -> Any:
     far = [each for each in tables if _are_far(indices, each)]
     if not far:
         return indices
-    return lax.platform_dependent(indices, *far, cpu=_fetched, default=lambda same, *_: same)
+    return by_platform(indices, *far, cpu=_fetched, default=lambda same, *_: same)
 
 
 def _are_far(indices: Any, table: Any) -> bool:

@@ -25,6 +25,7 @@ from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.errors import OpError, value_error
 from estimatorkit.core.graph import Graph
+from estimatorkit.core.platforms import portable
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
@@ -32,7 +33,6 @@ from estimatorkit.estimator.serving.exported_files import is_allowed
 from estimatorkit.estimator.serving.exported_module import OP_TYPE, PLATFORMS
 from estimatorkit.estimator.serving.symbolic_shapes import polymorphic_function
 from estimatorkit.interop.graphdef import graph_def_of_operations, node_def_of
-from estimatorkit.ops.nn.convolution_onednn import without_onednn
 from estimatorkit.ops.nn.nearest_neighbors import BUILD
 from estimatorkit.ops.tables.lookup_tables import TableSpec
 from estimatorkit.ops.tables.tables import host_table
@@ -323,7 +323,7 @@ class _Writer:
             taken.append(_abstract([*shape], attrs["dtype"]))
         function = jax.jit(polymorphic_function(segment))
         try:
-            with x64() if segment.wide else nullcontext(), without_onednn():
+            with x64() if segment.wide else nullcontext(), portable():
                 program = jax.export.export(function, platforms=PLATFORMS)(taken)
                 return bytes(program.serialize())
         except _REFUSALS as error:

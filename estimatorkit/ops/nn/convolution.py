@@ -17,6 +17,7 @@ import numpy as np
 from jax import lax
 
 from estimatorkit.core.errors import InvalidArgumentError, value_error
+from estimatorkit.core.platforms import by_platform
 from estimatorkit.core.registry import (
     Case,
     Spec,
@@ -90,9 +91,7 @@ def _by_platform(
     """Calls `on_cpu` with the problem on CPU if there is one, else `plain`."""
     if problem is None:
         return plain(*arrays)
-    return lax.platform_dependent(
-        *arrays, cpu=lambda *arrays: on_cpu(*arrays, problem), default=plain
-    )
+    return by_platform(*arrays, cpu=lambda *arrays: on_cpu(*arrays, problem), default=plain)
 
 
 def _problem_for_cpu(

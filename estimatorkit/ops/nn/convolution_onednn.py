@@ -4,20 +4,18 @@ XLA (jaxlib 0.10) uses them only behind an experimental option that replaces mat
 with slower ones. The custom call behind that option is internal to XLA, which does not check its
 configuration, so it is used with the versions of jaxlib that were tested with it (`JAXLIBS`); with
 others, and on other processors, `convolution_cpu` has other rules. XLA cannot serialize a program
-with this call: the compilation cache does not keep it, and exports are made `without_onednn`.
+with this call: the compilation cache does not keep it, and portable programs do without.
 benchmarks/CONVOLUTIONS.md has the figures.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import math
 import platform
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -26,6 +24,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxlib.version import __version__ as jaxlib_version
 
+from estimatorkit.core.platforms import is_portable
 from estimatorkit.ops.nn.convolution_problem import (
     Problem,
     Window,
@@ -48,23 +47,12 @@ PIECE_EXAMPLES = 8
 least so many examples (the kernel's channels, which it has in vectors of 8)."""
 
 _TARGET = "__onednn$convolution"
-_OFF = ContextVar("without_onednn", default=False)
 
 
 def is_available() -> bool:
     """Whether this process can call oneDNN, and the program being traced may."""
     on_x86 = sys.platform == "linux" and platform.machine() == "x86_64"
-    return on_x86 and jaxlib_version in JAXLIBS and not _OFF.get()
-
-
-@contextlib.contextmanager
-def without_onednn() -> Iterator[None]:
-    """Programs traced within do not call oneDNN: they can be serialized."""
-    token = _OFF.set(True)
-    try:
-        yield
-    finally:
-        _OFF.reset(token)
+    return on_x86 and jaxlib_version in JAXLIBS and not is_portable()
 
 
 def _configuration(window: Window, sizes: Sequence[int], channels_first: bool) -> str:

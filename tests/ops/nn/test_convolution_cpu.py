@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from estimatorkit.core.platforms import portable
 from estimatorkit.ops.nn import (
     convolution,
     convolution_cpu,
@@ -166,12 +167,13 @@ def test_transposed() -> None:
     np.testing.assert_allclose(received, expected[0], rtol=1e-5, atol=1e-5)
 
 
-def test_lowered_for_the_platform_at_hand() -> None:
+def test_portable_programs_are_lowered_for_each_platform() -> None:
     """One for each piece on a CPU, one elsewhere."""
     x, filters = _arrays(6)
-    traced = jax.jit(
-        lambda x: convolution._convolve(x, filters, (1, 1), "SAME", (1, 1), False, 1)
-    ).trace(x)
+    with portable():
+        traced = jax.jit(
+            lambda x: convolution._convolve(x, filters, (1, 1), "SAME", (1, 1), False, 1)
+        ).trace(x)
     for platform, count in (("cpu", convolution_pieces.PIECES), ("cuda", 1)):
         text = traced.lower(lowering_platforms=(platform,)).as_text()
         assert text.count("stablehlo.convolution") == count
