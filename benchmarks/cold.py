@@ -11,6 +11,7 @@ end, with its children; the figures are medians over the rounds.
 from __future__ import annotations
 
 import argparse
+import compileall
 import math
 import os
 import statistics
@@ -22,6 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import estimatorkit
 from benchmarks.driver import ESTIMATORKIT, TENSORFLOW, Entrant, FailedRunError
 from benchmarks.report import keep, machine
 
@@ -124,6 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if TENSORFLOW.python() is None:
         print(TENSORFLOW.how_to_get(), file=sys.stderr)
         return 2
+    compileall.compile_dir(Path(estimatorkit.__file__).parent, quiet=1)  # as pip does on installing
     where = machine()
     print(where, "\n")
     lines = [f"| {' | '.join(HEAD)} |", f"|{' --- |' * len(HEAD)}"]
