@@ -140,7 +140,7 @@ def _are_far(indices: Any, table: Any) -> bool:
 
 
 def _fetched(indices: Any, *tables: Any) -> Any:
-    seen = sum(_sum_of_lines(lax.stop_gradient(table), indices) for table in tables)
+    seen = sum(_sum_of_lines(table, indices) for table in tables)
     # n (n + 1) is even, so 0 is added; that compilers do not know it makes them fetch.
     nothing = (seen * (seen + 1)) & 1
     return indices + nothing.astype(indices.dtype)
@@ -150,5 +150,6 @@ def _sum_of_lines(table: Any, indices: Any) -> Any:
     """Sums the bits of one number from each cache line of the rows."""
     size = table.dtype.itemsize
     rows = jnp.take(table, indices.reshape(-1), axis=0, mode="clip").reshape(indices.size, -1)
+    rows = lax.stop_gradient(rows)
     bits = lax.bitcast_convert_type(rows[:, :: _LINE // size], _INTEGERS[size])
     return jnp.sum(bits.astype(jnp.int32), dtype=jnp.int32)
