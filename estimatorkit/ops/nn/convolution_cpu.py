@@ -244,7 +244,7 @@ BLOCK_CHANNELS = 16
 
 BLOCK_STRIDE_BACK = 2
 BLOCK_CHANNELS_BACK = 8
-"""Of a gradient by oneDNN, whose outputs they are: it has them in vectors of 8."""
+"""For the input gradient by oneDNN, whose outputs the channels are, in vectors of 8."""
 
 
 def _has_blocks(
@@ -297,7 +297,7 @@ def _in_blocks(x: Any, filters: Any, window: Window) -> Any:
 # on processors without AVX-512, and as much on those with it
 
 VERY_FEW_COLUMNS = 20
-"""With more, oneDNN takes less time."""
+"""With more, oneDNN is faster than the matrix product."""
 
 FEW_COLUMNS = 64
 COLUMNS_LEAST_OPERATIONS = 5e6
@@ -328,7 +328,7 @@ def _by_phases(dy: Any, filters: Any, problem: Problem) -> Any:
     """The gradient of the input by one unstrided convolution per phase (position modulo the
     strides), interleaved afterwards.
 
-    Strides or dilations are 1, and there is one group or one for each channel and output.
+    Strides or dilations are 1.
     """
     window, space = problem.window, problem.x[1:-1]
     befores = [before for before, _ in window.pads]
@@ -370,7 +370,7 @@ def _by_phases(dy: Any, filters: Any, problem: Problem) -> Any:
 
 
 def _exchanged(filters: Any, groups: int) -> Any:
-    """The filter with each group's channels and outputs exchanged."""
+    """The filter with the input and output channels of each group exchanged."""
     *sizes, channels, outputs = filters.shape
     by_group = filters.reshape(*sizes, channels, groups, -1)
     return jnp.swapaxes(by_group, -1, -3).reshape(*sizes, outputs // groups, -1)
@@ -416,7 +416,10 @@ _ONEDNN = (
     Rule(_has_blocks_back, input_gradient=input_gradient_of(_in_blocks)),
     Rule(_has_several_outputs, input_gradient=_depthwise_input_gradient),
     Rule(convolution_onednn.applies, convolution_onednn.forward, _by_phases),
-    Rule(convolution_onednn.sums_pieces, filter_gradient=convolution_onednn.filter_gradient),
+    Rule(
+        convolution_onednn.applies_to_filter_gradient,
+        filter_gradient=convolution_onednn.filter_gradient,
+    ),
 )
 _FLOAT32 = (
     Rule(_has_few, _two_at_once),

@@ -134,8 +134,9 @@ def rewritten(applies: Callable[[Problem], bool], forward: Callable[..., Any]) -
 
 
 def filter_gradient_window(problem: Problem) -> Window:
-    """The window of the filter's gradient as a convolution of `x` with `dy`, in which batch and
-    channels are exchanged.
+    """The window of the convolution of `x` with `dy` that is the gradient of the filter.
+
+    Batch and channels are exchanged in it.
     """
     window = problem.window
     geometry = zip(problem.x[1:-1], problem.filters, problem.outputs, *window[:3], strict=False)
