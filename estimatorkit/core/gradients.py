@@ -248,6 +248,11 @@ def _backward(op: Operation, incoming: Sequence[Any], wanted: tuple[int, ...]) -
     if rule == "same":
         return [incoming[at] if at < len(incoming) else None for at in wanted]
     with get_default_graph().name_scope(f"{op.name}_grad"):
+        row = registry.lookup(forward_type)
+        slices = incoming[0]
+        if row.row_gradient and rule is row.gradient and isinstance(slices, IndexedSlices):
+            found = row.row_gradient(op, slices)
+            return [found[position] for position in wanted]
         if rule == "auto":
             return vjp(op, incoming, wanted, forward_type)
         dense = [

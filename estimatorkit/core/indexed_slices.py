@@ -12,7 +12,14 @@ import numpy as np
 from estimatorkit.core.conversion import make
 from estimatorkit.core.dtypes import DType, as_dtype, float32, int64
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, register
+from estimatorkit.core.registry import (
+    Case,
+    Role,
+    Spec,
+    constant_value_as_shape,
+    lookup,
+    register,
+)
 from estimatorkit.core.shapes import UNKNOWN, ShapeLike, TensorShape, as_shape
 from estimatorkit.core.tensor import Operation, Tensor
 
@@ -90,8 +97,14 @@ class IndexedSlices:
         return tuple(part for part in parts if part is not None)
 
     def _from_values(self, values: Sequence[Any]) -> IndexedSlicesValue:
-        """The fetched value."""
-        return IndexedSlicesValue(*values, *[None] * (3 - len(values)))
+        """The fetched value, without surplus rows."""
+        if len(values) == 2:
+            return IndexedSlicesValue(*values)
+        rows, indices, dense_shape = values
+        own = indices < dense_shape[0]
+        if not own.all():
+            rows, indices = rows[own], indices[own]
+        return IndexedSlicesValue(rows, indices, dense_shape)
 
     def __neg__(self) -> IndexedSlices:
         return self.with_values(-self.values)
@@ -103,6 +116,25 @@ class IndexedSlices:
     def __repr__(self) -> str:
         whole = "" if self.dense_shape is None else f", dense_shape={self.dense_shape}"
         return f"IndexedSlices(indices={self.indices}, values={self.values}{whole})"
+
+
+SURPLUS = "_surplus"
+"""The attribute of an operation whose integers are indices of rows, some of which may be surplus.
+
+XLA needs the number of rows of a gradient before it knows their values. So what turns out not to be
+a row of the variable (an id of another part, a repeat) stays among the indices as the number of
+rows, with a value of 0: one past the end, which updates and `scatter_` drop and `gather` clamps.
+"""
+
+
+def may_hold_surplus(indices: Tensor) -> bool:
+    """Whether the number of rows may be among these indices, though no lookup was wrong."""
+    op = indices.op
+    if op.attrs.get(SURPLUS):
+        return True
+    row = lookup(op.type)
+    passes = row.moves or row.gradient == "same" or row.role is Role.ALL_GATHER
+    return passes and any(map(may_hold_surplus, op.inputs))
 
 
 @dataclass(frozen=True)
@@ -179,7 +211,7 @@ def spec_of(slices: IndexedSlices) -> IndexedSlicesSpec:
 
 def _to_dense(values: Any, indices: Any, dense_shape: Any) -> Any:
     whole = jnp.zeros([int(dim) for dim in dense_shape], values.dtype)
-    return whole.at[indices].add(values)
+    return whole.at[indices].add(values, mode="drop")
 
 
 register(

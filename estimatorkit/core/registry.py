@@ -88,6 +88,8 @@ class OpDef:
         gradient: 'auto' (`jax.vjp` of the kernel), 'same' (passed through unchanged, so that
             `IndexedSlices` stay sparse), None (not differentiable), or
             `gradient(op, *output gradients)`, which returns a gradient or None for each input.
+        row_gradient: `row_gradient(op, slices)` for a gradient that comes as `IndexedSlices`, to
+            keep it in rows; without it the slices become dense.
         numpy_kernel: the same function in NumPy, for constant folding, strings and the tests.
         static: positions of inputs that must be compile-time constants.
         known_from_shape: whether the outputs depend on the inputs' shapes alone.
@@ -127,6 +129,7 @@ class OpDef:
     where: Place | Callable[[Mapping[str, Any]], Place] = "device"
     infer: Infer | None = None
     gradient: Literal["auto", "same"] | Gradient | None = "auto"
+    row_gradient: Gradient | None = None
     numpy_kernel: Callable[..., Any] | None = None
     static: tuple[int, ...] | Callable[[Mapping[str, Any]], tuple[int, ...]] = ()
     known_from_shape: bool = False

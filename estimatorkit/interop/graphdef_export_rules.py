@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.dtypes import complex64, complex128, int32, string
+from estimatorkit.core.indexed_slices import may_hold_surplus
 from estimatorkit.interop.graphdef_export_columns import COLUMN_RULES
 from estimatorkit.interop.graphdef_export_layers import LAYER_RULES
 from estimatorkit.interop.graphdef_export_loops import LOOP_RULES
@@ -146,9 +147,8 @@ def _gather(w: Writer) -> None:
     params, indices = w.inputs
     dims = w.op.inputs[0].shape.dims
     axis = w.const(w.attrs["axis"], "axis", int32)
-    if w.op.inputs[1].op.type == "Select" and dims is not None:
-        # For missing ids, feature columns gather the row past the end: clamped to the last row
-        # here, an error in TensorFlow.
+    if dims is not None and may_hold_surplus(w.op.inputs[1]):
+        # The row past the end is clamped to the last row here, an error in TensorFlow.
         dtype, size = w.dtype(1), dims[w.attrs["axis"]]
         if size is None:
             zero, one = w.const(0, "zero", int32), w.const(1, "one", dtype)

@@ -1,8 +1,8 @@
 """`RowMessages`: rows of variables in messages of steps, each row once.
 
 The ids of an embedding lookup on another task are sent once each, and the rows that come back are
-repeated here. The gradients of equal ids are summed before they are sent. The shards of a table get
-all ids of a batch, those of other shards replaced by 0 (see `ops.nn.embedding`), which become one.
+repeated here. The gradients of equal ids are summed before they are sent. The parts of a table get
+all ids of a batch, those of other parts as one surplus index (see `ops.array.own_rows`).
 """
 
 from __future__ import annotations

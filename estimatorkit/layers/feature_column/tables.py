@@ -13,16 +13,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from estimatorkit.core.dtypes import float32, int64
+from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column.column_values import Ids
 from estimatorkit.layers.feature_column.columns import FeatureColumn
-from estimatorkit.layers.feature_column.weights import variables_of
-from estimatorkit.ops.array import array, indexing
+from estimatorkit.ops.array import array
+from estimatorkit.ops.array.own_rows import Lookup, length_of, own_rows
 from estimatorkit.ops.files.checkpoint_ops import restore_v2
 from estimatorkit.ops.math import elementwise, reduce
 from estimatorkit.ops.variables.initializers import TruncatedNormal
+from estimatorkit.ops.variables.partitioned_variables import parts_of_rows
 from estimatorkit.storage.checkpoint import locate_checkpoint, read_contents
 
 COMBINERS = ("mean", "sqrtn", "sum")
@@ -90,23 +91,20 @@ def _summed_rows(
 
 def _rows(table: Any, ids: Tensor, counts: Tensor) -> Tensor:
     """The rows `(..., width, d)`, 0 if `counts` says no."""
-    start, found = 0, []
-    parts = variables_of(table)
+    start: Any = 0
+    lookups = []
+    parts = parts_of_rows(table)
     for part in parts:
-        size: Any = part.shape[0]
-        if size is None:  # a table that grows
-            size = elementwise.cast(array.shape(part)[0], int64)
+        size = length_of(part, ids)
         own = counts
         if len(parts) > 1:
             inside = elementwise.logical_and(
                 elementwise.greater_equal(ids, start), elementwise.less(ids, start + size)
             )
             own = elementwise.logical_and(counts, inside)
-        index = indexing.where(own, ids - start if start else ids, size)
-        rows = indexing.gather(part, index)
-        found.append(indexing.where(array.expand_dims(own, -1), rows, 0.0))
+        lookups.append(Lookup(part, ids - start if lookups else ids, own))
         start += size
-    return found[0] if len(found) == 1 else elementwise.add_n(found)
+    return own_rows(lookups, 0.0)
 
 
 # -- tables

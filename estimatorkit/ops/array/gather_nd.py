@@ -11,6 +11,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.errors import InvalidArgumentError, value_error
+from estimatorkit.core.gradients import vjp
 from estimatorkit.core.registry import (
     Case,
     Spec,
@@ -75,9 +76,17 @@ def _infer_gather_nd(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list
     return [Spec(params.dtype, TensorShape([*indices.shape.dims[:-1], *rest]))]
 
 
+def _gather_nd_gradient(op: Any, dy: Tensor) -> list[Any]:
+    params, indices = op.inputs
+    if op.attrs["batch_dims"] or not indices.shape.rank or indices.shape[-1] != 1:
+        return [*vjp(op, [dy], (0,)), None]
+    return [indexing.slices_of_rows(params, indices, dy), None]
+
+
 register(
     "GatherNd",
     _gather_nd,
+    gradient=_gather_nd_gradient,
     colocate_with_input=True,
     infer=_infer_gather_nd,
     numpy_kernel=lambda params, indices, batch_dims: _gather_nd(params, indices, batch_dims, np),

@@ -20,7 +20,9 @@ from estimatorkit.core.axes import axis_of
 from estimatorkit.core.conversion import as_index_tensor, constant, convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, bool_, float32, int64, members
 from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
+from estimatorkit.core.gradients import vjp
 from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.registry import (
     Case,
     Role,
@@ -371,13 +373,14 @@ def _take(params: Any, indices: Any, axis: int, batch_dims: int, module: Any = j
 
 
 def _gather_gradient(op: Any, dy: Tensor) -> Sequence[Any]:
-    from estimatorkit.core.indexed_slices import IndexedSlices
-
     params, indices = op.inputs
     if op.attrs["axis"] != 0 or op.attrs["batch_dims"]:
-        from estimatorkit.core.gradients import vjp
-
         return [*vjp(op, [dy], (0,)), None]
+    return [slices_of_rows(params, indices, dy), None]
+
+
+def slices_of_rows(params: Tensor, indices: Tensor, dy: Tensor) -> IndexedSlices:
+    """The gradient by `params` of its rows at `indices`, given the gradient by these rows."""
     row_shape = params.shape[1:]
     if row_shape.is_fully_defined():
         values = reshape(dy, [-1, *row_shape.as_list()])
@@ -385,7 +388,7 @@ def _gather_gradient(op: Any, dy: Tensor) -> Sequence[Any]:
         values = reshape(
             dy, registry.output("ConcatV2", [constant([-1]), shape(params)[1:]], {"axis": 0})
         )
-    return [IndexedSlices(values, reshape(indices, [-1]), shape(params)), None]
+    return IndexedSlices(values, reshape(indices, [-1]), shape(params))
 
 
 register(

@@ -18,10 +18,13 @@ from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.registry import Case, Spec, constant_value, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor, holds_tensors
+from estimatorkit.ops.array.array import shape
 from estimatorkit.ops.array.indexing import slice_
+from estimatorkit.ops.array.own_rows import length_of, own_slices
 
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
 
@@ -76,10 +79,29 @@ def _concatenated(numbers: Any, *values: Any, axis: int) -> Any:
     return numbers.concatenate(values, axis)
 
 
+def _row_gradient_of_concat(op: Any, slices: IndexedSlices) -> list[IndexedSlices]:
+    """Rows of a concatenation are rows of one of its parts, or lie across all of them."""
+    across = in_range(op.attrs["axis"], slices.values.shape.rank, "concat")
+    if across:
+        widths = stack([shape(each)[across] for each in op.inputs])
+        parts = split(slices.values, widths, across, num=len(op.inputs))
+        return [
+            IndexedSlices(values, slices.indices, shape(each))
+            for values, each in zip(parts, op.inputs, strict=True)
+        ]
+    start: Any = 0
+    found = []
+    for part in op.inputs:
+        found.append(own_slices(slices, start, part))
+        start += length_of(part, slices.indices)
+    return found
+
+
 register(
     "ConcatV2",
     partial(_concatenated, jnp),
     moves=True,
+    row_gradient=_row_gradient_of_concat,
     infer=_infer_concat,
     numpy_kernel=partial(_concatenated, np),
     cases=lambda: [

@@ -70,11 +70,16 @@ def print_line(line: str, stream: Any = None, end: str = "\n") -> None:
     target.flush()
 
 
+def _gradient_of_print(op: Any, gradient: Any) -> list[Any]:
+    return [gradient, *(None for _ in op.inputs[1:])]
+
+
 register(
     "Print",
     _print,
     infer=same_as_input(),
-    gradient=lambda op, gradient: [gradient, *(None for _ in op.inputs[1:])],
+    gradient=_gradient_of_print,
+    row_gradient=_gradient_of_print,
     where="host",
     context=True,
     pure=False,

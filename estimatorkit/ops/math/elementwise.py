@@ -78,6 +78,7 @@ def _unary(
     gradient: Any = "auto",
     accepts: str = "fc",
     infer: Any = None,
+    row_gradient: Any = None,
 ) -> Unary:
     register(
         op_type,
@@ -85,6 +86,7 @@ def _unary(
         infer=infer or (broadcast(result) if result else same_as_input()),
         numpy_kernel=numpy_kernel,
         gradient=gradient,
+        row_gradient=row_gradient,
         accepts=accepts,
         cases=lambda: [Case((sample,))],
     )
@@ -309,7 +311,11 @@ logical_not = _unary(
     "LogicalNot", jnp.logical_not, np.logical_not, _BOOLS, "Not x.", gradient=None, accepts="b"
 )
 
-negative = _unary("Neg", jnp.negative, np.negative, _ANY, "-x.", accepts="fnc")
+negative = _unary(
+    *("Neg", jnp.negative, np.negative, _ANY, "-x."),
+    accepts="fnc",
+    row_gradient=lambda op, slices: [-slices],
+)
 
 
 def _abs_gradient(op: Any, dy: Any) -> Any:
@@ -419,6 +425,7 @@ CAST = register(
     "Cast",
     _cast,
     moves=True,
+    row_gradient=lambda op, slices: [slices.with_values(cast(slices.values, op.inputs[0].dtype))],
     infer=lambda inputs, attrs: [Spec(attrs["dtype"], inputs[0].shape)],
     numpy_kernel=lambda x, dtype: _cast(x, dtype, np),
     cases=lambda: [
@@ -626,6 +633,7 @@ def _sum(*inputs: Any) -> Any:
 register(
     "AddN",
     _sum,
+    row_gradient=lambda op, slices: [slices] * len(op.inputs),
     infer=_infer_add_n,
     accepts="fic",
     numpy_kernel=_sum,

@@ -6,16 +6,18 @@ The gradient with respect to a table is an `IndexedSlices` of the rows looked up
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.dtypes import DType, int32
+from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array, filling, indexing, joining
+from estimatorkit.ops.array.own_rows import Lookup, length_of, own_rows, wide
 from estimatorkit.ops.math import elementwise, reduce
 
 
@@ -71,56 +73,37 @@ def embedding_lookup(
 
 
 def _parts(params: Any) -> list[Any]:
-    from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable
+    from estimatorkit.ops.variables.partitioned_variables import parts_of_rows
 
-    return list(params) if isinstance(params, (list, tuple, PartitionedVariable)) else [params]
+    return list(params) if isinstance(params, (list, tuple)) else parts_of_rows(params)
 
 
 def _from_parts(parts: Sequence[Any], ids: Tensor, strategy: str) -> Tensor:
-    """Looks ids up in each partition (row 0 for ids of others), masks the rows and adds them up."""
+    """Looks each id up in the partition that has it."""
     count = len(parts)
+    parts, ids = [convert_to_tensor(each) for each in parts], wide(ids)
     if strategy == "mod":
         part, inside = elementwise.floormod(ids, count), elementwise.floordiv(ids, count)
-    else:
-        starts = _starts([convert_to_tensor(each) for each in parts], ids.dtype)
-        reached = [
-            elementwise.cast(elementwise.greater_equal(ids, start), ids.dtype) for start in starts
-        ]
-        part = elementwise.subtract(elementwise.add_n(reached), 1)
-        inside = elementwise.subtract(
-            ids, indexing.gather(convert_to_tensor(starts, ids.dtype), part)
+        return own_rows(
+            [
+                Lookup(table, inside, elementwise.equal(part, number))
+                for number, table in enumerate(parts)
+            ]
         )
-    result: Tensor | None = None
-    for number, table in enumerate(parts):
-        own = elementwise.equal(part, number)
-        rows = indexing.gather(table, indexing.where(own, inside, filling.zeros_like(inside)))
-        chosen = rows * elementwise.cast(_for_rows(own, rows), rows.dtype)
-        result = chosen if result is None else result + chosen
-    if result is None:
-        raise ValueError("Need at least one param")
-    return result
-
-
-def _starts(parts: Sequence[Tensor], dtype: DType) -> list[Any]:
-    """The first row index of each partition; ints where the lengths are static."""
-    lengths: list[Any] = [each.shape[0] if each.shape.rank else None for each in parts]
-    if None in lengths:
-        lengths = [elementwise.cast(array.shape(each)[0], dtype) for each in parts]
-    starts: list[Any] = [0 if isinstance(lengths[0], int) else filling.zeros([], dtype)]
-    for length in lengths[:-1]:
-        starts.append(starts[-1] + length)
-    return starts
-
-
-def _for_rows(mask: Tensor, rows: Tensor) -> Tensor:
-    """Expands a mask of ids with dimensions of 1 to broadcast over rows."""
-    ranks = (mask.shape.rank, rows.shape.rank)
-    shape = array.shape(mask)
-    if ranks[0] is not None and ranks[1] is not None:
-        ones: Any = [1] * (ranks[1] - ranks[0])
-    else:
-        ones = filling.ones_like(array.shape(rows)[array.rank(mask) :])
-    return array.reshape(mask, joining.concat([shape, ones], 0)) if ones != [] else mask
+    starts: list[Any] = [0]
+    for table in parts[:-1]:
+        starts.append(starts[-1] + length_of(table, ids))
+    reached = [elementwise.greater_equal(ids, start) for start in starts]
+    own = [
+        elementwise.logical_and(since, elementwise.logical_not(then))
+        for since, then in pairwise(reached)
+    ]
+    return own_rows(
+        [
+            Lookup(table, elementwise.subtract(ids, start), mask)
+            for table, start, mask in zip(parts, starts, [*own, reached[-1]], strict=True)
+        ]
+    )
 
 
 def _clipped(rows: Tensor, ids: Tensor, max_norm: float) -> Tensor:

@@ -190,6 +190,16 @@ def _offset(part: Variable) -> list[int]:
     return [] if info is None else list(info.var_offset)
 
 
+def parts_of_rows(table: Any) -> list[Any]:
+    """What a lookup of rows reads: the parts of a variable that is partitioned by rows, in order.
+
+    Another variable or tensor is read whole.
+    """
+    if not isinstance(table, PartitionedVariable):
+        return [table]
+    return list(table) if table.axis == 0 else [table.as_tensor()]
+
+
 def whole_of(name: str, parts: Sequence[Variable]) -> PartitionedVariable | None:
     """Reassembles a partitioned variable from its slices, which need a `save_slice_info`.
 

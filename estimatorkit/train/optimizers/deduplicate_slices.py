@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import registry
-from estimatorkit.core.indexed_slices import IndexedSlices
+from estimatorkit.core.indexed_slices import SURPLUS, IndexedSlices
 from estimatorkit.core.registry import Case, Spec
 from estimatorkit.core.tensor import Tensor
 
@@ -25,7 +25,8 @@ def deduplicate_slices(gradient: IndexedSlices, rows: int) -> IndexedSlices:
     have unchanged shapes, for static compilation (TensorFlow's shrink): unused places have the
     index `rows` and the value 0. `gather` clamps that index, and scatter drops it.
     """
-    op = registry.apply("SumRepeatedRows", [gradient.values, gradient.indices], {"rows": rows})
+    attrs = {"rows": rows, SURPLUS: True}
+    op = registry.apply("SumRepeatedRows", [gradient.values, gradient.indices], attrs)
     values, indices = op.outputs
     return IndexedSlices(values, indices, gradient.dense_shape)
 
