@@ -78,7 +78,7 @@ def _infer_gather_nd(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list
 
 def _gather_nd_gradient(op: Any, dy: Tensor) -> list[Any]:
     params, indices = op.inputs
-    if op.attrs["batch_dims"] or not indices.shape.rank or indices.shape[-1] != 1:
+    if op.attrs["batch_dims"] or indices.shape.rank != 2 or indices.shape[-1] != 1:
         return [*vjp(op, [dy], (0,)), None]
     return [indexing.slices_of_rows(params, indices, dy), None]
 

@@ -1,0 +1,36 @@
+"""Partitioned variables and gradients in rows against TensorFlow 2.15.1
+(tests/golden/partitioned.json): the programs of `snippets_partitioned.py` run here as there.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import estimatorkit.compat.v1 as tf
+from tests.golden.snippets_partitioned import SNIPPETS, run_snippet
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden/partitioned.json").read_text("utf-8"))
+
+
+def check(found: Any, expected: Any, where: str) -> None:
+    """Asserts that numbers are close and all else is equal."""
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        for name, value in expected.items():
+            check(found[name], value, f"{where} {name}")
+    elif isinstance(expected, list):
+        for one, other in zip(found, expected, strict=True):
+            check(one, other, where)
+    elif isinstance(expected, float):
+        assert found == pytest.approx(expected, rel=1e-4, abs=1e-5), where
+    else:
+        assert found == expected, where
+
+
+@pytest.mark.parametrize("name", list(SNIPPETS))
+def test_programs_give_what_tensorflow_gives(name: str) -> None:
+    check(run_snippet(tf, name), GOLDEN["snippets"][name], name)
