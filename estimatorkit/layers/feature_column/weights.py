@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.ops.variables.variable_scope import VariableScope, get_variable, variable_scope
+from estimatorkit.ops.variables.variable_scope import (
+    VariableScope,
+    get_variable,
+    get_variable_scope,
+    variable_scope,
+)
 
 if TYPE_CHECKING:
     from estimatorkit.layers.feature_column.columns import FeatureColumn
@@ -122,8 +127,12 @@ class WeightMaker:
         initializer: Any,
         trainable: bool = True,
     ) -> Any:
-        """A variable that several columns share by its name: outside the layer's scope."""
-        with variable_scope(self._shared_scope, auxiliary_name_scope=False):
+        """A variable that several columns share by its name, outside the layer's scope.
+
+        It has the partitioner of that scope.
+        """
+        cut = get_variable_scope().partitioner
+        with variable_scope(self._shared_scope, auxiliary_name_scope=False, partitioner=cut):
             return self.make(column, name, shape, initializer, trainable)
 
     def shared(self, name: str, make: Callable[[], Any]) -> Any:
