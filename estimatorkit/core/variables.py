@@ -264,10 +264,11 @@ class Variable(Operators, metaclass=CreatedByScopes):
         """Sets its slice of a partitioned tensor in checkpoints, under TensorFlow's name."""
         self.save_slice_info = save_slice_info
 
-    def save_beside(self, primary: Variable) -> None:
-        """Saves this variable like another whose slot it is: as the same slice of a partitioned
-        tensor, if that is one.
+    def belong_to(self, primary: Variable) -> None:
+        """Makes this variable a slot of another: replicas shard both in the same way, and it is
+        saved as the same slice of a partitioned tensor, if the other is one.
         """
+        self.slot_of = primary
         info = primary.save_slice_info
         before, found, after = self.op.name.rpartition(primary.op.name)
         if info is not None and found and self.shape.as_list() == list(info.var_shape):

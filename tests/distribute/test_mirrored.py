@@ -50,6 +50,11 @@ def test_a_keras_optimizer_of_a_model_fn_sums_the_gradients_of_undivided_losses(
     assert found["keras_optimizers_leave_the_loss_as_it_is"] < 1e-5
 
 
+def test_tables_in_parts(found: dict[str, Any]) -> None:
+    assert set(found["tables_in_parts"]) == {"momentum", "ftrl", "lazy_adam"}
+    assert max(found["tables_in_parts"].values()) < 1e-4
+
+
 def test_premade_estimators_with_rows_of_embeddings_and_host_work(found: dict[str, Any]) -> None:
     assert set(found["premade"]) == {"wide and deep", "keras", "sum"}
     assert max(found["premade"].values()) < 1e-4

@@ -18,6 +18,7 @@ import estimatorkit.compat.v1 as tf
 from estimatorkit.storage.checkpoint import read_checkpoint
 from tests.distribute.conftest import Running
 from tests.distribute.processes import Processes, target
+from tests.train.test_partitioned_is_whole import check_parts
 
 pytestmark = pytest.mark.multiprocess
 
@@ -265,6 +266,15 @@ def test_a_table_on_two_servers_learns_as_in_one_process(
             np.concatenate(session.run(list(table))) for session in (several, one)
         )
         np.testing.assert_allclose(several_table, one_table, rtol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lookup", ["embedding", "weighted column", "linear", "sampled softmax"])
+def test_tables_in_parts_on_servers_train_like_whole_ones_here(
+    lookup: str, running: Running
+) -> None:
+    place = tf.train.replica_device_setter(worker_device=WORKERS[1], cluster=running.cluster)
+    check_parts(lookup, "momentum", "three", running.master, place)
 
 
 @pytest.mark.slow

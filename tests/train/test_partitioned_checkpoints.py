@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optax
 import pytest
 
 import estimatorkit.compat.v1 as tf
 from estimatorkit.storage.checkpoint import read_checkpoint
 from estimatorkit.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
+from estimatorkit.train.optimizers.optax_optimizer import OptaxOptimizer
 from tests.sweep import sweep
 
 TABLE = np.arange(28.0, dtype=np.float32).reshape(7, 4)
@@ -28,14 +31,25 @@ def whole(session: tf.Session, variable: Any, axis: int = 0) -> Any:
     return np.concatenate(session.run(list(variable)), axis)
 
 
-def trained(parts: int | None, axis: int, path: Path, steps: int, restore: bool = False) -> Any:
+OPTIMIZERS: dict[str, tuple[Any, list[str]]] = {
+    "adam": (lambda: tf.train.AdamOptimizer(0.1), ["table/Adam", "table/Adam_1"]),
+    "momentum": (lambda: tf.train.MomentumOptimizer(0.1, 0.9), ["table/Momentum"]),
+    "keras": (lambda: tf.keras.optimizers.Adagrad(0.1), ["training/Adagrad/table/accumulator"]),
+    "optax": (lambda: OptaxOptimizer(optax.sgd(0.1, 0.9)), ["Optax/0/trace/table"]),
+}
+
+
+def trained(
+    name: str, parts: int | None, axis: int, path: Path, steps: int, restore: bool = False
+) -> Any:
     """The path of a checkpoint after some steps, and the loss of the next one."""
     with tf.Graph().as_default(), tf.Session() as session:
         variable = table(parts, axis)
         ids = tf.constant([0, 3, 6, 6])
         rows = variable if axis else tf.nn.embedding_lookup(variable, ids, "div")
         loss = tf.reduce_sum(tf.square(tf.convert_to_tensor(rows) - 0.5))
-        train = tf.train.AdamOptimizer(0.1).minimize(loss)
+        step = tf.train.get_or_create_global_step()
+        train = OPTIMIZERS[name][0]().minimize(loss, global_step=step)
         session.run(tf.global_variables_initializer())
         if not restore and parts is not None:
             cut = np.array_split(TABLE, parts, axis)
@@ -50,21 +64,22 @@ def trained(parts: int | None, axis: int, path: Path, steps: int, restore: bool 
         )
 
 
-@pytest.mark.parametrize("axis", [0, 1])
-@sweep(("before", "after"), [(2, 3), (3, 1), (1, 2), (4, None), (None, 3)], quick=1)
+CUTS = [(2, 3, 0), (3, 1, 1), (1, 2, 0), (4, None, 1), (None, 3, 0), (3, None, 0), (None, 2, 1)]
+
+
+@sweep(
+    ("name", "before", "after", "axis"),
+    [(name, *cut) for name, cut in zip(itertools.cycle(OPTIMIZERS), CUTS * 2, strict=False)],
+    quick=2,
+)
 def test_training_goes_on_in_other_parts(
-    before: int | None, after: int | None, axis: int, tmp_path: Path
+    name: str, before: int | None, after: int | None, axis: int, tmp_path: Path
 ) -> None:
-    _, wanted = trained(before, axis, tmp_path / "straight", 5)
-    path, _ = trained(before, axis, tmp_path / "first", 3)
-    assert tf.train.list_variables(path) == [
-        ("beta1_power", []),
-        ("beta2_power", []),
-        ("table", [7, 4]),
-        ("table/Adam", [7, 4]),
-        ("table/Adam_1", [7, 4]),
-    ]
-    again, found = trained(after, axis, Path(path), 2, restore=True)
+    _, wanted = trained(name, before, axis, tmp_path / "straight", 5)
+    path, _ = trained(name, before, axis, tmp_path / "first", 3)
+    wholes = [each for each, shape in tf.train.list_variables(path) if shape == [7, 4]]
+    assert wholes == sorted(["table", *OPTIMIZERS[name][1]])
+    again, found = trained(name, after, axis, Path(path), 2, restore=True)
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
     assert tf.train.list_variables(again) == tf.train.list_variables(path)
 

@@ -177,9 +177,11 @@ def start(variables: dict[str, list[Any]], lookup: str, session: Any) -> None:
             part.load(own, session)
 
 
-def trained(lookup: str, name: str, cut: Any) -> dict[str, tuple[NDArray[Any], int]]:
+def trained(
+    lookup: str, name: str, cut: Any, target: str = "", device: Any = None
+) -> dict[str, tuple[NDArray[Any], int]]:
     """The variables and slots after three steps, each with its number of parts."""
-    with tf.Graph().as_default(), tf.Session() as session:
+    with tf.Graph().as_default(), tf.Session(target) as session, tf.device(device):
         ids, weights = tf.placeholder(tf.int64, [4]), tf.placeholder(tf.float32, [4])
         with tf.variable_scope("model", partitioner=cut):
             rows = LOOKUPS[lookup](ids, weights)
@@ -203,12 +205,20 @@ def trained(lookup: str, name: str, cut: Any) -> dict[str, tuple[NDArray[Any], i
         return found
 
 
+def check_parts(
+    lookup: str, name: str, partitioner: str, target: str = "", device: Any = None
+) -> None:
+    """Asserts that a table in parts, on the target, trains like the whole one in this process."""
+    whole = trained(lookup, name, None)
+    parts = trained(lookup, name, PARTITIONERS[partitioner], target, device)
+    assert whole.keys() == parts.keys()
+    for label, (value, count) in parts.items():
+        # XLA computes roots and powers of one row and of several ones in other digits.
+        wanted = in_order(whole[label][0], count, lookup)
+        np.testing.assert_allclose(value, wanted, rtol=1e-5, atol=1e-6, err_msg=label)
+
+
 @sweep(("lookup", "partitioner", "first", "second"), cases(), quick=2)
 def test_parts_train_like_the_whole(lookup: str, partitioner: str, first: str, second: str) -> None:
     for name in (first, second):
-        whole, parts = trained(lookup, name, None), trained(lookup, name, PARTITIONERS[partitioner])
-        assert whole.keys() == parts.keys()
-        for label, (value, count) in parts.items():
-            # XLA computes roots and powers of one row and of several ones in other digits.
-            wanted = in_order(whole[label][0], count, lookup)
-            np.testing.assert_allclose(value, wanted, rtol=1e-5, atol=1e-6, err_msg=label)
+        check_parts(lookup, name, partitioner)

@@ -410,6 +410,7 @@ class Optimizer(Hyperparameters):
                     dtype=var.dtype,
                     shape=None if is_fixed else var.shape,
                 )
+            made.belong_to(var)
             of_name[var] = made
             self._weights.setdefault(graph, []).append(made)
         return of_name[var]

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.dtypes import DType, string
-from estimatorkit.core.errors import value_error
+from estimatorkit.core.errors import explain, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Operators, Tensor
@@ -126,6 +126,22 @@ class PartitionedVariable(Operators):
         return (
             f"<PartitionedVariable {self.name!r} shape={self.shape} dtype={self.dtype.name} in "
             f"{len(self)} parts>"
+        )
+
+    @property
+    def handle(self) -> Tensor:
+        """Not there: what is done by handle (`gradients`, updates) is done to the slices.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError(
+            explain(
+                "PartitionedVariable doesn't support being used as a reference",
+                expected="its slices, such as in gradients(loss, list(variable))",
+                received=repr(self),
+                made_at=self._variables[0].op.source,
+            )
         )
 
     def get_shape(self) -> TensorShape:

@@ -99,6 +99,11 @@ class OptaxOptimizer(Optimizer):
                 made = [
                     Variable(value, trainable=False, name=_name_of(path)) for path, value in leaves
                 ]
+            by_name = {each.op.name: each for each in variables}
+            for (path, _), leaf in zip(leaves, made, strict=True):
+                primary = by_name.get(_key_of(path[-1])) if path else None
+                if primary is not None and leaf.shape.as_list() == primary.shape.as_list():
+                    leaf.belong_to(primary)
             self._states[key] = (structure, made)
         return self._states[key]
 
@@ -112,8 +117,11 @@ class OptaxOptimizer(Optimizer):
 
 def _name_of(path: Any) -> str:
     """Returns the path of a leaf as a name, such as `0/mu/dense/kernel`."""
-    parts = (getattr(key, "name", getattr(key, "key", getattr(key, "idx", key))) for key in path)
-    return "/".join(str(part) for part in parts) or "state"
+    return "/".join(map(_key_of, path)) or "state"
+
+
+def _key_of(key: Any) -> str:
+    return str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key))))
 
 
 __all__ = ["GradientTransformation", "OptaxOptimizer"]

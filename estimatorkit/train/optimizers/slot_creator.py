@@ -39,8 +39,7 @@ def create_slot(
             name="/".join(filter(None, [get_variable_scope().name, primary.op.name, name])),
         )
     if isinstance(primary, Variable):
-        slot.save_beside(primary)
-        slot.slot_of = primary
+        slot.belong_to(primary)
     return slot
 
 
