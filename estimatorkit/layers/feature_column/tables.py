@@ -92,7 +92,7 @@ def _summed_rows(
 def _rows(table: Any, ids: Tensor, counts: Tensor) -> Tensor:
     """The rows `(..., width, d)`, 0 if `counts` says no."""
     start: Any = 0
-    lookups = []
+    lookups: list[Lookup] = []
     parts = parts_of_rows(table)
     for part in parts:
         size = length_of(part, ids)

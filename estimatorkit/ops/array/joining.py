@@ -6,6 +6,7 @@ left open in the static shapes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from estimatorkit.core.axes import axis_of, in_range
 from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.errors import type_error, value_error
+from estimatorkit.core.gradients import vjp
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.registry import Case, Spec, constant_value, register
@@ -79,9 +81,12 @@ def _concatenated(numbers: Any, *values: Any, axis: int) -> Any:
     return numbers.concatenate(values, axis)
 
 
-def _row_gradient_of_concat(op: Any, slices: IndexedSlices) -> list[IndexedSlices]:
+def _row_gradient_of_concat(op: Any, slices: IndexedSlices) -> Sequence[Any]:
     """Rows of a concatenation are rows of one of its parts, or lie across all of them."""
-    across = in_range(op.attrs["axis"], slices.values.shape.rank, "concat")
+    rank = op.outputs[0].shape.rank
+    if rank is None:
+        return vjp(op, [slices], tuple(range(len(op.inputs))))
+    across = in_range(op.attrs["axis"], rank, "concat")
     if across:
         widths = stack([shape(each)[across] for each in op.inputs])
         parts = split(slices.values, widths, across, num=len(op.inputs))

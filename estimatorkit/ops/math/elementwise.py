@@ -421,11 +421,16 @@ def _cast(x: Any, dtype: Any, module: Any = jnp) -> Any:
     return module.real(array).astype(dtype.numpy_dtype)  # the imaginary part is discarded
 
 
+def _row_gradient_of_cast(op: Any, slices: IndexedSlices) -> list[IndexedSlices]:
+    attrs = {"dtype": op.inputs[0].dtype}
+    return [slices.with_values(make("Cast", {"x": slices.values}, attrs))]
+
+
 CAST = register(
     "Cast",
     _cast,
     moves=True,
-    row_gradient=lambda op, slices: [slices.with_values(cast(slices.values, op.inputs[0].dtype))],
+    row_gradient=_row_gradient_of_cast,
     infer=lambda inputs, attrs: [Spec(attrs["dtype"], inputs[0].shape)],
     numpy_kernel=lambda x, dtype: _cast(x, dtype, np),
     cases=lambda: [
