@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import estimatorkit.compat.v1 as tf
-from tests.golden.snippets_partitioned import SNIPPETS, run_snippet
+from tests.golden.snippets_partitioned import run_snippet
+from tests.sweep import sweep
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden/partitioned.json").read_text("utf-8"))
 
@@ -31,6 +32,6 @@ def check(found: Any, expected: Any, where: str) -> None:
         assert found == expected, where
 
 
-@pytest.mark.parametrize("name", list(SNIPPETS))
+@sweep("name", sorted(GOLDEN["snippets"]), quick=2)
 def test_programs_give_what_tensorflow_gives(name: str) -> None:
     check(run_snippet(tf, name), GOLDEN["snippets"][name], name)

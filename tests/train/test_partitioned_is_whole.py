@@ -152,9 +152,9 @@ LOOKUPS: dict[str, Callable[[Any, Any], Any]] = {
 PARTITIONERS: dict[str, Any] = {
     "three": tf.fixed_size_partitioner(3),
     "a row or two": tf.fixed_size_partitioner(6),
+    "one": tf.fixed_size_partitioner(1),
     "by bytes": tf.variable_axis_size_partitioner(16),
     "at most four": tf.min_max_variable_partitioner(4, 0, 8),
-    "one": tf.fixed_size_partitioner(1),
 }
 
 
