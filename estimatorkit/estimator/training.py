@@ -38,7 +38,7 @@ from estimatorkit.train.hooks.hooks import (
 )
 from estimatorkit.train.hooks.interruption import InterruptionHook
 from estimatorkit.train.hooks.progress import ProgressHook
-from estimatorkit.train.hooks.records import RecordHook, has_summaries
+from estimatorkit.train.hooks.records import RecordHook, has_summaries, recorded_scalars
 from estimatorkit.train.hooks.summary_hooks import SummarySaverHook
 from estimatorkit.train.saving.saver import Saver, restore_checkpoint, restore_input, saved_items
 from estimatorkit.train.sessions.scaffold import Scaffold
@@ -83,6 +83,8 @@ class Training:
         self._scaffold: Scaffold = spec.scaffold
         graph = spec.train_op.graph
         self._summarizes = self._scaffold.summary_op is not None or has_summaries(graph)
+        alone = not self._summarizes and not self._has_others and self._replicas is None
+        self._scalars = recorded_scalars(graph) if alone else {}
         if self._scaffold.saver is None and not graph.get_collection(GraphKeys.SAVERS):
             saver = Saver(
                 max_to_keep=config.keep_checkpoint_max,
@@ -151,7 +153,8 @@ class Training:
             for hook in all_hooks:
                 hook.after_create_session(session, None)
             if self._loop is None:
-                self._loop = training_loop(session, spec.train_op, self._loss)
+                scalars = list(self._scalars.values())
+                self._loop = training_loop(session, spec.train_op, self._loss, scalars)
             model.now_holds(None)
             loss = self._run(model, all_given, all_hooks, saving, newest)
             _rest(all_hooks)
@@ -187,7 +190,9 @@ class Training:
         cluster = self._cluster
         while True:
             try:
-                return run_training(model.session, spec.train_op, self._loss, hooks, self._loop)
+                return run_training(
+                    model.session, spec.train_op, self._loss, hooks, self._loop, list(self._scalars)
+                )
             except LOST as error:
                 if cluster is None:
                     raise

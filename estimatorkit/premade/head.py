@@ -22,13 +22,12 @@ from estimatorkit.estimator.serving.export_outputs import ExportOutput, PredictO
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.keras.optimizers.optimizer import Optimizer as KerasOptimizer
 from estimatorkit.layers.metrics.streaming import Metric
-from estimatorkit.ops.files import summary
 from estimatorkit.ops.math import elementwise
 from estimatorkit.ops.variables.variable_collections import (
     trainable_variables as all_trainable_variables,
 )
 from estimatorkit.train.global_steps import get_or_create_global_step
-from estimatorkit.train.hooks.records import on_demand
+from estimatorkit.train.hooks.records import recorded_scalar
 from estimatorkit.train.optimizers.optimizer import Optimizer, part_of_mean
 from estimatorkit.train.saving.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
@@ -227,7 +226,7 @@ class Head(ABC):
                 total = elementwise.add_n(regularization_losses)
                 summaries[self._tag("regularization_loss")] = total
             for tag, value in summaries.items():
-                on_demand(summary.scalar(tag, value))
+                recorded_scalar(tag, value)
         return EstimatorSpec(mode, predictions=predictions, loss=outcome.loss, train_op=train_op)
 
     @staticmethod

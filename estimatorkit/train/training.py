@@ -168,8 +168,13 @@ def takes_input(operations: Iterable[Operation]) -> bool:
     return any(takes_element(op) or role_of(op) is Role.DEQUEUE for op in operations)
 
 
-def training_loop(session: Session, train_op: Operation | Tensor, loss: Tensor) -> CheckedLoop:
-    """Returns the loop of `run_training`, for repeated use.
+def training_loop(
+    session: Session,
+    train_op: Operation | Tensor,
+    loss: Tensor,
+    scalars: Sequence[Tensor] = (),
+) -> CheckedLoop:
+    """Returns the loop of `run_training`, for repeated use, which also fetches `scalars`.
 
     Raises FailedPreconditionError if there is no global step.
     """
@@ -177,7 +182,8 @@ def training_loop(session: Session, train_op: Operation | Tensor, loss: Tensor) 
     if counter is None:
         raise FailedPreconditionError(None, None, "Global step should be created before training.")
     target = train_op.op if isinstance(train_op, Tensor) else train_op
-    return CheckedLoop(session, [loss], [target], [counter._as_graph_element()], "train_step")
+    every = [loss, *scalars]
+    return CheckedLoop(session, every, [target], [counter._as_graph_element()], "train_step")
 
 
 def run_training(
@@ -186,11 +192,12 @@ def run_training(
     loss: Tensor,
     hooks: Sequence[SessionRunHook],
     loop: CheckedLoop | None = None,
+    tags: Sequence[str] = (),
 ) -> NDArray[Any] | None:
     """Trains until a hook stops it or the input ends; returns the last loss, None without a step.
 
     Variables must be initialized, and the hooks' `begin` and `after_create_session` called. `loop`
-    is a reused `training_loop` for the same arguments.
+    is a reused `training_loop` for the same arguments, whose `scalars` hooks get by these `tags`.
 
     Raises:
         FailedPreconditionError: the train operation does not increment the global step.
@@ -201,7 +208,7 @@ def run_training(
     step = int(session.run(get_global_step(session.graph)))
     last: NDArray[Any] | None = None
     rate = 1.0  # increment of the global step per step: 2 if two optimizers count
-    pending: list[NDArray[Any]] = []  # losses since the last increment
+    pending: list[list[NDArray[Any]]] = []  # losses and scalars since the last increment
     stop: list[str] = []
     while not stop:
         until, due = next_stretch(hooks, step)
@@ -224,19 +231,21 @@ def run_training(
         if done.ended and not loop.shares_input:
             stop.append("the input has ended")
         last = done.every[0][-1]
-        pending.append(done.every[0])
+        pending.append(list(done.every))
         moved = int(done.after[0]) - step
         if moved > 0:
             rate = max(1.0, moved / done.count)
-            losses = losses_by_count(np.concatenate(pending), moved)
+            columns = [np.concatenate(parts) for parts in zip(*pending, strict=True)]
+            losses, *others = (losses_by_count(column, moved) for column in columns)
             element = done.element if moved == done.count else None
-            finished = FinishedSteps(step, losses, session, stop, element)
+            scalars = dict(zip(tags, others, strict=True))
+            finished = FinishedSteps(step, losses, session, stop, element, scalars)
             for hook in hooks:
                 hook.after_steps(finished)
             step += moved
             pending = []
-        elif sum(map(len, pending)) >= IDLE_STEPS:
-            raise _standing_still(target, sum(map(len, pending)))
+        elif (idle := sum(len(losses) for losses, *_ in pending)) >= IDLE_STEPS:
+            raise _standing_still(target, idle)
     loop.leave(stop)
     return last
 
