@@ -267,6 +267,25 @@ def _names_of_input(features: Any, labels: Any) -> dict[int, str]:
     return found
 
 
+class MadeOf:
+    """What models are built from: equal if the same objects, with equal texts.
+
+    Args:
+        objects: compared by identity; kept alive, so that no other object gets an identity.
+        text: compared by value.
+    """
+
+    def __init__(self, objects: Sequence[Any], text: str) -> None:
+        self._objects = objects
+        self._key = (*map(id, objects), text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MadeOf) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
 class ModelStore:
     """An estimator's idle models, by what they were built for."""
 
@@ -276,7 +295,11 @@ class ModelStore:
 
     @contextmanager
     def model(
-        self, given: ModelInput, build: Callable[[], BuiltModel], hooks: Sequence[SessionRunHook]
+        self,
+        given: ModelInput,
+        made_of: MadeOf,
+        build: Callable[[], BuiltModel],
+        hooks: Sequence[SessionRunHook],
     ) -> Iterator[BuiltModel]:
         """A context manager that yields a model, started on an input.
 
@@ -285,11 +308,13 @@ class ModelStore:
 
         Args:
             given: the input.
+            made_of: what else a model is built from.
             build: builds a model.
             hooks: the hooks to run with.
         """
         may_reuse = given.key is not None and not any(hook.changes_graph for hook in hooks)
-        model = self._take(given.key) if may_reuse else None
+        key = (given.key, made_of)
+        model = self._take(key) if may_reuse else None
         if model is None:
             model = build()
         kept = False
@@ -304,7 +329,7 @@ class ModelStore:
                 model.stop()
             finally:
                 if kept:
-                    self._keep(given.key, model)
+                    self._keep(key, model)
                 else:
                     model.close()
 
@@ -330,4 +355,4 @@ class ModelStore:
             each.close()
 
 
-__all__ = ["BuiltModel", "ModelStore"]
+__all__ = ["BuiltModel", "MadeOf", "ModelStore"]
