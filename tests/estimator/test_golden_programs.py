@@ -9,14 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+import estimatorkit as version_2
 import estimatorkit.compat.v1 as tf
 from tests.golden.snippets_estimator_programs import (
+    BASES,
+    HEADS,
     HOOKS,
     SUBCLASSES,
     SUMMARIES,
     log,
     model_fn_of,
     rows,
+    run_head,
     run_subclass,
 )
 from tests.sweep import sweep
@@ -77,6 +81,12 @@ def test_an_overridden_training_does_not_run_under_a_strategy(tmp_path: Path) ->
     config = tf.estimator.RunConfig(train_distribute=tf.distribute.MirroredStrategy())
     with pytest.raises(ValueError, match="Kind overrides a step of its training"):
         kind(model_fn_of(tf), tmp_path, config).train(lambda: rows(tf), steps=1)
+
+
+@sweep(("base", "name"), [(base, name) for base in BASES for name in HEADS], quick=5)
+def test_heads_override_what_tensorflow_calls(base: str, name: str, tmp_path: Path) -> None:
+    found = run_head(tf, version_2, str(tmp_path), name, base)
+    assert found == pytest.approx(GOLDEN["heads"][f"{base}: {name}"], rel=1e-4)
 
 
 @sweep("name", SUMMARIES, quick=6)

@@ -13,9 +13,19 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
+import tensorflow as version_2  # type: ignore[import-not-found,import-untyped,unused-ignore]
 import tensorflow.compat.v1 as tf  # type: ignore[import-not-found,import-untyped,unused-ignore]
 from golden_files import write_json
-from snippets_estimator_programs import HOOKS, SUBCLASSES, SUMMARIES, log, run_subclass
+from snippets_estimator_programs import (
+    BASES,
+    HEADS,
+    HOOKS,
+    SUBCLASSES,
+    SUMMARIES,
+    log,
+    run_head,
+    run_subclass,
+)
 
 
 def main() -> None:
@@ -35,6 +45,13 @@ def main() -> None:
         "hooks": {name: hooks(name) for name in HOOKS},
         "subclasses": {
             name: lambda folder, name=name: run_subclass(tf, folder, name) for name in SUBCLASSES
+        },
+        "heads": {
+            f"{base}: {name}": lambda folder, name=name, base=base: run_head(
+                tf, version_2, folder, name, base
+            )
+            for base in BASES
+            for name in HEADS
         },
         "summaries": {
             name: lambda folder, run=run: run(tf, folder) for name, run in SUMMARIES.items()

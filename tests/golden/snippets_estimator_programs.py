@@ -450,6 +450,131 @@ def run_subclass(tf: Any, folder: str, name: str) -> dict[str, Any]:
     }
 
 
+# -- heads of users
+
+
+def _twice(tf: Any, base: str) -> Any:
+    class Kind(getattr(tf.estimator, base)):  # type: ignore[misc]
+        def loss(
+            self,
+            labels: Any,
+            logits: Any,
+            features: Any = None,
+            mode: Any = None,
+            regularization_losses: Any = None,
+        ) -> Any:
+            assert mode in ("train", "eval", None)
+            return 2.0 * super().loss(labels, logits, features, mode, regularization_losses)
+
+    return Kind
+
+
+def _own_metric(tf: Any, base: str) -> Any:
+    class Kind(getattr(tf.estimator, base)):  # type: ignore[misc]
+        def metrics(self, regularization_losses: Any = None) -> Any:
+            made = super().metrics(regularization_losses=regularization_losses)
+            made["greatest"] = tf.keras.metrics.Mean(name="greatest")
+            return made
+
+        def update_metrics(
+            self,
+            eval_metrics: Any,
+            features: Any,
+            logits: Any,
+            labels: Any,
+            regularization_losses: Any = None,
+        ) -> Any:
+            eval_metrics["greatest"].update_state(tf.reduce_max(logits))
+            return super().update_metrics(
+                eval_metrics, features, logits, labels, regularization_losses
+            )
+
+    return Kind
+
+
+def _own_losses(tf: Any, base: str) -> Any:
+    class Kind(getattr(tf.estimator, base)):  # type: ignore[misc]
+        def _unweighted_loss_and_weights(self, logits: Any, label_ids: Any, features: Any) -> Any:
+            losses, weights = super()._unweighted_loss_and_weights(logits, label_ids, features)
+            return losses * 3.0, weights
+
+    return Kind
+
+
+def _own_labels(tf: Any, base: str) -> Any:
+    class Kind(getattr(tf.estimator, base)):  # type: ignore[misc]
+        def _processed_labels(self, logits: Any, labels: Any) -> Any:
+            return super()._processed_labels(logits, 1 - labels)
+
+    return Kind
+
+
+def _own_predictions(tf: Any, base: str) -> Any:
+    class Kind(getattr(tf.estimator, base)):  # type: ignore[misc]
+        def predictions(self, logits: Any, *keys: Any) -> Any:
+            found = super().predictions(logits, *keys)
+            halves = {"predictions", "logistic"}
+            return {key: each * 0.5 if key in halves else each for key, each in found.items()}
+
+    return Kind
+
+
+def _own_arguments(tf: Any, base: str) -> Any:
+    class Kind(getattr(tf.estimator, base)):  # type: ignore[misc]
+        def create_estimator_spec(
+            self,
+            features: Any,
+            mode: str,
+            logits: Any,
+            labels: Any = None,
+            optimizer: Any = None,
+            trainable_variables: Any = None,
+            train_op_fn: Any = None,
+            update_ops: Any = None,
+        ) -> Any:
+            return super().create_estimator_spec(
+                features,
+                mode,
+                logits * 2.0,
+                labels=labels,
+                optimizer=optimizer,
+                trainable_variables=trainable_variables,
+                train_op_fn=train_op_fn,
+                update_ops=update_ops,
+            )
+
+    return Kind
+
+
+HEADS: dict[str, Callable[[Any, str], Any]] = {
+    "no override": lambda tf, base: getattr(tf.estimator, base),
+    "loss": _twice,
+    "metrics": _own_metric,
+    "_unweighted_loss_and_weights": _own_losses,
+    "_processed_labels": _own_labels,
+    "predictions": _own_predictions,
+    "create_estimator_spec": _own_arguments,
+}
+BASES = ("RegressionHead", "BinaryClassHead", "LogisticRegressionHead", "PoissonRegressionHead")
+
+
+def run_head(tf: Any, version_2: Any, folder: str, name: str, base: str) -> dict[str, float]:
+    """The metrics of a linear model of version 2 with a head of a user's, after three steps."""
+    columns = [version_2.feature_column.numeric_column("x", (2,))]
+    head = HEADS[name](tf, base)()
+    optimizer = version_2.keras.optimizers.legacy.SGD(0.01)
+    estimator = version_2.estimator.LinearEstimator(head, columns, folder, optimizer)
+
+    def input_fn() -> Any:
+        return rows(tf).map(lambda x, y: ({"x": x}, y))
+
+    estimator.train(input_fn, steps=3)
+    found = {key: float(value) for key, value in estimator.evaluate(input_fn).items()}
+    predicted = next(estimator.predict(input_fn))
+    numbers = {key: each for key, each in predicted.items() if np.asarray(each).dtype.kind == "f"}
+    return {**found, **{f"predicted {key}": float(np.sum(each)) for key, each in numbers.items()}}
+
+
 # -- summaries
 
 

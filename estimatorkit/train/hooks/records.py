@@ -31,13 +31,13 @@ def on_demand(written: Tensor) -> Tensor:
 
 def recorded_scalar(tag: str, value: Tensor) -> None:
     """Adds a summary of a scalar, which a training's `RecordHook` also writes with the loss."""
-    on_demand(summary.scalar(tag, value))
-    value.graph.add_to_collection(_RECORDED, (tag, value))
+    value.graph.add_to_collection(_RECORDED, on_demand(summary.scalar(tag, value)))
 
 
 def recorded_scalars(graph: Graph) -> dict[str, Tensor]:
     """The scalars that `RecordHook` writes besides the loss, by tag."""
-    return {tag: value for tag, value in graph.get_collection(_RECORDED) if tag != "loss"}
+    ops = [each.op for each in graph.get_collection(_RECORDED)]
+    return {op.attrs["tag"]: op.inputs[0] for op in ops if op.attrs["tag"] != "loss"}
 
 
 def has_summaries(graph: Graph) -> bool:
