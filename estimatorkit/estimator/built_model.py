@@ -136,16 +136,19 @@ class BuiltModel:
 
     @property
     def hooks(self) -> tuple[SessionRunHook, ...]:
-        """The hooks of the spec for its mode."""
+        """The hooks of the spec for its mode, but `chief_hooks`."""
         spec = self.spec
         return {
-            ModeKeys.TRAIN: (
-                *(spec.training_chief_hooks if self._setting.is_chief else ()),
-                *spec.training_hooks,
-            ),
+            ModeKeys.TRAIN: spec.training_hooks,
             ModeKeys.EVAL: spec.evaluation_hooks,
             ModeKeys.PREDICT: spec.prediction_hooks,
         }[self.mode]
+
+    @property
+    def chief_hooks(self) -> tuple[SessionRunHook, ...]:
+        """The hooks of the spec for the chief's training, which come first."""
+        is_here = self.mode == ModeKeys.TRAIN and self._setting.is_chief
+        return self.spec.training_chief_hooks if is_here else ()
 
     @property
     def session(self) -> Session:
@@ -320,9 +323,9 @@ class ModelStore:
         kept = False
         try:
             yield model
-            kept = may_reuse and model.reusable and not model.hooks
+            kept = may_reuse and model.reusable and not (model.hooks or model.chief_hooks)
         except GeneratorExit:
-            kept = may_reuse and model.reusable and not model.hooks
+            kept = may_reuse and model.reusable and not (model.hooks or model.chief_hooks)
             raise
         finally:
             try:

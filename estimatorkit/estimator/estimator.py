@@ -58,6 +58,7 @@ from estimatorkit.storage.directory_lock import DirectoryLock
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.hooks.checkpoint_hooks import CheckpointSaverListener
 from estimatorkit.train.hooks.hooks import SessionRunHook, StopAtStepHook, check_hooks
+from estimatorkit.train.sessions.coordinator import Coordinator, coordinated
 from estimatorkit.train.training import run_hooked, takes_input, training_loop
 
 
@@ -408,10 +409,11 @@ class Estimator:
             )
             stack.enter_context(model.graph.as_default())  # hooks expect it, as in training
             all_hooks = [*given_hooks, *model.hooks]
-            session = self._restored(model, given, path, all_hooks, stack)
+            coord = stack.enter_context(coordinated())
+            session = self._restored(model, given, path, all_hooks, stack, coord)
             logger.info("Starting evaluation at %s", _timestamp("T"))
             started = time.perf_counter()
-            values = model.extra.run(session, steps, all_hooks)
+            values = model.extra.run(session, steps, all_hooks, coord)
             for hook in all_hooks:
                 hook.end(session)
         logger.info("Inference Time : %.5fs", time.perf_counter() - started)
@@ -475,16 +477,17 @@ class Estimator:
         ):
             predictions = chosen(model.spec.predictions, predict_keys)
             all_hooks = [*hooks, *model.hooks]
+            coord = stack.enter_context(coordinated())
             with model.graph.as_default():
-                session = self._restored(model, given, path, all_hooks, stack)
+                session = self._restored(model, given, path, all_hooks, stack, coord)
             # Features that are no input would come for ever: they are one batch.
             ends = takes_input(model.graph.get_operations())
             stop: list[str] = [] if ends else ["there is one batch"]
-            while True:
+            while not coord.should_stop():
                 try:
                     with model.graph.as_default():
                         batch = run_hooked(session, predictions, all_hooks, stop)
-                except OutOfRangeError:
+                except (OutOfRangeError, StopIteration):  # of the input, or of a hook
                     break
                 if yield_single_examples:
                     yield from single_examples(batch)
@@ -529,6 +532,7 @@ class Estimator:
         path: str | None,
         hooks: Sequence[SessionRunHook],
         stack: ExitStack,
+        coord: Coordinator,
     ) -> Session:
         """Restores a checkpoint into the session of the default graph's model, for evaluation and
         prediction.
@@ -541,7 +545,7 @@ class Estimator:
         model.start(given)
         model.load(path)
         for hook in hooks:
-            hook.after_create_session(session, None)
+            hook.after_create_session(session, coord)
         return session
 
     # -- export

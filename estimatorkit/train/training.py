@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +44,10 @@ _LOOK_SECS = 0.1
 
 IDLE_STEPS = 100
 """Maximum steps without a change of the global step: gradients may be accumulated over a few."""
+
+
+class EndedByHook(Exception):
+    """A hook has raised the end of the input, or StopIteration: the loop ends, without an error."""
 
 
 class CheckedLoop:
@@ -97,9 +102,11 @@ class CheckedLoop:
         Raises:
             OutOfRangeError: the input ended before the first step.
             InvalidArgumentError: a step check failed.
+            EndedByHook: a hook has ended the loop.
             PeerStopped: another process of the same steps has stopped.
         """
-        asked = _ask(hooks, self._session, [*self._targets, *self._every])
+        with _ending_by_hooks():
+            asked = _ask(hooks, self._session, [*self._targets, *self._every])
         if any(question.args is not None for question in asked):
             done, results = self._run_one(asked)
         else:
@@ -113,7 +120,8 @@ class CheckedLoop:
         for check in self._checks:
             check.check(done.every[position : position + len(check.tensors)])
             position += len(check.tensors)
-        _tell(asked, results, [] if stop is None else stop)
+        with _ending_by_hooks():
+            _tell(asked, results, [] if stop is None else stop)
         every = done.every[: len(self._every)]
         return Steps(done.count, every, done.after, done.ended, done.elements)
 
@@ -161,6 +169,14 @@ class CheckedLoop:
         """Adapts the steps per call to CALL_SECS; growth is limited as the first call compiles."""
         fitting = int(CALL_SECS / max(secs_per_step, 1e-9))
         self._most = max(1, min(self._most * 16, fitting))
+
+
+@contextmanager
+def _ending_by_hooks() -> Iterator[None]:
+    try:
+        yield
+    except (OutOfRangeError, StopIteration) as error:
+        raise EndedByHook from error
 
 
 def takes_input(operations: Iterable[Operation]) -> bool:
@@ -219,6 +235,8 @@ def run_training(
                 continue
             if last is None and loop.has_input and not loop.shares_input:
                 raise empty_input("training") from error
+            break
+        except EndedByHook:
             break
         except PeerStopped as stopped:
             loop.is_interrupted = stopped.reason == INTERRUPTED

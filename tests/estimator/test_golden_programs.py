@@ -13,6 +13,7 @@ import estimatorkit as version_2
 import estimatorkit.compat.v1 as tf
 from tests.golden.snippets_estimator_programs import (
     BASES,
+    ENDINGS,
     HEADS,
     HOOKS,
     SUBCLASSES,
@@ -20,6 +21,7 @@ from tests.golden.snippets_estimator_programs import (
     log,
     model_fn_of,
     rows,
+    run_ending,
     run_head,
     run_subclass,
 )
@@ -35,6 +37,14 @@ def test_hooks_find_the_model_in_each_of_their_methods(name: str, tmp_path: Path
     seen: dict[str, Any] = {}
     HOOKS[name](tf, str(tmp_path), seen)
     assert seen == GOLDEN["hooks"][name]
+
+
+@sweep(("way", "method"), ENDINGS, quick=3)
+def test_a_hook_ends_a_run_in_each_way(way: str, method: str, tmp_path: Path) -> None:
+    found = run_ending(tf, str(tmp_path), way, method)
+    expected = GOLDEN["endings"][f"{way} in {method}"]
+    assert found.pop("loss") == pytest.approx(expected["loss"], rel=1e-5)
+    assert found == {key: expected[key] for key in found}
 
 
 def test_between_predictions_the_default_graph_is_the_program_s(tmp_path: Path) -> None:

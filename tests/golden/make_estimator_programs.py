@@ -18,11 +18,13 @@ import tensorflow.compat.v1 as tf  # type: ignore[import-not-found,import-untype
 from golden_files import write_json
 from snippets_estimator_programs import (
     BASES,
+    ENDINGS,
     HEADS,
     HOOKS,
     SUBCLASSES,
     SUMMARIES,
     log,
+    run_ending,
     run_head,
     run_subclass,
 )
@@ -43,6 +45,12 @@ def main() -> None:
 
     kinds: dict[str, dict[str, Callable[[str], Any]]] = {
         "hooks": {name: hooks(name) for name in HOOKS},
+        "endings": {
+            f"{way} in {method}": lambda folder, way=way, method=method: run_ending(
+                tf, folder, way, method
+            )
+            for way, method in ENDINGS
+        },
         "subclasses": {
             name: lambda folder, name=name: run_subclass(tf, folder, name) for name in SUBCLASSES
         },

@@ -173,6 +173,74 @@ HOOKS: dict[str, Callable[[Any, str, dict[str, Any]], None]] = {
 }
 
 
+# -- how hooks end a run
+
+
+def _ending_hook(tf: Any, calls: list[str], way: str, method: str, name: str = "hook") -> Any:
+    """A hook that ends the second run, before or after it, and notes its calls."""
+
+    def end(run_context: Any, coord: Any) -> None:
+        if way == "request_stop":
+            run_context.request_stop()
+        elif way == "coordinator":
+            coord.request_stop()
+        elif way == "OutOfRangeError":
+            raise tf.errors.OutOfRangeError(None, None, "enough")
+        elif way == "StopIteration":
+            raise StopIteration
+
+    class Hook(tf.train.SessionRunHook):  # type: ignore[misc]
+        runs = 0
+
+        def after_create_session(self, session: Any, coord: Any) -> None:
+            self.coord = coord
+            calls.append(f"{name} created with a {type(coord).__name__}")
+
+        def before_run(self, run_context: Any) -> None:
+            self.runs += 1
+            calls.append(f"{name} before")
+            if self.runs == 2 and method == "before_run":
+                end(run_context, self.coord)
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            calls.append(f"{name} after")
+            if self.runs == 2 and method == "after_run":
+                end(run_context, self.coord)
+
+        def end(self, session: Any) -> None:
+            calls.append(f"{name} end")
+
+    return Hook()
+
+
+def run_ending(tf: Any, folder: str, way: str, method: str) -> dict[str, Any]:
+    """What trainings, evaluations and predictions do that a hook ends in one of its methods."""
+    calls: list[str] = []
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        kinds = ("training_hooks", "training_chief_hooks") if mode == "train" else ()
+        own = {kind: [_ending_hook(tf, calls, "", "", kind)] for kind in kinds}
+        return spec(tf, features, labels, mode, 0.01, **own)
+
+    estimator = tf.estimator.Estimator(model_fn, folder)
+
+    def hook() -> Any:
+        return _ending_hook(tf, calls, way, method)
+
+    estimator.train(lambda: rows(tf), hooks=[hook()])
+    step = int(estimator.get_variable_value("global_step"))
+    found = estimator.evaluate(lambda: rows(tf), hooks=[hook()])
+    predicted = len(list(estimator.predict(lambda: rows(tf), hooks=[hook()])))
+    return {"calls": calls, "step": step, "loss": float(found["loss"]), "predicted": predicted}
+
+
+ENDINGS = [
+    (way, method)
+    for way in ("nothing", "request_stop", "coordinator", "OutOfRangeError", "StopIteration")
+    for method in ("before_run", "after_run")
+]
+
+
 # -- subclasses
 
 
