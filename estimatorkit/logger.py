@@ -30,12 +30,17 @@ class _Stderr(logging.Handler):
         tqdm.write(self.format(record), file=sys.stderr)
 
 
-def ensure_visible() -> None:
-    """Attaches the handler where nobody has configured logging."""
+def attach_handler() -> bool:
+    """Attaches the handler if nobody has configured logging; whether the logger has it."""
     if not logger.handlers and not logging.getLogger().handlers:
         logger.addHandler(_Stderr())
-        if logger.level == logging.NOTSET:
-            logger.setLevel(logging.INFO)
+    return any(isinstance(handler, _Stderr) for handler in logger.handlers)
+
+
+def ensure_visible() -> None:
+    """Attaches the handler and shows lines of level INFO where nobody has configured logging."""
+    if attach_handler() and logger.level == logging.NOTSET:
+        logger.setLevel(logging.INFO)
 
 
 def terminal() -> bool:

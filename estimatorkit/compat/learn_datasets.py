@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from importlib import resources
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from estimatorkit.gfile import GFile
 from estimatorkit.lazy import listing
 
-__dir__ = listing(__name__)
+__dir__ = listing(__name__, "DATASETS", "load_iris")
 
 
 class Dataset(NamedTuple):
@@ -64,6 +65,28 @@ def load_csv_without_header(
 ) -> Dataset:
     """Reads a CSV file of examples only; see `load_csv_with_header`."""
     return _dataset(_rows(filename), target_dtype, features_dtype, target_column)
+
+
+def load_iris() -> Dataset:
+    """The bundled iris flowers, float64 `(150, 4)` and int64 `(150,)`: the 120 of the training file
+    come first (TensorFlow sorts them by species).
+    """
+    folder = resources.files("estimatorkit.data") / "files"
+    parts = []
+    for name in ("iris_training.csv", "iris_test.csv"):
+        with resources.as_file(folder / name) as path:
+            parts.append(load_csv_with_header(path, np.int64, np.float64))
+    return Dataset(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def _load_mnist(train_dir: str = "MNIST-data") -> Any:
+    from estimatorkit.compat.mnist_input_data import read_data_sets
+
+    return read_data_sets(train_dir)
+
+
+DATASETS: dict[str, Callable[..., Any]] = {"iris": load_iris, "mnist": _load_mnist}
+"""The functions that load data sets, by name (`tf.contrib.learn.datasets.DATASETS`)."""
 
 
 def _rows(filename: str | os.PathLike[str]) -> Iterator[list[str]]:

@@ -1,41 +1,108 @@
-"""`tf.logging`: log messages in TensorFlow's format, through `absl.logging`."""
+"""`tf.logging`: the package's logger, with the levels of Python's `logging`, as in TensorFlow.
+
+`set_verbosity` also decides which lines of trainings are shown.
+"""
 
 from __future__ import annotations
 
+import collections
 import logging
+import sys
+from typing import Any
 
-from absl import logging as absl_logging
-from absl.logging import (
-    DEBUG as DEBUG,
-    ERROR as ERROR,
-    FATAL as FATAL,
-    INFO as INFO,
-    WARN as WARN,
-    debug as debug,
-    error as error,
-    fatal as fatal,
-    flush as flush,
-    get_verbosity as get_verbosity,
-    info as info,
-    log as log,
-    log_every_n as log_every_n,
-    log_first_n as log_first_n,
-    vlog as vlog,
-    warning as warning,
-)
+from estimatorkit.logger import attach_handler, logger
 
-warn = warning
+DEBUG = logging.DEBUG
+ERROR = logging.ERROR
+FATAL = logging.FATAL
+INFO = logging.INFO
+WARN = logging.WARNING
 
-
-def set_verbosity(v: int | str) -> None:
-    """Sets the least severe level of messages to show."""
-    absl_logging.set_verbosity(v)
-    absl_logging.use_absl_handler()
+_calls: collections.Counter[tuple[str, int]] = collections.Counter()
+"""How often `log_every_n` and `log_first_n` were called, by file and line."""
 
 
 def get_logger() -> logging.Logger:
-    """The underlying logger."""
-    return absl_logging.get_absl_logger()
+    """The package's logger; it writes to stderr unless the program has configured logging."""
+    attach_handler()
+    return logger
+
+
+def log(level: int, msg: object, *args: Any, **kwargs: Any) -> None:
+    """Logs `msg % args` at a level.
+
+    Args:
+        level: one of `DEBUG`, `INFO`, `WARN`, `ERROR` and `FATAL`, or a number between.
+        msg: the message.
+        args, kwargs: as for `logging.Logger.log`.
+    """
+    kwargs["stacklevel"] = kwargs.get("stacklevel", 1) + 1
+    get_logger().log(level, msg, *args, **kwargs)
+
+
+def debug(msg: object, *args: Any, **kwargs: Any) -> None:
+    """Logs a message at level DEBUG."""
+    log(DEBUG, msg, *args, stacklevel=2, **kwargs)
+
+
+def info(msg: object, *args: Any, **kwargs: Any) -> None:
+    """Logs a message at level INFO."""
+    log(INFO, msg, *args, stacklevel=2, **kwargs)
+
+
+def warning(msg: object, *args: Any, **kwargs: Any) -> None:
+    """Logs a message at level WARN."""
+    log(WARN, msg, *args, stacklevel=2, **kwargs)
+
+
+def error(msg: object, *args: Any, **kwargs: Any) -> None:
+    """Logs a message at level ERROR."""
+    log(ERROR, msg, *args, stacklevel=2, **kwargs)
+
+
+def fatal(msg: object, *args: Any, **kwargs: Any) -> None:
+    """Logs a message at level FATAL; the program goes on."""
+    log(FATAL, msg, *args, stacklevel=2, **kwargs)
+
+
+warn = warning
+vlog = log
+
+
+def log_every_n(level: int, msg: object, n: int, *args: Any) -> None:
+    """Logs the first of every `n` messages of the calling line."""
+    if _count() % n == 0:
+        log(level, msg, *args, stacklevel=2)
+
+
+def log_first_n(level: int, msg: object, n: int, *args: Any) -> None:
+    """Logs the first `n` messages of the calling line."""
+    if _count() < n:
+        log(level, msg, *args, stacklevel=2)
+
+
+def flush() -> None:
+    """Flushes the logger's handlers."""
+    for handler in logger.handlers:
+        handler.flush()
+
+
+def get_verbosity() -> int:
+    """The least severe level of messages that are shown."""
+    return get_logger().getEffectiveLevel()
+
+
+def set_verbosity(v: int | str) -> None:
+    """Sets the least severe level of messages to show, by number or name."""
+    get_logger().setLevel(v)
+
+
+def _count() -> int:
+    """How often the line that called the caller has come here before."""
+    frame = sys._getframe(2)
+    place = (frame.f_code.co_filename, frame.f_lineno)
+    _calls[place] += 1
+    return _calls[place] - 1
 
 
 __all__ = [

@@ -135,9 +135,17 @@ class TableModule(ModuleType):
 
     def __init__(self, name: str, table: Table, children: Mapping[str, str]) -> None:
         super().__init__(name, f"TensorFlow 1's `{name.removeprefix(ROOT + '.')}`.")
-        self.__dict__["_table"] = table
-        self.__dict__["_children"] = children
+        self._table = table
+        self._children = children
         self.__path__: list[str] = []
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """All names: programs look levels up in `vars(tf.logging)`."""
+        for name in all_names(self._table, self._children):
+            getattr(self, name)
+        space: dict[str, Any] = vars(ModuleType)["__dict__"].__get__(self)
+        return space
 
     def __getattr__(self, name: str) -> Any:
         """Fetches and caches a name."""

@@ -485,6 +485,7 @@ python.layers.pooling:
         max_pool2d=max_pooling2d
 python.ops.metrics_impl:
     .compat.private.private_functions: metric_variable
+    .layers.metrics.classes: _streaming_confusion_matrix=streaming_confusion_matrix
 python.ops.rnn:
     .layers.recurrent.rnn_fused: _transpose_batch_time=transpose_batch_time
         _best_effort_input_batch_size=best_effort_input_batch_size
@@ -510,6 +511,10 @@ python.util.tf_export:
 python.util.tf_inspect: inspect
     inspect: getargspec=getfullargspec
 contrib.learn.{datasets.base,python.learn.datasets.base}: .compat.learn_datasets
+contrib.learn.{datasets,python.learn.datasets}:
+    .compat.learn_datasets: DATASETS
+contrib.learn.python.learn.estimators.rnn_common:
+    .compat.private.private_functions: select_last_activations
 python.training.monitored_session:
     .train.sessions.monitored_session: _HookedSession=HookedSession
 python.client.session:

@@ -251,10 +251,12 @@ class TPUEstimator(Estimator):
         adapted.__signature__ = signature_of(wanted)  # type: ignore[attr-defined]
         return adapted
 
-    def _call_input_fn(self, input_fn: Callable[..., Any], mode: str) -> Any:
+    def _call_input_fn(
+        self, input_fn: Callable[..., Any], mode: str, input_context: Any = None
+    ) -> Any:
         if callable(input_fn) and "params" in arguments_of(input_fn):
             input_fn = functools.partial(input_fn, params=self._told(mode))
-        return super()._call_input_fn(input_fn, mode)
+        return super()._call_input_fn(input_fn, mode, input_context)
 
 
 class CrossShardOptimizer(WrappingOptimizer):

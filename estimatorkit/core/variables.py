@@ -344,7 +344,8 @@ class Variable(Operators, metaclass=CreatedByScopes):
         return Reference(self)
 
     def __bool__(self) -> bool:
-        return bool(self._snapshot)
+        # Custom getters write `average if average else variable`; the value belongs to a session.
+        return True
 
     # -- its value
 

@@ -136,16 +136,19 @@ class BuiltModel:
 
     @property
     def hooks(self) -> tuple[SessionRunHook, ...]:
-        """The hooks of the spec for its mode."""
+        """The hooks of the spec for its mode, but `chief_hooks`."""
         spec = self.spec
         return {
-            ModeKeys.TRAIN: (
-                *(spec.training_chief_hooks if self._setting.is_chief else ()),
-                *spec.training_hooks,
-            ),
+            ModeKeys.TRAIN: spec.training_hooks,
             ModeKeys.EVAL: spec.evaluation_hooks,
             ModeKeys.PREDICT: spec.prediction_hooks,
         }[self.mode]
+
+    @property
+    def chief_hooks(self) -> tuple[SessionRunHook, ...]:
+        """The hooks of the spec for the chief's training, which come first."""
+        is_here = self.mode == ModeKeys.TRAIN and self._setting.is_chief
+        return self.spec.training_chief_hooks if is_here else ()
 
     @property
     def session(self) -> Session:
@@ -267,6 +270,25 @@ def _names_of_input(features: Any, labels: Any) -> dict[int, str]:
     return found
 
 
+class MadeOf:
+    """What models are built from: equal if the same objects, with equal texts.
+
+    Args:
+        objects: compared by identity; kept alive, so that no other object gets an identity.
+        text: compared by value.
+    """
+
+    def __init__(self, objects: Sequence[Any], text: str) -> None:
+        self._objects = objects
+        self._key = (*map(id, objects), text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MadeOf) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
 class ModelStore:
     """An estimator's idle models, by what they were built for."""
 
@@ -276,7 +298,11 @@ class ModelStore:
 
     @contextmanager
     def model(
-        self, given: ModelInput, build: Callable[[], BuiltModel], hooks: Sequence[SessionRunHook]
+        self,
+        given: ModelInput,
+        made_of: MadeOf,
+        build: Callable[[], BuiltModel],
+        hooks: Sequence[SessionRunHook],
     ) -> Iterator[BuiltModel]:
         """A context manager that yields a model, started on an input.
 
@@ -285,26 +311,28 @@ class ModelStore:
 
         Args:
             given: the input.
+            made_of: what else a model is built from.
             build: builds a model.
             hooks: the hooks to run with.
         """
         may_reuse = given.key is not None and not any(hook.changes_graph for hook in hooks)
-        model = self._take(given.key) if may_reuse else None
+        key = (given.key, made_of)
+        model = self._take(key) if may_reuse else None
         if model is None:
             model = build()
         kept = False
         try:
             yield model
-            kept = may_reuse and model.reusable and not model.hooks
+            kept = may_reuse and model.reusable and not (model.hooks or model.chief_hooks)
         except GeneratorExit:
-            kept = may_reuse and model.reusable and not model.hooks
+            kept = may_reuse and model.reusable and not (model.hooks or model.chief_hooks)
             raise
         finally:
             try:
                 model.stop()
             finally:
                 if kept:
-                    self._keep(given.key, model)
+                    self._keep(key, model)
                 else:
                     model.close()
 
@@ -330,4 +358,4 @@ class ModelStore:
             each.close()
 
 
-__all__ = ["BuiltModel", "ModelStore"]
+__all__ = ["BuiltModel", "MadeOf", "ModelStore"]

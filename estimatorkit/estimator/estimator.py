@@ -13,7 +13,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import OutOfRangeError, type_error, value_error
-from estimatorkit.core.graph import Graph
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.data.dataset import Dataset
+from estimatorkit.data.iterator_ops import make_one_shot_iterator
 from estimatorkit.distribute.cluster_task import CHIEF, EVALUATOR, MASTER, PS, WORKER
 from estimatorkit.distribute.replicas.strategies import Strategy, reported_loss
 from estimatorkit.estimator.arguments import (
@@ -23,12 +25,18 @@ from estimatorkit.estimator.arguments import (
     check_steps,
     checked_config,
 )
-from estimatorkit.estimator.built_model import BuiltModel, ModelStore, Setting
+from estimatorkit.estimator.built_model import BuiltModel, MadeOf, ModelStore, Setting
 from estimatorkit.estimator.evaluation.evaluation import Evaluation, described
-from estimatorkit.estimator.model_input import ModelInput
+from estimatorkit.estimator.model_input import ModelInput, features_and_labels
 from estimatorkit.estimator.prediction import LivePredictor, chosen, single_examples
 from estimatorkit.estimator.run_config import RunConfig, is_not_chief
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
+from estimatorkit.estimator.subclassing import (
+    check_overrides,
+    overrides_training,
+    refuse_public_overrides,
+    train_in_steps,
+)
 from estimatorkit.estimator.training import Training
 from estimatorkit.estimator.training_cluster import TrainingCluster
 from estimatorkit.estimator.warm_starting import (
@@ -49,7 +57,8 @@ from estimatorkit.storage.checkpoint import (
 from estimatorkit.storage.directory_lock import DirectoryLock
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.hooks.checkpoint_hooks import CheckpointSaverListener
-from estimatorkit.train.hooks.hooks import SessionRunHook, check_hooks
+from estimatorkit.train.hooks.hooks import SessionRunHook, StopAtStepHook, check_hooks
+from estimatorkit.train.sessions.coordinator import Coordinator, coordinated
 from estimatorkit.train.training import run_hooked, takes_input, training_loop
 
 
@@ -85,7 +94,8 @@ class Estimator:
         params: Any = None,
         warm_start_from: Any = None,
     ) -> None:
-        self._check_not_overridden()
+        type(self)._assert_members_are_not_overridden(self)
+        check_overrides(self, Estimator)
         if config is not None and not isinstance(config, RunConfig):
             raise ValueError(f"config must be an instance of `RunConfig`, but provided {config}.")
         if model_fn is None:
@@ -93,12 +103,17 @@ class Estimator:
         check_model_fn(model_fn, params)
         self._model_fn = model_fn
         self._params = copy.deepcopy({} if params is None else params)
-        self._config = checked_config(config, model_dir)
-        self._warm_start: WarmStartSettings | None = as_warm_start(warm_start_from)
+        self._config = config = checked_config(config, model_dir)
+        # TensorFlow's private names: subclasses read and assign them.
+        self._model_dir: Any = config.model_dir
+        self._session_config: Any = config.session_config
+        self._device_fn: Any = config.device_fn
+        self._train_distribution: Strategy | None = config.train_distribute
+        self._eval_distribution: Strategy | None = config.eval_distribute
+        self._warm_start_settings: WarmStartSettings | None = as_warm_start(warm_start_from)
         self._models = ModelStore()
         self.cluster: TrainingCluster | None = None
         """The processes it trains with; None where it is alone. Not in TensorFlow."""
-        config = self._config
         if config.task.num_ps_replicas and config.task.type in (CHIEF, MASTER, WORKER):
             self.cluster = TrainingCluster(
                 config.task,
@@ -107,47 +122,26 @@ class Estimator:
                 config.max_steps_ahead,
             )
 
-    def _check_not_overridden(self) -> None:
-        members = {name for name in vars(Estimator) if not name.startswith("_")}
-        members -= {"model_fn", "summary"}
-        overridden = sorted(
-            name
-            for kind in type(self).__mro__
-            if kind not in (Estimator, object)
-            for name in members & set(vars(kind))
-        )
-        if overridden:
-            raise ValueError(
-                f"Subclasses of Estimator cannot override members of Estimator. {type(self)} does "
-                f"override {overridden}"
-            )
+    def _assert_members_are_not_overridden(self) -> None:
+        """Refuses subclasses that override public members, as in TensorFlow; those that do on
+        purpose override this, too.
+
+        Raises:
+            ValueError: the class itself overrides one.
+        """
+        refuse_public_overrides(self, Estimator)
 
     # -- what it is
 
     @property
     def model_dir(self) -> str:
         """Where checkpoints and logs go."""
-        return str(self._config.model_dir)
+        return str(self._model_dir)
 
     @property
     def config(self) -> RunConfig:
         """The `RunConfig`."""
         return copy.copy(self._config)
-
-    @property
-    def _session_config(self) -> Any:
-        """The `ConfigProto` of sessions, under TensorFlow's private name for subclasses."""
-        return self._config.session_config
-
-    @property
-    def _model_dir(self) -> str:
-        """The model folder, under TensorFlow's private name for subclasses."""
-        return self.model_dir
-
-    @property
-    def _warm_start_settings(self) -> WarmStartSettings | None:
-        """The warm-start settings, under TensorFlow's private name for subclasses."""
-        return self._warm_start
 
     @property
     def params(self) -> Any:
@@ -192,9 +186,13 @@ class Estimator:
         """The checkpoint to evaluate, or to resume from."""
         return self.latest_checkpoint()
 
-    def _make_global_step(self, graph: Graph) -> None:
+    def _create_global_step(self, graph: Graph) -> Any:
         """Creates the global step of a new graph, as its first variable."""
-        get_or_create_global_step(graph)
+        return get_or_create_global_step(graph)
+
+    def _create_and_assert_global_step(self, graph: Graph) -> Any:
+        """`_create_global_step`, for subclasses; None if the graph gets one later."""
+        return self._create_global_step(graph)
 
     def _checkpoint_or_error(self, path: str | os.PathLike[str] | None = None) -> str:
         found = self._checkpoint_or_none(path)
@@ -269,24 +267,91 @@ class Estimator:
                 logger.info("Skipping training since max_steps has already saved.")
                 return self
             stack.enter_context(self._together(ModeKeys.TRAIN))
-            given = self._input(input_fn, ModeKeys.TRAIN)
-
-            def build() -> BuiltModel:
-                return self._build(given, ModeKeys.TRAIN, self._training)
-
-            with self._models.model(given, build, given_hooks) as model:
-                loss = model.extra.run(
-                    model, given, given_hooks, listeners, steps, max_steps, start
-                )
+            if overrides_training(self, Estimator):
+                given_hooks = [*given_hooks, *self._convert_train_steps_to_hooks(steps, max_steps)]
+                loss = self._train_model(input_fn, given_hooks, listeners)
+            else:
+                loss = self._run_training(input_fn, given_hooks, listeners, steps, max_steps, start)
         if loss is not None:
             logger.info("Loss for final step: %s.", loss)
         return self
 
+    def _run_training(
+        self,
+        input_fn: Callable[..., Any],
+        hooks: Sequence[SessionRunHook],
+        listeners: Sequence[CheckpointSaverListener],
+        steps: int | None,
+        max_steps: int | None,
+        start: str | None,
+    ) -> Any:
+        given = self._input(input_fn, ModeKeys.TRAIN)
+
+        def build() -> BuiltModel:
+            return self._build(given, ModeKeys.TRAIN, self._training)
+
+        with self._models.model(given, self._made_of, build, hooks) as model:
+            return model.extra.run(model, given, hooks, listeners, steps, max_steps, start)
+
     def _training(self, spec: EstimatorSpec) -> Training:
         anew = self.latest_checkpoint() is None
-        warm_start = self._warm_start if anew and self._saves else None
-        strategy = self._strategy(ModeKeys.TRAIN)
-        return Training(spec, self._config, warm_start, self.cluster, strategy)
+        warm_start = self._warm_start_settings if anew and self._saves else None
+        config = self._config.replace(model_dir=self.model_dir)
+        return Training(spec, config, warm_start, self.cluster, self._train_distribution)
+
+    # -- training in TensorFlow's steps, for subclasses that override one of them
+
+    def _train_model(
+        self,
+        input_fn: Callable[..., Any],
+        hooks: Sequence[SessionRunHook],
+        saving_listeners: Sequence[CheckpointSaverListener],
+    ) -> Any:
+        """Trains with hooks that end the training; returns the last loss."""
+        return self._train_model_default(input_fn, hooks, saving_listeners)
+
+    def _train_model_default(
+        self,
+        input_fn: Callable[..., Any],
+        hooks: Sequence[SessionRunHook],
+        saving_listeners: Sequence[CheckpointSaverListener],
+    ) -> Any:
+        """Builds the model in a new graph and trains it; arguments as for `_train_model`."""
+        return train_in_steps(self, input_fn, hooks, saving_listeners)
+
+    def _train_with_estimator_spec(
+        self,
+        estimator_spec: EstimatorSpec,
+        worker_hooks: Sequence[SessionRunHook],
+        hooks: Sequence[SessionRunHook],
+        global_step_tensor: Any,
+        saving_listeners: Sequence[CheckpointSaverListener],
+    ) -> Any:
+        """Trains the model of the default graph; returns the last loss."""
+        given = ModelInput(get_default_graph(), None, None, None, None)
+        setting = self._setting(ModeKeys.TRAIN)
+        model = BuiltModel(
+            given, ModeKeys.TRAIN, lambda *_: estimator_spec, self._training, setting
+        )
+        start = self._newest_checkpoint()
+        all_hooks = [*worker_hooks, *hooks]
+        with closing(model):
+            return model.extra.run(model, given, all_hooks, saving_listeners, None, None, start)
+
+    def _convert_train_steps_to_hooks(
+        self, steps: int | None, max_steps: int | None
+    ) -> list[SessionRunHook]:
+        """The hooks that end a training."""
+        return [] if steps is None and max_steps is None else [StopAtStepHook(steps, max_steps)]
+
+    def _get_features_and_labels_from_input_fn(
+        self, input_fn: Callable[..., Any], mode: str
+    ) -> tuple[Any, Any, list[SessionRunHook]]:
+        """Calls an `input_fn` in the default graph; the hooks that start its input are none."""
+        result = self._call_input_fn(input_fn, mode)
+        if isinstance(result, Dataset):
+            result = make_one_shot_iterator(result).get_next()
+        return *features_and_labels(result, mode), []
 
     # -- evaluation
 
@@ -339,12 +404,16 @@ class Estimator:
             if path is not None and strategy is not None and strategy.replicas is not None:
                 path = strategy.replicas.text_of_chief(path)
             given = self._input(input_fn, ModeKeys.EVAL, path)
-            model = stack.enter_context(self._models.model(given, build, given_hooks))
+            model = stack.enter_context(
+                self._models.model(given, self._made_of, build, given_hooks)
+            )
+            stack.enter_context(model.graph.as_default())  # hooks expect it, as in training
             all_hooks = [*given_hooks, *model.hooks]
-            session = self._restored(model, given, path, all_hooks, stack)
+            coord = stack.enter_context(coordinated())
+            session = self._restored(model, given, path, all_hooks, stack, coord)
             logger.info("Starting evaluation at %s", _timestamp("T"))
             started = time.perf_counter()
-            values = model.extra.run(session, steps, all_hooks)
+            values = model.extra.run(session, steps, all_hooks, coord)
             for hook in all_hooks:
                 hook.end(session)
         logger.info("Inference Time : %.5fs", time.perf_counter() - started)
@@ -401,17 +470,24 @@ class Estimator:
         def build() -> BuiltModel:
             return self._build(given, ModeKeys.PREDICT, lambda spec: None, warm=path is None)
 
-        with self._models.model(given, build, hooks) as model, ExitStack() as stack:
+        # Hooks expect the model's graph as the default, but whoever iterates has another.
+        with (
+            self._models.model(given, self._made_of, build, hooks) as model,
+            ExitStack() as stack,
+        ):
             predictions = chosen(model.spec.predictions, predict_keys)
             all_hooks = [*hooks, *model.hooks]
-            session = self._restored(model, given, path, all_hooks, stack)
+            coord = stack.enter_context(coordinated())
+            with model.graph.as_default():
+                session = self._restored(model, given, path, all_hooks, stack, coord)
             # Features that are no input would come for ever: they are one batch.
             ends = takes_input(model.graph.get_operations())
             stop: list[str] = [] if ends else ["there is one batch"]
-            while True:
+            while not coord.should_stop():
                 try:
-                    batch = run_hooked(session, predictions, all_hooks, stop)
-                except OutOfRangeError:
+                    with model.graph.as_default():
+                        batch = run_hooked(session, predictions, all_hooks, stop)
+                except (OutOfRangeError, StopIteration):  # of the input, or of a hook
                     break
                 if yield_single_examples:
                     yield from single_examples(batch)
@@ -419,8 +495,9 @@ class Estimator:
                     yield batch
                 if stop:
                     break
-            for hook in all_hooks:
-                hook.end(session)
+            with model.graph.as_default():
+                for hook in all_hooks:
+                    hook.end(session)
 
     def as_predictor(
         self,
@@ -455,18 +532,20 @@ class Estimator:
         path: str | None,
         hooks: Sequence[SessionRunHook],
         stack: ExitStack,
+        coord: Coordinator,
     ) -> Session:
-        """Restores a checkpoint into a model's session, for evaluation and prediction."""
-        with model.graph.as_default():
-            for hook in hooks:
-                stack.callback(hook.close)
-            for hook in hooks:
-                hook.begin()
+        """Restores a checkpoint into the session of the default graph's model, for evaluation and
+        prediction.
+        """
+        for hook in hooks:
+            stack.callback(hook.close)
+        for hook in hooks:
+            hook.begin()
         session = model.session
         model.start(given)
         model.load(path)
         for hook in hooks:
-            hook.after_create_session(session, None)
+            hook.after_create_session(session, coord)
         return session
 
     # -- export
@@ -547,7 +626,7 @@ class Estimator:
             lambda: self._call_input_fn(input_fn, mode),
             mode,
             self._config.tf_random_seed,
-            self._make_global_step,
+            self._create_and_assert_global_step,
         )
         return given if checkpoint is not None else replace(given, key=None)
 
@@ -567,37 +646,43 @@ class Estimator:
         def finished(spec: EstimatorSpec) -> Any:
             extra = finish(spec)
             if warm:
-                apply_first_values(self._warm_start, spec.scaffold, self.model_dir)
+                apply_first_values(self._warm_start_settings, spec.scaffold, self.model_dir)
             return extra
 
         return BuiltModel(given, mode, model_fn, finished, self._setting(mode), initialized=warm)
 
     def _setting(self, mode: str) -> Setting:
-        config = self._config
-        device = config.device_fn
-        make_step = self._make_global_step
+        make_step = self._create_and_assert_global_step
         if self.cluster is None or mode != ModeKeys.TRAIN:
             strategy = self._strategy(mode)
             return Setting(
-                device,
-                session_config=config.session_config,
+                self._device_fn,
+                session_config=self._session_config,
                 is_chief=self._saves,
                 strategy=strategy,
                 make_global_step=make_step,
             )
         return Setting(
-            device or TrainingCluster.device_function(config.task),
+            self._device_fn or TrainingCluster.device_function(self._config.task),
             self.cluster.open_target,
-            config.session_config,
-            config.is_chief,
+            self._session_config,
+            self._config.is_chief,
             make_global_step=make_step,
         )
+
+    @property
+    def _made_of(self) -> MadeOf:
+        """What its models are built from, besides their inputs."""
+        places = (self._model_dir, self._session_config, self._device_fn)
+        strategies = (self._train_distribution, self._eval_distribution)
+        given = (self._model_fn, self._config, *places, *strategies, self._warm_start_settings)
+        return MadeOf(given, repr(self._params))
 
     def _strategy(self, mode: str) -> Strategy | None:
         """The distribution strategy of a mode."""
         strategies = {
-            ModeKeys.TRAIN: self._config.train_distribute,
-            ModeKeys.EVAL: self._config.eval_distribute,
+            ModeKeys.TRAIN: self._train_distribution,
+            ModeKeys.EVAL: self._eval_distribution,
         }
         return strategies.get(mode)
 
@@ -615,7 +700,9 @@ class Estimator:
             each is None or each.is_chief for each in others
         )
 
-    def _call_input_fn(self, input_fn: Callable[..., Any], mode: str) -> Any:
+    def _call_input_fn(
+        self, input_fn: Callable[..., Any], mode: str, input_context: Any = None
+    ) -> Any:
         if not callable(input_fn):
             raise type_error(
                 "input_fn must be a function",
@@ -626,7 +713,8 @@ class Estimator:
         names = arguments_of(input_fn)
         known = {"mode": mode, "params": self.params, "config": self.config}
         if "input_context" in names:
-            known["input_context"] = (self._strategy(mode) or Strategy()).input_context
+            strategy = self._strategy(mode) or Strategy()
+            known["input_context"] = input_context or strategy.input_context
         return input_fn(**{name: known[name] for name in names if name in known})
 
     def _call_model_fn(

@@ -38,9 +38,11 @@ from estimatorkit.train.hooks.hooks import (
 )
 from estimatorkit.train.hooks.interruption import InterruptionHook
 from estimatorkit.train.hooks.progress import ProgressHook
-from estimatorkit.train.hooks.records import RecordHook, has_summaries
+from estimatorkit.train.hooks.records import RecordHook, has_summaries, recorded_scalars
+from estimatorkit.train.hooks.session_hooks import CoordinatorHook
 from estimatorkit.train.hooks.summary_hooks import SummarySaverHook
 from estimatorkit.train.saving.saver import Saver, restore_checkpoint, restore_input, saved_items
+from estimatorkit.train.sessions.coordinator import Coordinator, coordinated
 from estimatorkit.train.sessions.scaffold import Scaffold
 from estimatorkit.train.training import CheckedLoop, run_training, training_loop
 
@@ -83,6 +85,8 @@ class Training:
         self._scaffold: Scaffold = spec.scaffold
         graph = spec.train_op.graph
         self._summarizes = self._scaffold.summary_op is not None or has_summaries(graph)
+        alone = not self._summarizes and not self._has_others and self._replicas is None
+        self._scalars = recorded_scalars(graph) if alone else {}
         if self._scaffold.saver is None and not graph.get_collection(GraphKeys.SAVERS):
             saver = Saver(
                 max_to_keep=config.keep_checkpoint_max,
@@ -118,7 +122,7 @@ class Training:
         model.scaffold = self._scaffold
         newest = partial(latest_checkpoint, self._model_dir)
         with model.graph.as_default(), ExitStack() as closing:
-            all_given = [*hooks, *model.hooks]
+            all_given = [*model.chief_hooks, *hooks, *model.hooks]
             saving = self._saver_hooks(all_given)
             if saving:
                 saving[0].add_listeners(listeners)
@@ -137,6 +141,8 @@ class Training:
             if not self._has_others:
                 all_hooks.append(interruption := InterruptionHook())
                 closing.enter_context(interruption.watching())
+            coord = closing.enter_context(coordinated())
+            all_hooks.append(CoordinatorHook(coord))
             all_hooks += saving  # last: where a hook before them fails, nothing bad is saved
             for hook in all_hooks:
                 closing.callback(hook.close)
@@ -149,11 +155,12 @@ class Training:
             if not self._prepare(model, start, saving):
                 return None
             for hook in all_hooks:
-                hook.after_create_session(session, None)
+                hook.after_create_session(session, coord)
             if self._loop is None:
-                self._loop = training_loop(session, spec.train_op, self._loss)
+                scalars = list(self._scalars.values())
+                self._loop = training_loop(session, spec.train_op, self._loss, scalars)
             model.now_holds(None)
-            loss = self._run(model, all_given, all_hooks, saving, newest)
+            loss = self._run(model, all_given, all_hooks, saving, newest, coord)
             _rest(all_hooks)
             if self._cluster is not None and self._is_chief and not self._loop.is_terminated:
                 self._cluster.drain()  # what workers still send is in the last checkpoint
@@ -178,6 +185,7 @@ class Training:
         hooks: Sequence[SessionRunHook],
         saving: Sequence[CheckpointSaverHook],
         newest: Callable[[], str | None],
+        coord: Coordinator,
     ) -> NDArray[Any] | None:
         """Runs the steps; rolls back to the last checkpoint if a parameter server is lost.
 
@@ -187,14 +195,16 @@ class Training:
         cluster = self._cluster
         while True:
             try:
-                return run_training(model.session, spec.train_op, self._loss, hooks, self._loop)
+                return run_training(
+                    model.session, spec.train_op, self._loss, hooks, self._loop, list(self._scalars)
+                )
             except LOST as error:
                 if cluster is None:
                     raise
                 if ENDED not in str(error):
                     logger.warning("Parameters were lost: %s", str(error).splitlines()[0])
                 _rest(hooks)
-                if not self._recover(cluster, model, given, saving, newest):
+                if not self._recover(cluster, model, given, saving, newest, coord):
                     return None
 
     def _recover(
@@ -204,6 +214,7 @@ class Training:
         given: Sequence[SessionRunHook],
         saving: Sequence[CheckpointSaverHook],
         newest: Callable[[], str | None],
+        coord: Coordinator,
     ) -> bool:
         while True:
             time.sleep(_PAUSE_SECS)
@@ -214,7 +225,7 @@ class Training:
                     return False
                 for hook in given:
                     if hook not in saving:
-                        hook.after_create_session(model.session, None)
+                        hook.after_create_session(model.session, coord)
                 return True
             except LOST as error:
                 logger.warning(

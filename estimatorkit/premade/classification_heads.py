@@ -226,7 +226,7 @@ class BinaryClassHead(_ClassificationHead):
 
     def _metrics(self, batch: Batch) -> Metrics:
         labels, weights = batch.targets, batch.weights
-        guesses = self._predict(batch.logits, ("class_ids", "logistic"))
+        guesses = self._predicted(batch, "class_ids", "logistic")
         class_ids, logistic = guesses["class_ids"], guesses["logistic"]
         areas = "interpolation" if self._version == 2 else "trapezoidal"
         found = {
@@ -315,7 +315,7 @@ class MultiClassHead(_ClassificationHead):
         return {**found, **self._named_classes(logits, keys)}
 
     def _metrics(self, batch: Batch) -> Metrics:
-        class_ids = self._predict(batch.logits, ("class_ids",))["class_ids"]
+        class_ids = self._predicted(batch, "class_ids")["class_ids"]
         return {"accuracy": metrics.accuracy(batch.targets, class_ids, batch.weights)}
 
 

@@ -22,13 +22,12 @@ from estimatorkit.estimator.serving.export_outputs import ExportOutput, PredictO
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.keras.optimizers.optimizer import Optimizer as KerasOptimizer
 from estimatorkit.layers.metrics.streaming import Metric
-from estimatorkit.ops.files import summary
 from estimatorkit.ops.math import elementwise
 from estimatorkit.ops.variables.variable_collections import (
     trainable_variables as all_trainable_variables,
 )
 from estimatorkit.train.global_steps import get_or_create_global_step
-from estimatorkit.train.hooks.records import on_demand
+from estimatorkit.train.hooks.records import recorded_scalar
 from estimatorkit.train.optimizers.optimizer import Optimizer, part_of_mean
 from estimatorkit.train.saving.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
@@ -96,17 +95,46 @@ class Head(ABC):
         regularization_losses: Sequence[Tensor] | None,
     ) -> Outcome:
         """The loss and the metrics; arguments as for `loss`."""
-        if type(self).loss is Head.loss:
-            raise NotImplementedError(f"{type(self).__name__} does not define its loss.")
-        loss = self.loss(labels, logits, features, None, regularization_losses)
+        raise NotImplementedError(f"{type(self).__name__} does not define its loss.")
+
+    def _outcome_of_class(
+        self,
+        features: Any,
+        logits: Any,
+        labels: Any,
+        regularization_losses: Sequence[Tensor] | None,
+        mode: str | None,
+    ) -> Outcome:
+        """`_outcome` with what the class overrides of `loss`, `metrics` and `update_metrics`."""
+        kind, made = type(self), None
+        if kind._outcome is not Head._outcome:
+            made = self._outcome(features, logits, labels, regularization_losses)
 
         def metrics() -> Metrics:
-            if type(self).update_metrics is Head.update_metrics:
-                return {}
-            made = self.metrics(regularization_losses)
-            return self.update_metrics(made, features, logits, labels, regularization_losses)
+            found = self.metrics(regularization_losses=regularization_losses)
+            return self.update_metrics(
+                eval_metrics=found,
+                features=features,
+                logits=logits,
+                labels=labels,
+                regularization_losses=regularization_losses,
+            )
 
-        return Outcome(loss, metrics)
+        has_metrics = kind.update_metrics is not Head.update_metrics
+        if made is None or kind.loss is not Head.loss:
+            loss = self.loss(
+                labels=labels,
+                logits=logits,
+                features=features,
+                mode=mode,
+                regularization_losses=regularization_losses,
+            )
+            if made is None:
+                return Outcome(loss, metrics if has_metrics else dict)
+            made = made._replace(loss=loss)
+        if has_metrics or kind.metrics is not Head.metrics:
+            made = made._replace(metrics=metrics)
+        return made
 
     def _export_outputs(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
         """The outputs of exported models by signature: all predictions by default."""
@@ -207,7 +235,7 @@ class Head(ABC):
                     predictions=predictions,
                     export_outputs=self._export_outputs(predictions),
                 )
-            outcome = self._outcome(features, logits, labels, regularization_losses)
+            outcome = self._outcome_of_class(features, logits, labels, regularization_losses, mode)
             if mode == ModeKeys.EVAL and self._version == 2:
                 return self._evaluation(predictions, outcome)
             summaries = {self._tag("loss"): outcome.loss, **outcome.summaries()}
@@ -227,7 +255,7 @@ class Head(ABC):
                 total = elementwise.add_n(regularization_losses)
                 summaries[self._tag("regularization_loss")] = total
             for tag, value in summaries.items():
-                on_demand(summary.scalar(tag, value))
+                recorded_scalar(tag, value)
         return EstimatorSpec(mode, predictions=predictions, loss=outcome.loss, train_op=train_op)
 
     @staticmethod

@@ -153,7 +153,9 @@ class MultiHead(Head):
         outcomes = {}
         for name, head in self._heads.items():
             with get_default_graph().name_scope(name):
-                outcomes[name] = head._outcome(features, own[name], truth[name], None)
+                outcomes[name] = head._outcome_of_class(
+                    *(features, own[name], truth[name], None, None)
+                )
         with get_default_graph().name_scope("merge_losses"):
             weighted = [
                 each.loss if weight == 1.0 else each.loss * weight

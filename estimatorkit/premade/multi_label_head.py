@@ -230,7 +230,7 @@ class MultiLabelHead(SingleHead):
 
     def _metrics(self, batch: Batch) -> Metrics:
         targets, weights = batch.targets, batch.weights
-        probabilities = self._predict(batch.logits, ("probabilities",))["probabilities"]
+        probabilities = self._predicted(batch, "probabilities")["probabilities"]
         found = areas_under_curves(targets, probabilities, weights)
         for threshold in self._thresholds:
             found |= metrics_at(threshold, targets, probabilities, weights)

@@ -114,15 +114,15 @@ def model_fn_of(
             terms.append(part.logits(features, mode, head.logits_dimension))
             if mode == ModeKeys.TRAIN:
                 trained.append((part.optimizer(), trainable_variables()[there:]))
-        losses = get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES)[others:]
+        given: dict[str, Any] = {}  # a head of a user's own may take no others
+        if losses := get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES)[others:]:
+            given["regularization_losses"] = losses
+        if trained:
+            given["train_op_fn"] = lambda loss: minimize(loss, trained, scope)
         with get_default_graph().name_scope(only if version == 1 and only else None):
+            logits = sum(terms[1:], terms[0])
             return head.create_estimator_spec(
-                features,
-                mode,
-                sum(terms[1:], terms[0]),
-                labels,
-                train_op_fn=(lambda loss: minimize(loss, trained, scope)) if trained else None,
-                regularization_losses=losses or None,
+                features=features, mode=mode, logits=logits, labels=labels, **given
             )
 
     return model_fn

@@ -110,11 +110,11 @@ class RegressionHead(SingleHead):
         }
 
     def _metrics(self, batch: Batch) -> Metrics:
-        guesses = self._predict(batch.logits, ("predictions",))["predictions"]
+        guesses = self._predicted(batch, "predictions")["predictions"]
         return {
             "prediction/mean": metrics.mean(guesses, batch.weights, name="prediction/mean"),
             "label/mean": metrics.mean(
-                batch.targets, batch.weights, name=self._metric_name("label/mean")
+                batch.labels, batch.weights, name=self._metric_name("label/mean")
             ),
         }
 

@@ -64,6 +64,18 @@ class SequentialHeadWrapper(Head):
                 expected="a head for one task",
                 received=type(static_head).__name__,
             )
+        kind = type(static_head)
+        own = [
+            name
+            for name in ("loss", "metrics", "update_metrics")
+            if getattr(kind, name) is not getattr(Head, name)
+        ]
+        if own:
+            raise value_error(
+                f"`SequentialHeadWrapper` does not call {own[0]} of {kind.__name__}",
+                expected="a head without a loss and metrics of its own",
+                hint="override _unweighted_loss_and_weights, which is called for each step",
+            )
         self._head = static_head
         self._mask_key = sequence_length_mask
 

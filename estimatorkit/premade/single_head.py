@@ -39,12 +39,14 @@ class Batch:
         targets: the loss's targets, `(batch, ..., n)`.
         weights: `(batch, ..., 1)`, or in the shape of the loss; None: all 1.
         losses: the loss of each example, `(batch, ..., n)`.
+        labels: the targets, where a subclass makes others of them for the loss.
     """
 
     logits: Tensor
     targets: Tensor
     weights: Tensor | None
     losses: Tensor
+    labels: Tensor
 
 
 class SingleHead(Head):
@@ -190,15 +192,29 @@ class SingleHead(Head):
     ) -> Batch:
         """The losses of the examples and their inputs; see `_outcome`."""
         checked = self._checked_logits(logits)
-        targets = self._targets(labels, checked)
-        if self._loss_fn is None:
-            unweighted = self._unweighted_loss(targets, checked)
-        else:
-            unweighted = self._given_loss(self._loss_fn, targets, checked, features)
-        weights = weights_of(features or {}, self._weight_column, checked, self._weights_per_logit)
+        targets = self._processed_labels(checked, labels)
+        unweighted, given = self._unweighted_loss_and_weights(checked, targets, features)
+        weights = None if isinstance(given, float) and given == 1.0 else given
         if counted is not None:
             weights = counted if weights is None else weights * counted
-        return Batch(checked, targets, weights, unweighted)
+        is_plain = type(self)._processed_labels is SingleHead._processed_labels
+        given_labels = targets if is_plain else self._targets(labels, checked)
+        return Batch(checked, targets, weights, unweighted, given_labels)
+
+    def _processed_labels(self, logits: Tensor, labels: Any) -> Tensor:
+        """`_targets`, under TensorFlow's name for subclasses."""
+        return self._targets(labels, logits)
+
+    def _unweighted_loss_and_weights(
+        self, logits: Tensor, label_ids: Tensor, features: Any
+    ) -> tuple[Tensor, Any]:
+        """The loss of each example, and the weights or 1.0; TensorFlow's name for subclasses."""
+        if self._loss_fn is None:
+            unweighted = self._unweighted_loss(label_ids, logits)
+        else:
+            unweighted = self._given_loss(self._loss_fn, label_ids, logits, features)
+        weights = weights_of(features or {}, self._weight_column, logits, self._weights_per_logit)
+        return unweighted, 1.0 if weights is None else weights
 
     def _reduced(self, batch: Batch) -> Tensor:
         """The examples' losses, reduced by `loss_reduction`."""
@@ -230,6 +246,13 @@ class SingleHead(Head):
         loss = convert_to_tensor(loss_fn(labels=targets, logits=logits, **extra))
         what = f"loss_fn must return Tensor of shape [D0, D1, ... DN, {self._loss_dimension}]"
         return ensure_leading(loss, logits, [self._loss_dimension], what, "loss")
+
+    def _predicted(self, batch: Batch, *keys: str) -> dict[str, Tensor]:
+        """What metrics compare with the targets; a subclass may have predictions of its own."""
+        if type(self).predictions is SingleHead.predictions:
+            return self._predict(batch.logits, keys)
+        given = inspect.signature(self.predictions).parameters
+        return self.predictions(batch.logits, *([keys] if len(given) > 1 else []))
 
     def _all_metrics(self, batch: Batch, regularization_losses: Sequence[Tensor] | None) -> Metrics:
         with self._metrics_scope():

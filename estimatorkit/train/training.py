@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +44,10 @@ _LOOK_SECS = 0.1
 
 IDLE_STEPS = 100
 """Maximum steps without a change of the global step: gradients may be accumulated over a few."""
+
+
+class EndedByHook(Exception):
+    """A hook has raised the end of the input, or StopIteration: the loop ends, without an error."""
 
 
 class CheckedLoop:
@@ -97,9 +102,11 @@ class CheckedLoop:
         Raises:
             OutOfRangeError: the input ended before the first step.
             InvalidArgumentError: a step check failed.
+            EndedByHook: a hook has ended the loop.
             PeerStopped: another process of the same steps has stopped.
         """
-        asked = _ask(hooks, self._session, [*self._targets, *self._every])
+        with _ending_by_hooks():
+            asked = _ask(hooks, self._session, [*self._targets, *self._every])
         if any(question.args is not None for question in asked):
             done, results = self._run_one(asked)
         else:
@@ -113,7 +120,8 @@ class CheckedLoop:
         for check in self._checks:
             check.check(done.every[position : position + len(check.tensors)])
             position += len(check.tensors)
-        _tell(asked, results, [] if stop is None else stop)
+        with _ending_by_hooks():
+            _tell(asked, results, [] if stop is None else stop)
         every = done.every[: len(self._every)]
         return Steps(done.count, every, done.after, done.ended, done.elements)
 
@@ -163,13 +171,26 @@ class CheckedLoop:
         self._most = max(1, min(self._most * 16, fitting))
 
 
+@contextmanager
+def _ending_by_hooks() -> Iterator[None]:
+    try:
+        yield
+    except (OutOfRangeError, StopIteration) as error:
+        raise EndedByHook from error
+
+
 def takes_input(operations: Iterable[Operation]) -> bool:
     """Returns whether an operation consumes an iterator or queue."""
     return any(takes_element(op) or role_of(op) is Role.DEQUEUE for op in operations)
 
 
-def training_loop(session: Session, train_op: Operation | Tensor, loss: Tensor) -> CheckedLoop:
-    """Returns the loop of `run_training`, for repeated use.
+def training_loop(
+    session: Session,
+    train_op: Operation | Tensor,
+    loss: Tensor,
+    scalars: Sequence[Tensor] = (),
+) -> CheckedLoop:
+    """Returns the loop of `run_training`, for repeated use, which also fetches `scalars`.
 
     Raises FailedPreconditionError if there is no global step.
     """
@@ -177,7 +198,8 @@ def training_loop(session: Session, train_op: Operation | Tensor, loss: Tensor) 
     if counter is None:
         raise FailedPreconditionError(None, None, "Global step should be created before training.")
     target = train_op.op if isinstance(train_op, Tensor) else train_op
-    return CheckedLoop(session, [loss], [target], [counter._as_graph_element()], "train_step")
+    every = [loss, *scalars]
+    return CheckedLoop(session, every, [target], [counter._as_graph_element()], "train_step")
 
 
 def run_training(
@@ -186,11 +208,12 @@ def run_training(
     loss: Tensor,
     hooks: Sequence[SessionRunHook],
     loop: CheckedLoop | None = None,
+    tags: Sequence[str] = (),
 ) -> NDArray[Any] | None:
     """Trains until a hook stops it or the input ends; returns the last loss, None without a step.
 
     Variables must be initialized, and the hooks' `begin` and `after_create_session` called. `loop`
-    is a reused `training_loop` for the same arguments.
+    is a reused `training_loop` for the same arguments, whose `scalars` hooks get by these `tags`.
 
     Raises:
         FailedPreconditionError: the train operation does not increment the global step.
@@ -201,7 +224,7 @@ def run_training(
     step = int(session.run(get_global_step(session.graph)))
     last: NDArray[Any] | None = None
     rate = 1.0  # increment of the global step per step: 2 if two optimizers count
-    pending: list[NDArray[Any]] = []  # losses since the last increment
+    pending: list[list[NDArray[Any]]] = []  # losses and scalars since the last increment
     stop: list[str] = []
     while not stop:
         until, due = next_stretch(hooks, step)
@@ -212,6 +235,8 @@ def run_training(
                 continue
             if last is None and loop.has_input and not loop.shares_input:
                 raise empty_input("training") from error
+            break
+        except EndedByHook:
             break
         except PeerStopped as stopped:
             loop.is_interrupted = stopped.reason == INTERRUPTED
@@ -224,19 +249,21 @@ def run_training(
         if done.ended and not loop.shares_input:
             stop.append("the input has ended")
         last = done.every[0][-1]
-        pending.append(done.every[0])
+        pending.append(list(done.every))
         moved = int(done.after[0]) - step
         if moved > 0:
             rate = max(1.0, moved / done.count)
-            losses = losses_by_count(np.concatenate(pending), moved)
+            columns = [np.concatenate(parts) for parts in zip(*pending, strict=True)]
+            losses, *others = (losses_by_count(column, moved) for column in columns)
             element = done.element if moved == done.count else None
-            finished = FinishedSteps(step, losses, session, stop, element)
+            scalars = dict(zip(tags, others, strict=True))
+            finished = FinishedSteps(step, losses, session, stop, element, scalars)
             for hook in hooks:
                 hook.after_steps(finished)
             step += moved
             pending = []
-        elif sum(map(len, pending)) >= IDLE_STEPS:
-            raise _standing_still(target, sum(map(len, pending)))
+        elif (idle := sum(len(losses) for losses, *_ in pending)) >= IDLE_STEPS:
+            raise _standing_still(target, idle)
     loop.leave(stop)
     return last
 

@@ -208,6 +208,19 @@ def test_optimize_loss_follows_a_schedule_runs_updates_and_scales_gradients() ->
     assert found == [3.0 - 0.125, 2.5, 1, 0]
 
 
+def test_optimize_loss_without_a_global_step() -> None:
+    weight = tf.get_variable("w", initializer=3.0)
+    train = layers.optimize_loss(tf.square(weight), None, 0.5, "SGD")
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(train)
+        assert session.run(weight) == 0.0
+    with pytest.raises(ValueError, match="global_step is required"):
+        layers.optimize_loss(
+            weight, None, 0.5, "SGD", learning_rate_decay_fn=lambda rate, step: rate
+        )
+
+
 def test_optimize_loss_refuses_what_it_does_not_know() -> None:
     weight = tf.get_variable("w", initializer=3.0)
     step = tf.train.get_or_create_global_step()

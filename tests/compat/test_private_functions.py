@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.compat.v1.contrib.learn.python.learn.estimators import rnn_common
 from estimatorkit.compat.v1.python.ops import (
     control_flow_ops,
+    metrics_impl,
     resource_variable_ops,
     rnn_cell_impl,
 )
@@ -179,3 +181,34 @@ def test_arguments_of_variables_by_scope() -> None:
     with tf.Graph().as_default(), slim.arg_scope([slim.variable], trainable=False):
         slim.variable("held", [2])
         assert tf.trainable_variables() == []
+
+
+def test_a_streaming_confusion_matrix_adds_batches() -> None:
+    labels, guesses = tf.constant([[0, 1], [1, 2]]), tf.constant([[0, 2], [1, 2]])
+    weights = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    matrix, update = metrics_impl._streaming_confusion_matrix(labels, guesses, 3, weights)
+    assert matrix.name == "total_confusion_matrix:0"
+    assert matrix.dtype is tf.float64
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        session.run(update)
+        assert session.run(update).tolist() == [[2, 0, 0], [0, 6, 4], [0, 0, 8]]
+        assert session.run(matrix).tolist() == [[2, 0, 0], [0, 6, 4], [0, 0, 8]]
+
+
+@pytest.mark.parametrize("lengths", [[2, 3], None])
+def test_the_last_activations_of_each_sequence(lengths: list[int] | None) -> None:
+    rows = tf.placeholder(tf.float32, [None, None, 2])
+    last = rnn_common.select_last_activations(rows, lengths)
+    assert last.shape.as_list() == [None, 2]
+    values = np.arange(12.0).reshape(2, 3, 2)
+    with tf.Session() as session:
+        found = session.run(last, {rows: values})
+    assert found.tolist() == [values[0, 2 if lengths is None else 1].tolist(), [10.0, 11.0]]
+
+
+def test_data_sets_of_contrib_learn_by_name() -> None:
+    iris = tf.contrib.learn.datasets.DATASETS["iris"]()
+    assert (iris.data.shape, iris.data.dtype) == ((150, 4), np.float64)
+    assert np.bincount(iris.target).tolist() == [50, 50, 50]
+    assert "mnist" in tf.contrib.learn.datasets.DATASETS

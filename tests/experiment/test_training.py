@@ -105,7 +105,7 @@ def test_wide_and_deep_with_every_kind_of_column() -> None:
     assert environment["versions"]["estimatorkit"] == ek.__version__
     assert set(environment) == {"versions", "system", "machine"}
     steps = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    assert steps[0]["step"] == 0
+    assert steps[0]["step"] == 1
     assert load_experiment(folder / "config.yaml") == load_experiment("people.yaml")
 
     # The model that is served predicts what the experiment does.

@@ -218,3 +218,9 @@ def test_a_recurrent_classifier_learns_and_is_loaded_again(tmp_path: Path) -> No
     metrics = model().evaluate(input_fn)
     assert metrics["accuracy"] > 0.95
     assert metrics["global_step"] == 100
+
+
+def test_a_head_with_a_loss_of_its_own_is_refused() -> None:
+    kind = type("Own", (estimator.RegressionHead,), {"loss": lambda self, *args: 0.0})
+    with pytest.raises(ValueError, match="does not call loss of Own"):
+        SequentialHeadWrapper(kind())

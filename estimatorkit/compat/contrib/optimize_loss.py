@@ -64,7 +64,7 @@ def optimize_loss(
 
     Args:
         loss: a scalar.
-        global_step: the step counter; None for the graph's.
+        global_step: the step counter; None for the graph's, which it may not have.
         learning_rate: a number, which becomes a variable, or a tensor; None if the optimizer has
             one.
         optimizer: a name ('Adagrad', 'Adam', 'Ftrl', 'Momentum', 'RMSProp', 'SGD'), an optimizer,
@@ -73,7 +73,8 @@ def optimize_loss(
         gradient_multipliers: factors of gradients by variable or its name.
         clip_gradients: the maximum global norm of the gradients, or a function from (gradient,
             variable) pairs to such pairs.
-        learning_rate_decay_fn: maps the learning rate and the step to the rate to use.
+        learning_rate_decay_fn: maps the learning rate and the step to the rate to use; ignored if
+            there is no learning rate.
         update_ops: operations that run before the step; those in UPDATE_OPS by default.
         variables: those to train; all trainable ones by default.
         name: the variable scope; 'OptimizeLoss' by default.
@@ -83,7 +84,7 @@ def optimize_loss(
         increment_global_step: whether to increment the step counter.
 
     Raises:
-        ValueError: an argument is invalid, or there is no global step.
+        ValueError: an argument is invalid, or there is no global step for the decay function.
     """
     wanted = _DEFAULT_SUMMARIES if summaries is None else tuple(summaries)
     unknown = [each for each in wanted if each not in OPTIMIZER_SUMMARIES]
@@ -95,16 +96,14 @@ def optimize_loss(
     with variable_scope(name, "OptimizeLoss", [loss, global_step]):
         value = convert_to_tensor(loss)
         step = get_global_step() if global_step is None else global_step
-        if step is None and (increment_global_step or learning_rate_decay_fn is not None):
-            raise ValueError("global_step is required: make one by train.create_global_step()")
         updates = get_collection(GraphKeys.UPDATE_OPS) if update_ops is None else update_ops
         if updates:
             with get_default_graph().control_dependencies(list(updates)):
                 value = builtin_ops.identity(value)
         rate = _learning_rate(learning_rate)
-        if learning_rate_decay_fn is not None:
-            if rate is None:
-                raise ValueError("learning_rate_decay_fn is given, but no learning_rate")
+        if rate is not None and learning_rate_decay_fn is not None:
+            if step is None:
+                raise ValueError("global_step is required for learning_rate_decay_fn.")
             rate = learning_rate_decay_fn(rate, step)
         if rate is not None and "learning_rate" in wanted:
             summary.scalar("learning_rate", rate)

@@ -7,8 +7,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from estimatorkit.core.conversion import constant
+from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, int32
+from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import constant_value_as_shape
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -16,6 +17,7 @@ from estimatorkit.core.variables import Variable
 from estimatorkit.layers.metrics import streaming
 from estimatorkit.lazy import listing
 from estimatorkit.ops.array.array import reshape
+from estimatorkit.ops.array.indexing import gather
 from estimatorkit.ops.array.joining import concat
 
 __dir__ = listing(__name__)
@@ -109,6 +111,24 @@ def metric_variable(
         replicas.
     """
     return streaming.metric_variable(shape, as_dtype(dtype), name)
+
+
+def select_last_activations(activations: Any, sequence_lengths: Any) -> Tensor:
+    """The last activations of each sequence (`rnn_common.select_last_activations`).
+
+    Args:
+        activations: `(batch, steps, k)`.
+        sequence_lengths: ints `(batch,)`; None where all sequences have all steps.
+
+    Returns:
+        `(batch, k)`.
+    """
+    with get_default_graph().name_scope("select_last_activations"):
+        rows = convert_to_tensor(activations)
+        if sequence_lengths is None:
+            return rows[:, -1]
+        last = convert_to_tensor(sequence_lengths) - 1
+        return gather(rows, last, batch_dims=1)
 
 
 def concat_shapes(prefix: Any, suffix: Any, static: bool = False) -> Any:

@@ -16,7 +16,8 @@ from estimatorkit.layers.metrics import mean
 from estimatorkit.runtime.session import Session
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.hooks.hooks import SessionRunHook
-from estimatorkit.train.training import CheckedLoop, empty_input, next_stretch
+from estimatorkit.train.sessions.coordinator import Coordinator
+from estimatorkit.train.training import CheckedLoop, EndedByHook, empty_input, next_stretch
 
 _MOST_STEPS = 1 << 30
 
@@ -51,13 +52,18 @@ class Evaluation:
         self._loop: CheckedLoop | None = None
 
     def run(
-        self, session: Session, steps: int | None, hooks: Sequence[SessionRunHook]
+        self,
+        session: Session,
+        steps: int | None,
+        hooks: Sequence[SessionRunHook],
+        coord: Coordinator | None = None,
     ) -> dict[str, Any]:
         """Runs the updates over the input, many batches per call, and returns the final values.
 
         Args:
             steps: the maximum number of batches; None for all, or one if there is no input.
             hooks: already begun.
+            coord: ends the evaluation if it is asked to stop.
 
         Raises:
             ValueError: the input has no elements.
@@ -70,7 +76,7 @@ class Evaluation:
         done = 0
         final: list[Any] = []
         stop: list[str] = []
-        while not stop and done < most:
+        while not stop and done < most and not (coord and coord.should_stop()):
             # Hooks count steps: those of an evaluation continue from the model's.
             until, due = next_stretch(hooks, first + done)
             try:
@@ -78,6 +84,9 @@ class Evaluation:
             except OutOfRangeError as error:
                 if done == 0:
                     raise empty_input("evaluation") from error
+                break
+            except EndedByHook:
+                final = [np.asarray(value) for value in session.run(self._after)]
                 break
             except PeerStopped:
                 break

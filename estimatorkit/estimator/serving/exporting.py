@@ -150,7 +150,7 @@ def experimental_export_all_saved_models(
     if any(not callable(each) for each in input_receiver_fn_map.values()):
         raise ValueError("serving_input_receiver_fn must be defined: a function without arguments.")
     checkpoint = estimator._checkpoint_or_none(checkpoint_path)
-    if checkpoint is None and estimator._warm_start is None:
+    if checkpoint is None and estimator._warm_start_settings is None:
         raise not_trained(estimator.model_dir)
     assets = _checked_assets(assets_extra or {})
     base = Path(local_path(export_dir_base))
@@ -234,7 +234,7 @@ class ServedModel:
         graph.seed = estimator.config.tf_random_seed
         set_learning_phase(mode == ModeKeys.TRAIN, graph)  # as in the estimator's own graphs
         with graph.as_default():
-            estimator._make_global_step(graph)
+            estimator._create_and_assert_global_step(graph)
             receiver = receiver_fn()
             self._check_receiver(receiver)
             labels = getattr(receiver, "labels", None)
@@ -250,7 +250,7 @@ class ServedModel:
                 raise
             if spec.train_op is not None:
                 graph.add_to_collection(constants.TRAIN_OP_KEY, as_operation(spec.train_op))
-        self._mode, self._warm_start = mode, estimator._warm_start
+        self._mode, self._warm_start = mode, estimator._warm_start_settings
 
     @staticmethod
     def _check_receiver(receiver: Any) -> None:

@@ -98,7 +98,7 @@ class SavedModelEstimator(Estimator):
     def _newest_checkpoint(self) -> str | None:
         return self.latest_checkpoint() or self._exported_values
 
-    def _make_global_step(self, graph: Graph) -> None:
+    def _create_and_assert_global_step(self, graph: Graph) -> None:
         """Does nothing: the model has a global step."""
 
     def _input(self, input_fn: Any, mode: str, checkpoint: str | None = "") -> ModelInput:

@@ -7,8 +7,14 @@ from typing import Any
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, float32, float64, int64
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.variables import Variable
 from estimatorkit.layers.metrics.confusion_matrix import count_pairs
-from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming
+from estimatorkit.layers.metrics.streaming import (
+    Collections,
+    Metric,
+    metric_variable,
+    streaming,
+)
 from estimatorkit.layers.weighting import broadcast
 from estimatorkit.ops.array import array, indexing
 from estimatorkit.ops.linalg import diagonals
@@ -39,6 +45,22 @@ def matrix_of(
         known.append(inside)
     truth, guesses = known
     return count_pairs(truth, guesses, num_classes, dtype, counts)
+
+
+def streaming_confusion_matrix(
+    labels: Any, predictions: Any, num_classes: int, weights: Any = None
+) -> tuple[Variable, Tensor]:
+    """A confusion matrix over a stream of batches (`metrics_impl._streaming_confusion_matrix`).
+
+    Args:
+        labels, predictions, num_classes, weights: see `matrix_of`.
+
+    Returns:
+        A float64 variable `(num_classes, num_classes)`, and the operation that adds a batch to it.
+    """
+    name = "total_confusion_matrix"
+    total = metric_variable([num_classes, num_classes], float64, name)
+    return total, total.assign_add(matrix_of(labels, predictions, num_classes, weights, float64))
 
 
 def mean_overlap(matrix: Tensor, classes: Any = None) -> Tensor:

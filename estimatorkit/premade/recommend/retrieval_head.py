@@ -222,7 +222,8 @@ class RetrievalHead(SingleHead):
         weights = weights_of(features or {}, self._weight_column, unweighted, False)
         catalogue = logits.get(CATALOGUE)
         return _Retrieved(
-            _without(hits, scores), targets, weights, unweighted, users, catalogue, features
+            *(_without(hits, scores), targets, weights, unweighted, targets),
+            *(users, catalogue, features),
         )
 
     def _log_probability(self, features: Any) -> Any:

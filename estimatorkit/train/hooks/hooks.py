@@ -67,6 +67,7 @@ class FinishedSteps:
         session: the session.
         element: gives the tensors of the element of the input that a step took, by the step's
             number among these; None if that is not known.
+        scalars: other values of each step by tag, `(count,)`.
     """
 
     first: int
@@ -74,6 +75,7 @@ class FinishedSteps:
     session: Any
     stop: list[str] = field(default_factory=list)
     element: Callable[[int], list[Any] | None] | None = None
+    scalars: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     @property
     def last(self) -> int:

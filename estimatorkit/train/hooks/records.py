@@ -11,18 +11,33 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.interop.events import MetricsWriter
 from estimatorkit.interop.summary_writer import FileWriter
 from estimatorkit.logger import logger
+from estimatorkit.ops.files import summary
 from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook
 
 ON_DEMAND = "estimatorkit/summaries_on_demand"
-"""The collection of summaries that a training does not write for their own sake: the loss, which
+"""The collection of summaries that a training does not write for their own sake: scalars, which
 `RecordHook` writes, and values of whole layers.
 """
 
 
-def on_demand(summary: Tensor) -> Tensor:
+_RECORDED = "estimatorkit/recorded_scalars"
+
+
+def on_demand(written: Tensor) -> Tensor:
     """Puts a summary into the collection `ON_DEMAND`."""
-    summary.graph.add_to_collection(ON_DEMAND, summary)
-    return summary
+    written.graph.add_to_collection(ON_DEMAND, written)
+    return written
+
+
+def recorded_scalar(tag: str, value: Tensor) -> None:
+    """Adds a summary of a scalar, which a training's `RecordHook` also writes with the loss."""
+    value.graph.add_to_collection(_RECORDED, on_demand(summary.scalar(tag, value)))
+
+
+def recorded_scalars(graph: Graph) -> dict[str, Tensor]:
+    """The scalars that `RecordHook` writes besides the loss, by tag."""
+    ops = [each.op for each in graph.get_collection(_RECORDED)]
+    return {op.attrs["tag"]: op.inputs[0] for op in ops if op.attrs["tag"] != "loss"}
 
 
 def has_summaries(graph: Graph) -> bool:
@@ -32,11 +47,14 @@ def has_summaries(graph: Graph) -> bool:
 
 
 class RecordHook(SessionRunHook):
-    """Writes 'loss' every so many steps, 'global_step/sec' with it, and the graph at the end.
+    """Writes 'loss' and other scalars at the first step and then every so many steps,
+    'global_step/sec' with them, and the graph at the end.
+
+    A step's values are written under the global step after it, as those of `SummarySaverHook`.
 
     Args:
         directory: the model's directory.
-        every_n_steps: steps between values; the first step has one.
+        every_n_steps: steps between values.
     """
 
     def __init__(self, directory: str, every_n_steps: int) -> None:
@@ -51,13 +69,13 @@ class RecordHook(SessionRunHook):
         return self._writer.events
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Starts the clock."""
-        self._written_at = time.monotonic()
+        """Starts the clock: the next step is written."""
+        self._written_at, self._written_step = time.monotonic(), None
 
     def after_steps(self, steps: FinishedSteps) -> None:
         """Writes those of the steps whose turn it is."""
-        first = -(-steps.first // self._every) * self._every
-        due = range(first, steps.last, self._every)
+        next_step = 0 if self._written_step is None else self._written_step + self._every
+        due = range(max(next_step, steps.first + 1), steps.last + 1, self._every)
         if not due:
             return
         now = time.monotonic()
@@ -67,7 +85,9 @@ class RecordHook(SessionRunHook):
             values["global_step/sec"] = (due[-1] - self._written_step) / spent
         for step in due:
             last = values if step == due[-1] else {}
-            self._writer.write(step, {"loss": steps.losses[step - steps.first], **last})
+            found = {"loss": steps.losses, **steps.scalars}
+            row = {tag: each[step - steps.first - 1] for tag, each in found.items()}
+            self._writer.write(step, {**row, **last})
         self._written_at, self._written_step = now, due[-1]
 
     def end(self, session: Any) -> None:

@@ -9,7 +9,12 @@ from typing import Any
 from estimatorkit.core.errors import OutOfRangeError
 from estimatorkit.logger import logger
 from estimatorkit.train.global_steps import get_global_step
-from estimatorkit.train.hooks.hooks import SessionRunArgs, SessionRunContext, SessionRunHook
+from estimatorkit.train.hooks.hooks import (
+    FinishedSteps,
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+)
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 _STEPS_BETWEEN_LINES = 1000
@@ -28,6 +33,22 @@ class FeedFnHook(SessionRunHook):
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         """Requests the feeds."""
         return SessionRunArgs(None, self.feed_fn())
+
+
+class CoordinatorHook(SessionRunHook):
+    """Ends a training when its coordinator is asked to stop, by a hook or a thread.
+
+    Args:
+        coord: the `Coordinator` that hooks get in `after_create_session`.
+    """
+
+    def __init__(self, coord: Any) -> None:
+        self._coord = coord
+
+    def after_steps(self, steps: FinishedSteps) -> None:
+        """Asks the coordinator."""
+        if self._coord.should_stop():
+            steps.request_stop("the coordinator requested it")
 
 
 class FinalOpsHook(SessionRunHook):

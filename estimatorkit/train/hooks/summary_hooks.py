@@ -109,6 +109,7 @@ class StepCounterHook(SessionRunHook):
     ) -> None:
         if (every_n_steps is None) == (every_n_secs is None):
             raise ValueError("exactly one of every_n_steps and every_n_secs should be provided.")
+        self._by_steps = every_n_steps is not None
         self._timer = SecondOrStepTimer(every_secs=every_n_secs, every_steps=every_n_steps)
         self._output_dir = output_dir
         self._writer = summary_writer
@@ -122,6 +123,10 @@ class StepCounterHook(SessionRunHook):
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Restarts the timer; it measures from the first step, which compiles."""
         self._timer.reset()
+
+    def next_control_step(self, global_step: int) -> int | None:
+        """The next step with a value, where steps decide."""
+        return self._timer.next_step(global_step) if self._by_steps else None
 
     def after_steps(self, steps: FinishedSteps) -> None:
         """Writes the speed if due."""

@@ -165,6 +165,17 @@ class Coordinator:
                 raise self._error
 
 
+@contextmanager
+def coordinated() -> Iterator[Coordinator]:
+    """A context with a coordinator for hooks and their threads, which end with it."""
+    coord = Coordinator(clean_stop_exception_types=[])
+    try:
+        yield coord
+    finally:
+        coord.request_stop()
+        coord.join(ignore_live_threads=True)
+
+
 class LooperThread(threading.Thread):
     """A thread that repeats a function until its coordinator requests a stop.
 
