@@ -7,7 +7,8 @@ operation, so a training step is a host segment (the next elements) followed by 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator as IteratorOf, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -120,10 +121,30 @@ def _make(*values: Any, iterator: str, dataset: Dataset, context: Any) -> list[A
     plan = plan.bind(dict(zip(plan.tensors(), values, strict=True)))
     cursor = Cursor(Dataset(plan), op.graph.seed, context)
     waiting = context.resources.pop(("iterator position", iterator), None)
-    if waiting is not None:
+    if waiting is not None and _RESUMING in context.resources:
         cursor.set_state(waiting.state)
     put_cursor(context, iterator, cursor)
     return []
+
+
+_RESUMING = "iterators resume"
+
+
+@contextmanager
+def resuming(state: Any) -> IteratorOf[None]:
+    """Within it, initializers move iterators to their restored positions.
+
+    For the initializers that a training runs itself when it begins. One that the program runs
+    always moves its iterator to the first element.
+
+    Args:
+        state: the session's state.
+    """
+    state.resources[_RESUMING] = True
+    try:
+        yield
+    finally:
+        del state.resources[_RESUMING]
 
 
 class _Position:
@@ -408,7 +429,7 @@ def iterator_states(state: Any) -> dict[str, Any]:
 
 
 def restore_iterators(state: Any, saved: Mapping[str, Any]) -> dict[str, bool]:
-    """Moves a session's iterators to saved positions; uninitialized ones once they have a dataset.
+    """Moves a session's iterators to saved positions; uninitialized ones when they are `resuming`.
 
     Returns:
         Whether it moved (see `Cursor.set_state`), for each iterator of the graph with a saved
