@@ -115,6 +115,11 @@ def _get_next_of(handle: Any, specs: tuple[Spec, ...], *, context: Any) -> list[
     return _get_next(name, specs, context=context)
 
 
+def next_values(*handle: Any, context: Any, **attrs: Any) -> list[Any]:
+    """The tensors of the next element of an iterator, which `Iterator.source` tells."""
+    return (_get_next_of if handle else _get_next)(*handle, context=context, **attrs)
+
+
 def _make(*values: Any, iterator: str, dataset: Dataset, context: Any) -> list[Any]:
     op: Operation = context.graph.get_operation_by_name(iterator)
     plan = dataset._plan
@@ -360,14 +365,17 @@ class Iterator:
         Each run that needs any of them advances the iterator by one element; at the end it raises
         `OutOfRangeError`.
         """
-        attrs: dict[str, Any] = {"specs": specs_of(self._spec)}
-        if self._op is None:
-            handles = [self._handle] if self._handle is not None else []
-            op = apply("IteratorGetNextOf", handles, attrs, name or "IteratorGetNext")
-        else:
-            attrs["iterator"] = self._op.name
-            op = apply("IteratorGetNext", (), attrs, name or "IteratorGetNext")
+        inputs, attrs = self.source()
+        op_type = "IteratorGetNextOf" if inputs else "IteratorGetNext"
+        op = apply(op_type, inputs, attrs, name or "IteratorGetNext")
         return of_tensors(self._spec, op.outputs)
+
+    def source(self) -> tuple[list[Tensor], dict[str, Any]]:
+        """Inputs and attributes of an operation that takes its next element."""
+        attrs: dict[str, Any] = {"specs": specs_of(self._spec)}
+        if self._op is not None:
+            attrs["iterator"] = self._op.name
+        return [] if self._handle is None else [self._handle], attrs
 
     __next__ = get_next
 
