@@ -234,6 +234,52 @@ def _ended_reduce(tf: Any) -> Any:
     return run
 
 
+def _variables(tf: Any) -> Any:
+    """Whatever a dataset takes as a tensor may be a variable."""
+    rows = tf.get_variable("rows", initializer=tf.constant([5, 6, 7, 8], tf.int64))
+    two = tf.get_variable("two", initializer=tf.constant(2, tf.int64))
+    one = tf.data.Dataset.from_tensor_slices({"x": rows}).map(lambda row: row["x"])
+    all_of_them = one.skip(two).repeat(two).shard(two - 1, two * 0).take(two + 1)
+    nested = _range(tf, two).flat_map(lambda x: tf.data.Dataset.from_tensors(rows * x).repeat(two))
+    scanned = _scan(tf, two, lambda state, x: (state + x, state * two))(all_of_them)
+    datasets = [all_of_them.batch(two, drop_remainder=tf.constant(False)), nested, scanned]
+    iterators = [tf.data.make_initializable_iterator(each) for each in datasets]
+    elements = [each.get_next() for each in iterators]
+
+    def run(session: Any) -> Any:
+        session.run(tf.global_variables_initializer())
+        session.run([each.initializer for each in iterators])
+        return [session.run(elements) for _ in range(2)]
+
+    return run
+
+
+def _loops_with_variables(tf: Any) -> Any:
+    """Loops in functions of rows of several lengths, which captured variables."""
+    scale = tf.get_variable("scale", initializer=tf.constant(3, tf.int64))
+    rows = _range(tf, 4).map(lambda x: tf.range(x))
+    datasets = [
+        rows.map(lambda row: tf.map_fn(lambda x: x * 2 + scale, row)),
+        rows.map(lambda row: tf.reduce_sum(row) % (scale + 1)),
+        rows.map(lambda row: _sum_of(tf, row, scale)),
+    ]
+    iterators = [tf.data.make_initializable_iterator(each) for each in datasets]
+    elements = [each.get_next() for each in iterators]
+
+    def run(session: Any) -> Any:
+        session.run(tf.global_variables_initializer())
+        session.run([each.initializer for each in iterators])
+        return [session.run(elements) for _ in range(4)]
+
+    return run
+
+
+def _sum_of(tf: Any, row: Any, scale: Any) -> Any:
+    count = tf.size(row, out_type=tf.int64)
+    start = [tf.constant(0, tf.int64), tf.constant(0, tf.int64)]
+    return tf.while_loop(lambda i, _: i < count, lambda i, s: (i + 1, s + row[i] * scale), start)[1]
+
+
 CSV_ARGUMENTS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "no columns": lambda tf: {"record_defaults": []},
     "a long delimiter": lambda tf: {"record_defaults": [tf.int32] * 2, "field_delim": ";;"},
@@ -290,5 +336,7 @@ PROGRAMS.update(
         "reduce of a sparse state": _sparse_reduce,
         "reduce whose function ends": _ended_reduce,
         "arguments of CsvDataset": _csv,
+        "parameters that are variables": _variables,
+        "loops with variables": _loops_with_variables,
     }
 )
