@@ -163,19 +163,22 @@ class _Walk:
             self.visit(numbers.get(tensor, constant_value(tensor)))
 
     def _visit_callable(self, function: Callable[..., Any]) -> None:
-        """Adds code, defaults and captured values, but no state of objects."""
+        """Adds the code, and that of the functions it captures. Values may change while it runs (a
+        counter), and objects have state: they do not identify it.
+        """
         if isinstance(function, functools.partial):
-            self._visit_all([function.func, function.args, function.keywords])
+            self.visit(function.func)
         elif isinstance(function, types.MethodType):
             self.visit(function.__func__)
         elif isinstance(function, types.FunctionType):
             self._visit_code(function.__code__)
-            self._visit_all([function.__defaults__, function.__kwdefaults__])
             for cell in function.__closure__ or ():
                 try:
-                    self.visit(cell.cell_contents)
+                    held = cell.cell_contents
                 except ValueError:  # not assigned yet
-                    self._note("empty")
+                    continue
+                if isinstance(held, types.FunctionType):
+                    self.visit(held)
 
     def _visit_code(self, code: types.CodeType) -> None:
         self.visit(code.co_code)

@@ -242,13 +242,20 @@ def test_a_stream_loses_nothing_when_its_elements_are_others() -> None:
 
 
 def test_functions_are_recognized_by_what_they_compute() -> None:
-    """Not by names, seeds or addresses: those differ between sessions."""
+    """Not by names, seeds or addresses, nor by counters: those differ between sessions."""
 
     def made(scale: int, before: int = 0) -> Any:
         with tf1.Graph().as_default():
             for _ in range(before):
                 tf.constant(1)
-            data = Dataset.range(9).map(lambda x: tf.py_func(lambda y: y * scale, [x], tf.int64))
+            calls = before
+
+            def scaled(y: Any) -> Any:
+                nonlocal calls
+                calls += 1
+                return y * 2
+
+            data = Dataset.range(9).map(lambda x: tf.py_func(scaled, [x], tf.int64))
             data = data.map(lambda x: x + tf.random.uniform([], 0, 1, tf.int64))
             return identify(
                 data.filter(lambda x: tf.cond(x > scale, lambda: True, lambda: x < 0))._plan
