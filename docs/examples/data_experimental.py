@@ -26,6 +26,19 @@ options.experimental_optimization = tf.data.experimental.OptimizationOptions()
 options.experimental_optimization.map_fusion = True
 tf.data.Dataset.range(3).with_options(options).options().experimental_optimization
 
+# %% Optional
+some = tf.data.experimental.Optional.from_value({"legs": 6})
+none = tf.data.experimental.Optional.empty(some.element_spec)
+with tf.Session() as session:
+    print(session.run([some.has_value(), some.get_value(), none.has_value()]))
+
+# %% Reducer
+count = tf.data.experimental.Reducer(
+    lambda key: 0, lambda state, number: state + 1, lambda state: state
+)
+by_parity = tf.data.experimental.group_by_reducer(lambda number: number % 2, count)
+list(tf.data.Dataset.range(5).apply(by_parity))
+
 # %% TFRecordWriter
 dataset = tf.data.Dataset.from_tensor_slices(["ant", "bee"])
 write = tf.data.experimental.TFRecordWriter("words.tfrecord").write(dataset)
@@ -70,6 +83,14 @@ tf.sparse.to_dense(batch)
 dataset = tf.data.Dataset.from_tensor_slices(["ant", "bee"])
 list(dataset.apply(tf.data.experimental.enumerate_dataset(start=1)))
 
+# %% get_next_as_optional
+iterator = tf.data.Dataset.range(1).make_one_shot_iterator()
+optional = tf.data.experimental.get_next_as_optional(iterator)
+some = optional.has_value()
+number = tf.cond(some, optional.get_value, lambda: tf.constant(-1, tf.int64))
+with tf.Session() as session:
+    print([session.run([some, number]) for _ in range(2)])
+
 # %% get_single_element
 dataset = tf.data.Dataset.range(1, 5).batch(4).map(lambda batch: batch**2)
 tf.data.experimental.get_single_element(dataset)
@@ -77,6 +98,13 @@ tf.data.experimental.get_single_element(dataset)
 # %% get_structure
 dataset = tf.data.Dataset.from_tensors({"size": [1.5, 2.5], "name": "ant"})
 tf.data.experimental.get_structure(dataset)
+
+# %% group_by_reducer
+total = tf.data.experimental.Reducer(
+    lambda key: tf.constant(0, tf.int64), lambda state, number: state + number, lambda state: state
+)
+by_third = tf.data.experimental.group_by_reducer(lambda number: number % 3, total)
+list(tf.data.Dataset.range(10).apply(by_third))
 
 # %% group_by_window
 group = tf.data.experimental.group_by_window(

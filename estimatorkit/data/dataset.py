@@ -20,6 +20,7 @@ from estimatorkit.data import late_bound, plan as plans
 from estimatorkit.data.dataset_methods import Transformable
 from estimatorkit.data.execution.block_iterator import BlockIterator
 from estimatorkit.data.execution.buffers import Columns, count_rows
+from estimatorkit.data.execution.checksums import Witnesses
 from estimatorkit.data.execution.randomness import Seeds
 from estimatorkit.data.options import Options
 from estimatorkit.data.parameters import collect, integer, parameter, then
@@ -268,16 +269,19 @@ class Dataset(Transformable):
 
     # Execution
 
-    def make_block_iterator(self, seed: int | None = None, state: Any = None) -> BlockIterator:
+    def make_block_iterator(
+        self, seed: int | None = None, state: Any = None, witnesses: Witnesses | None = None
+    ) -> BlockIterator:
         """Creates an iterator over blocks of columns (see `BlockIterator`).
 
         Args:
             seed: the graph's seed, for shuffles without their own.
             state: the state of the session whose tables and variables functions use; by default
                 that of the default session, if any.
+            witnesses: are told what generators yield.
         """
         plan, state = self._bound(state)
-        return plan.iterator(Seeds(seed, state))
+        return plan.iterator(Seeds(seed, state, witnesses=witnesses))
 
     def make_number_iterator(
         self, seed: int | None = None, state: Any = None

@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
-from estimatorkit.core.registry import Spec, apply, register
-from estimatorkit.data.execution.buffers import Columns, count_rows, slice_rows
+from estimatorkit.core.registry import apply, register
+from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
+from estimatorkit.data.execution.buffers import count_rows, slice_rows
+from estimatorkit.data.execution.grouping import one_row
 from estimatorkit.data.execution.randomness import Seeds
 from estimatorkit.data.plan import Plan
-from estimatorkit.data.spec import TensorSpec, flatten, pack
+from estimatorkit.data.spec import SparseTensorSpec, TensorSpec, flatten, pack
 from estimatorkit.data.traced_functions import DatasetFunction, of_tensors, specs_of
 from estimatorkit.data.tracing import trace_function
 from estimatorkit.data.transformations import merged_states
@@ -30,8 +31,15 @@ def _reduce(*inputs: Any, plan: Plan, function: DatasetFunction, context: Any) -
     tensors = list(dict.fromkeys([*plan.tensors(), *function.tensors()]))
     known = dict(zip(tensors, inputs, strict=False))
     seeds = Seeds(context.graph.seed, context)
-    state: Columns = [np.asarray(value)[np.newaxis] for value in inputs[len(tensors) :]]
-    call = function.bind(known).start(seeds)(seeds.function_stream().key)
+    rest = iter(inputs[len(tensors) :])
+    leaves = [
+        tuple(next(rest) for _ in range(3)) if isinstance(spec, SparseTensorSpec) else next(rest)
+        for spec in flatten(function.input_spec[0])
+    ]
+    state = one_row(leaves)
+    start = function.bind(known).start(seeds)
+    call = start(seeds.function_stream().key)
+    state = one_row(leaves)
     iterator = plan.bind(known).iterator(seeds)
     number = 0
     try:
@@ -39,7 +47,7 @@ def _reduce(*inputs: Any, plan: Plan, function: DatasetFunction, context: Any) -
             try:
                 rows = iterator.next_block(64)
             except OutOfRangeError:
-                return [column[0] for column in state]
+                return [column[0] for column in parts_of(state)]
             for row in range(count_rows(rows)):
                 state = call([*state, *slice_rows(rows, row, row + 1)], 1, number, 0)
                 number += 1
@@ -54,8 +62,13 @@ def reduce_dataset(dataset: Dataset, initial_state: Any, reduce_func: Callable[.
         TypeError: the function returns a state of another structure or dtype.
     """
     plan = dataset._plan
-    leaves = [convert_to_tensor(leaf) for leaf in flatten(initial_state)]
-    specs = [TensorSpec(leaf.shape, leaf.dtype) for leaf in leaves]
+    leaves = [_as_leaf(leaf) for leaf in flatten(initial_state)]
+    specs: list[Any] = [
+        SparseTensorSpec(leaf.shape, leaf.dtype)
+        if isinstance(leaf, SparseTensor)
+        else TensorSpec(leaf.shape, leaf.dtype)
+        for leaf in leaves
+    ]
     for _ in range(2):  # retraced with the shapes that cover all states
         state_spec = pack(initial_state, specs)
         traced = trace_function(reduce_func, (state_spec, plan.element_spec), unpack=False)
@@ -64,12 +77,19 @@ def reduce_dataset(dataset: Dataset, initial_state: Any, reduce_func: Callable[.
             break
     tensors = list(dict.fromkeys([*plan.tensors(), *traced.tensors()]))
     attrs = {
-        "_specs": tuple(Spec(spec.dtype, spec.shape) for spec in specs),
+        "_specs": specs_of(pack(initial_state, specs)),
         "plan": plan,
         "function": traced,
     }
-    op = apply("ReduceDataset", [*tensors, *leaves], attrs, "ReduceDataset")
-    return pack(initial_state, list(op.outputs))
+    given = [part for leaf in leaves for part in nest.expand(leaf)[0]]
+    op = apply("ReduceDataset", [*tensors, *given], attrs, "ReduceDataset")
+    return of_tensors(pack(initial_state, specs), op.outputs)
+
+
+def _as_leaf(value: Any) -> Any:
+    if isinstance(value, SparseTensorValue):
+        return SparseTensor.from_value(value)
+    return value if isinstance(value, SparseTensor) else convert_to_tensor(value)
 
 
 def _single(*inputs: Any, plan: Plan, context: Any) -> list[Any]:

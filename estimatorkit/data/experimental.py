@@ -7,6 +7,7 @@ A transformation takes its arguments and returns a function of a dataset:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,6 +26,7 @@ from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.dataset_methods import AUTOTUNE
 from estimatorkit.data.execution.counted import AssertCardinality
 from estimatorkit.data.execution.mixing import Choices, Choose
+from estimatorkit.data.optional import Optional, get_next_as_optional
 from estimatorkit.data.options import (
     DistributeOptions,
     OptimizationOptions,
@@ -40,6 +42,7 @@ from estimatorkit.data.readers.example_datasets import (
 )
 from estimatorkit.data.readers.record_writing import TFRecordWriter
 from estimatorkit.data.spec import TensorSpec, compatible
+from estimatorkit.data.transformations import reducer_plan
 from estimatorkit.lazy import listing
 
 Transformation: TypeAlias = Callable[[Dataset], Dataset]
@@ -85,6 +88,35 @@ def shuffle_and_repeat(
 ) -> Transformation:
     """Shuffles and repeats, each epoch in another order; see `Dataset.shuffle` and `repeat`."""
     return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
+
+
+@dataclass(frozen=True)
+class Reducer:
+    """The functions of `group_by_reducer`.
+
+    Attributes:
+        init_func: maps a key, a scalar int64, to the first state.
+        reduce_func: maps a state and an element to the next state.
+        finalize_func: maps the last state to an element.
+    """
+
+    init_func: Callable[..., Any]
+    reduce_func: Callable[..., Any]
+    finalize_func: Callable[..., Any]
+
+
+def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transformation:
+    """Reduces the elements of each key to one element; keys come in ascending order.
+
+    Args:
+        key_func: maps an element to a scalar int64.
+        reducer: the functions of the states, nested structures.
+
+    Raises:
+        ValueError: `key_func` returns something else.
+        TypeError: `reduce_func` returns a state that differs from its argument.
+    """
+    return lambda dataset: Dataset(reducer_plan(dataset._plan, key_func, reducer))
 
 
 def map_and_batch(
@@ -398,7 +430,9 @@ __all__ = [
     "CsvDataset",
     "DistributeOptions",
     "OptimizationOptions",
+    "Optional",
     "Options",
+    "Reducer",
     "TFRecordWriter",
     "ThreadingOptions",
     "assert_cardinality",
@@ -408,8 +442,10 @@ __all__ = [
     "copy_to_device",
     "dense_to_sparse_batch",
     "enumerate_dataset",
+    "get_next_as_optional",
     "get_single_element",
     "get_structure",
+    "group_by_reducer",
     "group_by_window",
     "ignore_errors",
     "make_batched_features_dataset",

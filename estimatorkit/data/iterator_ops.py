@@ -7,7 +7,8 @@ operation, so a training step is a host segment (the next elements) followed by 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator as IteratorOf, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -114,16 +115,41 @@ def _get_next_of(handle: Any, specs: tuple[Spec, ...], *, context: Any) -> list[
     return _get_next(name, specs, context=context)
 
 
+def next_values(*handle: Any, context: Any, **attrs: Any) -> list[Any]:
+    """The tensors of the next element of an iterator, which `Iterator.source` tells."""
+    return (_get_next_of if handle else _get_next)(*handle, context=context, **attrs)
+
+
 def _make(*values: Any, iterator: str, dataset: Dataset, context: Any) -> list[Any]:
     op: Operation = context.graph.get_operation_by_name(iterator)
     plan = dataset._plan
     plan = plan.bind(dict(zip(plan.tensors(), values, strict=True)))
     cursor = Cursor(Dataset(plan), op.graph.seed, context)
     waiting = context.resources.pop(("iterator position", iterator), None)
-    if waiting is not None:
+    if waiting is not None and _RESUMING in context.resources:
         cursor.set_state(waiting.state)
     put_cursor(context, iterator, cursor)
     return []
+
+
+_RESUMING = "iterators resume"
+
+
+@contextmanager
+def resuming(state: Any) -> IteratorOf[None]:
+    """Within it, initializers move iterators to their restored positions.
+
+    For the initializers that a training runs itself when it begins. One that the program runs
+    always moves its iterator to the first element.
+
+    Args:
+        state: the session's state.
+    """
+    state.resources[_RESUMING] = True
+    try:
+        yield
+    finally:
+        del state.resources[_RESUMING]
 
 
 class _Position:
@@ -339,14 +365,17 @@ class Iterator:
         Each run that needs any of them advances the iterator by one element; at the end it raises
         `OutOfRangeError`.
         """
-        attrs: dict[str, Any] = {"specs": specs_of(self._spec)}
-        if self._op is None:
-            handles = [self._handle] if self._handle is not None else []
-            op = apply("IteratorGetNextOf", handles, attrs, name or "IteratorGetNext")
-        else:
-            attrs["iterator"] = self._op.name
-            op = apply("IteratorGetNext", (), attrs, name or "IteratorGetNext")
+        inputs, attrs = self.source()
+        op_type = "IteratorGetNextOf" if inputs else "IteratorGetNext"
+        op = apply(op_type, inputs, attrs, name or "IteratorGetNext")
         return of_tensors(self._spec, op.outputs)
+
+    def source(self) -> tuple[list[Tensor], dict[str, Any]]:
+        """Inputs and attributes of an operation that takes its next element."""
+        attrs: dict[str, Any] = {"specs": specs_of(self._spec)}
+        if self._op is not None:
+            attrs["iterator"] = self._op.name
+        return [] if self._handle is None else [self._handle], attrs
 
     __next__ = get_next
 
@@ -408,7 +437,7 @@ def iterator_states(state: Any) -> dict[str, Any]:
 
 
 def restore_iterators(state: Any, saved: Mapping[str, Any]) -> dict[str, bool]:
-    """Moves a session's iterators to saved positions; uninitialized ones once they have a dataset.
+    """Moves a session's iterators to saved positions; uninitialized ones when they are `resuming`.
 
     Returns:
         Whether it moved (see `Cursor.set_state`), for each iterator of the graph with a saved

@@ -34,6 +34,15 @@ class Pending:
     finish: Callable[..., Any]
 
 
+def as_tensor(value: Any) -> Any:
+    """The tensor of a variable; other values as they are."""
+    if not hasattr(value, "_as_tensor"):
+        return value
+    from estimatorkit.core.conversion import convert_to_tensor  # imports JAX
+
+    return convert_to_tensor(value)
+
+
 def parameter(value: Any, dtype: Any, what: str) -> Any:
     """A plan parameter: an array, or `Pending` if given as a tensor.
 
@@ -45,6 +54,7 @@ def parameter(value: Any, dtype: Any, what: str) -> Any:
         TypeError, ValueError: the value cannot have this dtype.
     """
     wanted = None if dtype is None else as_dtype(dtype)
+    value = as_tensor(value)
     if not isinstance(value, Tensor):
         return to_array(value, what, wanted)
     if wanted is not None and value.dtype is not wanted:
@@ -70,6 +80,7 @@ def integer(what: str, value: Any, *, least: int | None = None, rule: str = "") 
         TypeError: it is not an integer.
         InvalidArgumentError: it is too small.
     """
+    value = as_tensor(value)
     if isinstance(value, Tensor):
         if not value.dtype.is_integer or value.shape.rank not in (None, 0):
             raise type_error(
@@ -94,6 +105,7 @@ def integer(what: str, value: Any, *, least: int | None = None, rule: str = "") 
 
 def choice(value: Any) -> Any:
     """A boolean plan parameter: a bool, or `Pending`."""
+    value = as_tensor(value)
     if isinstance(value, Tensor):
         return _known_or_pending(value, bool)
     return bool(value)

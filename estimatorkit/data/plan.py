@@ -55,7 +55,13 @@ class TracedFunction(Protocol):
 
 
 class Plan(ABC):
-    """A node of a dataset's plan: immutable and stateless; state lives in iterators."""
+    """A node of a dataset's plan: immutable and stateless; state lives in iterators.
+
+    Attributes:
+        not_identifying: its fields that say nothing about its elements, or nothing that lasts.
+    """
+
+    not_identifying: ClassVar[frozenset[str]] = frozenset()
 
     @property
     @abstractmethod
@@ -201,6 +207,7 @@ class Generated(Plan):
     generator: Callable[..., Iterable[Any]]
     spec: Any
     args: tuple[Any, ...] = ()
+    not_identifying = frozenset({"generator"})
 
     @property
     def element_spec(self) -> Any:
@@ -211,7 +218,8 @@ class Generated(Plan):
         return UNKNOWN
 
     def iterator(self, seeds: Seeds) -> BlockIterator:
-        return GeneratorIterator(partial(self.generator, *self.args), self.spec)
+        generator = partial(self.generator, *self.args)
+        return GeneratorIterator(generator, self.spec, seeds.witness())
 
 
 @dataclass(frozen=True, eq=False)

@@ -145,6 +145,7 @@ class ShardedDataset(Unary):
     seed: int | None
     name: str
     find_dealer: FindDealer
+    not_identifying = frozenset({"find_dealer"})
 
     @property
     def element_spec(self) -> Any:
@@ -371,8 +372,12 @@ def dealt_states(state: Any) -> dict[str, Any]:
     return {name: iterator.dealer.get_state() for name, _, iterator in shared_iterators(state)}
 
 
-def restore_dealt(state: Any, saved: Mapping[str, Any]) -> None:
-    """Restores the result of `dealt_states`."""
-    for name, _, iterator in shared_iterators(state):
-        if name in saved:
+def restore_dealt(state: Any, saved: Mapping[str, Any], positions: Mapping[str, Any]) -> None:
+    """Restores the result of `dealt_states`, for iterators of the same data.
+
+    Args:
+        positions: the iterators' positions that were saved with it.
+    """
+    for name, cursor, iterator in shared_iterators(state):
+        if name in saved and cursor.has_data_of(positions.get(name, {})):
             iterator.dealer.set_state(saved[name])

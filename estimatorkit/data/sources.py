@@ -12,7 +12,7 @@ from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor, holds_tensors
 from estimatorkit.data.execution.buffers import Columns, unbatch_sparse
-from estimatorkit.data.parameters import Pending, collect, parameter
+from estimatorkit.data.parameters import Pending, as_tensor, collect, parameter
 from estimatorkit.data.readers.frames import open_frames
 from estimatorkit.data.spec import (
     LeafSpec,
@@ -62,7 +62,7 @@ def _leaves(tensors: Any, what: str) -> tuple[Any, list[Any], list[str]]:
             from estimatorkit.core.conversion import convert_to_tensor  # imports JAX
 
             part = convert_to_tensor(part)
-        leaves.append(part)
+        leaves.append(as_tensor(part))
         return len(leaves) - 1
 
     numbered = visit(structure)

@@ -273,7 +273,7 @@ def to_array(value: Any, where: str, dtype: DType | None = None) -> NDArray[Any]
             else None,
         ) from error
     wanted = found if dtype is None else dtype
-    if not np.can_cast(found.numpy_dtype, wanted.numpy_dtype, "same_kind"):
+    if not _fits(array, value, found, wanted):
         raise type_error(
             f"{where} does not have the declared dtype",
             expected=wanted.name,
@@ -281,6 +281,22 @@ def to_array(value: Any, where: str, dtype: DType | None = None) -> NDArray[Any]
         )
     # Also converts to native byte order. ascontiguousarray would turn a scalar into a vector.
     return np.asarray(array, dtype=wanted.numpy_dtype, order="C")
+
+
+def _fits(array: NDArray[Any], value: Any, found: DType, wanted: DType) -> bool:
+    """Whether an array can have a dtype: numbers of Python by their values, others by kind."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return np.can_cast(found.numpy_dtype, wanted.numpy_dtype, "same_kind")
+    if not array.size or found is wanted:
+        return True
+    if found.is_integer and wanted.is_integer:
+        limits = np.iinfo(wanted.numpy_dtype)
+        return bool(limits.min <= int(array.min()) and int(array.max()) <= limits.max)
+    if found.is_integer and wanted.is_bool:
+        return bool(np.isin(array, (0, 1)).all())
+    if wanted.on_host or found.on_host:
+        return found is wanted
+    return np.can_cast(found.numpy_dtype, wanted.numpy_dtype, "same_kind")
 
 
 def _first(value: Any) -> Any:

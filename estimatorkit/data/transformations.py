@@ -11,12 +11,14 @@ from estimatorkit.core import nest
 from estimatorkit.core.dtypes import int64, string
 from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.shapes import TensorShape, as_shape
+from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.data.execution.grouping import GroupByWindow, Scan
+from estimatorkit.data.execution.grouping import GroupByReducer, GroupByWindow, Scan
 from estimatorkit.data.parameters import Pending, integer, parameter, then
 from estimatorkit.data.plan import Plan
 from estimatorkit.data.spec import (
     DatasetSpec,
+    SparseTensorSpec,
     TensorSpec,
     either,
     flatten,
@@ -204,8 +206,7 @@ def group_plan(
     from estimatorkit.ops.math.elementwise import cast
 
     of_size = window_size_func
-    keys = trace_function(key_func, source.element_spec)
-    _check_scalar("group_by_window(): key_func", keys.output_spec)
+    keys = _keys(source, key_func, "group_by_window()")
     key_spec = TensorSpec((), int64)
     sizes = trace_function(lambda key: cast(of_size(key), int64), key_spec)
     _check_scalar("group_by_window(): window_size_func", sizes.output_spec)
@@ -213,6 +214,34 @@ def group_plan(
     reduced = trace_function(reduce_func, (key_spec, elements), unpack=False)
     check_dataset("group_by_window", reduced.output_spec)
     return GroupByWindow(source, keys, reduced, sizes)
+
+
+def _keys(source: Plan, key_func: Callable[..., Any], what: str) -> Any:
+    """The traced function of the key: a scalar int64, or a Python integer."""
+
+    def key(*element: Any) -> Any:
+        found = key_func(*element)
+        return np.int64(found) if isinstance(found, int) else found
+
+    keys = trace_function(key, source.element_spec)
+    _check_scalar(f"{what}: key_func", keys.output_spec)
+    return keys
+
+
+def reducer_plan(source: Plan, key_func: Callable[..., Any], reducer: Any) -> Plan:
+    """The plan of `group_by_reducer`."""
+    keys = _keys(source, key_func, "group_by_reducer()")
+    initial = trace_function(reducer.init_func, TensorSpec((), int64))
+    state_spec = initial.output_spec
+    for _ in range(2):  # retraced with the shapes that cover all states
+        inputs = (state_spec, source.element_spec)
+        reduced = trace_function(reducer.reduce_func, inputs, unpack=False)
+        specs, grown = merged_states("group_by_reducer()", state_spec, reduced.output_spec)
+        if not grown:
+            break
+        state_spec = pack(state_spec, specs)
+    finalize = trace_function(reducer.finalize_func, state_spec)
+    return GroupByReducer(source, keys, initial, reduced, finalize)
 
 
 def _check_scalar(what: str, spec: Any) -> None:
@@ -243,17 +272,31 @@ def scan_plan(source: Plan, initial_state: Any, scan_func: Callable[..., Any]) -
     return Scan(source, traced, tuple(initial))
 
 
-def initial_values(initial_state: Any, what: str) -> tuple[Any, list[Any], list[TensorSpec]]:
-    """The structure of an initial state, and the parameters and specs of its leaves."""
+def initial_values(initial_state: Any, what: str) -> tuple[Any, list[Any], list[Any]]:
+    """The structure of an initial state, and the parameters and specs of its leaves; a sparse leaf
+    has three parameters.
+    """
     leaves = flatten(initial_state)
-    parameters = [parameter(leaf, None, f"{what}: initial_state") for leaf in leaves]
-    specs = [
-        TensorSpec(leaf.shape, leaf.dtype)
-        if isinstance(made, Pending)
-        else TensorSpec(made.shape, made.dtype)
-        for leaf, made in zip(leaves, parameters, strict=True)
-    ]
+    parameters = [_initial(leaf, f"{what}: initial_state") for leaf in leaves]
+    specs = [_spec_of(leaf, made) for leaf, made in zip(leaves, parameters, strict=True)]
     return pack(initial_state, list(range(len(leaves)))), parameters, specs
+
+
+def _initial(leaf: Any, what: str) -> Any:
+    if isinstance(leaf, (SparseTensor, SparseTensorValue)):
+        dtypes = (int64, None, int64)
+        parts = zip((leaf.indices, leaf.values, leaf.dense_shape), dtypes, strict=True)
+        return tuple(parameter(part, dtype, what) for part, dtype in parts)
+    return parameter(leaf, None, what)
+
+
+def _spec_of(leaf: Any, made: Any) -> Any:
+    if isinstance(leaf, SparseTensor):
+        return SparseTensorSpec(leaf.shape, leaf.dtype)
+    if isinstance(leaf, SparseTensorValue):
+        return SparseTensorSpec(list(leaf.dense_shape), made[1].dtype)
+    given = leaf if isinstance(made, Pending) else made
+    return TensorSpec(given.shape, given.dtype)
 
 
 def merged_states(what: str, state_spec: Any, result: Any) -> tuple[list[Any], bool]:

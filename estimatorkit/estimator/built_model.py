@@ -20,7 +20,7 @@ from estimatorkit.core.graph import Graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.data.iterator_ops import Iterator as GraphIterator
+from estimatorkit.data.iterator_ops import Iterator as GraphIterator, resuming
 from estimatorkit.distribute.replicas.replica_loop import ReplicaLoop
 from estimatorkit.distribute.replicas.replica_run import ReplicatedState
 from estimatorkit.distribute.replicas.replicas import Replicas
@@ -183,7 +183,8 @@ class BuiltModel:
         session = self.session
         if self._local_init is not None:
             fed = None if self.scaffold is None else self.scaffold.local_init_feed_dict
-            session.run(self._local_init, fed)
+            with resuming(session.state):
+                session.run(self._local_init, fed)
         if self._threads is None and self.graph.get_collection(GraphKeys.QUEUE_RUNNERS):
             self._threads = Coordinator()
             start_queue_runners(session, self._threads)

@@ -330,8 +330,17 @@ class _DeviceStep:
         segment = self._segment
         fixed = {each: values[each] for each in segment.inputs if each not in varying}
 
+        variables = dict(zip(segment.reads, self._state.take(segment.reads), strict=True))
+
         def run(local: dict[Tensor, Any]) -> None:
-            interpret(segment.ops, local, {}, host=True, rewriting=segment.rewriting)
+            interpret(
+                segment.ops,
+                local,
+                variables,
+                host=True,
+                context=self._state,
+                rewriting=segment.rewriting,
+            )
 
         columns = {each: values[each] for each in varying}
         return _row_by_row(run, fixed, columns, rows, segment.outputs)

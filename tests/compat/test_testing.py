@@ -142,6 +142,20 @@ class WithoutSuper(tf.test.TestCase):  # type: ignore[misc]
         self.assertTrue(Path(self.get_temp_dir()).is_dir())
 
 
+def test_one_temporary_folder_for_a_process_and_one_in_it_for_each_test() -> None:
+    folder = tf.test.get_temp_dir()
+    assert folder == tf.test.get_temp_dir()
+    cases = [WithoutSuper(), WithoutSuper()]
+    own = [case.get_temp_dir() for case in cases]
+    assert own == [case.get_temp_dir() for case in cases]
+    assert own[0] != own[1]
+    assert all(Path(each).parent == Path(folder) for each in own)
+    for case in cases:
+        case.doCleanups()
+    assert not any(map(os.path.exists, own))
+    assert Path(folder).is_dir()
+
+
 def test_a_set_up_without_super() -> None:
     result = unittest.TestResult()
     WithoutSuper().run(result)

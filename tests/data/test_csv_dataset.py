@@ -308,7 +308,9 @@ def test_mistakes_in_arguments(folder: Path) -> None:
         CsvDataset(name, [[0]], select_cols=[0], exclude_cols=[1])
     with pytest.raises(InvalidArgumentError, match="only 1 char"):
         CsvDataset(name, [[0], [0]], field_delim=";;")
-    for wrong in (dtypes.int16, [True], [1, 2], bool):
+    with pytest.raises(ValueError, match="default of column 1: Shape must be"):
+        CsvDataset(name, [[0], [1, 2]])
+    for wrong in (dtypes.int16, [True], bool):
         with pytest.raises(TypeError, match="default of column 1 cannot be used"):
             CsvDataset(name, [[0], wrong])
     with pytest.raises(ValueError, match="'error' or 'skip'"):

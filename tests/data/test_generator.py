@@ -60,6 +60,7 @@ def test_elements_are_converted_as_by_numpy() -> None:
         ((1.5, [1, 2]), r"could not be converted(.|\n)*int32 for component \[0\]"),
         (("a", [1, 2]), r"could not be converted(.|\n)*int32 for component \[0\]"),
         ((None, [1, 2]), r"could not be converted(.|\n)*int32 for component \[0\]"),
+        ((1 << 31, [1, 2]), r"could not be converted(.|\n)*int32 for component \[0\]"),
     ],
 )
 def test_elements_that_do_not_fit(element: Any, message: str) -> None:
@@ -69,6 +70,31 @@ def test_elements_that_do_not_fit(element: Any, message: str) -> None:
     assert len(iterator.next_block(5)[0]) == 1  # what came before the bad one is not lost
     with pytest.raises(InvalidArgumentError, match=message):
         iterator.next_block(5)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "wrong"),
+    [("uint8", 256), ("uint8", -1), ("int8", 128), ("int32", 2.5), ("string", 1), ("bool", 2)],
+)
+def test_values_that_would_change_are_refused(dtype: str, wrong: Any) -> None:
+    """TensorFlow wraps, truncates, or fails with an internal error."""
+    iterator = Dataset.from_generator(lambda: iter([wrong]), dtype, ()).make_block_iterator()
+    with pytest.raises(InvalidArgumentError, match="could not be converted"):
+        iterator.next_block(1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, object])
+def test_a_generator_may_yield_one_buffer_again_and_again(dtype: Any) -> None:
+    """TensorFlow may give a later element in place of an earlier one."""
+
+    def generate() -> Iterator[Any]:
+        buffer = np.zeros(2, dtype)
+        for number in range(4):
+            buffer[:] = b"%d" % number if dtype is object else number
+            yield buffer
+
+    made = Dataset.from_generator(generate, "string" if dtype is object else "float32", [2])
+    assert [int(each[0]) for each in made] == [0, 1, 2, 3]
 
 
 def test_closing_ends_the_generator() -> None:

@@ -17,7 +17,7 @@ from estimatorkit.core.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
 )
-from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
+from estimatorkit.data.iterator_ops import iterator_states, restore_iterators, resuming
 from tests.data.models import drain
 
 Dataset = tf.data.Dataset
@@ -166,12 +166,12 @@ def test_positions_are_restored_to_the_next_element() -> None:
         with tf.Graph().as_default():
             iterator, element = build()
             with tf.Session() as session:
-                steps = [
-                    lambda session=session: restore_iterators(session.state, saved),
-                    lambda session=session, iterator=iterator: session.run(iterator.initializer),
-                ]
-                for step in steps if before else steps[::-1]:
-                    step()
+                if before:
+                    restore_iterators(session.state, saved)
+                with resuming(session.state):
+                    session.run(iterator.initializer)
+                if not before:
+                    restore_iterators(session.state, saved)
                 found = drain(session, element)
         assert [each.tolist() for each in found] == [each.tolist() for each in rest]
 

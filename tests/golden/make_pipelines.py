@@ -1,4 +1,5 @@
-"""What TensorFlow 2.15.1's datasets give in graphs: the results of `snippets_pipelines.py`.
+"""What TensorFlow 2.15.1's datasets give in graphs: the results of `snippets_pipelines.py` and
+`snippets_pipeline_functions.py`.
 
 Run, with TensorFlow 2.15.1:
 
@@ -18,7 +19,14 @@ from golden_files import error_of, write_json
 from golden_pipelines import elements_of, spec_of
 from golden_values import plain
 from snippets_pipeline_errors import ERRORS
-from snippets_pipelines import PIPELINES, PROGRAMS
+from snippets_pipeline_functions import (
+    PIPELINES as FUNCTION_PIPELINES,
+    PROGRAMS as FUNCTION_PROGRAMS,
+)
+from snippets_pipelines import PIPELINES as PLAIN_PIPELINES, PROGRAMS as PLAIN_PROGRAMS
+
+PIPELINES = {**PLAIN_PIPELINES, **FUNCTION_PIPELINES}
+PROGRAMS = {**PLAIN_PROGRAMS, **FUNCTION_PROGRAMS}
 
 
 def run_pipeline(name: str) -> dict[str, Any]:

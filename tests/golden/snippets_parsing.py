@@ -143,6 +143,13 @@ EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
     "default of a vector": _parse(
         lambda tf: {"q": tf.FixedLenFeature([2], tf.int64, default_value=[8, 9])}
     ),
+    "names that no operation can have": _parse(
+        lambda tf: {
+            "capital gain": tf.FixedLenFeature([2], tf.float32, default_value=[1.0, 2.0]),
+            "a:b": tf.FixedLenFeature([], tf.int64, default_value=3),
+            "1/%": tf.FixedLenFeature([2], tf.string, default_value=["a", "b"]),
+        }
+    ),
     "lists of int64": _parse(lambda tf: {"k": tf.VarLenFeature(dtype=tf.int64)}),
     "lists that are nowhere": _parse(lambda tf: {"none": tf.VarLenFeature(tf.float32)}),
     "padded": _parse(

@@ -163,12 +163,26 @@ def unfilled_table(tf: Any) -> Any:
     return [int(before), int(after)]
 
 
+def sparse_accumulators(tf: Any) -> Any:
+    """Accumulators whose shape says nothing, or all but the number of rows."""
+    found: list[Any] = []
+    for shape in ((), [], None, [None, 2], [3, 2]):
+        accumulator = tf.SparseConditionalAccumulator(tf.float32, shape=shape)
+        apply = accumulator.apply_grad(tf.constant([1], tf.int64), tf.constant([[1.0, 2.0]]))
+        found += map(int, _run(tf, accumulator.num_accumulated()))
+        with tf.Session() as session:
+            session.run(apply)
+            indices, values, dense = session.run(accumulator.take_grad(1))
+            found.append([indices.tolist(), values.tolist(), dense.tolist()])
+    return found
+
+
 SNIPPETS: dict[str, Callable[[Any], Any]] = {
     each.__name__: each
     for each in (
         *(runner_proto, runner_in_meta_graph, sparse_batches, shared_queue),
         *(lost_task_in_coordinator, lost_task_in_coordinator_unasked, error_in_coordinator),
-        unfilled_table,
+        *(unfilled_table, sparse_accumulators),
     )
 }
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 import random
 import re
+import shutil
 import sys
 import tempfile
 import unittest
@@ -77,9 +80,12 @@ def gpu_device_name() -> str:
     return next((name for name in available() if ":GPU:" in name), "")
 
 
+@functools.cache
 def get_temp_dir() -> str:
-    """Creates a temporary directory."""
-    return tempfile.mkdtemp(prefix="estimatorkit-test-")
+    """The process's temporary directory, which is removed when it ends."""
+    folder = tempfile.mkdtemp(prefix="estimatorkit-test-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def test_src_dir_path(relative_path: str) -> str:
@@ -138,7 +144,7 @@ class TestCase(absltest.TestCase):
     def get_temp_dir(self) -> str:
         """A directory that is removed after the test."""
         if self._temporary is None:
-            folder = tempfile.TemporaryDirectory(prefix="estimatorkit-test-")
+            folder = tempfile.TemporaryDirectory(dir=get_temp_dir())
             self.addCleanup(folder.cleanup)
             self._temporary = folder.name
         return self._temporary

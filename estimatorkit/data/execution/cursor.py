@@ -8,25 +8,24 @@ however far the thread has read. Threads may share a cursor: each element goes t
 
 from __future__ import annotations
 
-import hashlib
-import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, field, fields, replace
-from types import NoneType
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core import nest
 from estimatorkit.core.errors import CancelledError, DataLossError, OutOfRangeError
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.execution.block_iterator import BlockIterator, check_numbers
 from estimatorkit.data.execution.buffers import Columns, aligned_empty, slice_rows
-from estimatorkit.data.plan import Plan
+from estimatorkit.data.execution.checksums import Witnesses
+from estimatorkit.data.identity import Identity, identify
+from estimatorkit.logger import logger
 from estimatorkit.runtime.columns import RaggedColumn, as_plain, count_equal_shapes, parts_of
 from estimatorkit.runtime.indexed_columns import IndexedColumn, materialize
 from estimatorkit.runtime.partial_batch import PartialBatches, in_partial_batches
@@ -41,6 +40,8 @@ MAX_BLOCK = 1024
 
 READ_SECS = 0.1
 """Target seconds per block, to limit the delay of a slow generator's elements."""
+
+_OTHER_DATA = "the saved position belongs to other data"
 
 CLOSE_SECS = 5.0
 """Seconds that closing waits for a generator that is producing an element."""
@@ -100,11 +101,15 @@ class Cursor:
     ) -> None:
         self.lock = threading.RLock()
         self._closed = False
+        self._witnesses = Witnesses()
         numbered = dataset.make_number_iterator(seed, state)
         self._arrays: Columns | None = None
         self._iterator: BlockIterator
         if numbered is None:
-            self._iterator, self._first = dataset.make_block_iterator(seed, state), 1
+            self._iterator, self._first = (
+                dataset.make_block_iterator(seed, state, self._witnesses),
+                1,
+            )
         else:
             self._arrays, self._iterator, rows = numbered
             self._first = max(1, min(MAX_BLOCK, BLOCK_BYTES // (8 * rows)))
@@ -233,7 +238,9 @@ class Cursor:
                 block = self._block
                 position, skip = dict(block.state), block.skip + block.offset
             return {
-                "dataset": describe(self._plan),
+                "pipeline": self._identity.pipeline,
+                "content": self._identity.content,
+                "witnesses": self._witnesses.get_state(),
                 "ended": self._ended,
                 "position": position,
                 "skip": skip,
@@ -255,8 +262,8 @@ class Cursor:
     def set_state(self, state: Mapping[str, Any]) -> bool:
         """Moves from the beginning to a position that `get_state` returned.
 
-        The cursor stays at the beginning if the position is at the end, or belongs to a dataset
-        with another plan: training then continues with the new data.
+        The cursor stays at the beginning, and says so, if the position is at the end, or belongs
+        to another pipeline or to other data: all rows of the new data are then used.
 
         Returns:
             Whether the cursor moved.
@@ -268,12 +275,14 @@ class Cursor:
             iterator = self._settled()
             beginning = iterator.get_state()
             try:
-                if state["ended"] or state["dataset"] != describe(self._plan):
-                    return False
-                check_numbers(state)
-                if self._go_to(state):
-                    return True
-                iterator.set_state(beginning)
+                reason = self._refusal(state)
+                if not reason:
+                    check_numbers(state)
+                    reason = self._go_to(state)
+                    if not reason:
+                        return True
+                    iterator.set_state(beginning)
+                logger.info("The input restarts from the beginning: %s.", reason)
                 return False
             except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
                 iterator.set_state(beginning)
@@ -283,19 +292,46 @@ class Cursor:
                     hint="the checkpoint is damaged, or the input raises errors of its own",
                 ) from error
 
-    def _go_to(self, state: Mapping[str, Any]) -> bool:
+    @cached_property
+    def _identity(self) -> Identity:
+        return identify(self._plan)
+
+    def has_data_of(self, state: Mapping[str, Any]) -> bool:
+        """Whether a position that `get_state` returned belongs to this pipeline and its data."""
+        return (state.get("pipeline"), state.get("content")) == self._identity
+
+    def _refusal(self, state: Mapping[str, Any]) -> str:
+        """Why a position does not apply, or ''."""
+        if state["ended"]:
+            return "it had ended"
+        if state.get("pipeline") != self._identity.pipeline:
+            return "the saved position belongs to another pipeline"
+        return "" if self.has_data_of(state) else _OTHER_DATA
+
+    def _go_to(self, state: Mapping[str, Any]) -> str:
+        """Moves to a position; returns why it does not apply, or ''."""
         iterator = self._settled()
         self._block = self._rest = None
-        iterator.set_state(state["position"])
-        iterator.skip(int(state["skip"]))
+        self._witnesses.expect(state["witnesses"])
+        try:
+            iterator.set_state(state["position"])
+            if not self._witnesses.differ:
+                iterator.skip(int(state["skip"]))
+        except OutOfRangeError:  # generators of other elements yield none
+            if not self._witnesses.differ:
+                raise
+        finally:
+            self._witnesses.expect_nothing()
+        if self._witnesses.differ:
+            return _OTHER_DATA
         started = time.perf_counter()
         try:  # the last element may have been used without the end being noticed
             iterator.unread(iterator.next_stretch(1), 0)
         except OutOfRangeError:
-            return False
+            return "it had ended"
         self._number = int(state.get("taken", 0))
         self._secs_per_row = time.perf_counter() - started
-        return True
+        return ""
 
     def close(self) -> None:
         """Releases the iterator's resources; idempotent."""
@@ -309,7 +345,7 @@ class Cursor:
                     return
             finally:
                 self.lock.release()
-        logging.getLogger("estimatorkit").warning(
+        logger.warning(
             "Abandoning the input while it is busy: its next element did not arrive within %g s. "
             "Is a generator blocked?",
             CLOSE_SECS,
@@ -416,35 +452,3 @@ def _lengthened(column: NDArray[Any], capacity: int) -> NDArray[Any]:
     longer = aligned_empty((capacity, *column.shape[1:]), column.dtype)
     longer[: len(column)] = column  # the padding rows are never read, and stay uninitialized
     return longer
-
-
-def describe(plan: Plan) -> str:
-    """Describes a plan without its data; a saved position fits a plan with an equal description."""
-    parts = [
-        f"{field.name}={_described(value)}"
-        for field in fields(plan)  # type: ignore[arg-type]
-        if _is_description(value := getattr(plan, field.name))
-    ]
-    sizes = f"{plan.cardinality} x {nest.flatten(plan.element_spec, lists_are_leaves=True)}"
-    return f"{type(plan).__name__}({', '.join([*parts, sizes])})"
-
-
-def _is_description(value: Any) -> bool:
-    if isinstance(value, tuple):
-        return all(isinstance(each, Plan) for each in value)
-    return isinstance(value, (Plan, int, str, range, NoneType)) or _are_names(value)
-
-
-def _are_names(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype == np.dtype(object)
-
-
-def _described(value: Any) -> str:
-    if isinstance(value, Plan):
-        return describe(value)
-    if isinstance(value, tuple):
-        return ", ".join(map(describe, value))
-    if _are_names(value):
-        names = b"\n".join(map(bytes, value.reshape(-1).tolist()))
-        return hashlib.blake2b(names, digest_size=8).hexdigest()
-    return repr(value)

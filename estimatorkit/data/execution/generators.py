@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -10,21 +11,29 @@ import numpy as np
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.data.execution.block_iterator import BlockIterator, State, end_of_sequence
 from estimatorkit.data.execution.buffers import Columns, stack_rows
+from estimatorkit.data.execution.checksums import Witness
 from estimatorkit.data.spec import SparseTensorSpec, flatten, flatten_as, leaf_names, to_array
+
+_MOST_AHEAD = 4096
+"""Elements read ahead of a position to recognize a generator: more than a cursor's blocks have."""
 
 
 class GeneratorIterator(BlockIterator):
     """Elements of a generator, created anew for each pass.
 
     Its position is the number of consumed elements; restoring skips that many of a new generator.
-    An exact restart thus requires a deterministic generator.
+    An exact restart thus requires a deterministic generator: the witness tells whether it is one.
 
     Args:
         generator: called without arguments; returns an iterable of elements.
+        witness: is shown what it yields.
     """
 
-    def __init__(self, generator: Callable[[], Iterable[Any]], element_spec: Any) -> None:
+    def __init__(
+        self, generator: Callable[[], Iterable[Any]], element_spec: Any, witness: Witness
+    ) -> None:
         super().__init__()
+        self._witness = witness
         self._generator = generator
         self._structure = element_spec
         self._specs: list[Any] = flatten(element_spec)
@@ -32,35 +41,54 @@ class GeneratorIterator(BlockIterator):
         self._running: Iterator[Any] | None = None
         self._raised: Exception | None = None  # deferred until preceding elements are returned
         self._position = 0
+        self._checksum = 0  # of the elements up to the position
+        self._ahead: deque[tuple[list[Any], int]] = deque()  # read to recognize them, not yet used
+        self._unused = True  # none of this pass was used
 
     def _produce(self, n: int) -> Columns:
+        if self._witness.refuses:
+            raise end_of_sequence()  # nothing may be lost
         rows: list[list[Any]] = []
         while len(rows) < n:
-            row = self._next(defer=bool(rows))
-            if row is None:
+            found = self._next(defer=bool(rows))
+            if found is None:
                 break
+            row, self._checksum = found
             rows.append(row)
+        self._unused &= not rows
         if not rows:
             raise end_of_sequence()
         self._position += len(rows)
         return stack_rows(rows, [spec.dtype.numpy_dtype for spec in self._specs])
 
-    def _next(self, *, defer: bool) -> list[Any] | None:
-        """The next element, None at the end; with `defer`, an error is kept for the next call."""
+    def _next(self, *, defer: bool) -> tuple[list[Any], int] | None:
+        """The next element and the checksum up to it, None at the end.
+
+        Args:
+            defer: whether to keep an error for the next call.
+        """
+        if self._ahead:
+            return self._ahead.popleft()
         failure, self._raised = self._raised, None
         if failure is not None:
             raise failure
         try:
-            if self._running is None:
-                self._running = iter(self._generator())
-            return self._to_row(next(self._running))
-        except StopIteration:
-            return None
+            return self._read()
         except Exception as error:
             if not defer:
                 raise
             self._raised = error
             return None
+
+    def _read(self) -> tuple[list[Any], int] | None:
+        if self._running is None:
+            self._running = iter(self._generator())
+        try:
+            element = next(self._running)
+        except StopIteration:
+            return None
+        row = self._to_row(element)
+        return row, self._witness.read(row)
 
     def _to_row(self, element: Any) -> list[Any]:
         try:
@@ -78,7 +106,8 @@ class GeneratorIterator(BlockIterator):
                 continue
             try:
                 if isinstance(leaf, (np.ndarray, np.generic)) and not spec.dtype.on_host:
-                    array = np.asarray(leaf, spec.dtype.numpy_dtype, order="C")
+                    # A copy: a generator may yield one buffer again and again.
+                    array = np.array(leaf, spec.dtype.numpy_dtype, order="C")
                 else:  # Python's numbers must fit
                     array = to_array(leaf, f"from_generator(): {name}", spec.dtype)
             except (TypeError, ValueError) as error:
@@ -98,22 +127,44 @@ class GeneratorIterator(BlockIterator):
         return row
 
     def _save(self) -> State:
-        return {"position": self._position}
+        return {"position": self._position, "checksum": self._checksum}
 
     def _restore(self, state: State) -> None:
-        self._rewind()
-        self._skip(state["position"])
+        if not self._ahead or not self._unused:  # else it is at its beginning
+            self._rewind()
+        if self._witness.wanted:
+            self._look_ahead(1)  # other elements are found before any is lost
+        position = state["position"]
+        while not self._witness.refuses and self._position < position:
+            if not self._skip(min(position - self._position, _MOST_AHEAD)):
+                break
+        self._witness.check(self._checksum == state["checksum"])
+        self._look_ahead(self._witness.wanted - self._position)
+
+    def _look_ahead(self, count: int) -> None:
+        while len(self._ahead) < min(count, _MOST_AHEAD) and not self._witness.refuses:
+            try:
+                row = self._read()
+            except Exception as error:
+                self._raised = error
+                return
+            self._witness.check(row is not None)  # else it has ended too early
+            if row is not None:
+                self._ahead.append(row)
 
     def _restart(self, epoch: int) -> None:
         self._rewind()
 
     def _rewind(self) -> None:
         self._running = self._raised = None
-        self._position = 0
+        self._position = self._checksum = 0
+        self._ahead.clear()
+        self._unused = True
+        self._witness.begin()
 
     def close(self) -> None:
         super().close()
-        self._rewind()
+        self._running = self._raised = None
 
 
 def _sparse_row(value: Any, name: str) -> Any:

@@ -6,6 +6,7 @@ dataset, whose elements are yielded.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,7 @@ from estimatorkit.data.execution.randomness import RandomStream, Seeds
 from estimatorkit.data.execution.replaying import ReplayWithFunction
 from estimatorkit.data.plan import UNKNOWN, Plan, Slices, TracedFunction, Unary
 from estimatorkit.data.spec import flatten
+from estimatorkit.runtime.columns import SparseColumn
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,11 +165,89 @@ class GroupIterator(ReplayWithFunction):
         super().close()
 
 
+def one_row(leaves: Sequence[Any]) -> Columns:
+    """The columns of a single element.
+
+    Args:
+        leaves: its arrays; of a sparse one, indices, values and dense shape.
+    """
+    return [
+        SparseColumn.of_parts(*(np.asarray(part)[np.newaxis] for part in leaf))
+        if isinstance(leaf, tuple)
+        else np.asarray(leaf)[np.newaxis]
+        for leaf in leaves
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupByReducer(Unary):
+    """One element for each int64 key: `finalize` of the state that `reduce` makes of its elements.
+
+    `key` maps an element to its key, `initial` a key to its first state, `reduce` a state and an
+    element to the next state. Keys are in ascending order.
+    """
+
+    key: TracedFunction
+    initial: TracedFunction
+    reduce: TracedFunction
+    finalize: TracedFunction
+
+    @property
+    def element_spec(self) -> Any:
+        return self.finalize.output_spec
+
+    @property
+    def cardinality(self) -> int:
+        return self.source.cardinality if self.source.cardinality <= 0 else UNKNOWN
+
+    def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
+        functions = (self.key, self.initial, self.reduce, self.finalize)
+        starts = [each.start(seeds) for each in functions]
+        return ReducerIterator(source, starts, seeds.function_stream())
+
+
+class ReducerIterator(ReplayWithFunction):
+    """See `GroupByReducer`."""
+
+    def _forget(self) -> None:
+        self._states: dict[int, Columns] = {}
+        self._read = 0
+        self._left: list[int] | None = None  # the keys to be yielded, once all is read
+
+    def _make(self, n: int) -> Columns:
+        while self._left is None:
+            try:
+                rows = self._input.next_block(_READ_ROWS)
+            except OutOfRangeError:
+                self._left = sorted(self._states, reverse=True)
+                break
+            for row in range(count_rows(rows)):
+                try:
+                    self._add(slice_rows(rows, row, row + 1))
+                except Exception:
+                    self._input.unread(rows, row + 1)
+                    raise
+        if not self._left:
+            raise end_of_sequence()
+        state = self._states[self._left.pop()]
+        return self._functions[3](state, 1, self._position, self._epoch)
+
+    def _add(self, element: Columns) -> None:
+        number, self._read = self._read, self._read + 1
+        (keys,) = self._functions[0](element, 1, number, self._epoch)
+        key = int(keys[0])
+        state = self._states.get(key)
+        if state is None:
+            given = [np.array([key], np.int64)]
+            state = self._functions[1](given, 1, len(self._states), self._epoch)
+        self._states[key] = self._functions[2]([*state, *element], 1, number, self._epoch)
+
+
 @dataclass(frozen=True, eq=False)
 class Scan(Unary):
     """Applies a function from state and element to the next state and an element.
 
-    `initial` holds the leaves of the initial state.
+    `initial` holds the leaves of the initial state; of sparse ones, three arrays.
     """
 
     function: TracedFunction
@@ -186,6 +266,8 @@ class Scan(Unary):
 class ScanIterator(ReplayWithFunction):
     """See `Scan`."""
 
+    at_end = InvalidArgumentError
+
     def __init__(
         self,
         source: BlockIterator,
@@ -199,7 +281,7 @@ class ScanIterator(ReplayWithFunction):
         super().__init__(source, [start], stream)
 
     def _forget(self) -> None:
-        self._state: Columns = [np.asarray(value)[np.newaxis] for value in self._initial]
+        self._state = one_row(self._initial)
 
     def _make(self, n: int) -> Columns:
         rows = self._input.next_block(n)

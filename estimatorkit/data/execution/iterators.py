@@ -6,11 +6,16 @@ See `BlockIterator` for their contract.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
+from estimatorkit.core.errors import (
+    InternalError,
+    InvalidArgumentError,
+    OpError,
+    OutOfRangeError,
+)
 from estimatorkit.data.execution.block_iterator import (
     BlockIterator,
     State,
@@ -401,15 +406,37 @@ class DrawingFunctions:
 
     Args:
         starts: functions that start them.
+        at_end: the error in place of an OutOfRangeError of a function (`StopIteration` in a
+            `py_func`), which would end the data as if the input had ended; None to let it end.
     """
 
-    def __init__(self, starts: Sequence[StartFunction], stream: RandomStream) -> None:
+    def __init__(
+        self,
+        starts: Sequence[StartFunction],
+        stream: RandomStream,
+        at_end: type[OpError] | None = InternalError,
+    ) -> None:
         self._starts = starts
+        self._at_end = at_end
         self._set(stream)
 
     def _set(self, stream: RandomStream) -> None:
         self.stream = stream
-        self._calls = [start(stream.key) for start in self._starts]
+        self._calls = [self._started(start) for start in self._starts]
+
+    def _started(self, start: StartFunction) -> BlockCall:
+        call, at_end = start(self.stream.key), self._at_end
+        if at_end is None:
+            return call
+
+        def checked(columns: Columns, count: int, first: int, epoch: int) -> Columns:
+            try:
+                return call(columns, count, first, epoch)
+            except OutOfRangeError as error:
+                text = f"Function invocation produced OutOfRangeError: {error.message}"
+                raise at_end(error.node_def, error.op, text) from error
+
+        return checked
 
     def __getitem__(self, number: int) -> BlockCall:
         return self._calls[number]
@@ -421,11 +448,17 @@ class DrawingFunctions:
 
 
 class MapIterator(UnaryIterator):
-    """Applies a function to whole blocks."""
+    """Applies a function to whole blocks.
+
+    Attributes:
+        at_end: see `DrawingFunctions`; as in TensorFlow, a mapped function may end the data.
+    """
+
+    at_end: ClassVar[type[OpError] | None] = None
 
     def __init__(self, source: BlockIterator, start: StartFunction, stream: RandomStream) -> None:
         super().__init__(source)
-        self._functions = DrawingFunctions([start], stream)
+        self._functions = DrawingFunctions([start], stream, self.at_end)
         self._epoch = 0
         self._position = 0  # input rows since the start of the pass
 
@@ -471,6 +504,7 @@ class MapIterator(UnaryIterator):
 class FilterIterator(MapIterator):
     """The rows for which a predicate is true."""
 
+    at_end = InternalError
     _size = 0
 
     def _produce(self, n: int) -> Columns:
@@ -493,6 +527,7 @@ class FilterIterator(MapIterator):
 class TakeWhileIterator(MapIterator):
     """The rows before the first for which a predicate is false."""
 
+    at_end = InternalError
     _ended = False
 
     def _produce(self, n: int) -> Columns:

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from estimatorkit.data.execution.checksums import Witness, Witnesses
+
 # Words 1 to 3 of Philox's 256-bit counter hold epoch and purpose; word 0 counts, so streams never
 # overlap.
 _SLOTS, _PERMUTATIONS = 0, 1
@@ -89,12 +91,22 @@ class Seeds:
         graph_seed: the seed of the whole graph, or None.
         state: the state of the session whose tables functions use; None without a session.
         entropy: hexadecimal digits that determine unseeded streams; random by default.
+        witnesses: those of the pipeline's generators.
+        place: of a pipeline within another.
     """
 
     def __init__(
-        self, graph_seed: int | None, state: Any = None, entropy: str | None = None
+        self,
+        graph_seed: int | None,
+        state: Any = None,
+        entropy: str | None = None,
+        witnesses: Witnesses | None = None,
+        place: str = "",
     ) -> None:
         self.state = state
+        self._witnesses = witnesses or Witnesses()
+        self._place = place
+        self._generators = 0
         self._graph_seed = graph_seed
         self._entropy = entropy or os.urandom(16).hex()
         self._shuffles = 0
@@ -119,7 +131,14 @@ class Seeds:
 
     def within(self, stream: RandomStream, number: int) -> Seeds:
         """The seeds of a pipeline that is element `number` of another, which drew `stream`."""
-        return Seeds(self._graph_seed, self.state, _digest(f"{stream.key}, element {number}"))
+        digest = _digest(f"{stream.key}, element {number}")
+        place = f"{self._place}{stream.key[:4]}.{number}/"
+        return Seeds(self._graph_seed, self.state, digest, self._witnesses, place)
+
+    def witness(self) -> Witness:
+        """The witness of the next generator."""
+        number, self._generators = self._generators, self._generators + 1
+        return self._witnesses.witness(f"{self._place}{number}")
 
 
 def _digest(text: str) -> str:

@@ -7,8 +7,9 @@ position there; it is restored by replaying the pass.
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import ClassVar
 
-from estimatorkit.core.errors import OutOfRangeError
+from estimatorkit.core.errors import InternalError, OpError, OutOfRangeError
 from estimatorkit.data.execution.block_iterator import (
     SKIP_ROWS,
     BlockIterator,
@@ -78,15 +79,20 @@ class ReplayIterator(UnaryIterator):
 class ReplayWithFunction(ReplayIterator):
     """A `ReplayIterator` that runs functions, which may draw random numbers.
 
+    Attributes:
+        at_end: see `DrawingFunctions`.
+
     Args:
         starts: functions that start them.
         stream: the random draws.
     """
 
+    at_end: ClassVar[type[OpError]] = InternalError
+
     def __init__(
         self, source: BlockIterator, starts: list[StartFunction], stream: RandomStream
     ) -> None:
-        self._functions = DrawingFunctions(starts, stream)
+        self._functions = DrawingFunctions(starts, stream, self.at_end)
         super().__init__(source)
 
     def _save(self) -> State:

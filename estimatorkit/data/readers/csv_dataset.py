@@ -26,7 +26,7 @@ from estimatorkit.data.readers.csv_files import CsvFormat, CsvRows, SkippedRows
 from estimatorkit.data.readers.csv_inference import CsvText, infer_dtypes, infer_names
 from estimatorkit.data.readers.csv_layout import CsvColumn, CsvLayout
 from estimatorkit.data.readers.list_files import matching
-from estimatorkit.data.readers.record_files import compression, file_names
+from estimatorkit.data.readers.record_files import byte_count, compression, file_names
 from estimatorkit.data.spec import TensorSpec, flatten, pack
 
 OnBadRows = Literal["error", "skip"]
@@ -80,6 +80,13 @@ class CsvDataset(Dataset):
         on_bad_rows: OnBadRows = "error",
     ) -> None:
         what = "CsvDataset()"
+        if not len(record_defaults):
+            raise value_error(
+                "CsvDataset(): record_defaults is empty", expected="an entry for each column"
+            )
+        byte_count("CsvDataset(): buffer_size", buffer_size)
+        if na_value is None:
+            raise ValueError("None values not supported.")
         chosen = _chosen(what, len(record_defaults), select_cols, exclude_cols)
         columns = [
             CsvColumn(index, *_default(what, place, default))
@@ -360,7 +367,12 @@ def _default(what: str, place: int, given: Any) -> tuple[DType, Any]:
         if isinstance(array, Pending):
             raise type_error(f"{name} is not known yet", expected="a constant", received=given)
         dtype, values = as_dtype(array.dtype), array.reshape(-1).tolist()
-    if dtype not in _ALLOWED or len(values) > 1:
+        if array.ndim > 1 or array.size > 1:
+            raise value_error(
+                f"{name}: Shape must be that of a length-0 or length-1 vector, or a scalar",
+                received=repr(given),
+            )
+    if dtype not in _ALLOWED:
         raise type_error(
             f"{name} cannot be used",
             expected="a dtype, or one value or none of it, of "

@@ -254,6 +254,7 @@ class CsvRows(Plan):
     format: CsvFormat
     compression: Any
     skipped: SkippedRows
+    not_identifying = frozenset({"skipped"})
 
     @property
     def element_spec(self) -> Any:

@@ -35,6 +35,11 @@ class MatchingFiles(Plan):
         return TensorSpec((), dtypes.string)
 
     @property
+    def filenames(self) -> Any:
+        """The names now, or None."""
+        return None if isinstance(self.patterns, Pending) else matching(self.patterns)
+
+    @property
     def cardinality(self) -> int:
         return UNKNOWN if isinstance(self.patterns, Pending) else len(matching(self.patterns))
 

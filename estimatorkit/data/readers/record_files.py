@@ -26,7 +26,7 @@ from estimatorkit.data.execution.block_iterator import BlockIterator, State
 from estimatorkit.data.execution.buffers import Columns
 from estimatorkit.data.execution.iterators import GatherIterator, RangeIterator
 from estimatorkit.data.execution.randomness import Seeds
-from estimatorkit.data.parameters import integer, parameter, then
+from estimatorkit.data.parameters import as_tensor, integer, parameter, then
 from estimatorkit.data.plan import UNKNOWN, Plan
 from estimatorkit.data.spec import TensorSpec
 from estimatorkit.storage.filesystem import compression_name
@@ -201,6 +201,7 @@ def file_names(filenames: Any, what: str) -> Any:
                 received=spec,
             )
         return filenames._plan
+    filenames = as_tensor(filenames)
     if not isinstance(filenames, Tensor):
         if isinstance(filenames, os.PathLike):
             filenames = os.fspath(filenames)

@@ -75,7 +75,28 @@ def bounds_of_slices(attrs: Any, first: int = 1) -> tuple[int, ...]:
 
 def _strided_slice(x: Any, *dynamic: Any, index: Sequence[Any]) -> Any:
     # A constant is a NumPy array, which cannot be indexed by a traced one.
-    return (jnp.asarray(x) if dynamic else x)[index_of(index, dynamic)]
+    parts = index_of(index, dynamic)
+    if not dynamic:
+        return x[parts]
+    return _with_rows(jnp.asarray(x), parts)[parts]
+
+
+def _with_rows(x: Any, parts: Sequence[Any]) -> Any:
+    """An array with a row along each empty axis that a number indexes: a loop without steps, or a
+    branch that is not taken, may index nothing, and is traced nevertheless.
+    """
+    if x.size:
+        return x
+    axes = sum(part is not None and part is not Ellipsis for part in parts)
+    shape, axis = list(x.shape), 0
+    for part in parts:
+        if part is Ellipsis:
+            axis += x.ndim - axes
+        elif part is not None:
+            if not isinstance(part, slice):
+                shape[axis] = max(1, shape[axis])
+            axis += 1
+    return jnp.zeros(shape, x.dtype)
 
 
 def _known_bound(bound: Any, dynamic: Iterator[Tensor]) -> Any:

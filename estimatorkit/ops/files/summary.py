@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor, make
-from estimatorkit.core.dtypes import float32, string
-from estimatorkit.core.errors import value_error
+from estimatorkit.core.dtypes import float32, string, uint8
+from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.registry import Case, fixed, register
@@ -204,13 +204,15 @@ def image(
         collections, family: see `scalar`.
 
     Raises:
-        ValueError: `max_outputs` is not positive, or the static shape is invalid.
+        ValueError: `max_outputs` is not positive.
+        TypeError: `tensor` is neither uint8 nor floating.
+        InvalidArgumentError: it has another shape, when it is run, as in TensorFlow.
     """
     value = convert_to_tensor(tensor, name="tensor")
-    rank, channels = value.shape.rank, value.shape[-1] if value.shape.rank else None
-    if rank not in (None, 4) or channels not in (None, 1, 3, 4):
-        raise value_error(
-            f"Tensor must be 4-D with last dim 1, 3, or 4, not {value.shape} (image {name!r})",
+    if value.dtype is not uint8 and not value.dtype.is_floating:
+        raise type_error(
+            f"Value passed to parameter 'tensor' has DataType {value.dtype.name} not in list of "
+            "allowed values: uint8, float32, float16, float64",
             received=value,
             made_at=value.op.source,
         )

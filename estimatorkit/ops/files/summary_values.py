@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from estimatorkit.core.errors import InvalidArgumentError
+
 _LARGEST = float(np.finfo(np.float64).max)
 
 _BLOCK = 1 << 14
@@ -150,16 +152,18 @@ def histogram(values: Any, tag: str) -> bytes:
 def image(tensor: Any, tag: str, max_outputs: int, bad_color: tuple[int, ...]) -> bytes:
     """Images as PNG (see `summary.image`).
 
-    Raises ValueError unless the shape is (batch, height, width, 1, 3 or 4) and the values are
-    uint8 or floating.
+    Raises InvalidArgumentError unless the shape is (batch, height, width, 1, 3 or 4), ValueError
+    unless the values are uint8 or floating.
     """
     from tensorboard.compat.proto.summary_pb2 import Summary
 
     pictures = np.asarray(tensor)
     if pictures.ndim != 4 or pictures.shape[-1] not in (1, 3, 4):
-        raise ValueError(
+        raise InvalidArgumentError(
+            None,
+            None,
             f"Tensor must be 4-D with last dim 1, 3, or 4, not {list(pictures.shape)} "
-            f"(image {tag!r})"
+            f"(image {tag!r})",
         )
     if pictures.dtype != np.uint8:
         if pictures.dtype.kind in "iub":

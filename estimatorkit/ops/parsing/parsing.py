@@ -5,6 +5,7 @@ The feature descriptions are small frozen tuples; `example_parsing` parses, on t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -193,10 +194,14 @@ def _default_tensors(reads: Sequence[_Read]) -> list[Tensor]:
     for read in reads:
         if read.column.default:
             column = read.column
-            tensor = convert_to_tensor(read.default, column.dtype, f"default_{read.name}")
+            tensor = convert_to_tensor(read.default, column.dtype, _op_name(f"default_{read.name}"))
             shape = () if column.kind == "padded" else column.shape
             tensors.append(tensor if tensor.shape == shape else reshape(tensor, shape))
     return tensors
+
+
+def _op_name(feature: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.\-/]", "_", feature)
 
 
 # -- the operations

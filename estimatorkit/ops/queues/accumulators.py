@@ -304,7 +304,7 @@ class SparseConditionalAccumulator(_Accumulator):
 
     Args:
         dtype, shared_name, reduction_type: see `ConditionalAccumulator`.
-        shape: the dense shape; None for any.
+        shape: the dense shape; None, or that of a scalar, for any.
     """
 
     def __init__(
@@ -315,8 +315,9 @@ class SparseConditionalAccumulator(_Accumulator):
         name: str = "sparse_conditional_accumulator",
         reduction_type: str = "MEAN",
     ) -> None:
+        dense = as_shape(shape) if as_shape(shape).rank else None
         super().__init__(
-            "SparseConditionalAccumulator", dtype, shape, shared_name, name, reduction_type
+            "SparseConditionalAccumulator", dtype, dense, shared_name, name, reduction_type
         )
 
     def apply_grad(

@@ -472,12 +472,8 @@ def _put(
     for name, counter in counters.items():
         sess.state.put(name, counter)
     if iterators:
-        restore_dealt(sess.state, dealt)
-        moved = restore_iterators(sess.state, positions)
-        if moved and not any(moved.values()):
-            logger.info(
-                "The input restarts from the beginning: it had ended, or the dataset has changed."
-            )
+        restore_dealt(sess.state, dealt, positions)
+        restore_iterators(sess.state, positions)
 
 
 def _section(state: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from estimatorkit.core.errors import DeadlineExceededError, FailedPreconditionError, explain
 from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.data.iterator_ops import resuming
 from estimatorkit.logger import logger
 from estimatorkit.runtime.session import Session
 from estimatorkit.storage.checkpoint import latest_checkpoint
@@ -261,9 +262,10 @@ class SessionManager:
         problem = _not_ready(session, self._ready_for_local_init_op)
         if not problem:
             logger.info("Running local_init_op.")
-            session.run(
-                self._local_init_op, self._local_init_feed_dict, self._local_init_run_options
-            )
+            with resuming(session.state):
+                session.run(
+                    self._local_init_op, self._local_init_feed_dict, self._local_init_run_options
+                )
             logger.info("Done running local_init_op.")
         return problem
 
