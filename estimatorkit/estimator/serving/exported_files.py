@@ -4,7 +4,7 @@
 |---|---|
 | `signature.json` | signatures, versions, and size and sha256 of every other file of this list |
 | `example_request.json`, `example_response.json` | a request for a server, and its response |
-| `serving/graph-N.pb` | a graph of host operations and modules (`serving_graph`) |
+| `serving/graph-N.pb` | a graph of host operations and modules, or of all (`serving_graph`) |
 | `serving/module-N.stablehlo` | a module: a program written by `jax.export` |
 | `serving/weights/` | variables and large arrays, in the format of checkpoints (safetensors) |
 
@@ -78,12 +78,17 @@ class TensorEntry(_Part):
 
 
 class SignatureEntry(_Part):
-    """A signature: its method, inputs, outputs and graph."""
+    """A signature: its method, inputs, outputs and graph.
+
+    `general` is the same signature of a graph without modules, for inputs of shapes that these do
+    not take.
+    """
 
     method: _Name
     inputs: dict[_Name, TensorEntry]
     outputs: dict[_Name, TensorEntry]
     graph: Annotated[int, Field(ge=0, le=99999)]
+    general: SignatureEntry | None = None
 
 
 class GraphEntry(_Part):
