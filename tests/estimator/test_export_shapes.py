@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -250,6 +251,12 @@ def test_a_program_that_takes_no_empty_inputs_has_a_graph_beside_it(tmp_path: Pa
         assert predictor({"x": numbers(0, 3)})["output"].shape == (0,)
         with pytest.raises(ValueError, match="has another shape"):
             predictor({"x": numbers(2, 3, 1)})
+    path = Path(folder.decode()) / "signature.json"
+    content = json.loads(path.read_text())
+    content["signatures"]["serving_default"]["general"]["graph"] = 9
+    path.write_text(json.dumps(content))
+    with pytest.raises(tf.errors.DataLossError, match="names graph 9, which is not there"):
+        load_predictor(folder)
 
 
 def test_vocabularies_of_one_name_from_two_folders(tmp_path: Path) -> None:

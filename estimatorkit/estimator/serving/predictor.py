@@ -53,7 +53,7 @@ class Signature:
         general: the same signature of a graph that takes any shapes, or None.
     """
 
-    def __init__(self, name: str, entry: files.SignatureEntry) -> None:
+    def __init__(self, name: str, entry: files.GraphSignature) -> None:
         self.name = name
         self.method = entry.method
         self.graph = entry.graph
@@ -62,7 +62,8 @@ class Signature:
         self.feeds = {key: each.tensor for key, each in entry.inputs.items()}
         self.pads = {key: each.pad for key, each in entry.inputs.items() if each.pad is not None}
         self.fetches = {key: each.tensor for key, each in entry.outputs.items()}
-        self.general = None if entry.general is None else Signature(name, entry.general)
+        general = entry.general if isinstance(entry, files.SignatureEntry) else None
+        self.general = None if general is None else Signature(name, general)
 
     def __repr__(self) -> str:
         def listed(tensors: Mapping[str, tuple[DType, TensorShape]]) -> str:
