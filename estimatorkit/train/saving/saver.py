@@ -759,7 +759,13 @@ def saver_of(loaded: LoadedMetaGraph) -> Saver | None:
         return Saver() if saved_items() else None
     name = f"{loaded.scope}{found.restore_op_name}"
     if found.restore_op_name and name in {op.name for op in graph.get_operations()}:
-        return Saver(saver_def=found, name=loaded.scope or None)
+        try:
+            return Saver(saver_def=found, name=loaded.scope or None)
+        except (AttributeError, LookupError, TypeError) as error:
+            raise value_error(
+                "the operations that the SaverDef of a MetaGraphDef names do not restore",
+                received=f"{name}; {error!r:.300}",
+            ) from error
     if not loaded.variables:
         return None
     return Saver(
