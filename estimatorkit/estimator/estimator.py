@@ -58,6 +58,7 @@ from estimatorkit.storage.directory_lock import DirectoryLock
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.hooks.checkpoint_hooks import CheckpointSaverListener
 from estimatorkit.train.hooks.hooks import SessionRunHook, StopAtStepHook, check_hooks
+from estimatorkit.train.saving.checkpoint_compatibility import saved_global_step
 from estimatorkit.train.sessions.coordinator import Coordinator, coordinated
 from estimatorkit.train.training import run_hooked, takes_input, training_loop
 
@@ -262,7 +263,7 @@ class Estimator:
             if self._saves:
                 stack.enter_context(DirectoryLock(self.model_dir))
             start = self._newest_checkpoint()
-            done = 0 if start is None else int(load_variable(start, "global_step"))
+            done = 0 if start is None else saved_global_step(start)
             if max_steps is not None and done >= max_steps and (self._saves or not self.cluster):
                 logger.info("Skipping training since max_steps has already saved.")
                 return self

@@ -15,7 +15,9 @@ def export_graph(graph: Graph) -> Exported:
     """Exports a graph, without operations that have no rule."""
     operations = graph.get_operations()
     tables = {
-        op.attrs["shared_name"] or op.name: op.name for op in operations if op.type == "HashTableV2"
+        op.attrs["shared_name"] or op.name: op.name
+        for op in operations
+        if op.type in ("HashTableV2", "MutableHashTableV2")
     }
     made = Exported()
     write(operations, made, Scope("", tables, {op.name for op in operations}, RULES))

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.dtypes import float32, int32, int64, string
+from estimatorkit.core.dtypes import float32, int32, string
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.interop.graphdef_export_tables import TABLE_RULES
 from estimatorkit.interop.graphdef_writer import Rule, Writer, composed, plain, rows
 from estimatorkit.ops.array.array import expand_dims, reshape, shape, size
 from estimatorkit.ops.array.indexing import slice_, where
@@ -299,53 +300,6 @@ def _is_initialized(w: Writer) -> None:
     w.node("VarIsInitializedOp", [w.attrs["variable"]])
 
 
-def _table(w: Writer) -> None:
-    attrs = {key: w.attrs[key] for key in ("key_dtype", "value_dtype", "shared_name")}
-    w.node("HashTableV2", [], container="", use_node_name_sharing=True, **attrs)
-
-
-def _on_table(type_: str, key: str, value: str, *kept: str) -> Rule:
-    """Returns the rule of a node whose first input is a table.
-
-    `key` and `value` are the attributes of the table's dtypes ('' for none), `kept` those to copy.
-    """
-
-    def rule(w: Writer) -> None:
-        handle = _of_table(w)
-        _, key_dtype, value_dtype, *_ = w.attrs["spec"]
-        dtypes = {key: key_dtype, value: value_dtype} if key else {}
-        w.node(type_, [handle, *w.inputs], **dtypes, **{name: w.attrs[name] for name in kept})
-
-    return rule
-
-
-def _of_table(w: Writer) -> str:
-    handle = w.tables.get(w.attrs["table"])
-    w.require(handle is not None, "its table is mutable")
-    return str(handle)
-
-
-def _find_or_hash(w: Writer) -> None:
-    """Looks up ids in a vocabulary, with hash buckets for other words."""
-    w.require(w.dtype() is string, "its keys are not strings")
-    count, key = w.attrs["num_oov_buckets"], w.attrs["hash_key"]
-    type_ = "StringToHashBucketStrong" if key else "StringToHashBucketFast"
-    strong = {"key": list(key)} if key else {}
-    part = "hash_bucket" if w.attrs["table"] else ""
-    bucket = w.node(type_, w.inputs, part, num_buckets=count, **strong)
-    if not w.attrs["table"]:
-        return
-    handle = _of_table(w)
-    size = w.node("LookupTableSizeV2", [handle], "Size")
-    outside = w.node("AddV2", [bucket, size], "Add", T=int64)
-    missing = w.const(-1, "default", int64)
-    found = w.node(
-        "LookupTableFindV2", [handle, w.inputs[0], missing], "Find", Tin=string, Tout=int64
-    )
-    is_in = w.node("NotEqual", [found, missing], "NotEqual", T=int64)
-    w.node("SelectV2", [is_in, found, outside], T=int64)
-
-
 def _decode_image(w: Writer) -> None:
     w.require(w.attrs["ratio"] == 1 and not w.attrs["recover"], "it decodes in its own way")
     attrs = {"channels": w.attrs["channels"], "dtype": w.attrs["dtype"]}
@@ -397,6 +351,7 @@ def _parse_example(w: Writer) -> list[str]:
 LAYER_RULES: dict[str, Rule] = {
     "Assert": _assert,
     "CheckNumerics": plain("CheckNumerics", "T", "message"),
+    **TABLE_RULES,
     **rows(_pool, "AvgPool MaxPool"),
     **rows(_resize, "ResizeBilinear ResizeNearestNeighbor"),
     **rows(_random, "RandomUniform RandomStandardNormal TruncatedNormal"),
@@ -417,16 +372,7 @@ LAYER_RULES: dict[str, Rule] = {
     "FusedBatchNormV3": _batch_norm,
     "FlipImage": _flip,
     "GrayscaleToRGB": _to_rgb,
-    "HashTableV2": _table,
-    "InitializeTableFromTextFileV2": _on_table(
-        "InitializeTableFromTextFileV2",
-        *("", "", "key_index", "value_index", "vocab_size", "delimiter", "offset"),
-    ),
-    "InitializeTableV2": _on_table("InitializeTableV2", "Tkey", "Tval"),
     "LearnedUnigramCandidateSampler": _learned_candidates,
-    "LookupTableFindOrHash": _find_or_hash,
-    "LookupTableFindV2": _on_table("LookupTableFindV2", "Tin", "Tout"),
-    "LookupTableSizeV2": _on_table("LookupTableSizeV2", "", ""),
     "MatchRank": composed(_match_rank),
     "ParseExampleV2": _parse_example,
     "ReadVariableOp": _read,

@@ -11,12 +11,14 @@ from typing import Any
 from estimatorkit.core import registry
 from estimatorkit.core.dtypes import DType, int32, resource
 from estimatorkit.core.errors import value_error
+from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.interop.graphdef_rules import Call, Node, Rule
 from estimatorkit.ops.array.array import reshape
 from estimatorkit.ops.control import custom_gradients as _identity_n  # noqa: F401 (registers IdentityN)
 from estimatorkit.ops.parsing.example_parsing import Column
 from estimatorkit.ops.tables.lookup_tables import TableSpec
+from estimatorkit.ops.tables.mutable_tables import BUCKETS, plain_key
 from estimatorkit.ops.tables.tables import LookupInterface
 
 
@@ -38,6 +40,27 @@ def _table(_: Any, n: Node) -> list[Any]:
     # Shared with the session's tables of the same name, as in TensorFlow.
     shared_name = n.get("shared_name", "") or None
     return [Table(TableSpec(n.name, n["key_dtype"], n["value_dtype"]), shared_name)]
+
+
+def _mutable_table(_: Any, n: Node) -> list[Any]:
+    shape = n.get("value_shape", TensorShape([]))
+    made = TableSpec(n.name, n["key_dtype"], n["value_dtype"], tuple(shape.as_list()), True)
+    if len(n.inputs):
+        keys = [n.known(at) for at in (0, 1)]
+        made = made._replace(
+            reserved=tuple(map(plain_key, keys)),
+            key_shape=keys[0].shape,
+            buckets=n.get("initial_num_buckets", BUCKETS),
+        )
+    return [Table(made, n.get("shared_name", "") or None)]
+
+
+def _import(f: Any, n: Node) -> Operation:
+    table: Any = n[0]
+    mutable = isinstance(table, Table) and TableSpec(*table.table_attrs["spec"]).mutable
+    type_ = "LookupTableImportV2" if mutable else "InitializeTableV2"
+    made: Operation = _on_table(type_)(f, n)
+    return made
 
 
 def _on_table(type_: str, *kept: str) -> Call:
@@ -65,7 +88,13 @@ _TABLES: dict[str, Call] = {
     "InitializeTable": _on_table("InitializeTableV2"),
     "InitializeTableFromTextFile": _on_table("InitializeTableFromTextFileV2", *_FILE),
     "LookupTableFind": _on_table("LookupTableFindV2"),
-    "LookupTableImport": _on_table("InitializeTableV2"),
+    "LookupTableExport": _on_table("LookupTableExportV2"),
+    "LookupTableImport": _import,
+    "LookupTableInsert": _on_table("LookupTableInsertV2"),
+    "LookupTableRemove": _on_table("LookupTableRemoveV2"),
+    "MutableDenseHashTable": _mutable_table,
+    "MutableHashTable": _mutable_table,
+    "MutableHashTableOfTensors": _mutable_table,
     "LookupTableSize": _on_table("LookupTableSizeV2"),
 }
 
@@ -134,6 +163,10 @@ TABLE_RULES: dict[str, Rule] = {
     "ParseExampleV2": Rule("", _parse_example),
     "RegexReplace": Rule(
         "regex_replace", lambda f, n: f(*n.inputs, n.get("replace_global", True), name=n.name)
+    ),
+    "RegexFullMatch": Rule("strings.regex_full_match", lambda f, n: f(n[0], n[1], name=n.name)),
+    "StaticRegexFullMatch": Rule(
+        "strings.regex_full_match", lambda f, n: f(n[0], n["pattern"], name=n.name)
     ),
     "StaticRegexReplace": Rule(
         "regex_replace",

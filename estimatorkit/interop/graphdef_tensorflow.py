@@ -20,6 +20,7 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.interop.graphdef_files import FILE_RULES
 from estimatorkit.interop.graphdef_rules import Call, Node, Rule
 from estimatorkit.interop.graphdef_tables import TABLE_RULES
 
@@ -359,6 +360,7 @@ RULES: dict[str, Rule] = {
     "StringToHashBucketFast": Rule(
         "string_to_hash_bucket_fast", lambda f, n: f(n[0], n["num_buckets"], name=n.name)
     ),
+    **FILE_RULES,
     **TABLE_RULES,
 }
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.interop.graph_util import proto_bytes
+from estimatorkit.logger import logger
 from estimatorkit.storage.atomic_files import write_durably
 from estimatorkit.storage.checkpoint import (
     checkpoint_exists,
@@ -34,10 +35,8 @@ def visualize_embeddings(summary_writer: Any, config: Any) -> None:
     Args:
         summary_writer: a `FileWriter`, or the folder.
         config: a `ProjectorConfig` proto. Its file paths may be absolute, or relative to the
-            folder. Embeddings without a `tensor_path` are variables of the folder's checkpoints.
-
-    Raises:
-        ValueError: a file is outside the folder.
+            folder; TensorBoard does not show files outside it, of which a warning tells.
+            Embeddings without a `tensor_path` are variables of the folder's checkpoints.
     """
     logdir = _logdir(summary_writer)
     written = type(config)()
@@ -104,11 +103,13 @@ def _relative(path: str, logdir: Path) -> str:
     root = os.path.realpath(logdir)
     full = os.path.realpath(os.path.join(root, path))
     if os.path.commonpath([root, full]) != root:
-        raise value_error(
-            f"a projector file is outside the run's folder: {path}",
-            expected=f"a file below {root}",
-            hint="copy it there; TensorBoard rejects files outside the folder",
+        logger.warning(
+            "The projector's file %s is outside the run's folder %s: TensorBoard does not show it; "
+            "copy it there.",
+            path,
+            root,
         )
+        return path
     return Path(os.path.relpath(full, root)).as_posix()
 
 

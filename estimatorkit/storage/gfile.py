@@ -117,7 +117,7 @@ def walk(
 
 
 def mkdir(path: AnyPath) -> None:
-    """Creates a folder if it does not exist.
+    """Creates a folder if it does not exist; '' is the current one.
 
     Raises:
         NotFoundError: the parent folder does not exist.
@@ -126,21 +126,21 @@ def mkdir(path: AnyPath) -> None:
     files, name = locate(path)
     with file_errors("make the folder", name):
         try:
-            files.mkdir(name)
+            files.mkdir(name or os.curdir)
         except FileExistsError as error:
-            if not files.isdir(name):
+            if not files.isdir(name or os.curdir):
                 raise _exists(name) from error
 
 
 def makedirs(path: AnyPath) -> None:
-    """Creates a folder and its missing parents.
+    """Creates a folder and its missing parents; '' is the current one.
 
     Raises:
         FailedPreconditionError: a component of the path is a file.
     """
     files, name = locate(path)
     with file_errors("make the folder", name):
-        files.makedirs(name)
+        files.makedirs(name or os.curdir)
 
 
 def remove(path: AnyPath) -> None:
@@ -235,25 +235,24 @@ def get_registered_schemes() -> list[str]:
 
 _COPY_BYTES = 1 << 20
 
+
 # Modes without '+' that allow a method.
-_MODES = {"write": "wa", "read": "r", "readline": "r", "readlines": "r"}
-
-_WRITTEN_ONLY = ("w", "a", "wb", "ab", "bw", "ba")
-
-
 class GFile:
     """A file that is opened on first use (`tf.io.gfile.GFile`).
 
-    It is a context manager, and iterates over lines.
+    It is a context manager, and iterates over lines. As in TensorFlow, reading and writing have
+    positions of their own: what is written goes to the beginning of a new file, or with 'a' to the
+    end of the old one, wherever it is read. A file that is never written to is left alone.
 
     Args:
         name: the file.
         mode: 'r', 'w' or 'a', with '+' for reading and writing, and 'b' for bytes instead of UTF-8
-            text. 'w+' truncates the file on the first write; until then, its content can be read.
+            text.
 
     Raises:
         InvalidArgumentError: the mode is invalid.
-        NotFoundError: the file does not exist (on first use).
+        NotFoundError: the file to read does not exist (on first use).
+        PermissionDeniedError: the mode does not allow reading or writing (on first use).
     """
 
     def __init__(self, name: AnyPath, mode: str = "r") -> None:
@@ -264,9 +263,8 @@ class GFile:
         self._name = name
         self._path = os.fsdecode(name)
         self._mode = mode
-        self._file: Any = None
-        self._was_opened = False
-        self._only_read = False  # in mode 'w+', as long as nothing is written
+        self._reader: Any = None
+        self._writer: Any = None
 
     @property
     def name(self) -> Any:
@@ -278,54 +276,63 @@ class GFile:
         """The mode."""
         return self._mode
 
-    def _opened(self, writes: bool) -> Any:
-        if self._only_read and writes:
-            self._file.close()
-            self._file = None
-        if self._file is None:
-            mode = self._mode
-            self._only_read = mode[0] == "w" and "+" in mode and not (writes or self._was_opened)
-            if self._only_read:
-                mode = mode.replace("w", "r").replace("+", "")
-            # newline="" keeps the file's line endings
-            self._file = open_file(self._path, mode, newline=None if "b" in mode else "")
-            self._was_opened = not self._only_read
-        return self._file
+    @property
+    def _may_read(self) -> bool:
+        return "+" in self._mode or "r" in self._mode
 
-    def _do(self, method: str, *arguments: Any) -> Any:
-        if "+" not in self._mode and self._mode[0] not in _MODES.get(method, "rwa"):
-            raise PermissionDeniedError.explained(
-                f"File isn't open for {'writing' if method == 'write' else 'reading'}",
-                received=f"{self._path}, mode {self._mode!r}",
-            )
-        file = self._opened(method == "write")
-        with file_errors(method, self._path):
-            return getattr(file, method)(*arguments)
+    def _reading(self) -> Any:
+        if self._reader is None:
+            if not self._may_read:
+                raise self._not_open("reading")
+            self._reader = open_file(self._path)
+        return self._reader
+
+    def _writing(self) -> Any:
+        if self._writer is None:
+            if "r" in self._mode and "+" not in self._mode:
+                raise self._not_open("writing")
+            self._writer = open_file(self._path, "ab" if "a" in self._mode else "wb")
+        return self._writer
+
+    def _not_open(self, what: str) -> PermissionDeniedError:
+        return PermissionDeniedError.explained(
+            f"File isn't open for {what}", received=f"{self._path}, mode {self._mode!r}"
+        )
+
+    def _shown(self, content: bytes) -> Any:
+        return content if "b" in self._mode else content.decode()
 
     def read(self, n: int = -1) -> Any:
-        """Reads `n` bytes or characters, or the rest if negative."""
-        return self._do("read", n)
+        """Reads `n` bytes, or the rest if negative.
+
+        Raises:
+            UnicodeDecodeError: in a mode for text, they end within a character.
+        """
+        file = self._reading()
+        with file_errors("read", self._path):
+            return self._shown(file.read(n))
 
     def readline(self) -> Any:
         """Reads a line with its newline; empty at the end of the file."""
-        return self._do("readline")
+        file = self._reading()
+        with file_errors("read", self._path):
+            return self._shown(file.readline())
 
     def readlines(self) -> list[Any]:
         """Reads the remaining lines."""
-        lines: list[Any] = self._do("readlines")
-        return lines
+        return list(self)
 
     def write(self, file_content: Any) -> None:
         """Writes text or bytes; both are accepted in every mode."""
-        binary = "b" in self._mode
-        if isinstance(file_content, str) and binary:
-            file_content = file_content.encode()
-        elif isinstance(file_content, bytes) and not binary:
-            file_content = file_content.decode()
-        self._do("write", file_content)
+        content = file_content.encode() if isinstance(file_content, str) else file_content
+        file = self._writing()
+        with file_errors("write", self._path):
+            file.write(content)
+            if self._may_read:  # what is read next sees it
+                file.flush()
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
-        """Moves the file position.
+        """Moves the position of reading.
 
         Args:
             offset: in bytes.
@@ -336,6 +343,7 @@ class GFile:
             InvalidArgumentError: the new position is negative, or `whence` is invalid.
             TypeError: not exactly one of `offset` and `position` is given.
         """
+        file = self._reading()
         if offset is not None and position is not None:
             raise TypeError("seek(): offset and position may not be set simultaneously.")
         given = position if offset is None else offset
@@ -345,15 +353,17 @@ class GFile:
             raise InvalidArgumentError(
                 None, None, f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2."
             )
-        # Python's text files only seek from the beginning.
         at = given + (0 if whence == 0 else self.tell() if whence == 1 else self.size())
         if at < 0:
             raise InvalidArgumentError.explained("the new position is negative", received=at)
-        self._do("seek", at)
+        with file_errors("seek", self._path):
+            file.seek(at)
 
     def tell(self) -> int:
-        """Returns the file position."""
-        place: int = self._do("tell")
+        """Returns the position of reading; in modes only for writing, that of writing."""
+        file = self._reading() if self._may_read else self._writing()
+        with file_errors("tell", self._path):
+            place: int = file.tell()
         return place
 
     def seekable(self) -> bool:
@@ -362,25 +372,23 @@ class GFile:
 
     def size(self) -> int:
         """Returns the file's size in bytes."""
-        if self._file is not None and self._mode[0] != "r":
-            self._file.flush()
+        self.flush()
         return stat(self._path).length
 
     def flush(self) -> None:
         """Flushes buffers to the operating system."""
-        if self._file is not None:
-            self._do("flush")
+        if self._writer is not None:
+            with file_errors("flush", self._path):
+                self._writer.flush()
 
     def close(self) -> None:
         """Closes the file; further use reopens it."""
-        file, self._file = self._file, None
-        self._only_read = False
-        if file is None and self._mode in _WRITTEN_ONLY and not self._was_opened:
-            file = self._opened(writes=True)  # writing nothing makes an empty file
-            self._file = None
-        if file is not None:
-            with file_errors("close", self._path):
-                file.close()
+        files = self._reader, self._writer
+        self._reader = self._writer = None
+        for file in files:
+            if file is not None:
+                with file_errors("close", self._path):
+                    file.close()
 
     def __enter__(self) -> GFile:
         return self

@@ -126,3 +126,22 @@ def test_argument_scopes_that_are_refused() -> None:
     with pytest.raises(TypeError, match="must either be a list"):
         framework.arg_scope(layers.conv2d, stride=2).__enter__()
     assert tf.contrib.lookup.MutableDenseHashTable is tf.lookup.experimental.DenseHashTable
+
+
+@pytest.mark.parametrize(
+    ("collections", "expected"),
+    [
+        (None, {"variables", "trainable_variables"}),
+        (["A"], {"A", "trainable_variables"}),
+        ([], {"trainable_variables"}),
+    ],
+)
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_a_variable_is_in_the_given_collections_only(
+    collections: list[str] | None, expected: set[str], partitioned: bool
+) -> None:
+    partitioner = tf.fixed_size_partitioner(2) if partitioned else None
+    with tf.Graph().as_default() as graph:
+        tf.contrib.framework.variable("v", [4], collections=collections, partitioner=partitioner)
+        found = {key for key in graph.get_all_collection_keys() if not key.startswith("_")}
+    assert found == expected  # as TensorFlow 1.15

@@ -16,8 +16,7 @@ def test_a_file_that_is_closed_twice_keeps_what_was_written(tmp_path: Path) -> N
         file.write("text")
         file.close()
     assert file_io.read_file_to_string(name) == "text"
-    with file_io.FileIO(str(tmp_path / "empty"), "w"):
-        pass
+    file_io.write_string_to_file(str(tmp_path / "empty"), "")
     assert file_io.read_file_to_string(str(tmp_path / "empty")) == ""
 
 

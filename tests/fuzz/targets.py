@@ -786,7 +786,18 @@ def export_graph(data: bytes, folder: Path) -> None:
 def _predictor() -> Predictor:
     folder = Path(tempfile.mkdtemp(prefix="fuzzed-export-"))
     signature = _export_file("signature.json")
-    return load_predictor((written(folder, _export()) / signature).parent)
+    predictor = load_predictor((written(folder, _export()) / signature).parent)
+    for rows in (1, 0):  # both graphs are read when they are first needed
+        predictor(
+            {
+                key: np.full(
+                    [rows, *(3 if dim is None else dim for dim in shape.as_list()[1:])],
+                    b"a" if dtype.name == "string" else 1,
+                )
+                for key, (dtype, shape) in predictor.signature().inputs.items()
+            }
+        )
+    return predictor
 
 
 def _requests() -> list[bytes]:

@@ -15,11 +15,14 @@ VOCABULARY = ("words.txt", b"emerson\nlake\npalmer\n")
 
 
 class Model(NamedTuple):
-    """A model's tensors by name, and what initializes its tables."""
+    """A model's tensors by name, what initializes its tables, and what changes its state before it
+    is exported.
+    """
 
     inputs: dict[str, Any]
     outputs: dict[str, Any]
     main_op: Any = None
+    step: Any = None
 
 
 def _numbers(*shape: int) -> Any:
@@ -245,6 +248,34 @@ def loops(tf: Any) -> Model:
     return Model({"x": x}, outputs)
 
 
+def mutable_tables(tf: Any) -> Model:
+    """Tables that a step fills: of numbers, of vectors, with reserved keys; a variable."""
+    words = tf.placeholder(tf.string, [None], name="words")
+    ids = tf.placeholder(tf.int64, [None], name="ids")
+    lookup = tf.lookup.experimental
+    numbers = lookup.MutableHashTable(tf.string, tf.int64, -1, name="numbers")
+    vectors = lookup.MutableHashTable(tf.int64, tf.float32, [0.0, -1.0], name="vectors")
+    dense = lookup.DenseHashTable(tf.int64, tf.int64, -1, 0, -7, 4, name="dense")
+    texts = lookup.DenseHashTable(tf.string, tf.float32, [0.5, 0.0], "", "$", 8, name="texts")
+    scale = tf.get_variable("scale", initializer=1.5)
+    keys = np.arange(3, 8)
+    step = tf.group(
+        numbers.insert(tf.constant(["x", "y"]), tf.constant([5, 6], tf.int64)),
+        vectors.insert(tf.constant([3, 4], tf.int64), tf.constant([[1.0, 2.0], [3.0, 4.0]])),
+        dense.insert(tf.constant(keys, tf.int64), tf.constant(10 * keys, tf.int64)),
+        texts.insert(tf.constant(["p", "q"]), tf.constant([[1.0, 2.0], [3.0, 4.0]])),
+        tf.assign_add(scale, 1.0),
+    )
+    outputs = {
+        "numbers": numbers.lookup(words),
+        "size": numbers.size(),
+        "vectors": vectors.lookup(ids) * scale,
+        "dense": dense.lookup(ids),
+        "texts": texts.lookup(words),
+    }
+    return Model({"words": words, "ids": ids}, outputs, None, step)
+
+
 OURS = {"loops": loops}
 """Models that are not read of TensorFlow's files."""
 
@@ -253,6 +284,7 @@ MODELS = {
     "examples": examples,
     "operations": operations,
     "images": images,
+    "mutable_tables": mutable_tables,
 }
 
 FEEDS: dict[str, dict[str, Any]] = {
@@ -264,6 +296,7 @@ FEEDS: dict[str, dict[str, Any]] = {
     },
     "images": {"image": _numbers(2, 4, 4, 4), "classes": [[0], [0]]},
     "loops": {"x": _numbers(4, 3)},
+    "mutable_tables": {"words": ["x", "p", "q", "z"], "ids": [3, 4, 7, 9]},
 }
 
 
@@ -295,6 +328,8 @@ def export(tf: Any, name: str, folder: str) -> Any:
         session.run(tf.global_variables_initializer())
         if model.main_op is not None:
             session.run(model.main_op)
+        if model.step is not None:
+            session.run(model.step)
         feeds = {model.inputs[key]: value for key, value in feeds_of(tf, name).items()}
         found = session.run(model.outputs, feeds)
         tf.saved_model.simple_save(session, folder, model.inputs, model.outputs, model.main_op)

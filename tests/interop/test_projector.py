@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +59,15 @@ def test_tensorboard_shows_the_values_with_their_labels(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.frombuffer(data, np.float32).reshape(3, 2), values)
 
 
-def test_files_outside_of_the_folder_are_refused(tmp_path: Path) -> None:
+def test_files_outside_of_the_folder(tmp_path: Path, caplog: Any) -> None:
     for path in (str(tmp_path / "labels.tsv"), "../labels.tsv", "/etc/passwd"):
         config = ProjectorConfig()
         config.embeddings.add(tensor_name="t", metadata_path=path)
-        with pytest.raises(ValueError, match="outside the run's folder"):
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, "estimatorkit"):
             visualize_embeddings(tmp_path / "run", config)
+        assert f"{path} is outside the run's folder" in caplog.text
+        assert path in (tmp_path / "run" / "projector_config.pbtxt").read_text()
     config = ProjectorConfig()
     config.embeddings.add(
         tensor_name="t", metadata_path="deep/../labels.tsv"

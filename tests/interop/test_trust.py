@@ -162,7 +162,7 @@ SESSION_ONLY = {
     *("AccumulatorApplyGradient", "AccumulatorNumAccumulated", "AccumulatorSetGlobalStep"),
     *("AccumulatorTakeGradient", "SparseAccumulatorApplyGradient", "SparseAccumulatorTakeGradient"),
     *("ConditionalAccumulator", "SparseConditionalAccumulator", "CountUpTo"),
-    *("Assert", "CheckNumerics", "Placeholder", "Print", "Timestamp"),
+    *("LookupTableImportV2", "Assert", "CheckNumerics", "Placeholder", "Print", "Timestamp"),
     *("AssertVariablesInitialized", "InitializedValue", "ReportUninitializedVariables"),
     *("VarIsInitializedOp", "DeleteSessionTensor", "GetSessionHandle", "GetSessionTensor"),
     *("Call", "If", "Scan", "While", "VectorJacobianProduct", "ExecuteInCriticalSection"),

@@ -289,7 +289,7 @@ def test_saved_models_restore_each_part_from_its_slice(tmp_path: Path) -> None:
         model = tf.saved_model.loader.load(session, ["serve"], str(tmp_path / "model"))
     nodes = {node.name: node for node in model.graph_def.node}
     texts = {
-        name: list(nodes[f"save/{name}"].attr["value"].tensor.string_val)
+        name: list(nodes[f"save/RestoreV2/{name}"].attr["value"].tensor.string_val)
         for name in ("tensor_names", "shape_and_slices")
     }
     assert texts == {

@@ -321,3 +321,33 @@ def test_objects_go_by_their_full_names(session: tf.Session) -> None:
     tf.get_variable("nothing", [])
     with pytest.raises(tf.errors.NotFoundError, match="Key nothing not found in checkpoint"):
         tf.train.Saver().restore(session, GOLDEN / "objects" / "ckpt-1")
+
+
+def test_a_checkpoint_without_a_name(session: tf.Session, tmp_path: Path) -> None:
+    (variable,) = made(session, 1.0)
+    saver = tf.train.Saver()
+    folder = f"{tmp_path / 'model'}/"
+    path = saver.save(session, folder)
+    assert path is not None
+    assert os.path.dirname(path) == folder.rstrip("/")
+    assert tf.train.latest_checkpoint(folder) == path
+    for given in (path, folder):
+        session.run(variable.assign(5.0))
+        saver.restore(session, given)
+        assert session.run(variable) == 1.0
+    numbered = saver.save(session, folder, global_step=3)
+    assert numbered == f"{folder}-3"
+    assert tf.train.latest_checkpoint(folder) == numbered
+
+
+def test_parts_are_listed_in_a_dict(session: tf.Session, tmp_path: Path) -> None:
+    parts = tf.get_variable(
+        "w", [5, 2], initializer=tf.ones_initializer(), partitioner=tf.fixed_size_partitioner(2)
+    )
+    session.run(tf.global_variables_initializer())
+    path = tf.train.Saver({"w": list(parts)}).save(session, tmp_path / "m")
+    assert list_variables(path) == [("w", [5, 2])]
+    with pytest.raises(ValueError, match="Slices must all be from the same tensor: 'w'"):
+        tf.train.Saver({"w": list(parts)[:1]})
+    with pytest.raises(ValueError, match="Slices must all be Variables"):
+        tf.train.Saver({"w": [tf.get_variable("other", [])]})

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import estimatorkit as tf
@@ -166,3 +167,51 @@ def test_waiting_for_a_session_ends_where_it_is_ready() -> None:
         tf.get_variable("v", [])
         with pytest.raises(tf.errors.DeadlineExceededError, match="Session was not ready"):
             managed().wait_for_session("")
+
+
+def test_a_checkpoint_of_objects_as_saver(tmp_path: Path) -> None:
+    for total in (3.0, 5.0):  # the second session continues
+        with tf.Graph().as_default():
+            value = tf.get_variable("v", initializer=1.0)
+            step = tf.train.get_or_create_global_step()
+            change = tf.group(value.assign_add(2.0), step.assign_add(1))
+            saver = tf.train.Checkpoint(value=value, step=step)
+            scaffold = tf.train.Scaffold(saver=saver)
+            with tf.train.MonitoredTrainingSession(
+                checkpoint_dir=str(tmp_path), scaffold=scaffold, save_checkpoint_steps=1
+            ) as session:
+                session.run(change)
+                assert session.run(value) == total
+    names = [name for name, _ in tf.train.list_variables(str(tmp_path))]
+    keys = [f"{name}/.ATTRIBUTES/VARIABLE_VALUE" for name in ("step", "value")]
+    assert names == ["_CHECKPOINTABLE_OBJECT_GRAPH", *keys]  # as TensorFlow
+    with tf.Graph().as_default(), tf.Session() as session:
+        other = tf.get_variable("other", initializer=0.0)
+        status = tf.train.Checkpoint(value=other).restore(tf.train.latest_checkpoint(str(tmp_path)))
+        status.run_restore_ops(session)
+        assert session.run(other) == 5.0
+
+
+def test_an_estimator_with_a_checkpoint_of_objects(tmp_path: Path) -> None:
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        weight = tf.get_variable("w", initializer=1.0)
+        step = tf.train.get_or_create_global_step()
+        scaffold = tf.train.Scaffold(saver=tf.train.Checkpoint(w=weight, step=step))
+        train = tf.group(weight.assign_add(features[0]), step.assign_add(1))
+        return tf.estimator.EstimatorSpec(
+            mode,
+            loss=weight + 0.0,
+            train_op=train,
+            predictions=weight + features,
+            scaffold=scaffold,
+        )
+
+    def inputs() -> Any:
+        return tf.data.Dataset.from_tensors(np.ones([1], np.float32)).repeat(9)
+
+    for steps, total in ((2, 3.0), (3, 6.0)):
+        estimator = tf.estimator.Estimator(model_fn, str(tmp_path))
+        estimator.train(inputs, steps=steps)
+        assert estimator.evaluate(inputs, steps=1)["loss"] == total
+        assert next(iter(estimator.predict(inputs))) == total + 1.0
+    assert estimator.train(inputs, max_steps=5) is estimator  # nothing is left to do

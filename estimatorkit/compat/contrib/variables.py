@@ -52,7 +52,7 @@ def variable(
         name, shape, dtype, initializer, regularizer, trainable, collections, caching_device,
             partitioner, custom_getter, use_resource: see `get_variable`.
     """
-    keys = dict.fromkeys([*(collections or ()), GraphKeys.GLOBAL_VARIABLES])
+    keys = dict.fromkeys([GraphKeys.GLOBAL_VARIABLES] if collections is None else collections)
     with get_default_graph().device(device or ""):
         return get_variable(
             name,

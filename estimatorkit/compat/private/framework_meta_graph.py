@@ -110,7 +110,7 @@ def export_scoped_meta_graph(
     )
     scope = f"{export_scope.rstrip('/')}/" if export_scope else ""
     every = graph.get_collection(GraphKeys.GLOBAL_VARIABLES, scope or None)
-    return made, {each.op.name.removeprefix(scope): each for each in every}
+    return made, {each.name.removeprefix(scope): each for each in every}
 
 
 def import_scoped_meta_graph(
@@ -156,9 +156,8 @@ def import_scoped_meta_graph(
         if key == unbound_inputs_col_name or not restore_collections_predicate(key):
             del wanted.collection_def[key]
     with graph.as_default() if graph is not None else nullcontext():
-        return load_meta_graph(
-            wanted, clear_devices, import_scope, input_map, trusted=trusted
-        ).variables
+        loaded = load_meta_graph(wanted, clear_devices, import_scope, input_map, trusted=trusted)
+    return {each.name.removeprefix(loaded.scope): each for each in loaded.variables.values()}
 
 
 def copy_scoped_meta_graph(

@@ -30,8 +30,8 @@ from estimatorkit.estimator.evaluation.continuous_evaluation import (
 from estimatorkit.estimator.evaluation.early_stopping import go_back_to
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
 from estimatorkit.logger import logger
-from estimatorkit.storage.checkpoint import load_variable
 from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook
+from estimatorkit.train.saving.checkpoint_compatibility import saved_global_step
 
 Results = dict[str, tuple[dict[str, Any], list[Any]]]
 
@@ -190,7 +190,7 @@ class RecordHook(SessionRunHook):
 
 
 def step_of(checkpoint: str | None) -> int:
-    return 0 if checkpoint is None else int(load_variable(checkpoint, "global_step"))
+    return 0 if checkpoint is None else saved_global_step(checkpoint)
 
 
 # -- checking arguments

@@ -21,9 +21,10 @@ from estimatorkit.estimator.evaluation.continuous_evaluation import (
 from estimatorkit.estimator.evaluation.evaluation_records import EvaluationRecords
 from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
 from estimatorkit.logger import logger
-from estimatorkit.storage.checkpoint import latest_checkpoint, load_variable
+from estimatorkit.storage.checkpoint import latest_checkpoint
 from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook, StopAtStepHook
 from estimatorkit.train.hooks.summary_hooks import SecondOrStepTimer
+from estimatorkit.train.saving.checkpoint_compatibility import saved_global_step
 
 
 class StopOnPredicateHook(SessionRunHook):
@@ -347,7 +348,7 @@ class StopAtCheckpointStepHook(SessionRunHook):
         if steps.last < self._last_step:
             return
         path = latest_checkpoint(self._model_dir)
-        if path is not None and int(load_variable(path, "global_step")) >= self._last_step:
+        if path is not None and saved_global_step(path) >= self._last_step:
             steps.request_stop(f"the checkpoint of step {self._last_step} is there")
         else:
             self._sleep(self._wait)

@@ -4,7 +4,7 @@
 |---|---|
 | `signature.json` | signatures, versions, and size and sha256 of every other file of this list |
 | `example_request.json`, `example_response.json` | a request for a server, and its response |
-| `serving/graph-N.pb` | a graph of host operations and modules (`serving_graph`) |
+| `serving/graph-N.pb` | a graph of host operations and modules, or of all (`serving_graph`) |
 | `serving/module-N.stablehlo` | a module: a program written by `jax.export` |
 | `serving/weights/` | variables and large arrays, in the format of checkpoints (safetensors) |
 
@@ -77,13 +77,21 @@ class TensorEntry(_Part):
     pad: Literal["", -1, 0] | None = None
 
 
-class SignatureEntry(_Part):
-    """A signature: its method, inputs, outputs and graph."""
+class GraphSignature(_Part):
+    """A signature of a graph: its method, inputs, outputs, and the graph's index."""
 
     method: _Name
     inputs: dict[_Name, TensorEntry]
     outputs: dict[_Name, TensorEntry]
     graph: Annotated[int, Field(ge=0, le=99999)]
+
+
+class SignatureEntry(GraphSignature):
+    """A signature; `general` is that of a graph without modules, for inputs of shapes that these
+    do not take.
+    """
+
+    general: GraphSignature | None = None
 
 
 class GraphEntry(_Part):
@@ -164,8 +172,13 @@ def read_signature(folder: Path) -> Contents:
         if _NAMES.fullmatch(name) is None:
             damaged(path, f"it lists a file {name!r:.200}, which no export has")
     for name, signature in found.signatures.items():
-        if signature.graph >= len(found.graphs):
-            damaged(path, f"signature {name!r} names graph {signature.graph}, which is not there")
+        for each in filter(None, (signature, signature.general)):
+            if each.graph >= len(found.graphs):
+                damaged(path, f"signature {name!r} names graph {each.graph}, which is not there")
+            if each.inputs.keys() != signature.inputs.keys():
+                damaged(path, f"signature {name!r} has other inputs in its second graph")
+            if each.outputs.keys() != signature.outputs.keys():
+                damaged(path, f"signature {name!r} has other outputs in its second graph")
     return found
 
 

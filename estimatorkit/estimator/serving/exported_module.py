@@ -19,7 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import as_dtype
-from estimatorkit.core.errors import DataLossError, FailedPreconditionError, value_error
+from estimatorkit.core.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    value_error,
+)
 from estimatorkit.core.registry import Spec, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -101,9 +106,19 @@ def _is_supported(version: int) -> bool:
     return first <= version <= jax.export.maximum_supported_calling_convention_version
 
 
+class UnsupportedShapesError(InvalidArgumentError):
+    """A program does not take inputs of these shapes, such as empty ones."""
+
+
 def _run(*inputs: Any, module: NDArray[np.uint8]) -> tuple[Any, ...]:
     call: Any = read_module(module.tobytes()).call
-    return tuple(call(list(inputs)))
+    try:
+        return tuple(call(list(inputs)))
+    except ValueError as error:
+        raise UnsupportedShapesError.explained(
+            "the program of an exported model does not take inputs of these shapes",
+            received=f"{', '.join(str(each.shape) for each in inputs)}; {str(error)[:300]}",
+        ) from error
 
 
 def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
@@ -128,4 +143,4 @@ def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
 
 register(OP_TYPE, _run, infer=_infer, gradient=None)
 
-__all__ = ["OP_TYPE", "PLATFORMS", "read_module"]
+__all__ = ["OP_TYPE", "PLATFORMS", "UnsupportedShapesError", "read_module"]

@@ -308,16 +308,26 @@ class ServedModel:
             parts = {name: self.parts(each) for name, each in self.signatures.items()}
         _check_examples(example_inputs, {name: list(given) for name, (given, _) in parts.items()})
         shared = self._graphs(parts, example_inputs)
-        graphs = list(dict.fromkeys(shared.values()))
-        listed: dict[str, Any] = {}
-        for name, (inputs, outputs) in parts.items():
-            served = shared[name]
-            listed[name] = {
+        served = dict.fromkeys(shared.values())
+        graphs = [(each.graph, each.rows_alone) for each in served]
+        graphs += [(each.general, each.rows_alone) for each in served if each.general is not None]
+        places = {id(graph): number for number, (graph, _) in enumerate(graphs)}
+
+        def entry(name: str, graph: ServingGraph) -> dict[str, Any]:
+            inputs, outputs = parts[name]
+            return {
                 "method": self.signatures[name].method_name,
-                "inputs": _entries(inputs, served.graph.feeds, served.pads),
-                "outputs": _entries(outputs, served.graph.fetches),
-                "graph": graphs.index(served),
+                "inputs": _entries(inputs, graph.feeds, shared[name].pads),
+                "outputs": _entries(outputs, graph.fetches),
+                "graph": places[id(graph)],
             }
+
+        listed: dict[str, Any] = {}
+        for name in parts:
+            listed[name] = entry(name, shared[name].graph)
+            general = shared[name].general
+            if general is not None:
+                listed[name]["general"] = entry(name, general)
         written: dict[str, Any] = {}
         (folder / files.FOLDER).mkdir()
         entries = self._write_graphs(folder, graphs, written)
@@ -374,13 +384,12 @@ class ServedModel:
         return found[0], found[1]
 
     def _write_graphs(
-        self, folder: Path, graphs: list[ServedGraph], written: dict[str, Any]
+        self, folder: Path, graphs: list[tuple[ServingGraph, bool]], written: dict[str, Any]
     ) -> list[Any]:
         weights: dict[str, Any] = {}
         entries = []
         modules: dict[bytes, str] = {}
-        for number, served in enumerate(graphs):
-            made = served.graph
+        for number, (made, rows_alone) in enumerate(graphs):
             for program in made.modules.values():
                 if program not in modules:
                     modules[program] = f"module-{len(modules)}.stablehlo"
@@ -397,7 +406,7 @@ class ServedModel:
                     "arrays": made.array_places,
                     "variables": made.variables,
                     "initializers": made.initializers,
-                    "rows_alone": served.rows_alone,
+                    "rows_alone": rows_alone,
                 }
             )
         place = folder / files.FOLDER / files.WEIGHTS
@@ -530,6 +539,19 @@ class ServedGraph:
         for segment, reason in made.kept.items():
             logger.info("%s is exported as a graph, not as StableHLO: %s", segment, reason)
         return made
+
+    @functools.cached_property
+    def general(self) -> ServingGraph | None:
+        """The graph without modules, which takes inputs of any shape; None if the graph has no
+        modules, or if operations cannot be copied.
+        """
+        if not self.graph.modules:
+            return None
+        try:
+            return make_serving_graph(self._session, self._feeds, self._fetches, (), modules=False)
+        except ValueError as error:
+            logger.info("The exported model takes no empty inputs: %s", error)
+            return None
 
 
 def _check_examples(

@@ -26,6 +26,7 @@ from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.x64 import x64
 from estimatorkit.estimator.serving import exported_files as files
+from estimatorkit.estimator.serving.exported_module import UnsupportedShapesError
 from estimatorkit.interop.graphdef import import_graph_def
 from estimatorkit.runtime.session import Session
 from estimatorkit.storage.gfile import local_path
@@ -49,9 +50,10 @@ class Signature:
         inputs: dtype and shape by input.
         outputs: dtype and shape by output.
         pads: by input of a variable number of values, what it can be padded with.
+        general: the same signature of a graph that takes any shapes, or None.
     """
 
-    def __init__(self, name: str, entry: files.SignatureEntry) -> None:
+    def __init__(self, name: str, entry: files.GraphSignature) -> None:
         self.name = name
         self.method = entry.method
         self.graph = entry.graph
@@ -60,6 +62,8 @@ class Signature:
         self.feeds = {key: each.tensor for key, each in entry.inputs.items()}
         self.pads = {key: each.pad for key, each in entry.inputs.items() if each.pad is not None}
         self.fetches = {key: each.tensor for key, each in entry.outputs.items()}
+        general = entry.general if isinstance(entry, files.SignatureEntry) else None
+        self.general = None if general is None else Signature(name, general)
 
     def __repr__(self) -> str:
         def listed(tensors: Mapping[str, tuple[DType, TensorShape]]) -> str:
@@ -93,7 +97,7 @@ class Predictor:
         }
         self._lock = threading.Lock()
         self._sessions: dict[int, Session] = {}
-        self._calls: dict[tuple[str, ...], Callable[..., list[NDArray[Any]]]] = {}
+        self._calls: dict[tuple[Any, ...], Callable[..., list[NDArray[Any]]]] = {}
         self._closed = False
 
     def signature(self, name: str | None = None) -> Signature:
@@ -145,8 +149,6 @@ class Predictor:
         """
         first = signatures[0]
         fed = _as_fed(first, inputs)
-        names = tuple(each.name for each in signatures)
-        call = self._calls.get(names) or self._opened(signatures)
         rows = 0
         if self.has_independent_rows(first):
             rows = _batch_size(first, fed)
@@ -154,11 +156,23 @@ class Predictor:
         size = _next_size(rows)
         if size != rows:
             fed = [np.concatenate([each, np.repeat(each[-1:], size - rows, 0)]) for each in fed]
-        found = call(*fed)
+        found = self._run(signatures, fed)
         if size != rows:
             found = [each[:rows] for each in found]
         left = map(np.asarray, found)
         return [{key: next(left) for key in each.fetches} for each in signatures]
+
+    def _run(self, signatures: Sequence[Signature], fed: list[Any]) -> list[NDArray[Any]]:
+        try:
+            return self._call(signatures)(*fed)
+        except UnsupportedShapesError:
+            general = [each.general for each in signatures if each.general is not None]
+            if len(general) < len(signatures):
+                raise
+            return self._call(general)(*fed)
+
+    def _call(self, signatures: Sequence[Signature]) -> Callable[..., list[NDArray[Any]]]:
+        return self._calls.get(_key(signatures)) or self._opened(signatures)
 
     def has_independent_rows(self, signature: Signature) -> bool:
         """Whether the outputs of a row do not depend on the other rows of a batch."""
@@ -183,7 +197,7 @@ class Predictor:
                     f"signature {first.name!r} does not fit its graph",
                     received=str(error).splitlines()[0],
                 )
-            self._calls[tuple(each.name for each in signatures)] = call
+            self._calls[_key(signatures)] = call
             return call
 
     def _session(self, number: int) -> Session:
@@ -229,6 +243,10 @@ class Predictor:
 
     def __repr__(self) -> str:
         return f"<Predictor of {os.fspath(self.directory)!r}: {sorted(self.signatures)}>"
+
+
+def _key(signatures: Sequence[Signature]) -> tuple[Any, ...]:
+    return signatures[0].graph, *(each.name for each in signatures)
 
 
 def _on_device(value: NDArray[Any]) -> Any:

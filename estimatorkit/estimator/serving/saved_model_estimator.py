@@ -26,11 +26,8 @@ from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.saving import saved_model_constants as constants
 from estimatorkit.train.saving.meta_graph import load_meta_graph
 from estimatorkit.train.saving.saved_model_files import assets_of
-from estimatorkit.train.saving.saved_model_loader import (
-    init_op_name,
-    meta_graph_with_tags,
-    without_saving,
-)
+from estimatorkit.train.saving.saved_model_loader import init_op_name, meta_graph_with_tags
+from estimatorkit.train.saving.saver import saver_of
 from estimatorkit.train.sessions.scaffold import Scaffold
 
 _SIGNATURES = {
@@ -150,7 +147,7 @@ class SavedModelEstimator(Estimator):
         if len(steps) > 1:
             raise RuntimeError("Multiple ops found in the train_op collection.")
         names += [*([init_op] if init_op else []), *steps]
-        loaded = load_meta_graph(without_saving(meta_graph), input_map=given, return_elements=names)
+        loaded = load_meta_graph(meta_graph, input_map=given, return_elements=names)
         elements: dict[str, Any] = dict(zip(names, loaded.elements, strict=True))
         for key in _OF_THE_MODEL:
             del graph.get_collection_ref(key)[:]
@@ -162,7 +159,7 @@ class SavedModelEstimator(Estimator):
         }
         return EstimatorSpec(
             mode,
-            scaffold=Scaffold(local_init_op=elements.get(init_op or "")),
+            scaffold=Scaffold(local_init_op=elements.get(init_op or ""), saver=saver_of(loaded)),
             train_op=elements[steps[0]] if steps else None,
             **_parts(found, mode),
         )

@@ -47,7 +47,7 @@ _REFUSALS = (
     *(OpError, jax.errors.InconclusiveDimensionOperation, TypeError, ValueError),
     *(NotImplementedError, IndexError, AttributeError, OverflowError, ZeroDivisionError),
 )
-"""The exceptions of tracing with symbolic dimensions if kernels need numbers."""
+"""The exceptions of tracing with symbolic dimensions if kernels need numbers, besides JAX's own."""
 
 
 @dataclass
@@ -86,6 +86,7 @@ def make_serving_graph(
     feeds: Mapping[str, Tensor],
     fetches: Mapping[str, Tensor],
     samples: Sequence[Mapping[str, NDArray[Any]]],
+    modules: bool = True,
 ) -> ServingGraph:
     """Converts the part of a session's graph that a signature needs.
 
@@ -95,6 +96,7 @@ def make_serving_graph(
         fetches: the output tensors by name.
         samples: two sets of inputs with different batch sizes, to identify the batch dimension; one
             if there is no batch.
+        modules: whether segments become modules; if not, all operations are copied.
 
     Raises:
         InvalidArgumentError: a required placeholder is not fed, or an input is rejected.
@@ -103,11 +105,10 @@ def make_serving_graph(
     plan = make_plan(
         session.graph, list(fetches.values()), [], list(feeds.values()), session.state.placer
     )
-    values = [
-        _segment_inputs(plan, session.state, [each[key] for key in feeds]) for each in samples
-    ]
-    batches = [np.shape(next(iter(each.values())))[:1] for each in samples]
-    return _Writer(session, plan, values, batches).write(feeds, fetches)
+    used = samples if modules else ()
+    values = [_segment_inputs(plan, session.state, [each[key] for key in feeds]) for each in used]
+    batches = [np.shape(next(iter(each.values())))[:1] for each in used]
+    return _Writer(session, plan, values, batches, modules).write(feeds, fetches)
 
 
 def _segment_inputs(plan: Plan, state: State, fed: Sequence[Any]) -> dict[Tensor, Any]:
@@ -131,12 +132,15 @@ class _Writer:
         plan: Plan,
         samples: Sequence[Mapping[Tensor, Any]],
         batches: Sequence[tuple[int, ...]],
+        modules: bool,
     ) -> None:
+        self._modules = modules
         self._session = session
         self._plan = plan
         self._samples = samples
         self._batches = batches
-        self._taken = {op.name for op in session.graph.get_operations()}
+        self._operations = {op.name for op in session.graph.get_operations()}
+        self._taken = set(self._operations)
         self._names: dict[Tensor, str] = {}
         self._homes: dict[Operation, str] = {}  # module by operation
         self._copied: dict[Operation, None] = {}
@@ -153,7 +157,7 @@ class _Writer:
             made.feeds[key] = self._names[tensor] + ":0"
         for segment in self._plan.segments:
             try:
-                if segment.place == "device":
+                if segment.place == "device" and self._modules:
                     self._write_module(segment, made)
                     continue
             except NotServable as reason:
@@ -230,9 +234,14 @@ class _Writer:
         made.graph_def = written
 
     def _copy_variable_named(self, op: Operation) -> None:
-        """Copies the variable that an operation reads by its name: the ids of a dynamic table."""
+        """Copies the variable that an operation reads by its name: the ids of a dynamic table.
+
+        Other holders may have a shared name, which is no operation's.
+        """
         name = op.attrs.get(registry.lookup(op.type).holder)
-        if isinstance(name, str) and role_of(op.graph.get_operation_by_name(name)) is Role.VARIABLE:
+        if not isinstance(name, str) or name not in self._operations:
+            return
+        if role_of(op.graph.get_operation_by_name(name)) is Role.VARIABLE:
             self._read(name)
 
     def _index_builders(self) -> list[Operation]:
@@ -326,7 +335,10 @@ class _Writer:
             with x64() if segment.wide else nullcontext(), portable():
                 program = jax.export.export(function, platforms=PLATFORMS)(taken)
                 return bytes(program.serialize())
-        except _REFUSALS as error:
+        except Exception as error:
+            # JAX's tracer has exceptions of its own that are not public (UnexpectedDimVar).
+            if not isinstance(error, _REFUSALS) and not type(error).__module__.startswith("jax."):
+                raise
             raise NotServable(f"{type(error).__name__}: {str(error).splitlines()[0]}") from error
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, string
 from estimatorkit.core.errors import InvalidArgumentError
@@ -121,6 +122,34 @@ def _restore(
     return tuple(result)
 
 
+def _merge(prefixes: Any, destination: Any) -> tuple[()]:
+    """Makes one checkpoint of shards, which are removed."""
+    from estimatorkit.storage.checkpoint import (
+        list_variables,
+        read_checkpoint,
+        remove_checkpoint,
+        write_checkpoint,
+    )
+
+    shards = _names(prefixes)
+    found: dict[str, NDArray[Any]] = {}
+    for shard in shards:
+        found.update(read_checkpoint(shard, [name for name, _ in list_variables(shard)]).tensors)
+    directory, name = os.path.split(_path(destination))
+    write_checkpoint(directory or ".", name, found)
+    for shard in shards:
+        remove_checkpoint(shard)
+    return ()
+
+
+def _shard_name(name: Any, shard: Any, count: Any) -> NDArray[Any]:
+    return np.array(f"{_path(name)}-{int(shard):05d}-of-{int(count):05d}".encode(), object)
+
+
+def _shard_pattern(name: Any, count: Any) -> NDArray[Any]:
+    return np.array(f"{_path(name)}-?????-of-{int(count):05d}".encode(), object)
+
+
 def _no_outputs(inputs: Any, attrs: Any) -> list[Spec]:
     return []
 
@@ -131,6 +160,9 @@ def _of_dtypes(inputs: Any, attrs: Any) -> list[Spec]:
 
 _HOST: dict[str, Any] = {"where": "host", "gradient": None, "pure": False, "effects": "files"}
 
+register("MergeV2Checkpoints", _merge, infer=_no_outputs, **_HOST)
+for _type, _kernel in (("ShardedFilename", _shard_name), ("ShardedFilespec", _shard_pattern)):
+    register(_type, _kernel, infer=registry.fixed(string), where="host", gradient=None)
 register("SaveV2", _save, infer=_no_outputs, **_HOST)
 RESTORE = register("RestoreV2", _restore, infer=_of_dtypes, **_HOST)
 register(

@@ -214,7 +214,7 @@ class DenseTable(HostTable):
             and the deleted key are equal.
     """
 
-    _FULL = 0.8  # TensorFlow's `max_load_factor`
+    FULL = 0.8  # TensorFlow's `max_load_factor`
 
     def __init__(self, spec: TableSpec) -> None:
         super().__init__(spec)
@@ -247,8 +247,12 @@ class DenseTable(HostTable):
     def replace(self, keys: Any, values: Any) -> None:
         """Replaces the whole content; reserved keys are dropped."""
         used = [at for at, key in enumerate(self._flat(keys)) if key not in self._spec.reserved]
+        rows = np.asarray(values)
+        rows = rows.reshape(len(rows), *self._spec.value_shape)
         with self._lock:
-            super().replace(np.asarray(keys)[used], np.asarray(values)[used])
+            super().replace(
+                np.asarray(keys).reshape(len(rows), *self._spec.key_shape)[used], rows[used]
+            )
             self._deleted = []
             self._reserve(self.size())
 
@@ -268,7 +272,7 @@ class DenseTable(HostTable):
 
     def _reserve(self, size: int) -> None:
         """Doubles the buckets until they can hold `size` keys."""
-        while size > self._buckets * self._FULL:
+        while size > self._buckets * self.FULL:
             self._buckets *= 2
             self._deleted = []
 

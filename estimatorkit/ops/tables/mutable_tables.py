@@ -5,7 +5,7 @@ Checkpoints include their content (they are `Saveable`s in the collection SAVEAB
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,13 +17,67 @@ from estimatorkit.core.errors import InvalidArgumentError, type_error, value_err
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.registry import apply, constant_value
-from estimatorkit.core.tensor import Operation
+from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.lazy import listing
 from estimatorkit.ops.tables.lookup_tables import TableSpec
 from estimatorkit.ops.tables.tables import LookupInterface, host_table, split_keys
 
 
-class MutableHashTable(LookupInterface):
+class TableContent:
+    """The content of a mutable table as a `Saveable`: two tensors, keys and values.
+
+    Args:
+        name: its name in checkpoints.
+        table_attrs: the attributes of operations on the table.
+    """
+
+    saved_suffixes: ClassVar[Sequence[str]] = ("-keys", "-values")
+
+    def __init__(self, name: str, table_attrs: Mapping[str, Any]) -> None:
+        self._name, self._attrs = name, dict(table_attrs)
+
+    @property
+    def name(self) -> str:
+        """The name in checkpoints."""
+        return self._name
+
+    @property
+    def table_attrs(self) -> dict[str, Any]:
+        """The attributes of operations on the table."""
+        return self._attrs
+
+    def values_to_save(self, state: Any) -> Sequence[NDArray[Any]]:
+        """All keys and values in a session."""
+        return host_table(state, **self.table_attrs).entries()
+
+    def restore_values(self, state: Any, values: Sequence[NDArray[Any]]) -> None:
+        """Replaces the content in a session."""
+        keys, rows = values
+        host_table(state, **self.table_attrs).replace(keys, rows)
+
+    def saved_tensors(self) -> Sequence[Tensor]:
+        """Keys and values as tensors of the default graph."""
+        return apply("LookupTableExportV2", (), self.table_attrs).outputs
+
+    def restore_operation(self, keys: Tensor, values: Tensor) -> Operation:
+        """An operation that replaces the content."""
+        return apply(_IMPORT, [keys, values], self.table_attrs)
+
+
+_IMPORT = "LookupTableImportV2"
+
+
+def content_restored_by(op: Operation, key: str) -> TableContent | None:
+    """The content of a table that an operation of a Saver fills, whose keys are `key` in
+    checkpoints; None if it fills none. Dense tables are filled by insertion in TensorFlow's graphs.
+    """
+    if op.type not in (_IMPORT, "LookupTableInsertV2"):
+        return None
+    attrs = {name: op.attrs[name] for name in ("table", "spec")}
+    return TableContent(key.removesuffix(TableContent.saved_suffixes[0]), attrs)
+
+
+class MutableHashTable(LookupInterface, TableContent):
     """An initially empty table whose keys are inserted and removed by operations.
 
     Args:
@@ -34,8 +88,6 @@ class MutableHashTable(LookupInterface):
         experimental_is_anonymous: accepted for compatibility only.
         shared_name: the name under which tables of a session share content.
     """
-
-    saved_suffixes: ClassVar[Sequence[str]] = ("-keys", "-values")
 
     def __init__(
         self,
@@ -103,17 +155,6 @@ class MutableHashTable(LookupInterface):
 
     erase = remove
 
-    # -- as a `Saveable`
-
-    def values_to_save(self, state: Any) -> Sequence[NDArray[Any]]:
-        """All keys and values in a session."""
-        return host_table(state, **self.table_attrs).entries()
-
-    def restore_values(self, state: Any, values: Sequence[NDArray[Any]]) -> None:
-        """Replaces the content in a session."""
-        keys, rows = values
-        host_table(state, **self.table_attrs).replace(keys, rows)
-
 
 class DenseHashTable(MutableHashTable):
     """A mutable hash table with a given number of buckets and two reserved keys.
@@ -164,13 +205,13 @@ class DenseHashTable(MutableHashTable):
             default_value,
             name,
             checkpoint,
-            reserved=(_plain(empty), _plain(deleted)),
+            reserved=(plain_key(empty), plain_key(deleted)),
             key_shape=empty.shape,
-            buckets=_BUCKETS if initial_num_buckets is None else int(initial_num_buckets),
+            buckets=BUCKETS if initial_num_buckets is None else int(initial_num_buckets),
         )
 
 
-_BUCKETS = 2**17
+BUCKETS = 2**17
 """The default number of buckets."""
 
 
@@ -186,7 +227,7 @@ def _value(key: Any, dtype: DType) -> NDArray[Any]:
     return np.asarray(value)
 
 
-def _plain(key: NDArray[Any]) -> Any:
+def plain_key(key: NDArray[Any]) -> Any:
     """A key in the table's representation: bytes or a Python number, or a tuple for keys with a
     shape.
     """

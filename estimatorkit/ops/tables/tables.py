@@ -104,6 +104,11 @@ def _insert(keys: Any, values: Any, *, table: str, spec: Any, context: Any) -> l
     return []
 
 
+def _import(keys: Any, values: Any, *, table: str, spec: Any, context: Any) -> list[Any]:
+    host_table(context, table, spec).replace(keys, values)
+    return []
+
+
 def _remove(keys: Any, *, table: str, spec: Any, context: Any) -> list[Any]:
     host_table(context, table, spec).remove(keys)
     return []
@@ -138,6 +143,7 @@ for _type, _kernel, _infer in (
     ("LookupTableFindV2", _find, _infer_find),
     ("LookupTableSizeV2", _size, fixed(int64)),
     ("LookupTableExportV2", _export, _infer_export),
+    ("LookupTableImportV2", _import, no_outputs),
     ("LookupTableInsertV2", _insert, no_outputs),
     ("LookupTableRemoveV2", _remove, no_outputs),
 ):
@@ -173,7 +179,13 @@ class LookupInterface:
     def __init__(self, spec: TableSpec, shared_name: str | None) -> None:
         kind = "MutableHashTableV2" if spec.mutable else "HashTableV2"
         shared = shared_name or ""
-        note = {"key_dtype": spec.key_dtype, "value_dtype": spec.value_dtype, "shared_name": shared}
+        note: dict[str, Any] = {
+            "key_dtype": spec.key_dtype,
+            "value_dtype": spec.value_dtype,
+            "shared_name": shared,
+        }
+        if spec.mutable:  # for the export, whose node types depend on it
+            note["spec"] = tuple(spec._replace(value_shape=tuple(spec.value_shape)))
         with get_default_graph().init_scope():  # lifts it out of function bodies
             self.resource_handle: Operation = apply(kind, (), note, spec.name)
         self._spec = spec._replace(name=self.resource_handle.name)

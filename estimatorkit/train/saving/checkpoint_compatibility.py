@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import InvalidArgumentError, NotFoundError, explain
+from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.variables import Variable
 from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable, whole_of
-from estimatorkit.storage.checkpoint import load_variable
+from estimatorkit.storage.checkpoint import load_variable, read_contents
 from estimatorkit.storage.saveable import Saveable
 
 Whole = Variable | PartitionedVariable
@@ -113,6 +114,16 @@ def keys_by_name(path: str, found: Iterable[str], wanted: Iterable[str]) -> dict
         if key in names:
             names.setdefault(name, key)
     return names
+
+
+def saved_global_step(path: str) -> int:
+    """Returns the global step in a checkpoint; 0 if its Saver did not save it under its name.
+
+    Raises NotFoundError, DataLossError as `load_variable`.
+    """
+    name = GraphKeys.GLOBAL_STEP
+    keys = keys_by_name(path, read_contents(path), [name])
+    return int(load_variable(path, keys[name])) if name in keys else 0
 
 
 def _full_names(path: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ TensorFlow.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from estimatorkit.core.errors import explain, value_error
@@ -22,6 +22,7 @@ from estimatorkit.interop.graphdef import graph_def_of, import_graph_def, is_fro
 from estimatorkit.interop.graphdef_tensorflow import known_part
 from estimatorkit.logger import logger
 from estimatorkit.train.queues.queue_runner import QueueRunner
+from estimatorkit.version import __version__
 
 _VARIABLES = (
     *(GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.MODEL_VARIABLES),
@@ -31,6 +32,9 @@ _VARIABLES = (
 )
 """Collections whose bytes may be `VariableDef`s."""
 
+
+COLLECTION_READERS: dict[str, Callable[[Any, str], Any]] = {}
+"""How collections of `SaverDef`s are read, by key: functions of the proto and its scope."""
 
 UNBOUND_INPUTS = "unbound_inputs"
 """The collection of names of the external inputs of an exported subgraph."""
@@ -48,11 +52,13 @@ class LoadedMetaGraph(NamedTuple):
         variables: the global variables by their names in the file.
         saver_def: the `SaverDef`, or None.
         elements: the `return_elements`.
+        scope: the prefix of the imported names: empty, or ends in '/'.
     """
 
     variables: dict[str, Variable]
     saver_def: Any
     elements: list[Tensor | Operation]
+    scope: str
 
 
 def _below(name: str, scope: str) -> str:
@@ -78,7 +84,8 @@ def export_meta_graph(
 
     Args:
         filename: the file to write; None writes none.
-        meta_info_def: a `MetaInfoDef` to include.
+        meta_info_def: a `MetaInfoDef` to include; this package's version and the types of the
+            operations are added to it.
         graph_def: a `GraphDef` to use instead of the graph's.
         saver_def: a `SaverDef` to include.
         collection_list: the collections to export; all by default.
@@ -86,8 +93,9 @@ def export_meta_graph(
         graph: the default graph by default.
         export_scope: a name scope; only operations below it are exported, without the prefix.
         clear_devices: whether to omit devices.
-        clear_extraneous_savers, strip_default_attrs, save_debug_info: accepted for TensorFlow's
-            signature.
+        clear_extraneous_savers: whether to omit the operations of other Savers than that of
+            `saver_def`.
+        strip_default_attrs, save_debug_info: accepted for TensorFlow's signature.
         unbound_inputs_col_name: a collection for the names of tensors that operations below
             `export_scope` take from outside. Not in TensorFlow's function.
 
@@ -96,6 +104,7 @@ def export_meta_graph(
             collection for its name.
     """
     from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
+    from tensorboard.compat.proto.op_def_pb2 import OpDef
 
     graph = graph or get_default_graph()
     scope = f"{export_scope.rstrip('/')}/" if export_scope else ""
@@ -105,6 +114,13 @@ def export_meta_graph(
     made.graph_def.CopyFrom(
         graph_def_of(graph, add_shapes=True) if graph_def is None else graph_def
     )
+    info = made.meta_info_def
+    info.tensorflow_version = info.tensorflow_git_version = f"estimatorkit {__version__}"
+    if not info.HasField("stripped_op_list"):
+        types = sorted({node.op for node in made.graph_def.node})
+        info.stripped_op_list.op.extend(OpDef(name=each) for each in types)
+    if clear_extraneous_savers:
+        _clear_other_savers(made.graph_def, saver_def)
     if scope:
         unbound = _keep_below(made.graph_def, scope, unbound_inputs_col_name is not None)
         if unbound and unbound_inputs_col_name is not None:
@@ -146,6 +162,21 @@ def _keep_below(graph_def: Any, scope: str, may_be_unbound: bool) -> list[str]:
     return list(unbound)
 
 
+def _clear_other_savers(graph_def: Any, saver_def: Any) -> None:
+    """Removes the scopes with save and restore operations, except those of `saver_def`."""
+    names = [] if saver_def is None else [saver_def.save_tensor_name, saver_def.restore_op_name]
+    kept = {name.rpartition("/")[0] for name in names}
+    scopes = {
+        node.name.rpartition("/")[0]
+        for node in graph_def.node
+        if node.op in ("SaveV2", "RestoreV2", "Save", "SaveSlices", "Restore", "RestoreSlice")
+    }
+    other = tuple(f"{scope}/" for scope in scopes - kept)
+    nodes = [node for node in graph_def.node if not node.name.startswith(other)]
+    del graph_def.node[:]
+    graph_def.node.extend(nodes)
+
+
 def _clear_devices(graph_def: Any) -> None:
     for node in graph_def.node:
         node.device = ""
@@ -161,13 +192,14 @@ def write_collection(made: Any, key: str, items: Sequence[Any], scope: str = "")
         return
     from tensorboard.compat.proto.meta_graph_pb2 import CollectionDef
 
-    if scope:
+    if scope and key not in COLLECTION_READERS:  # whose items know whether they are in it
         items = [item for item in items if str(getattr(item, "name", "")).startswith(scope)]
     collection = CollectionDef()
     are_variables = key in _VARIABLES and all(isinstance(item, Variable) for item in items)
-    if items and (are_variables or all(isinstance(item, QueueRunner) for item in items)):
-        protos = [item.to_proto(scope).SerializeToString() for item in items]
-        collection.bytes_list.value.extend(protos)
+    has_protos = key in COLLECTION_READERS or all(isinstance(item, QueueRunner) for item in items)
+    if items and (are_variables or has_protos):
+        protos = [proto for item in items if (proto := item.to_proto(scope)) is not None]
+        collection.bytes_list.value.extend(proto.SerializeToString() for proto in protos)
     elif items and all(isinstance(item, (Tensor, Operation, Variable)) for item in items):
         collection.node_list.value.extend(_below(item.name, scope) for item in items)
     elif items and all(isinstance(item, (str, bytes)) for item in items):
@@ -244,8 +276,8 @@ def load_meta_graph(
             )
     if clear_devices:
         _clear_devices(graph_def)
-    scope = f"{import_scope}/" if import_scope else ""
-    if scope:
+    scope = f"{graph.get_name_scope()}/".removeprefix("/")
+    if import_scope:
         with graph.name_scope(import_scope) as unique:
             scope = unique
     _check_variables_are_new(graph, graph_def, scope)
@@ -277,7 +309,7 @@ def load_meta_graph(
         if variable in graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
     }
     saver_def = meta_graph.saver_def if meta_graph.HasField("saver_def") else None
-    return LoadedMetaGraph(saved, saver_def, elements or [])
+    return LoadedMetaGraph(saved, saver_def, elements or [], scope)
 
 
 def _check_variables_are_new(graph: Graph, graph_def: Any, scope: str) -> None:
@@ -326,6 +358,15 @@ def _read_collection(
                 QueueRunner.from_proto(proto, scope)
                 for proto in map(QueueRunnerDef.FromString, values)
                 if names >= {*proto.enqueue_op_name, proto.close_op_name, proto.cancel_op_name}
+            ]
+    if kind == "bytes_list" and key in COLLECTION_READERS:
+        from tensorboard.compat.proto.saver_pb2 import SaverDef
+
+        with graph.as_default():
+            return [
+                COLLECTION_READERS[key](proto, scope)
+                for proto in map(SaverDef.FromString, values)
+                if proto.restore_op_name in names
             ]
     if kind == "node_list":
         known = {variable.name: variable for variable in variables.values()}

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.errors import explain, value_error
@@ -27,7 +29,12 @@ from estimatorkit.storage.checkpoint import (
 )
 from estimatorkit.storage.checkpoint_state import update_checkpoint_state
 from estimatorkit.train.saving.checkpoint_compatibility import Item
-from estimatorkit.train.saving.saver import restore_checkpoint, session_state, tensors_to_save
+from estimatorkit.train.saving.saver import (
+    Saver,
+    restore_checkpoint,
+    session_state,
+    tensors_to_save,
+)
 from estimatorkit.train.saving.trackable import (
     OBJECT_GRAPH,
     WHOLE,
@@ -163,6 +170,34 @@ class Checkpoint:
         if save_path is not None:
             _ = self.save_counter
         return status
+
+
+class _ObjectGraph:
+    """The description of objects in a checkpoint, as a `Saveable` that is only written."""
+
+    name = OBJECT_GRAPH
+    saved_suffixes: Sequence[str] = ("",)
+
+    def __init__(self, description: bytes) -> None:
+        self._description = description
+
+    def values_to_save(self, state: Any) -> Sequence[NDArray[Any]]:
+        """The description."""
+        return [np.array(self._description, object)]
+
+    def restore_values(self, state: Any, values: Sequence[NDArray[Any]]) -> None:
+        """Does nothing: the objects are those of the program."""
+
+
+def saver_of_objects(root: Checkpoint) -> Saver:
+    """Returns a Saver of the objects that a `Checkpoint` holds now, under its keys.
+
+    What it saves, `Checkpoint.restore` reads.
+    """
+    nodes = walk(root, get_default_graph())
+    items: dict[str, Item] = {node.key: node.value for node in nodes if node.key}
+    items[OBJECT_GRAPH] = _ObjectGraph(objects_proto(nodes))
+    return Saver(items, sharded=True)
 
 
 def session_or_default(session: Any) -> Any:

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.dtypes import string
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
@@ -31,7 +30,6 @@ from estimatorkit.interop.graphdef_tensorflow import known_part
 from estimatorkit.interop.graphdef_writer import Exported, attr_value
 from estimatorkit.lazy import listing
 from estimatorkit.logger import logger
-from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable
 from estimatorkit.storage.atomic_files import os_errors, sync_file, temporary_beside
 from estimatorkit.storage.gfile import local_path
 from estimatorkit.storage.tensor_bundle_writer import write_bundle
@@ -111,10 +109,10 @@ class SavedModelBuilder:
                 "`add_meta_graph()` instead."
             )
         with sess.graph.as_default():
-            items = (saver or Saver(allow_empty=True)).saved_items
+            saver = saver or Saver(allow_empty=True)
             graph = self._meta_graph(
                 sess.graph,
-                items,
+                saver,
                 tags,
                 signature_def_map,
                 assets_collection,
@@ -122,7 +120,8 @@ class SavedModelBuilder:
                 clear_devices,
             )
             self._tensors = {
-                name: np.array(value) for name, value in tensors_to_save(sess, items).items()
+                name: np.array(value)
+                for name, value in tensors_to_save(sess, saver.saved_items).items()
             }
         self._proto.meta_graphs.append(graph)
 
@@ -151,7 +150,7 @@ class SavedModelBuilder:
             )
         made = self._meta_graph(
             get_default_graph(),
-            (saver or Saver(allow_empty=True)).saved_items,
+            saver or Saver(allow_empty=True),
             tags,
             signature_def_map,
             assets_collection,
@@ -163,7 +162,7 @@ class SavedModelBuilder:
     def _meta_graph(
         self,
         graph: Graph,
-        items: Mapping[str, Any],
+        saver: Saver,
         tags: Iterable[str],
         signature_def_map: Mapping[str, Any] | None,
         assets: Sequence[Tensor] | None,
@@ -175,7 +174,7 @@ class SavedModelBuilder:
         signatures = dict(signature_def_map or {})
         info = MetaGraphDef.MetaInfoDef(tags=sorted(set(tags)))
         exported = export_graph(graph)
-        made = _for_tensorflow(graph, exported, items, info)
+        made = _for_tensorflow(graph, exported, saver, info)
         training = graph.get_collection(constants.TRAIN_OP_KEY)
         lacking: dict[str, list[Any]] = {
             key: [each for each in _tensors_of(graph, signature) if not exported.has(each)]
@@ -197,7 +196,9 @@ class SavedModelBuilder:
         whole = [made]
         if lacking or known_part(exported.graph_def)[1]:
             keys = [key for key in graph.get_all_collection_keys() if key not in _NOT_WRITTEN]
-            own = export_meta_graph(meta_info_def=info, graph=graph, collection_list=keys)
+            own = export_meta_graph(
+                meta_info_def=info, graph=graph, saver_def=saver.saver_def, collection_list=keys
+            )
             self._describe(own, signatures, assets, lambda _: True, init_op, {})
             whole.append(own)
         for node in (node for each in whole for node in each.graph_def.node if clear_devices):
@@ -358,21 +359,15 @@ def _reasons(lacking: Tensor | Operation, exported: Exported) -> Iterator[str]:
         pending.extend([*(tensor.op for tensor in op.inputs), *op.control_inputs])
 
 
-def _for_tensorflow(graph: Graph, exported: Exported, items: Mapping[str, Any], info: Any) -> Any:
-    """Returns a `MetaGraphDef` with TensorFlow's node types and save/restore operations."""
+def _for_tensorflow(graph: Graph, exported: Exported, saver: Saver, info: Any) -> Any:
+    """Returns a `MetaGraphDef` with TensorFlow's node types."""
     from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
 
     made = MetaGraphDef(meta_info_def=info)
-    variables = [
-        (name, variable)
-        for name, item in items.items()
-        if isinstance(item, (Variable, PartitionedVariable))
-        for variable in ([item] if isinstance(item, Variable) else item)
-    ]
     made.graph_def.CopyFrom(exported.graph_def)
     initializable = set(_add_initializers(made.graph_def, graph, exported))
-    if variables:
-        made.saver_def.CopyFrom(_add_saving(made.graph_def, variables))
+    if saver.saver_def.restore_op_name:  # there is something to save
+        made.saver_def.CopyFrom(saver.saver_def)
     for key in graph.get_all_collection_keys():
         if key in _NOT_WRITTEN:
             continue
@@ -410,58 +405,6 @@ def _add_initializers(graph_def: Any, graph: Graph, exported: Exported) -> Itera
                 {"dtype": variable.dtype},
             )
         yield variable
-
-
-def _add_saving(graph_def: Any, variables: Sequence[tuple[str, Variable]]) -> Any:
-    """Adds save and restore operations, and returns their `SaverDef`.
-
-    `variables` are pairs of a tensor name in the checkpoint and a variable or part of one.
-    """
-    from tensorboard.compat.proto.saver_pb2 import SaverDef
-
-    used = {node.name.partition("/")[0] for node in graph_def.node}
-    scope = next(
-        name
-        for name in ("save", *(f"save_{at}" for at in range(1, len(used) + 2)))
-        if name not in used
-    )
-
-    def add(type_: str, name: str, inputs: Sequence[str] = (), **attrs: Any) -> str:
-        return _add_node(graph_def, type_, f"{scope}/{name}", inputs, attrs)
-
-    def texts(name: str, values: Any) -> str:
-        array = np.array(values, object)
-        return add("Const", name, dtype=string, value=array)
-
-    dtypes = [variable.dtype for _, variable in variables]
-    parts = [variable.save_slice_info for _, variable in variables]
-    path = texts("Const", b"model")
-    tensor_names = texts("tensor_names", [name.encode() for name, _ in variables])
-    slices = texts(
-        "shape_and_slices", [b"" if each is None else each.spec.encode() for each in parts]
-    )
-    values = [variable._snapshot.op.name for _, variable in variables]
-    saved = add("SaveV2", "SaveV2", [path, tensor_names, slices, *values], dtypes=dtypes)
-    written = add("Identity", "control_dependency", [path, f"^{saved}"], T=string)
-    read = add("RestoreV2", "RestoreV2", [path, tensor_names, slices], dtypes=dtypes)
-    assigned = [
-        add(
-            "AssignVariableOp",
-            f"AssignVariableOp_{at}",
-            [variable.op.name, f"{read}:{at}" if at else read],
-            dtype=variable.dtype,
-        )
-        for at, (_, variable) in enumerate(variables)
-    ]
-    restored = add("NoOp", "restore_all", [f"^{each}" for each in assigned])
-    return SaverDef(
-        filename_tensor_name=f"{path}:0",
-        save_tensor_name=f"{written}:0",
-        restore_op_name=restored,
-        max_to_keep=5,
-        keep_checkpoint_every_n_hours=10000.0,
-        version=SaverDef.V2,
-    )
 
 
 def _add_node(

@@ -1,25 +1,22 @@
 """`load`: loads a SavedModel into a session (`tf.compat.v1.saved_model.loader.load`).
 
-The graph is imported without TensorFlow's save and restore operations, the variables are read from
-the bundle, and the model's main operation is run with the assets fed. Files are data only: nothing
-in them is evaluated, and no path in them leads out of the folder.
+The graph is imported, what its Saver saved is read from the bundle, and the model's main operation
+is run with the assets fed. Files are data only: nothing in them is evaluated, and no path in them
+leads out of the folder.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from estimatorkit.core.errors import DataLossError, NotFoundError, explain
+from estimatorkit.core.errors import DataLossError, explain
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.variables import Variable
 from estimatorkit.lazy import listing
 from estimatorkit.logger import logger
-from estimatorkit.storage.checkpoint import read_checkpoint, read_contents
 from estimatorkit.storage.gfile import local_path
-from estimatorkit.storage.saveable import Saveable
 from estimatorkit.train.saving import saved_model_constants as constants
 from estimatorkit.train.saving.meta_graph import (
     LoadedMetaGraph,
@@ -32,7 +29,7 @@ from estimatorkit.train.saving.saved_model_files import (
     read_saved_model,
     variables_path,
 )
-from estimatorkit.train.saving.saver import Saver
+from estimatorkit.train.saving.saver import Saver, saver_of
 
 maybe_saved_model_directory = contains_saved_model
 
@@ -118,7 +115,7 @@ class SavedModelLoader:
         """
         loaded = self._add_to(graph, tags, import_scope, saver_kwargs.get("return_elements"))
         with graph.as_default():
-            saver = Saver(list(loaded.variables.values())) if loaded.variables else None
+            saver = saver_of(loaded)
         return saver, list(loaded.elements)
 
     def restore_variables(
@@ -129,16 +126,13 @@ class SavedModelLoader:
         Args:
             sess: a session with the model's graph.
             saver: its variables are restored; None restores none.
-            import_scope: the scope of the imported graph.
+            import_scope: accepted for compatibility only: the Saver knows its variables.
 
         Raises:
             NotFoundError: the model lacks a variable.
         """
-        scope = f"{import_scope}/" if import_scope else ""
-        items = () if saver is None else saver.saved_items.values()
-        wholes = [[item] if isinstance(item, Variable) else item for item in items]
-        held = [each for parts in wholes if not isinstance(parts, Saveable) for each in parts]
-        self._restore(sess, {each.op.name.removeprefix(scope): each for each in held})
+        if saver is not None:
+            self._restore(sess, saver)
 
     def run_init_ops(self, sess: Any, tags: Iterable[str], import_scope: str | None = None) -> None:
         """Runs the model's init operation, with its assets fed."""
@@ -151,7 +145,10 @@ class SavedModelLoader:
         tags = [tags] if isinstance(tags, str) else list(tags)
         loaded = self._add_to(sess.graph, tags, import_scope)
         meta_graph = self.get_meta_graph_def_from_tags(tags)
-        self._restore(sess, loaded.variables)
+        with sess.graph.as_default():
+            saver = saver_of(loaded)
+        if saver is not None:
+            self._restore(sess, saver)
         self._initialize(sess, meta_graph, import_scope)
         return meta_graph
 
@@ -162,7 +159,7 @@ class SavedModelLoader:
         list(assets_of(meta_graph, self._export_dir))  # invalid ones raise before the graph changes
         with _damage_in(self._export_dir), graph.as_default():
             loaded = load_meta_graph(
-                without_saving(meta_graph),
+                meta_graph,
                 import_scope=import_scope,
                 return_elements=elements,
                 trusted=self._trusted,
@@ -171,10 +168,9 @@ class SavedModelLoader:
         _warn_of_missing(graph, meta_graph, f"{import_scope}/" if import_scope else "")
         return loaded
 
-    def _restore(self, sess: Any, variables: Mapping[str, Variable]) -> None:
-        if variables:
-            with _damage_in(self._export_dir):
-                _restore(sess, self.variables_path, variables)
+    def _restore(self, sess: Any, saver: Saver) -> None:
+        with _damage_in(self._export_dir):
+            saver.restore(sess, self.variables_path)
 
     def _initialize(self, sess: Any, meta_graph: Any, import_scope: str | None) -> None:
         assets = dict(assets_of(meta_graph, self._export_dir))
@@ -263,58 +259,6 @@ def init_op_name(meta_graph: Any) -> str | None:
     return None
 
 
-def without_saving(meta_graph: Any) -> Any:
-    """Returns a `MetaGraphDef` without its save and restore operations."""
-    file = meta_graph.saver_def.filename_tensor_name.partition(":")[0]
-    if not file:
-        return meta_graph
-    dropped = {file}
-    made = type(meta_graph)()
-    made.CopyFrom(meta_graph)
-    before = 0
-    while len(dropped) > before:  # nodes may come before their inputs
-        before = len(dropped)
-        for node in made.graph_def.node:
-            sources = (each.removeprefix("^").partition(":")[0] for each in node.input)
-            if not dropped.isdisjoint(sources):
-                dropped.add(node.name)
-    kept = [node for node in made.graph_def.node if node.name not in dropped]
-    del made.graph_def.node[:]
-    made.graph_def.node.extend(kept)
-    return made
-
-
-def _restore(sess: Any, prefix: str, variables: Mapping[str, Variable]) -> None:
-    """Restores variables; those that the model's Saver did not save stay uninitialized."""
-    found = read_contents(prefix)
-    keys = {name: _key(name, variable) for name, variable in variables.items()}
-    keys = {name: key for name, key in keys.items() if key in found}
-    if not keys:
-        raise NotFoundError.explained(
-            f"Key {next(iter(variables))} not found in checkpoint",
-            expected=f"variables of the model in {prefix!r}",
-            received=f"its graph has {sorted(variables)[:5]}, the files have {sorted(found)[:5]}",
-        )
-    read = read_checkpoint(prefix, list(dict.fromkeys(keys.values())))
-    for name, key in keys.items():
-        value, part = read.tensors[key], variables[name].save_slice_info
-        if part is not None:
-            places = zip(part.var_offset, part.var_shape, strict=True)
-            value = value[tuple(slice(start, start + size) for start, size in places)]
-        sess.load_variable(variables[name], value)
-
-
-def _key(name: str, variable: Variable) -> str:
-    """Returns the name in the model of a variable's tensor, or of that of which it is a part.
-
-    `name` is the variable's name without the import scope.
-    """
-    info = variable.save_slice_info
-    return (
-        name if info is None else info.full_name.removeprefix(variable.op.name.removesuffix(name))
-    )
-
-
 __all__ = [
     *(
         "SavedModelLoader",
@@ -323,6 +267,6 @@ __all__ = [
         "load",
         "maybe_saved_model_directory",
     ),
-    *("meta_graph_with_tags", "without_saving"),
+    "meta_graph_with_tags",
 ]
 __dir__ = listing(__name__)

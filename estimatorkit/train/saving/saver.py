@@ -11,7 +11,8 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
 from numbers import Integral
 from typing import Any
@@ -33,7 +34,7 @@ from estimatorkit.layers.feature_column.vocabulary import (
     vocabulary_fingerprints,
 )
 from estimatorkit.logger import logger
-from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable
+from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable, whole_of
 from estimatorkit.ops.variables.variable_collections import global_variables
 from estimatorkit.storage.checkpoint import (
     Checkpoint,
@@ -60,9 +61,23 @@ from estimatorkit.train.saving.checkpoint_compatibility import (
     with_wholes,
 )
 from estimatorkit.train.saving.column_notes import changed_columns, noted_columns
-from estimatorkit.train.saving.meta_graph import export_meta_graph, load_meta_graph
+from estimatorkit.train.saving.meta_graph import (
+    COLLECTION_READERS,
+    LoadedMetaGraph,
+    export_meta_graph,
+    load_meta_graph,
+)
+from estimatorkit.train.saving.save_operations import (
+    OPERATIONS,
+    add_save_operations,
+    restored_items,
+)
 
 _NEVER = 10000.0  # hours
+_UNNAMED = "unnamed.ckpt"
+"""The name of a checkpoint that gets none."""
+NOT_SERIALIZED = (STEP_CHECKS, GraphKeys.SAVEABLE_OBJECTS)
+"""Collections of Python objects; what a `Saver` saves of the second is in its operations."""
 
 
 class Saver:
@@ -75,14 +90,18 @@ class Saver:
             number of elements.
         max_to_keep: the number of recent checkpoints to keep; 0 or None keeps all.
         keep_checkpoint_every_n_hours: additionally keep one checkpoint per this many hours.
-        saver_def: a `SaverDef` with the settings.
+        saver_def: a `SaverDef` with the settings. If it names operations of the default graph, as
+            that of an imported graph does, the Saver saves what these restore.
+        name: the name scope of the Saver's operations, 'save' by default; with a `saver_def`, the
+            scope below which they were imported.
+        filename: the path of the checkpoint for these operations where none is fed.
         defer_build: whether to evaluate `var_list` only when `build` is called.
         allow_empty: whether there may be nothing to save.
         pad_step_number: whether to zero-pad the step in file names to eight digits, so that they
             sort.
-        sharded, name, restore_sequentially, builder, write_version, save_relative_paths, filename:
-            accepted for compatibility only. Checkpoints are always in the package's format,
-            sharded by size, and paths in the checkpoint state are always relative.
+        sharded, restore_sequentially, builder, write_version, save_relative_paths: accepted for
+            compatibility only. Checkpoints are always in the package's format, sharded by size,
+            and paths in the checkpoint state are always relative.
 
     Raises:
         ValueError: there is nothing to save, or two items have the same name.
@@ -121,10 +140,15 @@ class Saver:
         self._every_n_hours = keep_checkpoint_every_n_hours
         self._allow_empty = allow_empty
         self._pad_step_number = pad_step_number
+        self._name = name
+        self._filename = filename
+        self._operations: dict[str, str] = {}  # their names, by field of `SaverDef`
         self._managers: dict[tuple[str, str | None], CheckpointRotation] = {}
         self._items: dict[str, Item] | None = None
         self._saving = threading.RLock()  # saves in order of steps
-        if not defer_build:
+        if saver_def is not None and saver_def.restore_op_name:
+            self._take(saver_def)
+        elif not defer_build:
             self._build(var_list)
 
     def build(self) -> None:
@@ -136,7 +160,20 @@ class Saver:
         items = saved_items() if var_list is None else _by_name(var_list)
         if not items and not self._allow_empty:
             raise ValueError("No variables to save")
+        if items:
+            with _modifiable(get_default_graph()):
+                self._operations = add_save_operations(
+                    items, self._name, self._filename, self._reshape
+                )
         self._items = items
+
+    def _take(self, saver_def: Any) -> None:
+        """Makes this the Saver of a `SaverDef`, whose operations are in the default graph."""
+        scope = f"{self._name.removesuffix('/')}/" if self._name else ""
+        names = {field: getattr(saver_def, field) for field in OPERATIONS}
+        self._operations = {field: f"{scope}{name}" for field, name in names.items() if name}
+        self._sharded = saver_def.sharded
+        self._items = restored_items(get_default_graph(), self._operations["restore_op_name"])
 
     def _built(self, doing: str) -> dict[str, Item]:
         if self._items is None:
@@ -218,7 +255,8 @@ class Saver:
         """Writes a checkpoint, updates the checkpoint state, and removes old checkpoints.
 
         Args:
-            save_path: the path prefix, for example 'model_dir/model.ckpt'.
+            save_path: the path prefix, for example 'model_dir/model.ckpt'; with 'model_dir/' the
+                checkpoint is named 'unnamed.ckpt'.
             global_step: a number, tensor or variable that is appended to the name.
             latest_filename: the name of the checkpoint state file; 'checkpoint' by default.
             meta_graph_suffix: the suffix of the graph file.
@@ -246,6 +284,7 @@ class Saver:
             if global_step is not None:
                 number = global_step if isinstance(global_step, Integral) else sess.run(global_step)
                 path = f"{path}-{int(number):0{8 if self._pad_step_number else 1}d}"
+            path = with_name(path)
             directory, name = os.path.split(path)
             directory = directory or "."
             if name == (latest_filename or "checkpoint") and write_state:
@@ -295,11 +334,9 @@ class Saver:
 
         See `train.export_meta_graph`.
         """
-        if collection_list is None:  # checks are not serializable, and this
-            # Saver's settings are in `saver_def`
-            left_out = (STEP_CHECKS, GraphKeys.SAVERS)
+        if collection_list is None:
             keys = get_default_graph().get_all_collection_keys()
-            collection_list = [key for key in keys if key not in left_out]
+            collection_list = [key for key in keys if key not in NOT_SERIALIZED]
         return export_meta_graph(
             filename,
             saver_def=self.as_saver_def(),
@@ -318,10 +355,11 @@ class Saver:
         return self.as_saver_def()
 
     def as_saver_def(self) -> Any:
-        """Returns the settings as a `SaverDef`, whose operation names are empty."""
+        """Returns the settings and the names of the operations as a `SaverDef`."""
         from tensorboard.compat.proto.saver_pb2 import SaverDef
 
         return SaverDef(
+            **self._operations,
             max_to_keep=self._max_to_keep or 0,
             sharded=self._sharded,
             keep_checkpoint_every_n_hours=self._every_n_hours,
@@ -329,13 +367,34 @@ class Saver:
         )
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """Same as `as_saver_def`."""
-        return self.as_saver_def()
+        """Returns `as_saver_def`; see there.
+
+        Args:
+            export_scope: a prefix to strip from the names.
+
+        Returns:
+            None if the operations are not in `export_scope`.
+        """
+        made = self.as_saver_def()
+        prefix = f"{export_scope.removesuffix('/')}/" if export_scope else ""
+        for field, name in self._operations.items():
+            if not name.startswith(prefix):
+                return None
+            setattr(made, field, name.removeprefix(prefix))
+        return made
 
     @staticmethod
     def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
-        """Returns a Saver of the default graph's variables with the settings of a `SaverDef`."""
-        return Saver(saver_def=saver_def)
+        """Returns the Saver of a `SaverDef`, whose operations are in the default graph.
+
+        Args:
+            saver_def: the result of `to_proto`.
+            import_scope: a prefix for the names in it.
+
+        Raises:
+            KeyError: the operations are not in the graph.
+        """
+        return Saver(saver_def=saver_def, name=import_scope)
 
     def restore(self, sess: Any, save_path: str | os.PathLike[str] | None) -> None:
         """Restores the session's variables from a checkpoint, which TensorFlow may have written.
@@ -352,7 +411,7 @@ class Saver:
         if save_path is None:
             raise ValueError("Can't load save_path when it is None.")
         _check_session(sess)
-        path = local_path(save_path)
+        path = with_name(local_path(save_path))
         _check_is_checkpoint(path)
         logger.info("Restoring parameters from %s", path)
         found = {
@@ -376,6 +435,23 @@ class Saver:
         keys = keys_of(items)
         read = read_checkpoint(path, [renamed[key] for key in keys])
         _put(sess, read, items, renamed)
+
+
+def with_name(path: str) -> str:
+    """Returns a checkpoint's path, with a name if it is only a folder with a final separator."""
+    return path if os.path.basename(path) else f"{path}{_UNNAMED}"
+
+
+@contextmanager
+def _modifiable(graph: Graph) -> Iterator[None]:
+    """Lets a finalized graph get a Saver's operations, which change nothing that is there."""
+    finalized = graph.finalized
+    graph.unfinalize()
+    try:
+        yield
+    finally:
+        if finalized:
+            graph.finalize()
 
 
 def _parts_of(key: str, item: Whole) -> dict[str, TensorSlice]:
@@ -516,7 +592,9 @@ def _by_name(given: Any) -> dict[str, Item]:
         pairs = [(None, item) for item in given]
     named: list[tuple[str, Item]] = []
     for name, item in pairs:
-        if isinstance(item, Variable):
+        if isinstance(item, (list, tuple)) and name is not None:
+            named.append((name, _whole(name, item)))
+        elif isinstance(item, Variable):
             named.append((name or item.op.name, item))
         elif isinstance(item, PartitionedVariable | Saveable):
             named.append((name or item.name, item))
@@ -535,6 +613,25 @@ def _by_name(given: Any) -> dict[str, Item]:
             raise ValueError(f"The same saveable will be restored with two names: {name}")
         seen.add(id(item))
     return with_wholes(dict(named))
+
+
+def _whole(name: str, parts: Sequence[Any]) -> PartitionedVariable:
+    """The partitioned variable whose parts are listed.
+
+    Raises:
+        ValueError: an item is no part of one, or they do not cover it.
+    """
+    for part in parts:
+        if not isinstance(part, Variable) or part.save_slice_info is None:
+            raise value_error(f"Slices must all be Variables: {part!r}", received=f"{name!r}")
+    found = whole_of(name, parts) if parts else None
+    if found is None:
+        raise value_error(
+            f"Slices must all be from the same tensor: {name!r}",
+            expected="all parts of a partitioned variable",
+            received=[part.name for part in parts],
+        )
+    return found
 
 
 def _check_is_checkpoint(path: str) -> None:
@@ -639,15 +736,39 @@ def import_meta_graph(
         **kwargs: `input_map`, `return_elements` and `trusted`, see `import_graph_def`.
 
     Returns:
-        A `Saver` of its variables; None if it has none.
+        The `Saver` that was exported with it; without one, a `Saver` of all variables of the
+        default graph; None if there are none.
     """
     loaded = load_meta_graph(meta_graph_or_file, clear_devices, import_scope, **kwargs)
+    return saver_of(loaded)
+
+
+def saver_of(loaded: LoadedMetaGraph) -> Saver | None:
+    """Returns the Saver of a graph that was loaded into the default graph.
+
+    It is the one that the `SaverDef` describes; without one, a Saver of all global variables; None
+    if there are none. If the operations of a `SaverDef` were not imported, it saves the variables
+    of the loaded graph under their names there.
+    """
+    graph, found = get_default_graph(), loaded.saver_def
+    if found is None:
+        return Saver() if saved_items() else None
+    name = f"{loaded.scope}{found.restore_op_name}"
+    if found.restore_op_name and name in {op.name for op in graph.get_operations()}:
+        try:
+            return Saver(saver_def=found, name=loaded.scope or None)
+        except (AttributeError, LookupError, TypeError) as error:
+            raise value_error(
+                "the operations that the SaverDef of a MetaGraphDef names do not restore",
+                received=f"{name}; {error!r:.300}",
+            ) from error
     if not loaded.variables:
         return None
-    if loaded.saver_def is None:
-        return Saver(loaded.variables)
     return Saver(
         loaded.variables,
-        max_to_keep=loaded.saver_def.max_to_keep,
-        keep_checkpoint_every_n_hours=loaded.saver_def.keep_checkpoint_every_n_hours or 10000.0,
+        max_to_keep=found.max_to_keep,
+        keep_checkpoint_every_n_hours=found.keep_checkpoint_every_n_hours or _NEVER,
     )
+
+
+COLLECTION_READERS[GraphKeys.SAVERS] = Saver.from_proto

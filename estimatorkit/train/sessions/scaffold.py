@@ -23,6 +23,7 @@ from estimatorkit.ops.variables.variable_collections import (
     report_uninitialized_variables,
     tables_initializer,
 )
+from estimatorkit.train.saving.object_checkpoint import Checkpoint, saver_of_objects
 from estimatorkit.train.saving.saver import Saver
 
 
@@ -38,7 +39,8 @@ class Scaffold:
         ready_for_local_init_op: the same, as a precondition of `local_init_op`.
         local_init_op: run in every session; `default_local_init_op()` by default.
         summary_op: all summaries as one; `summary.merge_all()` by default.
-        saver: a `Saver`; by default that of the SAVERS collection, or one of all variables.
+        saver: a `Saver`, or a `Checkpoint` whose objects are saved; by default the Saver of the
+            SAVERS collection, or one of all variables.
         copy_from_scaffold: a scaffold that supplies parts not given here.
         local_init_feed_dict: the feeds of `local_init_op`.
 
@@ -55,7 +57,7 @@ class Scaffold:
         ready_for_local_init_op: Any = None,
         local_init_op: Any = None,
         summary_op: Any = None,
-        saver: Saver | None = None,
+        saver: Saver | Checkpoint | None = None,
         copy_from_scaffold: Scaffold | None = None,
         local_init_feed_dict: Mapping[Any, Any] | None = None,
     ) -> None:
@@ -88,6 +90,8 @@ class Scaffold:
         for name, (collection, make) in _DEFAULTS.items():
             if parts[name] is None:
                 parts[name] = Scaffold.get_or_default(name, collection, make)
+        if isinstance(parts["saver"], Checkpoint):
+            parts["saver"] = saver_of_objects(parts["saver"])
         parts["saver"].build()
         get_default_graph().finalize()
         logger.info("Graph was finalized.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,13 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
+import estimatorkit.compat.v1 as compat
 from estimatorkit import gfile
+from tests.golden.snippets_gfile import MODES, folders, results
+
+GOLDEN = json.loads(
+    (Path(__file__).parents[2] / "golden" / "gfile.json").read_text(encoding="utf-8")
+)
 
 
 def test_files_in_graphs(tmp_path: Path) -> None:
@@ -128,6 +135,15 @@ def test_writing_truncates_a_file_of_both_ways(tmp_path: Path) -> None:
         gfile.GFile(tmp_path / "missing", "w+").read()
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_files_in_every_mode_are_tensorflows(mode: str, tmp_path: Path) -> None:
+    assert json.loads(json.dumps(results(compat, mode, str(tmp_path)))) == GOLDEN[mode]
+
+
+def test_folders_without_a_name() -> None:
+    assert folders(compat) == GOLDEN["folders"]
+
+
 def test_misuse_of_a_file(tmp_path: Path) -> None:
     missing = gfile.GFile(str(tmp_path / "missing"))  # nothing is opened yet
     with pytest.raises(tf.errors.NotFoundError, match="missing"):
@@ -138,14 +154,15 @@ def test_misuse_of_a_file(tmp_path: Path) -> None:
     with pytest.raises(tf.errors.PermissionDeniedError, match="File isn't open for reading"):
         file.read()
     file.close()
-    assert (tmp_path / "file").read_bytes() == b""
+    assert not (tmp_path / "file").exists()  # nothing was written
+    (tmp_path / "file").touch()
     file = gfile.GFile(tmp_path / "file")
     with pytest.raises(tf.errors.PermissionDeniedError, match="File isn't open for writing"):
         file.write("x")
     file.close()
     with gfile.GFile(tmp_path / "empty", "w"):
         pass
-    assert gfile.exists(tmp_path / "empty")
+    assert not gfile.exists(tmp_path / "empty")
 
 
 def test_every_public_name_is_there() -> None:
