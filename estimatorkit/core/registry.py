@@ -485,7 +485,7 @@ _FOLD_LIMIT = 4096
 
 def fold(
     row: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any], outputs: Sequence[Tensor]
-) -> Any | None:
+) -> list[Any] | None:
     """Constant folding: the op's outputs if computable without XLA, else None.
 
     Args:
@@ -494,19 +494,78 @@ def fold(
         attrs: the op's attributes.
         outputs: the operation's tensors; large ones are not folded.
     """
-    if row.numpy_kernel is None or not row.foldable:
+    if not row.foldable:
         return None
-    if not row.known_from_shape and not all(
-        isinstance(value, np.ndarray) and value.size <= _FOLD_LIMIT for value in inputs
-    ):
+    if not row.known_from_shape and not all(map(_is_foldable, inputs)):
         return None
     if any((tensor.shape.num_elements() or 0) > _FOLD_LIMIT for tensor in outputs):
         return None
-    with np.errstate(all="ignore"):  # infinities and NaN are values, as they are to XLA
+    with np.errstate(all="ignore"):  # what overflows is a value, as it is to XLA
         try:
-            return row.numpy_kernel(*inputs, **attrs)
-        except np.linalg.LinAlgError:  # of a singular matrix: XLA has values for it
+            return in_numpy(row, inputs, attrs, outputs)
+        except NUMPY_REFUSES:  # XLA has a value for it, or reports the error with the operation
             return None
+
+
+_NARROW = (as_dtype("float16").numpy_dtype, as_dtype("bfloat16").numpy_dtype)
+
+
+def _is_foldable(value: Any) -> bool:
+    """Whether NumPy gives the same as XLA for a value: they differ in what NaN and infinities do,
+    in convolutions, special functions, sorting and casts.
+    """
+    if not isinstance(value, np.ndarray) or value.size > _FOLD_LIMIT:
+        return False
+    numbers = value.dtype.kind in "fc" or value.dtype in _NARROW
+    return not numbers or bool(np.isfinite(value).all())
+
+
+NUMPY_REFUSES = (TypeError, ValueError, IndexError, ArithmeticError, np.linalg.LinAlgError)
+"""What NumPy kernels raise on values that they cannot take: singular matrices, reductions of
+nothing, Python integers beyond the dtype."""
+
+def in_numpy(
+    row: OpDef,
+    inputs: Sequence[Any],
+    attrs: Mapping[str, Any],
+    outputs: Sequence[Tensor],
+    **extra: Any,
+) -> list[Any]:
+    """The results of a row's `numpy_kernel`: new values of variables, then the outputs as arrays.
+
+    Like XLA, it computes with 16-bit floats in float32: in their own precision a sum of 4,096
+    bfloat16 ones would stop at 256.
+
+    Args:
+        row: the row.
+        inputs: the values.
+        attrs: the attributes.
+        outputs: the operation's tensors.
+        extra: `key`, for kernels that draw.
+    """
+    assert row.numpy_kernel is not None
+    if not (row.moves or row.updates):
+        inputs = [
+            value.astype(np.float32) if getattr(value, "dtype", None) in _NARROW else value
+            for value in inputs
+        ]
+    return as_declared(row.numpy_kernel(*inputs, **attrs, **extra), outputs)
+
+
+def as_declared(result: Any, outputs: Sequence[Tensor]) -> list[Any]:
+    """The result of a NumPy kernel as a list, outputs as arrays of their dtypes.
+
+    A string would otherwise be `bytes`, which cannot be indexed like a scalar. Objects stay as they
+    are, and so do new values of variables, which come first.
+    """
+    results = list(result) if isinstance(result, (tuple, list)) else [result]
+    updated = len(results) - len(outputs)
+    return results[:updated] + [
+        value
+        if tensor.dtype.name in ("variant", "resource")
+        else np.asarray(value, tensor.dtype.numpy_dtype)
+        for value, tensor in zip(results[updated:], outputs, strict=True)
+    ]
 
 
 def constant_value(tensor: Tensor) -> Any | None:
@@ -533,10 +592,7 @@ def constant_value(tensor: Tensor) -> Any | None:
         if any(value is None for value in inputs):
             return None
     result = fold(row, inputs, tensor.op.kernel_attrs, tensor.op.outputs)
-    if result is None:
-        return None
-    chosen = result[tensor.value_index] if isinstance(result, (tuple, list)) else result
-    return np.asarray(chosen, tensor.dtype.numpy_dtype)
+    return None if result is None else result[tensor.value_index]
 
 
 def _shape_enough_for(row: OpDef, shape: TensorShape) -> Any:

@@ -225,8 +225,13 @@ def case(
                 )
             )
             predicates, default = predicates[:-1], functions.pop()
-        with graph.control_dependencies([check for check in checks if check is not None]):
+        checks = [check for check in checks if check is not None]
+        with graph.control_dependencies(checks):
             predicates = [identity(each) for each in predicates]
+            if not predicates:  # a single function
+                return nest.map_structure(
+                    lambda leaf: leaf if isinstance(leaf, Operation) else identity(leaf), default()
+                )
         result = default
         for predicate, function in reversed(list(zip(predicates, functions, strict=True))):
             result = functools.partial(cond, predicate, function, result, strict)

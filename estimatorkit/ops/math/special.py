@@ -217,10 +217,19 @@ igammac = _binary(
     "The upper regularized incomplete gamma function of order a, at x.",
     parameters=("a", "x"),
 )
+
+
+def _polygamma(n: Any, x: Any, function: Callable[[Any, Any], Any], module: Any) -> Any:
+    """`function` for whole orders; others have no value."""
+    whole = (n >= 0) & (n == module.floor(n)) & module.isfinite(n)
+    orders = module.where(whole, n, 1).astype(np.int32)
+    return module.where(whole, function(orders, x), np.nan)
+
+
 polygamma = _binary(
     "Polygamma",
-    _wide(lambda n, x: jax.scipy.special.polygamma(n.astype(np.int32), x)),
-    lambda n, x: scipy_special.polygamma(n.astype(int), x),
+    _wide(lambda n, x: _polygamma(n, x, jax.scipy.special.polygamma, jnp)),
+    lambda n, x: _polygamma(n, x, scipy_special.polygamma, np),
     (np.array([1.0, 2.0, 3.0], np.float32), _POSITIVE + np.float32(0.5)),
     "The derivative of order a of the digamma function, at x.",
     gradient=None,
