@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -271,7 +273,8 @@ def apply(
             allowed = row.accepted(position)
             if allowed and tensor.dtype not in allowed:
                 raise not_allowed(tensor, allowed, f"{name or row.type} ({row.type})", position)
-    outputs = row.infer(inputs, attrs) if row.infer else infer_from_kernel(row, inputs, attrs)
+    with _inferring():
+        outputs = row.infer(inputs, attrs) if row.infer else infer_from_kernel(row, inputs, attrs)
     graph = get_default_graph()
     if inputs and not graph.reaches(inputs[0].graph):
         graph = inputs[0].graph
@@ -500,11 +503,10 @@ def fold(
         return None
     if any((tensor.shape.num_elements() or 0) > _FOLD_LIMIT for tensor in outputs):
         return None
-    with np.errstate(all="ignore"):  # what overflows is a value, as it is to XLA
-        try:
-            return in_numpy(row, inputs, attrs, outputs)
-        except NUMPY_REFUSES:  # XLA has a value for it, or reports the error with the operation
-            return None
+    try:
+        return in_numpy(row, inputs, attrs, outputs)
+    except NUMPY_REFUSES:  # XLA has a value for it, or reports the error with the operation
+        return None
 
 
 _NARROW = (as_dtype("float16").numpy_dtype, as_dtype("bfloat16").numpy_dtype)
@@ -524,6 +526,7 @@ NUMPY_REFUSES = (TypeError, ValueError, IndexError, ArithmeticError, np.linalg.L
 """What NumPy kernels raise on values that they cannot take: singular matrices, reductions of
 nothing, Python integers beyond the dtype."""
 
+
 def in_numpy(
     row: OpDef,
     inputs: Sequence[Any],
@@ -537,19 +540,25 @@ def in_numpy(
     bfloat16 ones would stop at 256.
 
     Args:
-        row: the row.
+        row: the row, which has one.
         inputs: the values.
         attrs: the attributes.
         outputs: the operation's tensors.
         extra: `key`, for kernels that draw.
     """
-    assert row.numpy_kernel is not None
+    kernel = cast(Callable[..., Any], row.numpy_kernel)
     if not (row.moves or row.updates):
         inputs = [
             value.astype(np.float32) if getattr(value, "dtype", None) in _NARROW else value
             for value in inputs
         ]
-    return as_declared(row.numpy_kernel(*inputs, **attrs, **extra), outputs)
+    with quiet():
+        return as_declared(kernel(*inputs, **attrs, **extra), outputs)
+
+
+def quiet() -> Any:
+    """A context manager in which NumPy does not warn: NaN and infinities are values."""
+    return np.errstate(all="ignore")
 
 
 def as_declared(result: Any, outputs: Sequence[Tensor]) -> list[Any]:
@@ -568,17 +577,67 @@ def as_declared(result: Any, outputs: Sequence[Tensor]) -> list[Any]:
     ]
 
 
+_building = threading.local()
+
+
+@contextmanager
+def _inferring() -> Iterator[None]:
+    """A context manager in which `constant_value` serves shape inference alone."""
+    outer = getattr(_building, "inferring", False)
+    _building.inferring = True
+    try:
+        yield
+    finally:
+        _building.inferring = outer
+
+
 def constant_value(tensor: Tensor) -> Any | None:
     """The value of `tensor` if it follows from constants and static shapes, else None.
 
-    Like `tf.get_static_value`. Anything but a tensor is returned as is.
+    Like `tf.get_static_value`. Anything but a tensor is returned as is. What Python code may make
+    of the value is not computed again in a run: a constant that nothing else uses can then not be
+    fed (see `is_compiled_in`).
     """
     if not isinstance(tensor, Tensor):
         return tensor
+    value = _constant_value(tensor)
+    if value is not None and not getattr(_building, "inferring", False):
+        while tensor in tensor.graph.known_inputs:
+            tensor = tensor.graph.known_inputs[tensor]
+        tensor.graph.read_tensors.add(tensor)
+    return value
+
+
+def is_compiled_in(constant: Tensor, fetched: Sequence[Tensor]) -> bool:
+    """Whether a constant only served to build the graph, so that a feed of it would be ignored.
+
+    Args:
+        constant: a tensor.
+        fetched: the tensors of the run.
+    """
+    graph = constant.graph
+    unread = {constant} - graph.read_tensors
+    known = {constant}
+    for op in graph.get_operations():
+        if known.isdisjoint(op.inputs):
+            continue
+        if not lookup(op.type).foldable or not all(
+            each in known or role_of(each.op) is Role.CONSTANT for each in op.inputs
+        ):
+            return False  # something that runs uses it
+        known.update(op.outputs)
+        unread.difference_update(op.inputs)
+        unread.update(set(op.outputs) - graph.read_tensors)
+    return not unread and known.isdisjoint(fetched)
+
+
+def _constant_value(tensor: Tensor) -> Any | None:
     row = lookup(tensor.op.type)
     if row.role is Role.CONSTANT:
         value: Any = tensor.op.attrs["value"]
         return value
+    if row.role is Role.PLACEHOLDER and tensor in tensor.graph.known_inputs:
+        return _constant_value(tensor.graph.known_inputs[tensor])
     if not row.foldable:
         return None
     inputs: list[Any]
@@ -588,9 +647,12 @@ def constant_value(tensor: Tensor) -> Any | None:
             return None
         inputs = [np.broadcast_to(np.zeros((), np.int8), shape) for shape in shapes]
     else:
-        inputs = [constant_value(source) for source in tensor.op.inputs]
-        if any(value is None for value in inputs):
-            return None
+        inputs = []
+        for source in tensor.op.inputs:
+            value = _constant_value(source)
+            if value is None:
+                return None
+            inputs.append(value)
     result = fold(row, inputs, tensor.op.kernel_attrs, tensor.op.outputs)
     return None if result is None else result[tensor.value_index]
 

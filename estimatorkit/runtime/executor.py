@@ -565,8 +565,7 @@ class InitializerSegment:
         _, counters = state.held.begin(access, state.take, state.raise_if_cancelled)
         try:
             variables = dict(zip(segment.random, counters, strict=True))
-            with np.errstate(all="ignore"):  # infinities and NaN are values, as they are to XLA
-                interpret(segment.ops, local, variables, host=True, rewriting=segment.rewriting)
+            interpret(segment.ops, local, variables, host=True, rewriting=segment.rewriting)
             with x64():
                 changed = [
                     variables[name]

@@ -153,9 +153,7 @@ def _numpy_eigen(x: Any) -> Any:
 
 register(
     "SelfAdjointEigV2",
-    in_32_bits(
-        lambda x: _positive_first(*jnp.linalg.eigh(from_lower(x), symmetrize_input=False))
-    ),
+    in_32_bits(lambda x: _positive_first(*jnp.linalg.eigh(from_lower(x), symmetrize_input=False))),
     infer=_infer_eigen,
     accepts="dc float16",
     numpy_kernel=_numpy_eigen,
@@ -166,7 +164,8 @@ register(
 def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Eigenvalues in ascending order, and eigenvectors as columns, of symmetric matrices.
 
-    Only the lower triangles are read. The first element of each eigenvector is not negative (TensorFlow leaves the sign unspecified).
+    Only the lower triangles are read. The first element of each eigenvector is not negative
+    (TensorFlow leaves the sign unspecified).
     """
     with get_default_graph().name_scope(name or "self_adjoint_eig"):
         op = registry.apply("SelfAdjointEigV2", [convert_to_tensor(tensor)])

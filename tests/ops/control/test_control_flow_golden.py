@@ -78,16 +78,6 @@ def test_what_is_refused(name: str) -> None:
     assert_same(run(REFUSALS[name]), GOLDEN["refusals"][name])
 
 
-def test_a_constant_that_a_body_holds_cannot_be_fed() -> None:
-    """Its value is part of the compiled body."""
-    with tf.Graph().as_default(), tf.Session() as session:
-        x = tf.constant(10)
-        y = tf.cond(tf.placeholder_with_default(True, []), lambda: x * 10, lambda: x)
-        assert session.run(y) == 100
-        with pytest.raises(ValueError, match="may not be fed"):
-            session.run(y, {x: 4})
-
-
 def test_a_condition_reads_what_the_body_assigns() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         v = tf.get_variable("v", initializer=1.0)
