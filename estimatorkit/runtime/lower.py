@@ -37,7 +37,7 @@ from estimatorkit.runtime.sharded_rows import whole
 
 _AS_WRITTEN = Rewriting()
 
-_REFUSALS = (TypeError, ValueError, IndexError, ZeroDivisionError, OverflowError)
+_REFUSALS = (TypeError, ValueError, IndexError, ArithmeticError)
 """What kernels raise on values they cannot take; reported with the op and the user's line."""
 
 
@@ -163,6 +163,11 @@ def _run_kernel(
         known = registry.fold(row, inputs, attrs, op.outputs)
         if known is not None:
             return known
+        if row.foldable:  # what NumPy may not compute, it must not compute in the kernel either
+            static = row.static_positions(attrs)
+            inputs = [
+                each if at in static else jax.numpy.asarray(each) for at, each in enumerate(inputs)
+            ]
         with registry.quiet():  # constants are NumPy's
             result = row.kernel(*inputs, **attrs)
     return list(result) if isinstance(result, (tuple, list)) else [result]

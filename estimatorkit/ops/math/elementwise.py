@@ -212,10 +212,10 @@ multiply = _binary("Mul", jnp.multiply, np.multiply, _floats, "x * y.")
 realdiv = _binary(
     "RealDiv", _quotient, np.true_divide, _floats, "x / y of floating inputs.", accepts="fc"
 )
-floordiv_op = _binary(
+floordiv_op = _binary(  # of floats the floor of the quotient, also where one is infinite
     "FloorDiv",
-    jnp.floor_divide,
-    np.floor_divide,
+    lambda x, y: jnp.floor_divide(x, y) if x.dtype.kind in "iu" else jnp.floor(_quotient(x, y)),
+    lambda x, y: np.floor_divide(x, y) if x.dtype.kind in "iu" else np.floor(x / y),
     _ints,
     "x // y, rounded down.",
     gradient=None,
