@@ -106,3 +106,19 @@ def test_reads_between_assignments_all_count_for_the_gradient() -> None:
         session.run(tf.global_variables_initializer())
         # 2 * 2 * 4 * 8, and that times 1/2 + 1/4 + 1/8
         np.testing.assert_allclose(session.run([product, gradient]), [128, 112])
+
+
+def test_a_case_of_one_false_predicate_raises() -> None:
+    only = tf.case([(tf.constant(False), lambda: tf.constant(3))])
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="None of"):
+        session.run(only)
+    assert tf.Session().run(tf.case([(tf.constant(True), lambda: tf.constant(3))])) == 3
+
+
+def test_operators_of_bool_and_integer_variables() -> None:
+    flags, numbers = tf.Variable([False, True]), tf.Variable([1, 2])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        found = session.run([flags & [True, True], [True, True] | flags, ~flags, numbers & [3, 2]])
+    expected = [[False, True], [True, True], [True, False], [1, 2]]
+    assert [each.tolist() for each in found] == expected
