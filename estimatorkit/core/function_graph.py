@@ -71,20 +71,13 @@ class FunctionGraph(Graph):
             ValueError: the tensor's graph does not enclose this one.
         """
         found = self.captures.get(tensor)
-        if found is None:
-            if _is_size(tensor):  # its value stays known inside
-                tensor.graph.prevent_feeding(tensor)
-                op = self.create_op(
-                    "Const", (), [(tensor.dtype, tensor.shape)], tensor.op.attrs, "Const"
-                )
-                return op.outputs[0]
-            if tensor.graph is not self.outer:
-                tensor = self.outer.capture(tensor)
-                if _is_size(tensor):
-                    return self.capture(tensor)
+        if found is None and tensor.graph is not self.outer:
+            tensor = self.outer.capture(tensor)
             found = self.captures.get(tensor)
         if found is None:
             found = self.captures[tensor] = self.add_input(tensor)
+            if not tensor.dtype.is_differentiable:  # a size stays known inside
+                self.known_inputs[found] = tensor
         return found
 
     def add_input(self, like: Tensor) -> Tensor:
@@ -158,11 +151,6 @@ def may_not_end(op: Operation) -> bool:
     """Whether an operation is a `While`, or contains or differentiates one."""
     every = (op, *operations_within(op))
     return any("While" in (each.type, each.attrs.get("forward_type")) for each in every)
-
-
-def _is_size(tensor: Tensor) -> bool:
-    """Whether this is an integer constant, such as a size."""
-    return role_of(tensor.op) is Role.CONSTANT and not tensor.dtype.is_differentiable
 
 
 class GraphFunction:

@@ -60,6 +60,10 @@ class Graph:
         self._collections: dict[str, list[Any]] = {}
         self._scopes = _Scopes()
         self._finalized = False
+        self.known_inputs: dict[Tensor, Tensor] = {}
+        """Inputs of a function's body that have the value of a tensor of an enclosing graph."""
+        self.read_tensors: set[Tensor] = set()
+        """Those whose constant values Python code has read while it built the graph."""
         self._not_fed: set[Tensor] = set()
         self._not_fetched: set[Operation] = set()
         self._lock = threading.RLock()

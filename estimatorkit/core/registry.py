@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -274,7 +276,8 @@ def apply(
             allowed = row.accepted(position)
             if allowed and tensor.dtype not in allowed:
                 raise not_allowed(tensor, allowed, f"{name or row.type} ({row.type})", position)
-    outputs = row.infer(inputs, attrs) if row.infer else infer_from_kernel(row, inputs, attrs)
+    with _inferring():
+        outputs = row.infer(inputs, attrs) if row.infer else infer_from_kernel(row, inputs, attrs)
     graph = get_default_graph()
     if inputs and not graph.reaches(inputs[0].graph):
         graph = inputs[0].graph
@@ -488,7 +491,7 @@ _FOLD_LIMIT = 4096
 
 def fold(
     row: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any], outputs: Sequence[Tensor]
-) -> Any | None:
+) -> list[Any] | None:
     """Constant folding: the op's outputs if computable without XLA, else None.
 
     Args:
@@ -497,32 +500,150 @@ def fold(
         attrs: the op's attributes.
         outputs: the operation's tensors; large ones are not folded.
     """
-    if row.numpy_kernel is None or not row.foldable:
+    if not row.foldable:
         return None
-    if not row.known_from_shape and not all(
-        isinstance(value, np.ndarray) and value.size <= _FOLD_LIMIT for value in inputs
-    ):
+    if not row.known_from_shape and not all(map(_is_foldable, inputs)):
         return None
     if any((tensor.shape.num_elements() or 0) > _FOLD_LIMIT for tensor in outputs):
         return None
-    with np.errstate(all="ignore"):  # infinities and NaN are values, as they are to XLA
-        try:
-            return row.numpy_kernel(*inputs, **attrs)
-        except np.linalg.LinAlgError:  # of a singular matrix: XLA has values for it
-            return None
+    try:
+        return in_numpy(row, inputs, attrs, outputs)
+    except NUMPY_REFUSES:  # XLA has a value for it, or reports the error with the operation
+        return None
+
+
+_NARROW = (as_dtype("float16").numpy_dtype, as_dtype("bfloat16").numpy_dtype)
+
+
+def _is_foldable(value: Any) -> bool:
+    """Whether NumPy gives the same as XLA for a value: they differ in what NaN and infinities do,
+    in convolutions, special functions, sorting and casts.
+    """
+    if not isinstance(value, np.ndarray) or value.size > _FOLD_LIMIT:
+        return False
+    numbers = value.dtype.kind in "fc" or value.dtype in _NARROW
+    return not numbers or bool(np.isfinite(value).all())
+
+
+NUMPY_REFUSES = (TypeError, ValueError, IndexError, ArithmeticError, np.linalg.LinAlgError)
+"""What NumPy kernels raise on values that they cannot take: singular matrices, reductions of
+nothing, Python integers beyond the dtype."""
+
+
+def in_numpy(
+    row: OpDef,
+    inputs: Sequence[Any],
+    attrs: Mapping[str, Any],
+    outputs: Sequence[Tensor],
+    **extra: Any,
+) -> list[Any]:
+    """The results of a row's `numpy_kernel`: new values of variables, then the outputs as arrays.
+
+    Like XLA, it computes with 16-bit floats in float32: in their own precision a sum of 4,096
+    bfloat16 ones would stop at 256.
+
+    Args:
+        row: the row, which has one.
+        inputs: the values.
+        attrs: the attributes.
+        outputs: the operation's tensors.
+        extra: `key`, for kernels that draw.
+    """
+    kernel = cast(Callable[..., Any], row.numpy_kernel)
+    if not (row.moves or row.updates):
+        inputs = [
+            value.astype(np.float32) if getattr(value, "dtype", None) in _NARROW else value
+            for value in inputs
+        ]
+    tensors = [*outputs, *(each for output in outputs[:1] for each in output.op.inputs)]
+    floats = any(tensor.dtype.is_differentiable for tensor in tensors)
+    # Integers divided by 0 have no value: NumPy's would be another one than XLA's.
+    with quiet() if floats else np.errstate(all="ignore", divide="raise", invalid="raise"):
+        return as_declared(kernel(*inputs, **attrs, **extra), outputs)
+
+
+def quiet() -> Any:
+    """A context manager in which NumPy does not warn: NaN and infinities are values."""
+    return np.errstate(all="ignore")
+
+
+def as_declared(result: Any, outputs: Sequence[Tensor]) -> list[Any]:
+    """The result of a NumPy kernel as a list, outputs as arrays of their dtypes.
+
+    A string would otherwise be `bytes`, which cannot be indexed like a scalar. Objects stay as they
+    are, and so do new values of variables, which come first.
+    """
+    results = list(result) if isinstance(result, (tuple, list)) else [result]
+    updated = len(results) - len(outputs)
+    return results[:updated] + [
+        value
+        if tensor.dtype.name in ("variant", "resource")
+        else np.asarray(value, tensor.dtype.numpy_dtype)
+        for value, tensor in zip(results[updated:], outputs, strict=True)
+    ]
+
+
+_building = threading.local()
+
+
+@contextmanager
+def _inferring() -> Iterator[None]:
+    """A context manager in which `constant_value` serves shape inference alone."""
+    outer = getattr(_building, "inferring", False)
+    _building.inferring = True
+    try:
+        yield
+    finally:
+        _building.inferring = outer
 
 
 def constant_value(tensor: Tensor) -> Any | None:
     """The value of `tensor` if it follows from constants and static shapes, else None.
 
-    Like `tf.get_static_value`. Anything but a tensor is returned as is.
+    Like `tf.get_static_value`. Anything but a tensor is returned as is. What Python code may make
+    of the value is not computed again in a run: a constant that nothing else uses can then not be
+    fed (see `is_compiled_in`).
     """
     if not isinstance(tensor, Tensor):
         return tensor
+    value = _constant_value(tensor)
+    if value is not None and not getattr(_building, "inferring", False):
+        while tensor in tensor.graph.known_inputs:
+            tensor = tensor.graph.known_inputs[tensor]
+        tensor.graph.read_tensors.add(tensor)
+    return value
+
+
+def is_compiled_in(constant: Tensor, fetched: Sequence[Tensor]) -> bool:
+    """Whether a constant only served to build the graph, so that a feed of it would be ignored.
+
+    Args:
+        constant: a tensor.
+        fetched: the tensors of the run.
+    """
+    graph = constant.graph
+    unread = {constant} - graph.read_tensors
+    known = {constant}
+    for op in graph.get_operations():
+        if known.isdisjoint(op.inputs):
+            continue
+        if not lookup(op.type).foldable or not all(
+            each in known or role_of(each.op) is Role.CONSTANT for each in op.inputs
+        ):
+            return False  # something that runs uses it
+        known.update(op.outputs)
+        unread.difference_update(op.inputs)
+        unread.update(set(op.outputs) - graph.read_tensors)
+    return not unread and known.isdisjoint(fetched)
+
+
+def _constant_value(tensor: Tensor) -> Any | None:
     row = lookup(tensor.op.type)
     if row.role is Role.CONSTANT:
         value: Any = tensor.op.attrs["value"]
         return value
+    if row.role is Role.PLACEHOLDER and tensor in tensor.graph.known_inputs:
+        return _constant_value(tensor.graph.known_inputs[tensor])
     if not row.foldable:
         return None
     inputs: list[Any]
@@ -532,14 +653,14 @@ def constant_value(tensor: Tensor) -> Any | None:
             return None
         inputs = [np.broadcast_to(np.zeros((), np.int8), shape) for shape in shapes]
     else:
-        inputs = [constant_value(source) for source in tensor.op.inputs]
-        if any(value is None for value in inputs):
-            return None
+        inputs = []
+        for source in tensor.op.inputs:
+            value = _constant_value(source)
+            if value is None:
+                return None
+            inputs.append(value)
     result = fold(row, inputs, tensor.op.kernel_attrs, tensor.op.outputs)
-    if result is None:
-        return None
-    chosen = result[tensor.value_index] if isinstance(result, (tuple, list)) else result
-    return np.asarray(chosen, tensor.dtype.numpy_dtype)
+    return None if result is None else result[tensor.value_index]
 
 
 def _shape_enough_for(row: OpDef, shape: TensorShape) -> Any:

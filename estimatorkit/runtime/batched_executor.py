@@ -356,7 +356,13 @@ def _row_by_row(
     """Calls `run` for each row, and collects the outputs in columns."""
     made: list[list[Any]] = [[] for _ in outputs]
     for number in range(rows.count):
-        local = {**fixed, **{tensor: column[number] for tensor, column in columns.items()}}
+        local = {
+            **fixed,
+            **{
+                tensor: np.asarray(column[number], tensor.dtype.numpy_dtype)
+                for tensor, column in columns.items()
+            },
+        }
         run(local)
         for out, tensor in zip(made, outputs, strict=True):
             out.append(np.asarray(local[tensor], tensor.dtype.numpy_dtype))

@@ -553,15 +553,19 @@ class InitializerSegment:
         self._dtypes = {op.name: op.attrs["dtype"] for op in ops if role_of(op) is Role.VARIABLE}
 
     def __call__(self, values: dict[Any, Any]) -> None:
-        """Runs the segment: adds its outputs to `values`."""
+        """Runs the segment: reads fed constants from `values` and adds its outputs."""
         segment, state, access = self._segment, self._state, self._access
-        local = {tensor: tensor.op.attrs["value"] for tensor in segment.inputs}
+        local = {
+            tensor: np.asarray(finished(values[tensor]))  # a feed wins
+            if tensor in values
+            else tensor.op.attrs["value"]
+            for tensor in segment.inputs
+        }
         changed = None
         _, counters = state.held.begin(access, state.take, state.raise_if_cancelled)
         try:
             variables = dict(zip(segment.random, counters, strict=True))
-            with np.errstate(all="ignore"):  # infinities and NaN are values, as they are to XLA
-                interpret(segment.ops, local, variables, host=True, rewriting=segment.rewriting)
+            interpret(segment.ops, local, variables, host=True, rewriting=segment.rewriting)
             with x64():
                 changed = [
                     variables[name]

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from estimatorkit.core import registry
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
@@ -88,9 +86,7 @@ def _fold(
     found = registry.fold(row, values, op.kernel_attrs, op.outputs)
     if found is None:
         return False
-    outputs = found if isinstance(found, (tuple, list)) else (found,)
-    for tensor, value in zip(op.outputs, outputs, strict=True):
-        result.known[tensor] = np.asarray(value, tensor.dtype.numpy_dtype)
+    result.known.update(zip(op.outputs, found, strict=True))
     return True
 
 

@@ -37,7 +37,7 @@ from estimatorkit.runtime.sharded_rows import whole
 
 _AS_WRITTEN = Rewriting()
 
-_REFUSALS = (TypeError, ValueError, IndexError, ZeroDivisionError, OverflowError)
+_REFUSALS = (TypeError, ValueError, IndexError, ArithmeticError)
 """What kernels raise on values they cannot take; reported with the op and the user's line."""
 
 
@@ -145,28 +145,31 @@ def _run_kernel(
         if row.random:
             extra["key"] = np.asarray(state[op.name])
             state[op.name] = extra["key"] + np.array([0, 0, 1], np.uint32)
-        kernel = row.kernel if row.where == "host" else row.numpy_kernel  # a function: its twin
-        if kernel is None:
+        if row.where == "host":
+            return registry.as_declared(row.kernel(*inputs, **attrs, **extra), op.outputs)
+        if row.numpy_kernel is None:
             raise InvalidArgumentError.explained(
                 f"{op.type} cannot process strings on a device",
                 received=", ".join(str(tensor) for tensor in op.inputs),
                 made_at=op.source,
                 op=op,
             )
-        result = kernel(*inputs, **attrs, **extra)
-    elif row.random:
+        return registry.in_numpy(row, inputs, attrs, op.outputs, **extra)
+    if row.random:
         word = state[op.name]
         state[op.name] = word.at[2].add(np.uint32(1))
         result = row.kernel(*inputs, **attrs, key=random_key(word))
     else:
-        result = registry.fold(row, inputs, attrs, op.outputs)
-        if result is not None:
-            results = result if isinstance(result, (tuple, list)) else (result,)
-            return [
-                np.asarray(each, tensor.dtype.numpy_dtype)
-                for each, tensor in zip(results, op.outputs, strict=True)
+        known = registry.fold(row, inputs, attrs, op.outputs)
+        if known is not None:
+            return known
+        if row.foldable:  # what NumPy may not compute, it must not compute in the kernel either
+            static = row.static_positions(attrs)
+            inputs = [
+                each if at in static else jax.numpy.asarray(each) for at, each in enumerate(inputs)
             ]
-        result = row.kernel(*inputs, **attrs)
+        with registry.quiet():  # constants are NumPy's
+            result = row.kernel(*inputs, **attrs)
     return list(result) if isinstance(result, (tuple, list)) else [result]
 
 

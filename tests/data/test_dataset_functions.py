@@ -5,7 +5,7 @@ The operations are `DatasetVariant`, `ReduceDataset` and `DatasetToSingleElement
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -309,3 +309,29 @@ def test_resampled_classes_have_the_shares_that_were_asked_for(initial: Any) -> 
     assert all(label == (element["x"] % 4 > 0) for label, element in found)
     assert 600 < len(found) < 1400
     assert 0.42 < np.mean([label for label, _ in found]) < 0.58
+
+
+STRING_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "a new axis": lambda line: line[tf.newaxis],
+    "a new axis of a result": lambda line: tf.strings.lower(line)[tf.newaxis],
+    "split": lambda line: tf.string_split([line]).values,
+    "padded": lambda line: tf.pad([line], [[0, 1]], constant_values="-"),
+    "cond": lambda line: tf.cond(tf.equal(line, "b c"), lambda: line, lambda: tf.constant("no")),
+}
+
+
+@pytest.mark.parametrize("name", STRING_FUNCTIONS)
+def test_scalars_of_strings_are_what_they_are_in_a_graph(name: str) -> None:
+    function, lines = STRING_FUNCTIONS[name], ["A", "b c"]
+    dataset = tf.data.Dataset.from_tensor_slices(lines)
+    mapped = tf.data.make_one_shot_iterator(dataset.map(function)).get_next()
+    kept = dataset.filter(lambda line: tf.greater(tf.size(function(line)), 1))
+    last = tf.data.make_one_shot_iterator(kept.map(tf.identity)).get_next()
+    line = tf.placeholder(tf.string, [])
+    result = function(line)
+    with tf.Session() as session:
+        for each in lines:
+            expected = session.run(result, {line: each})
+            np.testing.assert_array_equal(session.run(mapped), expected)
+        if name == "split":
+            assert session.run(last) == b"b c"

@@ -323,6 +323,10 @@ TWICE_DIFFERENTIABLE = {
 }
 
 
+# Rows that read one triangle of a symmetric matrix, and whose gradient is symmetric.
+OF_SYMMETRIC = ("Cholesky", "SelfAdjointEigV2")
+
+
 def differentiable(example: Example) -> list[int]:
     return TWICE_DIFFERENTIABLE.get(example.row.type) or [
         position
@@ -353,6 +357,8 @@ def test_gradient(example: Example) -> None:
         for position, array in enumerate(example.arrays)
     ]
     direction = {position: _normal(rng, at[position]) for position in wanted}
+    if example.row.type in OF_SYMMETRIC:
+        direction = {position: each + each.T for position, each in direction.items()}
     with Graph().as_default() as graph, Session() as session:
         inputs = fed(at)
         outputs = apply(example, inputs).outputs

@@ -289,7 +289,10 @@ def _pad(x: Any, *value: Any, paddings: Any, mode: str, constant_values: Any, mo
             raise InvalidArgumentError(
                 None, None, f"paddings must be no greater than the dimension size: {words}"
             )
-    keywords = {"constant_values": value[0] if value else constant_values}
+    filler = value[0] if value else constant_values
+    if x.dtype == object:  # NumPy's own strings lose zero bytes at their end
+        filler = np.asarray(filler, object)
+    keywords = {"constant_values": filler}
     return module.pad(x, paddings, mode=mode, **(keywords if mode == "constant" else {}))
 
 
@@ -368,7 +371,9 @@ def pad(
         raise value_error("pad: Paddings must be non-negative", received=value.tolist())
     if isinstance(constant_values, int) and constant_values == 0:
         constant_values = b"" if given.dtype.on_host else given.dtype.numpy_dtype.type(0)
-    filler = constant_value(convert_to_tensor(constant_values, given.dtype, name="constant_values"))
+    filler = None
+    if not isinstance(constant_values, Tensor):
+        filler = constant_value(convert_to_tensor(constant_values, given.dtype))
     inputs: dict[str, Any] = {"tensor": given}
     attrs = {"mode": mode.lower(), "constant_values": None if filler is None else filler.item()}
     if value is None:

@@ -225,8 +225,13 @@ def case(
                 )
             )
             predicates, default = predicates[:-1], functions.pop()
-        with graph.control_dependencies([check for check in checks if check is not None]):
+        checks = [check for check in checks if check is not None]
+        with graph.control_dependencies(checks):
             predicates = [identity(each) for each in predicates]
+            if not predicates:  # a single function
+                return nest.map_structure(
+                    lambda leaf: leaf if isinstance(leaf, Operation) else identity(leaf), default()
+                )
         result = default
         for predicate, function in reversed(list(zip(predicates, functions, strict=True))):
             result = functools.partial(cond, predicate, function, result, strict)
@@ -508,10 +513,13 @@ def _keeps_shapes(step: GraphFunction, tensors: Sequence[Tensor]) -> bool:
     import jax
 
     from estimatorkit.core import registry
+    from estimatorkit.core.registry import constant_value
     from estimatorkit.core.x64 import x64
     from estimatorkit.runtime.lower import call_function
 
-    if step.on_host or step.static:
+    known = {at: constant_value(tensor) for at, tensor in enumerate(step.inputs)}
+    known = {at: value for at, value in known.items() if value is not None}
+    if step.on_host or not known.keys() >= set(step.static):
         return False
     specs = [(each.dtype, each.shape) for each in (*tensors, *step.inputs[len(tensors) :])]
     for at, tensor in enumerate(step.inputs):
@@ -525,10 +533,14 @@ def _keeps_shapes(step: GraphFunction, tensors: Sequence[Tensor]) -> bool:
         return jax.ShapeDtypeStruct(dims, dtype.numpy_dtype)  # type: ignore[no-untyped-call]
 
     given = [abstract(dtype, shape) for dtype, shape in specs]
+
+    def run(traced: Sequence[Any], key: Any) -> Any:
+        return call_function(step, [known.get(at, value) for at, value in enumerate(traced)], key)
+
     key = jax.ShapeDtypeStruct((2,), np.uint32)  # type: ignore[no-untyped-call]
     try:
         with x64():
-            _, after = jax.eval_shape(functools.partial(call_function, step), given, key)
+            _, after = jax.eval_shape(run, given, key)
     except (TypeError, ValueError, InvalidArgumentError):  # a size that does not fit
         return False
     return all(one.shape == other.shape for one, other in zip(after, given, strict=False))

@@ -57,6 +57,7 @@ CHOSEN_SIDE = register(
     _merged,
     numpy_kernel=functools.partial(_merged, module=np),
     infer=_infer_merged,
+    accepts="b",
     cases=lambda: [Case((np.array(False), np.array(True), _PAIR, 2 * _PAIR))],
 )
 

@@ -16,12 +16,12 @@ from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.lazy import LazyFunctions
-from estimatorkit.ops.linalg.diagonals import matrix_transpose
 from estimatorkit.ops.linalg.matrix_parts import (
     POSITIVE,
     TALL,
     check_rank,
     conjugate_transpose,
+    from_lower,
     in_32_bits,
     same_dims,
     smaller,
@@ -153,7 +153,7 @@ def _numpy_eigen(x: Any) -> Any:
 
 register(
     "SelfAdjointEigV2",
-    in_32_bits(lambda x: _positive_first(*jnp.linalg.eigh(x))),
+    in_32_bits(lambda x: _positive_first(*jnp.linalg.eigh(from_lower(x), symmetrize_input=False))),
     infer=_infer_eigen,
     accepts="dc float16",
     numpy_kernel=_numpy_eigen,
@@ -164,12 +164,11 @@ register(
 def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Eigenvalues in ascending order, and eigenvectors as columns, of symmetric matrices.
 
-    The first element of each eigenvector is not negative (TensorFlow leaves the sign unspecified).
+    Only the lower triangles are read. The first element of each eigenvector is not negative
+    (TensorFlow leaves the sign unspecified).
     """
     with get_default_graph().name_scope(name or "self_adjoint_eig"):
-        x = convert_to_tensor(tensor)
-        symmetric = (x + matrix_transpose(x, conjugate=True)) / 2.0
-        op = registry.apply("SelfAdjointEigV2", [symmetric])
+        op = registry.apply("SelfAdjointEigV2", [convert_to_tensor(tensor)])
         return op.outputs[0], op.outputs[1]
 
 

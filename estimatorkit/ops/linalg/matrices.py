@@ -22,6 +22,7 @@ from estimatorkit.ops.linalg.matrix_parts import (
     SQUARE,
     check_rank,
     conjugate_transpose,
+    from_lower,
     in_32_bits,
     same_dims,
     square_infer,
@@ -174,17 +175,19 @@ def matrix_triangular_solve(
 
 register(
     "Cholesky",
-    # Uses only the symmetric part, so the gradient is symmetric, as in TensorFlow.
-    in_32_bits(lambda x: jnp.linalg.cholesky(x, symmetrize_input=True)),
+    in_32_bits(lambda x: jnp.linalg.cholesky(from_lower(x), symmetrize_input=False)),
     infer=square_infer(same_dims),
     accepts="dc float16",
-    numpy_kernel=lambda x: np.linalg.cholesky((x + conjugate_transpose(x, np)) / 2),
+    numpy_kernel=np.linalg.cholesky,
     cases=lambda: [Case((POSITIVE,))],
 )
 
 
 def cholesky(input: Any, name: str | None = None) -> Tensor:
-    """The lower triangular L with L L^T = input, for symmetric positive definite matrices."""
+    """The lower triangular L with L L^T = input, for symmetric positive definite matrices.
+
+    Only the lower triangle of `input` is read.
+    """
     return make("Cholesky", {"input": input}, name=name)
 
 

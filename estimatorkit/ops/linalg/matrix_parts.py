@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -71,6 +72,18 @@ def smaller(rows: int | None, columns: int | None) -> int | None:
 
 def conjugate_transpose(x: Any, module: Any = jnp) -> Any:
     return module.conj(module.swapaxes(x, -1, -2))
+
+
+@jax.custom_jvp
+def from_lower(x: Any) -> Any:
+    """The Hermitian matrix whose lower triangle is that of x; its gradient is Hermitian as well."""
+    return jnp.tril(x) + conjugate_transpose(jnp.tril(x, -1), jnp)
+
+
+@from_lower.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    (x,), (change,) = primals, tangents
+    return from_lower(x), (change + conjugate_transpose(change, jnp)) / 2
 
 
 def in_32_bits(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -214,10 +214,10 @@ multiply = _binary("Mul", jnp.multiply, np.multiply, _floats, "x * y.")
 realdiv = _binary(
     "RealDiv", _quotient, np.true_divide, _floats, "x / y of floating inputs.", accepts="fc"
 )
-floordiv_op = _binary(
+floordiv_op = _binary(  # of floats the floor of the quotient, also where one is infinite
     "FloorDiv",
-    jnp.floor_divide,
-    np.floor_divide,
+    lambda x, y: jnp.floor_divide(x, y) if x.dtype.kind in "iu" else jnp.floor(_quotient(x, y)),
+    lambda x, y: np.floor_divide(x, y) if x.dtype.kind in "iu" else np.floor(x / y),
     _ints,
     "x // y, rounded down.",
     gradient=None,
@@ -416,9 +416,29 @@ is_finite = _unary(
 
 def _cast(x: Any, dtype: Any, module: Any = jnp) -> Any:
     array = module.asarray(x)
-    if dtype.is_complex or array.dtype.kind != "c":
-        return array.astype(dtype.numpy_dtype)
-    return module.real(array).astype(dtype.numpy_dtype)  # the imaginary part is discarded
+    if array.dtype.kind == "c" and not dtype.is_complex:
+        array = module.real(array)  # the imaginary part is discarded
+    if dtype.is_integer and jnp.issubdtype(array.dtype, np.floating):
+        return _truncated(array, dtype.numpy_dtype, module)
+    return array.astype(dtype.numpy_dtype)
+
+
+def _truncated(x: Any, dtype: np.dtype[Any], module: Any) -> Any:
+    """Floats as integers, as TensorFlow's CPU kernels and NumPy's on x86 do it, where XLA would
+    saturate: NaN and what is out of the range of 32 or 64 bits become its minimum, and narrower
+    integers are the low bits of that.
+    """
+    if dtype.kind == "u" and dtype.itemsize >= 4:
+        signed = np.dtype(f"i{dtype.itemsize}")
+        direct = (x >= 0) & (x < 2.0 ** (8 * dtype.itemsize))
+        high = module.where(direct, x, 0).astype(dtype)
+        low = _truncated(module.where(direct, 0, x), signed, module).astype(dtype)
+        return module.where(direct, high, low)
+    wide = np.dtype(np.int64) if dtype.itemsize == 8 else np.dtype(np.int32)
+    bound = 2.0 ** (8 * wide.itemsize - 1)
+    inside = (x >= -bound) & (x < bound)
+    whole = module.where(inside, x, 0).astype(wide)
+    return module.where(inside, whole, np.iinfo(wide).min).astype(dtype)
 
 
 def _row_gradient_of_cast(op: Any, slices: IndexedSlices) -> list[IndexedSlices]:
@@ -650,7 +670,9 @@ def _or_bits(logical: Callable[..., Tensor], bits: str) -> Callable[..., Tensor]
     """The logical operation for bools, the bitwise one for integers."""
 
     def function(*operands: Any, name: str | None = None) -> Tensor:
-        tensor = next(each for each in operands if isinstance(each, Tensor))
+        tensor = next(
+            each for each in operands if isinstance(each, Tensor) or hasattr(each, "_as_tensor")
+        )
         if not tensor.dtype.is_integer:
             return logical(*operands, name=name)
         return make(bits, dict(zip("xy", operands, strict=False)), name=name, same_dtype=True)

@@ -298,12 +298,20 @@ def _arg(
     return make(op_type, {"input": tensor}, {"axis": axis, "dtype": dtype}, name)
 
 
+def moved_by_one(x: Any, axis: int, first: int, module: Any = jnp) -> Any:
+    """The elements moved by one place along an axis: `first`, then all but the last."""
+    along = (slice(None),) * (axis % x.ndim)
+    start = module.full_like(x[(*along, slice(0, 1))], first)
+    return module.concatenate([start, x[(*along, slice(0, -1))]], axis)
+
+
 def _cumsum(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    x = jnp.asarray(x)
     if reverse:
         x = jnp.flip(x, axis)
+    if exclusive:  # subtracted, the element itself would leave its rounding, or NaN
+        x = moved_by_one(x, axis, 0)
     total = jnp.cumsum(x, axis=axis, dtype=x.dtype)
-    if exclusive:
-        total = total - x
     return jnp.flip(total, axis) if reverse else total
 
 

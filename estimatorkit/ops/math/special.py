@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -217,10 +218,19 @@ igammac = _binary(
     "The upper regularized incomplete gamma function of order a, at x.",
     parameters=("a", "x"),
 )
+
+
+def _polygamma(n: Any, x: Any, function: Callable[[Any, Any], Any], module: Any) -> Any:
+    """`function` for whole orders; others have no value."""
+    whole = (n >= 0) & (n == module.floor(n)) & module.isfinite(n)
+    orders = module.where(whole, n, 1).astype(np.int32)
+    return module.where(whole, function(orders, x), np.nan)
+
+
 polygamma = _binary(
     "Polygamma",
-    _wide(lambda n, x: jax.scipy.special.polygamma(n.astype(np.int32), x)),
-    lambda n, x: scipy_special.polygamma(n.astype(int), x),
+    _wide(lambda n, x: _polygamma(n, x, jax.scipy.special.polygamma, jnp)),
+    lambda n, x: _polygamma(n, x, scipy_special.polygamma, np),
     (np.array([1.0, 2.0, 3.0], np.float32), _POSITIVE + np.float32(0.5)),
     "The derivative of order a of the digamma function, at x.",
     gradient=None,
@@ -323,7 +333,20 @@ def _part(op_type: str, kernel: Callable[..., Any], twin: Callable[..., Any], do
 
 _real = _part("Real", jnp.real, np.real, "The real part.")
 _imag = _part("Imag", jnp.imag, np.imag, "The imaginary part.")
-angle = _part("Angle", jnp.angle, np.angle, "The angles of complex numbers in radians.")
+
+
+def _angle(x: Any, module: Any = jnp) -> Any:
+    if x.dtype.kind == "c":
+        return module.angle(x)
+    return module.where(x < 0, np.pi, 0).astype(x.dtype)  # also of -0 and NaN
+
+
+angle = _part(
+    "Angle",
+    _angle,
+    lambda x: _angle(x, np),
+    "The angles of complex numbers in radians; of real ones 0 or pi.",
+)
 
 
 def real(input: Any, name: str | None = None) -> Tensor:
@@ -439,12 +462,19 @@ _pair = (_INTS, np.array([3, 5, 10], np.int32))
 bitwise_and = _bits("BitwiseAnd", jnp.bitwise_and, np.bitwise_and, _pair, "Bitwise AND of x and y.")
 bitwise_or = _bits("BitwiseOr", jnp.bitwise_or, np.bitwise_or, _pair, "Bitwise OR of x and y.")
 bitwise_xor = _bits("BitwiseXor", jnp.bitwise_xor, np.bitwise_xor, _pair, "Bitwise XOR of x and y.")
-left_shift = _bits(
-    "LeftShift", jnp.left_shift, np.left_shift, (_INTS, _SHIFTS), "x shifted left by y bits."
-)
-right_shift = _bits(
-    "RightShift", jnp.right_shift, np.right_shift, (_INTS, _SHIFTS), "x shifted right by y bits."
-)
+
+
+def _shift(op_type: str, shift: Callable[[Any, Any], Any], doc: str) -> Any:
+    def kernel(x: Any, y: Any, module: Any = jnp) -> Any:
+        return shift(x, module.clip(y, 0, 8 * x.dtype.itemsize - 1))
+
+    twin = functools.partial(kernel, module=np)
+    doc = f"{doc} Where y is out of range, by none or by all but one."
+    return _bits(op_type, kernel, twin, (_INTS, _SHIFTS), doc)
+
+
+left_shift = _shift("LeftShift", lambda x, y: x << y, "x shifted left by y bits.")
+right_shift = _shift("RightShift", lambda x, y: x >> y, "x shifted right by y bits.")
 register(
     "Invert",
     jnp.bitwise_not,
@@ -547,11 +577,9 @@ def _cumprod(x: Any, axis: int, exclusive: bool, reverse: bool, module: Any = jn
     x = module.asarray(x)
     if reverse:
         x = module.flip(x, axis)
-    result = module.cumprod(x, axis=axis, dtype=x.dtype)
     if exclusive:
-        ones = module.ones_like(module.take(x, np.array([0]), axis=axis))
-        rest = module.take(result, np.arange(x.shape[axis] - 1), axis=axis)
-        result = module.concatenate([ones, rest], axis)
+        x = reduce.moved_by_one(x, axis, 1, module)
+    result = module.cumprod(x, axis=axis, dtype=x.dtype)
     return module.flip(result, axis) if reverse else result
 
 

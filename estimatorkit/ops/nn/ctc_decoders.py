@@ -80,6 +80,7 @@ register(
     "CTCGreedyDecoder",
     _greedy,
     where="host",
+    accepts="f",
     infer=_infer_decoded(1),
     gradient=None,
     cases=lambda: [
@@ -126,10 +127,11 @@ def ctc_greedy_decoder(
 
 def _beams(logits: Any, lengths: Any, beam_width: int, top_paths: int, merge_repeated: bool) -> Any:
     _check_lengths(lengths, len(logits))
-    found = [
-        _beam_search(logits[: int(length), example].astype(np.float64), beam_width, top_paths)
-        for example, length in enumerate(lengths)
-    ]
+    with registry.quiet():
+        found = [
+            _beam_search(logits[: int(length), example].astype(np.float64), beam_width, top_paths)
+            for example, length in enumerate(lengths)
+        ]
     if any(len(beams) < top_paths for beams in found):
         raise InvalidArgumentError.explained(
             "Less leaves in the beam search than requested",
@@ -190,6 +192,7 @@ register(
     "CTCBeamSearchDecoder",
     _beams,
     where="host",
+    accepts="f",
     infer=_infer_decoded(1),
     gradient=None,
     cases=lambda: [

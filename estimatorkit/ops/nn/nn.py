@@ -581,7 +581,7 @@ def dropout(
                     "`rate` must be a scalar tensor or a float in the range [0, 1)",
                     received=f"rate={known}",
                 )
-            if float(known) == 0:
+            if float(known) == 0 and not isinstance(rate, Tensor):  # which may be fed another
                 return tensor
         draw = random.random_uniform(
             _draw_shape(tensor, noise_shape), dtype=tensor.dtype, seed=seed

@@ -78,16 +78,6 @@ def test_what_is_refused(name: str) -> None:
     assert_same(run(REFUSALS[name]), GOLDEN["refusals"][name])
 
 
-def test_a_constant_that_a_body_holds_cannot_be_fed() -> None:
-    """Its value is part of the compiled body."""
-    with tf.Graph().as_default(), tf.Session() as session:
-        x = tf.constant(10)
-        y = tf.cond(tf.placeholder_with_default(True, []), lambda: x * 10, lambda: x)
-        assert session.run(y) == 100
-        with pytest.raises(ValueError, match="may not be fed"):
-            session.run(y, {x: 4})
-
-
 def test_a_condition_reads_what_the_body_assigns() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         v = tf.get_variable("v", initializer=1.0)
@@ -116,3 +106,19 @@ def test_reads_between_assignments_all_count_for_the_gradient() -> None:
         session.run(tf.global_variables_initializer())
         # 2 * 2 * 4 * 8, and that times 1/2 + 1/4 + 1/8
         np.testing.assert_allclose(session.run([product, gradient]), [128, 112])
+
+
+def test_a_case_of_one_false_predicate_raises() -> None:
+    only = tf.case([(tf.constant(False), lambda: tf.constant(3))])
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="None of"):
+        session.run(only)
+    assert tf.Session().run(tf.case([(tf.constant(True), lambda: tf.constant(3))])) == 3
+
+
+def test_operators_of_bool_and_integer_variables() -> None:
+    flags, numbers = tf.Variable([False, True]), tf.Variable([1, 2])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        found = session.run([flags & [True, True], [True, True] | flags, ~flags, numbers & [3, 2]])
+    expected = [[False, True], [True, True], [True, False], [1, 2]]
+    assert [each.tolist() for each in found] == expected
