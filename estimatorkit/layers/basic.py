@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from estimatorkit.core.errors import value_error
+from estimatorkit.core.nest import flatten, map_structure
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers import activations, serialization
 from estimatorkit.layers.engine.base import Layer
 from estimatorkit.layers.engine.configured import ConfiguredLayer, known_dimension
-from estimatorkit.layers.engine.input_spec import InputSpec
+from estimatorkit.layers.engine.input_spec import InputSpec, as_shapes
 from estimatorkit.ops.math import elementwise, reduce
 from estimatorkit.ops.nn import nn
 
@@ -71,9 +72,10 @@ _functions = serialization.Registry("function of a Lambda layer", {})
 class Lambda(ConfiguredLayer):
     """Wraps a Python function as a layer (`tf.keras.layers.Lambda`).
 
-    The layer has no variables. Its config contains only the function's name, so a layer that is
-    saved needs a function registered with `keras.utils.register_keras_serializable` or passed in
-    `custom_objects`. Code is never written to a file, or run from one.
+    The layer has no variables. Its config contains only the function's name: a function that is
+    defined with `def` can be saved, and is found again where it is passed in `custom_objects` or
+    registered with `keras.utils.register_keras_serializable`. Code is never written to a file, or
+    run from one.
 
     Args:
         function: called with the inputs; it may also take `mask` and `training`.
@@ -115,14 +117,17 @@ class Lambda(ConfiguredLayer):
         if self._output_shape is None:
             return super().compute_output_shape(input_shape)
         if callable(self._output_shape):
-            return TensorShape(self._output_shape(input_shape))
-        return TensorShape([TensorShape(input_shape)[0], *self._output_shape])
+            return as_shapes(self._output_shape(input_shape))
+        batch = flatten([as_shapes(input_shape)])[0][0]
+        return map_structure(
+            lambda shape: TensorShape([batch, *shape.as_list()]), as_shapes(self._output_shape)
+        )
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments.
 
         Raises:
-            ValueError: a function is not registered.
+            ValueError: a function has no name of its own.
         """
         return {
             **super().get_config(),
@@ -152,18 +157,18 @@ def _described(value: Any) -> Any:
 
 
 def _name_of(function: Any) -> str:
-    """The registered name of a function."""
+    """The registered name of a function, or its own."""
     known = serialization.get_custom_objects()
     name = next((name for name, each in known.items() if each is function), None)
-    if name is None:
+    name = name or getattr(function, "__name__", None)
+    if name in (None, "<lambda>"):
         raise value_error(
-            f"A Lambda layer's function {getattr(function, '__name__', function)!r} cannot be "
-            "written to a config: it is not registered",
+            f"A Lambda layer's function {name or function!r} cannot be written to a config: it has "
+            "no name",
             expected="a function with a name of its own",
-            hint="decorate it with keras.utils.register_keras_serializable(), or write a "
-            "subclass of Layer",
+            hint="define it with def, or write a subclass of Layer",
         )
-    return name
+    return str(name)
 
 
 # -- activations
