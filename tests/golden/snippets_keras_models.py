@@ -456,6 +456,19 @@ def one_batch_normalization_called_several_times(tf: Any, keras: Any) -> dict[st
     return {**history(fitted), "weights": [each.tolist() for each in model.get_weights()]}
 
 
+def shared_model_in_order(tf: Any, keras: Any) -> dict[str, Any]:
+    """A model that two branches share updates its averages for the first branch first."""
+    normalized = keras.layers.BatchNormalization(momentum=0.5)
+    inner = keras.Sequential([keras.layers.Dense(4, "tanh", input_shape=(3,)), normalized])
+    one, other = keras.layers.Input((3,)), keras.layers.Input((3,))
+    joined = keras.layers.Concatenate()([inner(one), inner(other)])
+    model = set_weights(keras.Model([one, other], keras.layers.Dense(2)(joined)))
+    model.compile("sgd", "mse")
+    x = rows(3, 10, 3)
+    found = history(model.fit([x, x * 2.0], rows(4, 10, 2), 4, verbose=0, shuffle=False))
+    return {**found, "weights": [each.tolist() for each in model.get_weights()]}
+
+
 def losses_of_a_batch_with_weights(tf: Any, keras: Any) -> dict[str, Any]:
     """A loss and a metric that give one number for a batch, with weights of examples or classes."""
 
@@ -530,6 +543,6 @@ SNIPPETS: dict[str, Snippet] = {
         *(on_batches, frozen, losses_of_tensors_in_a_functional_model),
         *(losses_per_example_of_a_functional_model, metrics_of_layers, variables_assigned_in_calls),
         *(one_batch_normalization_called_several_times, losses_of_a_batch_with_weights),
-        *(weights_before_the_first_call, masks_of_numbers, sparse_inputs),
+        *(shared_model_in_order, weights_before_the_first_call, masks_of_numbers, sparse_inputs),
     )
 }

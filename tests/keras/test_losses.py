@@ -208,3 +208,8 @@ def test_shapes_that_would_broadcast_to_a_matrix_are_refused() -> None:
         losses.mean_squared_error(np.zeros(4), np.zeros((4, 1)))
     with pytest.raises(ValueError, match="weights can not be broadcast"):
         losses.MeanSquaredError()(np.zeros((4, 2)), np.zeros((4, 2)), np.ones(3))
+
+
+def test_the_reduction_that_auto_means() -> None:
+    assert losses.MeanSquaredError()._get_reduction() == "sum_over_batch_size"
+    assert losses.MeanSquaredError("sum")._get_reduction() == "sum"

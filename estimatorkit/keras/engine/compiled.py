@@ -184,12 +184,13 @@ class CompiledLoss:
         return total, named if len(self._names) > 1 else []
 
 
-def added(total: Tensor | None, loss: Tensor) -> Tensor:
+def added(total: Tensor | None, more: Any) -> Tensor:
     """The sum of losses, all scalars or all of one shape.
 
     Raises:
         ValueError: their shapes differ.
     """
+    loss: Tensor = convert_to_tensor(more)
     if total is None:
         return loss
     if not loss.shape.is_compatible_with(total.shape):

@@ -105,7 +105,23 @@ class Network:
                     expected=f"a tensor that depends on {self.input_tensors}",
                     made_at=output.op.source,
                 )
-        return order
+        found = {id(step): step for step in order}
+        depths = self._depths(order)  # steps of one depth follow each other as in Keras
+        return [found[key] for key in sorted(depths, key=lambda key: -depths[key]) if key in found]
+
+    def _depths(self, steps: Sequence[Step]) -> dict[int, int]:
+        """The longest ways from steps to an output, by id, in the order in which Keras finds them.
+
+        Args:
+            steps: each after those that it needs.
+        """
+        depths: dict[int, int] = {}
+        for step in reversed([*self._input_steps(), *steps]):
+            depth = depths.setdefault(id(step), 0)
+            for tensor in self._needs(step):
+                before = id(self._step_of(tensor))
+                depths[before] = max(depths.get(before, 0), depth + 1)
+        return depths
 
     def _visit(
         self, start: Tensor, depends: dict[int, bool], order: list[Step], placed: set[int]
@@ -121,7 +137,7 @@ class Network:
             needed = self._needs(step)
             open_ones = [each for each in needed if id(each) not in depends]
             if open_ones:
-                stack.extend(open_ones)
+                stack.extend(reversed(open_ones))
                 continue
             stack.pop()
             found = any(depends[id(each)] for each in needed)
@@ -143,16 +159,13 @@ class Network:
 
         Layers of equal depth keep the order of a traversal from the outputs.
         """
-        depths: dict[int, int] = {}  # of steps
+        depths = self._depths(self.steps)
         layers: dict[int, Layer] = {}
         of_layer: dict[int, int] = {}
         order = self._preorder()
         for step in reversed([*self._input_steps(), *self.steps]):
-            depth = depths.setdefault(id(step), 0)
-            for tensor in self._needs(step):
-                before = id(self._step_of(tensor))
-                depths[before] = max(depths.get(before, 0), depth + 1)
             if isinstance(step, LayerCall):
+                depth = depths[id(step)]
                 layers[id(step.layer)] = step.layer
                 of_layer[id(step.layer)] = max(of_layer.get(id(step.layer), 0), depth)
         return sorted(

@@ -31,7 +31,7 @@ from estimatorkit.keras.engine.data_adapter import Batches
 from estimatorkit.keras.engine.metric_logs import MetricLogs
 from estimatorkit.keras.engine.not_a_number import DataNaNWarning
 from estimatorkit.keras.optimizers.optimizer import Optimizer
-from estimatorkit.layers.engine.call_record import AddedMetric, call_scope
+from estimatorkit.layers.engine.call_record import CallScope, call_scope
 from estimatorkit.layers.engine.sessions import session_of
 from estimatorkit.logger import logger
 from estimatorkit.ops.array import array, indexing
@@ -77,19 +77,47 @@ class Compiled:
             self._metrics = CompiledMetrics(self.given_metrics, self.given_weighted_metrics, names)
         return self._losses, self._metrics
 
-    def added(self, metrics: Sequence[AddedMetric]) -> list[tuple[str, Any, list[Any]]]:
-        """What `add_metric` added in a call of the model: name, `Metric` and updates of each.
+    def added(self, scope: CallScope) -> list[tuple[str, Any, list[Any]]]:
+        """The metrics of the model's layers: name, `Metric` and updates of each.
 
-        A layer that adds several values by one name has one metric of them all.
+        Those that are attributes of layers, and those that `add_metric` added in a call. A layer
+        that adds several values by one name has one metric of them all.
         """
         updates: dict[tuple[int, str], list[Any]] = {}
-        for each in metrics:
+        for each in scope.metrics:
             key = id(each.layer), each.name
             mean = None if each.call else keras_metrics.Mean(each.name)
             metric = self.added_metrics.setdefault(key, each.call.metric if each.call else mean)
             update = each.call.update if each.call else metric.update_state(each.value)
             updates.setdefault(key, []).append(update)
-        return [(key[1], self.added_metrics[key], made) for key, made in updates.items()]
+        found: dict[int, tuple[str, Any, list[Any]]] = {}
+        for layer in _layers_of(self.model, {}):
+            own = [(id(layer), metric.name) for metric in _metrics_of(layer)]
+            self.added_metrics |= dict(zip(own, _metrics_of(layer), strict=True))
+            for key in (*own, *(key for key in updates if key[0] == id(layer))):
+                metric = self.added_metrics[key]
+                if metric.variables:
+                    found[id(metric)] = metric.name, metric, updates.get(key, scope.updates)
+        return list(found.values())
+
+
+def _layers_of(layer: Any, seen: dict[int, Any]) -> list[Any]:
+    """A layer and all layers inside of it, each before its own."""
+    if id(layer) not in seen:
+        seen[id(layer)] = layer
+        for each in layer._parts():
+            _layers_of(each, seen)
+    return list(seen.values())
+
+
+def _metrics_of(layer: Any) -> list[Any]:
+    """The metrics that are attributes of a layer, or in lists and dicts there."""
+    values = (
+        each
+        for value in vars(layer).values()
+        for each in (flatten(value) if isinstance(value, (list, tuple, dict)) else [value])
+    )
+    return [each for each in values if isinstance(each, keras_metrics.Metric)]
 
 
 class Step:
@@ -121,7 +149,10 @@ class Step:
         with self._graph.as_default(), self._graph.name_scope(None), self._graph.name_scope(kind):
             self.iterator: GraphIterator = named_iterator(spec)
             x, y, weight = (*self.iterator.get_next(), None, None)[:3]
-            with call_scope(kind == "train") as scope, self._graph.program_order() as writes:
+            with (
+                call_scope(kind == "train", keeps=False) as scope,
+                self._graph.program_order() as writes,
+            ):
                 outputs = model(x, training=kind == "train")
             scope.updates += writes
             if kind == "predict":
@@ -171,7 +202,7 @@ class Step:
             self._add_mean(name, value, batch)
         for name, update, metric in metrics(truths, tensors, weights, x):
             self._add(name, metric, update)
-        for name, metric, updates in compiled.added(scope.metrics):
+        for name, metric, updates in compiled.added(scope):
             self._add(name, metric, *updates)
         compiled.metric_objects = [*metrics.metrics, *compiled.added_metrics.values()]
         self._variables += [each for one in compiled.metric_objects for each in one.variables]

@@ -183,12 +183,14 @@ class CallScope:
         losses: scalars from activity regularizers and `add_loss`.
         updates: operations for each training step, such as moving averages.
         metrics: what `add_metric` has added.
+        keeps: whether the layers keep these, too; not those of a step on batches.
     """
 
     training: Any = None
     losses: list[Any] = field(default_factory=list)
     updates: list[Any] = field(default_factory=list)
     metrics: list[AddedMetric] = field(default_factory=list)
+    keeps: bool = True
 
 
 class _Stack(threading.local):
@@ -205,15 +207,15 @@ def current_call() -> CallScope | None:
 
 
 @contextmanager
-def call_scope(training: Any) -> Iterator[CallScope]:
+def call_scope(training: Any, keeps: bool = True) -> Iterator[CallScope]:
     """Context manager that collects nested calls' losses and updates.
 
-    `training=None` inherits the enclosing call's mode.
+    `training=None` inherits the enclosing call's mode. `keeps=False`: the layers forget them.
     """
     outer = current_call()
     if training is None and outer is not None:
         training = outer.training
-    inner = CallScope(training)
+    inner = CallScope(training, keeps=keeps and (outer is None or outer.keeps))
     _stack.scopes.append(inner)
     try:
         yield inner

@@ -66,10 +66,11 @@ class LayerLosses(Tracker):
                 self._regularized.append((None, functools.partial(_called, loss)))
                 continue
             tensor = convert_to_tensor(loss)
-            self._made_losses.append(tensor)
             scope = current_call()
             if scope is not None:
                 scope.losses.append(tensor)
+            if scope is None or scope.keeps:
+                self._made_losses.append(tensor)
 
     def add_update(self, updates: Any, inputs: Any = None) -> None:
         """Adds operations that a training step must run; they are in UPDATE_OPS too.
@@ -84,11 +85,12 @@ class LayerLosses(Tracker):
             return
         for update in flatten(updates):
             made = update() if callable(update) else update
-            self._made_updates.append(made)
-            get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, made)
             scope = current_call()
             if scope is not None:
                 scope.updates.append(made)
+            if scope is None or scope.keeps:
+                self._made_updates.append(made)
+                get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, made)
 
     @property
     def _is_updated(self) -> bool:
