@@ -18,7 +18,7 @@ from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.layers.engine.base import Layer
-from estimatorkit.layers.engine.call_record import LayerCall, record_of
+from estimatorkit.layers.engine.call_record import LayerCall, record_of, set_mask
 from estimatorkit.ops.array.array import expand_dims, squeeze
 from estimatorkit.ops.sparse.sparse import from_dense
 
@@ -208,7 +208,7 @@ class Network:
         if mask is not None:
             for tensor, each in zip(given, flatten(mask), strict=False):
                 if each is not None:
-                    tensor._keras_mask = each
+                    set_mask(tensor, each)
 
         def column(tensor: Any) -> Any:
             return columns[id(tensor)] if id(tensor) in columns else value(tensor)

@@ -86,9 +86,11 @@ class Compiled:
         updates: dict[tuple[int, str], list[Any]] = {}
         for each in scope.metrics:
             key = id(each.layer), each.name
-            mean = None if each.call else keras_metrics.Mean(each.name)
-            metric = self.added_metrics.setdefault(key, each.call.metric if each.call else mean)
-            update = each.call.update if each.call else metric.update_state(each.value)
+            if each.call is not None:
+                self.added_metrics[key], update = each.call.metric, each.call.update
+            else:
+                mean = self.added_metrics.setdefault(key, keras_metrics.Mean(each.name))
+                update = mean.update_state(each.value)
             updates.setdefault(key, []).append(update)
         found: dict[int, tuple[str, Any, list[Any]]] = {}
         for layer in _layers_of(self.model, {}):

@@ -31,6 +31,7 @@ from estimatorkit.layers.engine.call_record import (
     learning_phase,
     mask_on,
     record_of,
+    set_mask,
 )
 from estimatorkit.layers.engine.input_spec import InputSpec, as_shapes, check_inputs
 from estimatorkit.layers.engine.layer_connections import LayerConnections
@@ -349,7 +350,7 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
             return
         for tensor, each in zip(tensors, flatten(found), strict=False):
             if each is not None and isinstance(tensor, Tensor):
-                tensor._keras_mask = each
+                set_mask(tensor, each)
 
     def _distinct(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Copies outputs that are also inputs: each tensor is produced by exactly one call."""

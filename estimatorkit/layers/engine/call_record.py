@@ -89,7 +89,7 @@ class AddedMetric:
         call: the metric's call where there is one.
     """
 
-    layer: Layer
+    layer: Any
     name: str
     value: Tensor
     call: MetricCall | None
@@ -141,6 +141,11 @@ def mask_on(tensor: Any) -> Any:
     It is the attribute `_keras_mask`, which layers written for Keras read and set, too.
     """
     return getattr(tensor, "_keras_mask", None)
+
+
+def set_mask(tensor: Any, mask: Any) -> None:
+    """Gives a tensor a mask (see `mask_on`)."""
+    tensor._keras_mask = mask
 
 
 def learning_phase() -> Any:
