@@ -205,10 +205,11 @@ def is_frame(table: Any) -> bool:
     return hasattr(table, "columns") and not isinstance(table, np.ndarray)
 
 
-def is_all_numbers(frame: Any) -> bool:
-    """Whether all columns of a table are numbers, and none is missing."""
-    columns = (np.asarray(frame[name]) for name in frame.columns)
-    return all(each.dtype.kind in "iufb" and not np.isnan(each).any() for each in columns)
+def as_frame(array: NDArray[Any], names: Any) -> Any:
+    """An array as a table with these column names."""
+    import pandas as pd
+
+    return pd.DataFrame(array, columns=names)
 
 
 def probabilities(values: NDArray[Any]) -> NDArray[Any]:

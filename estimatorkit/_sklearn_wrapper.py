@@ -23,7 +23,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from estimatorkit import feature_columns as inference
-from estimatorkit._sklearn_base import Classes, Parameters, is_all_numbers, is_frame, quiet
+from estimatorkit._sklearn_base import Classes, Parameters, as_frame, is_frame, quiet
 from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.readers.frames import as_columns
@@ -91,6 +91,7 @@ class Wrapper(Parameters):
     estimator: Any
     _known: dict[str, Callable[..., Estimator]]
     _model: _Model
+    feature_names_in_: NDArray[Any]
 
     def _set(
         self,
@@ -194,10 +195,12 @@ class Wrapper(Parameters):
     # -- data
 
     def _table(self, X: Any, *, reset: bool, as_array: bool = True) -> Any:
-        if reset:
-            numbers = not is_frame(X) or (self.feature_columns is None and is_all_numbers(X))
-            self._as_array = numbers
-        return super()._table(X, reset=reset, as_array=self._as_array)
+        if reset:  # what a column becomes never depends on the others
+            self._as_array = not is_frame(X)
+        table = super()._table(X, reset=reset, as_array=self._as_array)
+        if self._as_array or is_frame(table):
+            return table
+        return as_frame(table, self.feature_names_in_)
 
     def _learn_columns(self, table: Any) -> None:
         """Chooses columns for a table, and how it is made features of."""
@@ -206,7 +209,7 @@ class Wrapper(Parameters):
         self._scale: Any = 1.0
         given = self.feature_columns
         if given is None and is_frame(table):
-            given = inference.infer(table)
+            given = inference.infer(table, buckets=0)  # numbers as they are, as in an array
         if isinstance(given, inference.InferredColumns):
             self._inferred, self.columns_, self._wide = given, given.columns, given.wide
         elif given is not None:
@@ -254,8 +257,8 @@ class Wrapper(Parameters):
 
         Args:
             X: an array `(rows, features)` of numbers, or a DataFrame, whose columns may be words,
-                dates and numbers with missing values (see `feature_columns.infer`). A DataFrame of
-                numbers only, none of them missing, is its array.
+                dates and numbers with missing values (see `feature_columns.infer`); a column
+                becomes the same feature whatever the others are.
             y: the labels, `(rows,)`; of regressors also `(rows, labels)`.
             sample_weight: `(rows,)`, weights of rows in the loss; 1 by default.
 

@@ -238,3 +238,27 @@ def test_what_does_not_fit_is_said(model: Any, X: Any, error: type[Exception], s
         model.predict([[1.0]])
     with pytest.raises(ValueError, match="did you mean 'epochs'"):
         SKDNNRegressor().set_params(epoch=3)
+
+
+def test_what_a_column_becomes_does_not_depend_on_the_others() -> None:
+    random = np.random.default_rng(0)
+    columns: dict[str, Any] = {
+        "kind": pd.Categorical(random.integers(0, 3, 90)),
+        "count": random.integers(0, 4, 90),
+        "size": random.normal(size=90),
+        "word": np.array(["red", "blue", "green"])[random.integers(0, 3, 90)],
+    }
+    y = random.integers(0, 2, 90)
+    found: dict[str, Any] = {}
+    for left_out in (None, "word", "count", "size"):
+        frame = pd.DataFrame({key: each for key, each in columns.items() if key != left_out})
+        model = SKLinearClassifier(steps=1, random_state=0).fit(frame, y)
+        features = model._features(model._table(frame, reset=False))
+        for name in frame:
+            expected = found.setdefault(name, (features[name], repr(model.columns_)))
+            np.testing.assert_array_equal(features[name], expected[0])
+    # Of categories that are integers each has a weight of its own.
+    frame = pd.DataFrame({"kind": columns["kind"]})
+    labels = np.asarray(columns["kind"]) == 1
+    model = SKLinearClassifier(epochs=60, random_state=0).fit(frame, labels)
+    assert model.score(frame, labels) == 1.0

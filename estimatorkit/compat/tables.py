@@ -87,6 +87,11 @@ flags: .compat.flags absl.flags
 logging: .compat.logging
 compat: .compat.text
     v1 = .compat.v1
+compat.v2: .compat.v1
+    losses = .compat.v1.keras.losses
+    metrics = .compat.v1.keras.metrics
+    optimizers = .compat.v1.keras.optimizers
+    initializers = .compat.v1.keras.initializers
 sysconfig:
     get_include -> there is no native code to compile against
 resource_loader: .compat.resources

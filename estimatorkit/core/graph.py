@@ -45,6 +45,7 @@ class _Scopes(threading.local):
         self.container: str = ""
         self.gradients: dict[str, str] = {}
         self.creators: tuple[Callable[..., Any], ...] = ()
+        self.writes: list[tuple[Operation, frozenset[Tensor]]] | None = None
 
 
 class Graph:
@@ -290,8 +291,34 @@ class Graph:
     @contextmanager
     def init_scope(self) -> Iterator[None]:
         """A context manager whose operations are added to this graph without control inputs."""
-        with self.as_default(), self.control_dependencies(None):
+        # An initializer is no step of a program (see `program_order`).
+        with self._scoped(writes=None), self.as_default(), self.control_dependencies(None):
             yield
+
+    @contextmanager
+    def program_order(self) -> Iterator[list[Operation]]:
+        """A context manager in which variables are read as the program says: after what has been
+        assigned to them before, as in a Python function that runs line by line.
+
+        Gives a list, which has the operations that assign variables once the context is left.
+        """
+        outer = self._scopes.writes
+        writes = [] if outer is None else outer
+        before, made = len(writes), list[Operation]()
+        with self._scoped(writes=writes):
+            try:
+                yield made
+            finally:
+                made += [op for op, _ in writes[before:]]
+
+    def note_write(self, op: Operation, handles: Iterable[Tensor]) -> None:
+        """Notes an operation that assigns the variables of these handles (see `program_order`)."""
+        if self._scopes.writes is not None:
+            self._scopes.writes.append((op, frozenset(handles)))
+
+    def has_written(self, handle: Tensor) -> bool:
+        """Whether a variable has been assigned in this `program_order`; False outside of one."""
+        return any(handle in handles for _, handles in self._scopes.writes or ())
 
     @contextmanager
     def device(self, device_name_or_function: devices.DeviceLike | None) -> Iterator[None]:

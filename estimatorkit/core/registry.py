@@ -281,7 +281,11 @@ def apply(
     graph = get_default_graph()
     if inputs and not graph.reaches(inputs[0].graph):
         graph = inputs[0].graph
-    return graph.create_op(op_type, inputs, outputs, attrs, name)
+    op = graph.create_op(op_type, inputs, outputs, attrs, name)
+    written = row.updated_positions(attrs) if row.updates else ()
+    if written:
+        graph.note_write(op, (op.inputs[position] for position in written))
+    return op
 
 
 def not_allowed(

@@ -352,7 +352,8 @@ class Variable(Operators, metaclass=CreatedByScopes):
     def _as_tensor(self) -> Tensor:
         current = get_default_graph()
         if current is self.graph and not current.has_control_dependencies:
-            return self._snapshot
+            changed = current.has_written(self._handle)
+            return self.read_value() if changed else self._snapshot
         # The body of a function reads when it runs: it may assign, or be one step of a loop.
         return self.read_value() if current.reaches(self.graph) else self._snapshot
 

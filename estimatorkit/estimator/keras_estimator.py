@@ -157,13 +157,13 @@ class _Layers(AdaptedModel):
         """Calls the model with rebuilt layers."""
         model = self._model
         with unbuilt(model):
-            with call_scope(training) as scope:
+            with call_scope(training) as scope, get_default_graph().program_order() as writes:
                 outputs = model(_inputs(model, features), training=training)
             yield Called(
                 model.output_names_of(outputs),
                 flatten(outputs),
                 [*scope.losses, *model.regularization_losses()],
-                list(scope.updates),
+                [*scope.updates, *writes],
                 model.trainable_weights,
             )
 

@@ -279,7 +279,7 @@ class Function:
         """Runs the graph.
 
         Args:
-            inputs: arrays in the structure of the inputs.
+            inputs: arrays in the structure of the inputs; a tensor is computed first.
 
         Raises:
             ValueError: the number of inputs is wrong.
@@ -292,6 +292,8 @@ class Function:
                 received=f"{len(values)} values",
             )
         session = sessions.session_of(self._updates.graph)
+        computed = iter(session.run([each for each in values if isinstance(each, Tensor)]))
+        values = [next(computed) if isinstance(each, Tensor) else each for each in values]
         fetches = [each for each in flatten(self.outputs) if each is not None]
         feed = {key: v for key, v in zip(self.inputs, values, strict=True) if v is not None}
         found = iter(session.run([*fetches, self._updates], feed))

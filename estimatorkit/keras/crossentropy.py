@@ -18,7 +18,7 @@ from estimatorkit.core.registry import lookup
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.keras.backend_state import epsilon
 from estimatorkit.keras.error_functions import as_floats, clip
-from estimatorkit.layers.engine.call_record import record_of
+from estimatorkit.layers.engine.call_record import set_mask
 from estimatorkit.ops.array import array, filling, indexing
 from estimatorkit.ops.math import elementwise, reduce
 from estimatorkit.ops.nn import nn
@@ -181,7 +181,7 @@ def sparse_categorical_crossentropy(
     _check_classes(known_target, output)
     losses = nn.sparse_softmax_cross_entropy_with_logits(labels=known_target, logits=output)
     masked = indexing.where(valid, losses, filling.zeros_like(losses))
-    record_of(masked.graph).masks[masked] = valid
+    set_mask(masked, valid)
     return masked
 
 

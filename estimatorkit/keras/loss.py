@@ -16,7 +16,7 @@ from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.keras import crossentropy, error_functions
-from estimatorkit.layers.engine.call_record import record_of
+from estimatorkit.layers.engine.call_record import mask_on
 from estimatorkit.layers.losses import compute_weighted_loss
 from estimatorkit.layers.weighting import aligned, match_ranks
 from estimatorkit.ops.array import array
@@ -98,6 +98,9 @@ class Loss:
             values = self._values(y_true, y_pred, by_example)
             losses = convert_to_tensor(values, name="losses")
             weights = masked_weights(losses, y_pred, sample_weight, self.reduction)
+            if weights is not None and losses.shape.rank == 0:
+                # One loss of the whole batch counts once for each weight.
+                losses, weights = losses * elementwise.cast(weights, losses.dtype), None
             if weights is not None:
                 weights = aligned(weights, losses)
             return compute_weighted_loss(
@@ -109,6 +112,11 @@ class Loss:
     def _values(self, y_true: Any, y_pred: Any, by_example: bool) -> Any:
         """The losses; one per example, where weights or a mask tell examples apart."""
         return self.call(y_true, y_pred)
+
+    def _get_reduction(self) -> str:
+        """The reduction, with AUTO as what it means; read by subclasses written for Keras."""
+        is_auto = self.reduction == Reduction.AUTO
+        return Reduction.SUM_OVER_BATCH_SIZE if is_auto else self.reduction
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments from which `from_config` creates an equal loss."""
@@ -151,7 +159,7 @@ def masked_weights(
 def _masks_of(*values: Any) -> list[Tensor]:
     """The masks of those that have one."""
     tensors = dict.fromkeys(each for each in values if isinstance(each, Tensor))
-    found = [record_of(each.graph).masks.get(each) for each in tensors]
+    found = [mask_on(each) for each in tensors]
     return [each for each in found if each is not None]
 
 

@@ -5,7 +5,7 @@ seeds, files, and custom objects by name.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.errors import explain, value_error
 from estimatorkit.core.graph import get_default_graph
+from estimatorkit.keras.engine.model_config import made
 from estimatorkit.keras.engine.model_utils import get_source_inputs, multi_gpu_model
 from estimatorkit.keras.feature_space import FeatureSpace
 from estimatorkit.keras.file_utils import get_file
 from estimatorkit.keras.progress_bar import Progbar
 from estimatorkit.layers.serialization import (
+    Registry,
     custom_object_scope,
     get_custom_objects,
     get_registered_name,
@@ -131,12 +133,40 @@ def serialize_keras_object(instance: Any) -> Any:
     raise ValueError(f"Cannot serialize {instance}")
 
 
+def deserialize_keras_object(
+    config: Any,
+    module_objects: Mapping[str, Any] | None = None,
+    custom_objects: Mapping[str, Any] | None = None,
+    printable_module_name: str = "object",
+) -> Any:
+    """Creates an object from the result of `serialize_keras_object`.
+
+    Args:
+        config: a name, or {'class_name': ..., 'config': ...}; None is returned as it is.
+        module_objects: the classes and functions that may be named, besides the registered ones
+            and those of `custom_objects`; the layers and models by default.
+        custom_objects: a dict from names to your own classes and functions.
+        printable_module_name: what the objects are, for errors.
+
+    Raises:
+        ValueError: the name is unknown, or the config has another form.
+    """
+    if config is None:
+        return None
+    given = {key: each for key, each in (module_objects or {}).items() if callable(each)}
+    name = config.get("class_name") if isinstance(config, Mapping) else config
+    if name not in given and not isinstance(config, str):
+        return made(config, custom_objects, printable_module_name)
+    return Registry(printable_module_name, given).deserialize(config, custom_objects)
+
+
 __all__ = [
     "CustomObjectScope",
     "FeatureSpace",
     "Progbar",
     "Sequence",
     "custom_object_scope",
+    "deserialize_keras_object",
     "get_custom_objects",
     "get_file",
     "get_registered_name",

@@ -5,16 +5,18 @@ arguments or variables of their own (`ReLU`, `LeakyReLU`, `PReLU`, ...).
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from estimatorkit.core.errors import value_error
+from estimatorkit.core.nest import flatten, map_structure
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers import activations, serialization
 from estimatorkit.layers.engine.base import Layer
 from estimatorkit.layers.engine.configured import ConfiguredLayer, known_dimension
-from estimatorkit.layers.engine.input_spec import InputSpec
+from estimatorkit.layers.engine.input_spec import InputSpec, as_shapes
 from estimatorkit.ops.math import elementwise, reduce
 from estimatorkit.ops.nn import nn
 
@@ -66,14 +68,47 @@ class Masking(ConfiguredLayer):
 
 
 _functions = serialization.Registry("function of a Lambda layer", {})
+_in_use: dict[str, weakref.WeakSet[Any]] = {}  # the functions of this process's layers, by name
+
+
+def _note_use(function: Any) -> None:
+    name = getattr(function, "__name__", "<lambda>")
+    if inspect.isfunction(function) and name != "<lambda>":
+        _in_use.setdefault(name, weakref.WeakSet()).add(function)
+
+
+def _found(name: str, custom_objects: Mapping[str, Any] | None) -> Any:
+    """The function of a name: the user's, or else that of a layer of this process.
+
+    Raises:
+        ValueError: there is none, or layers have different ones.
+    """
+    if serialization.get_registered_object(name, custom_objects) is None:
+        used = list(_in_use.get(name, ()))
+        if used and all(_does_the_same(each, used[0]) for each in used):
+            return used[0]
+    return _functions.find(name, custom_objects)
+
+
+def _does_the_same(one: Any, other: Any) -> bool:
+    """Whether two functions come from one `def`, with equal defaults and the same variables."""
+    return (
+        one.__code__ is other.__code__
+        and one.__globals__ is other.__globals__
+        and one.__defaults__ == other.__defaults__
+        and one.__kwdefaults__ == other.__kwdefaults__
+        and [id(cell.cell_contents) for cell in one.__closure__ or ()]
+        == [id(cell.cell_contents) for cell in other.__closure__ or ()]
+    )
 
 
 class Lambda(ConfiguredLayer):
     """Wraps a Python function as a layer (`tf.keras.layers.Lambda`).
 
-    The layer has no variables. Its config contains only the function's name, so a layer that is
-    saved needs a function registered with `keras.utils.register_keras_serializable` or passed in
-    `custom_objects`. Code is never written to a file, or run from one.
+    The layer has no variables. Its config contains only the function's name: a function that is
+    defined with `def` can be saved, and is found again where it is passed in `custom_objects`,
+    registered with `keras.utils.register_keras_serializable`, or used by a layer of this process.
+    Code is never written to a file, or run from one.
 
     Args:
         function: called with the inputs; it may also take `mask` and `training`.
@@ -94,6 +129,7 @@ class Lambda(ConfiguredLayer):
     ) -> None:
         super().__init__(**kwargs)
         self.function: Callable[..., Any] = _functions.get(function)
+        _note_use(self.function)
         self._output_shape = output_shape
         self._mask = mask
         self.arguments = dict(arguments or {})
@@ -115,14 +151,17 @@ class Lambda(ConfiguredLayer):
         if self._output_shape is None:
             return super().compute_output_shape(input_shape)
         if callable(self._output_shape):
-            return TensorShape(self._output_shape(input_shape))
-        return TensorShape([TensorShape(input_shape)[0], *self._output_shape])
+            return as_shapes(self._output_shape(input_shape))
+        batch = flatten([as_shapes(input_shape)])[0][0]
+        return map_structure(
+            lambda shape: TensorShape([batch, *shape.as_list()]), as_shapes(self._output_shape)
+        )
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments.
 
         Raises:
-            ValueError: a function is not registered.
+            ValueError: a function has no name of its own.
         """
         return {
             **super().get_config(),
@@ -143,7 +182,7 @@ class Lambda(ConfiguredLayer):
         named = dict(config)
         for key in ("function", "output_shape", "mask"):
             if isinstance(named.get(key), str):
-                named[key] = _functions.find(named[key], custom_objects)
+                named[key] = _found(named[key], custom_objects)
         return cls(**named)
 
 
@@ -152,18 +191,18 @@ def _described(value: Any) -> Any:
 
 
 def _name_of(function: Any) -> str:
-    """The registered name of a function."""
+    """The registered name of a function, or its own."""
     known = serialization.get_custom_objects()
     name = next((name for name, each in known.items() if each is function), None)
-    if name is None:
+    name = name or getattr(function, "__name__", None)
+    if name in (None, "<lambda>"):
         raise value_error(
-            f"A Lambda layer's function {getattr(function, '__name__', function)!r} cannot be "
-            "written to a config: it is not registered",
+            f"A Lambda layer's function {name or function!r} cannot be written to a config: it has "
+            "no name",
             expected="a function with a name of its own",
-            hint="decorate it with keras.utils.register_keras_serializable(), or write a "
-            "subclass of Layer",
+            hint="define it with def, or write a subclass of Layer",
         )
-    return name
+    return str(name)
 
 
 # -- activations

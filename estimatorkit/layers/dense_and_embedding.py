@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from estimatorkit.core.dtypes import as_dtype
+from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.configured import ConfiguredLayer, check_floating, known_dimension
 from estimatorkit.layers.engine.input_spec import InputSpec
 from estimatorkit.ops.array import indexing
 from estimatorkit.ops.math import elementwise, linalg
 from estimatorkit.ops.nn import nn
+from estimatorkit.ops.nn.embedding import embedding_lookup_sparse
+from estimatorkit.ops.sparse.joining import sparse_fill_empty_rows
 
 
 class Dense(ConfiguredLayer):
@@ -84,11 +87,22 @@ class Dense(ConfiguredLayer):
         """The outputs."""
         if not inputs.dtype.is_floating:
             inputs = elementwise.cast(inputs, self.compute_dtype)
-        outputs = linalg.matmul(inputs, self.kernel)
+        if isinstance(inputs, SparseTensor):
+            outputs = self._of_rows(inputs)
+        else:
+            outputs = linalg.matmul(inputs, self.kernel)
         if self.bias is not None:
             outputs = nn.bias_add(outputs, self.bias)
         result: Tensor = self.activation(outputs)
         return result
+
+    def _of_rows(self, inputs: SparseTensor) -> Any:
+        """The product of a sparse matrix: sums of those rows of the kernel that it names, so that
+        optimizers update these only.
+        """
+        filled, _ = sparse_fill_empty_rows(inputs, 0)
+        columns = filled.with_values(filled.indices[:, 1])
+        return embedding_lookup_sparse(self.kernel, columns, filled, combiner="sum")
 
 
 class Embedding(ConfiguredLayer):

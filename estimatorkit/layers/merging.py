@@ -69,7 +69,7 @@ class Merge(ConfiguredLayer):
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Returns the conjunction of the inputs' masks."""
-        masks = [each for each in mask or () if each is not None]
+        masks = [elementwise.cast(each, "bool") for each in mask or () if each is not None]
         return functools.reduce(elementwise.logical_and, masks) if masks else None
 
 
@@ -180,9 +180,12 @@ class Concatenate(Merge):
         parts = [
             filling.ones_like(tensor, "bool")
             if each is None
-            else array.expand_dims(each, -1)
-            if (each.shape.rank or 0) < (tensor.shape.rank or 0)
-            else each
+            else elementwise.cast(
+                array.expand_dims(each, -1)
+                if (each.shape.rank or 0) < (tensor.shape.rank or 0)
+                else each,
+                "bool",
+            )
             for tensor, each in zip(inputs, mask, strict=True)
         ]
         return reduce.reduce_all(joining.concat(parts, self.axis), -1)

@@ -240,7 +240,7 @@ class BatchNormalization(_ScaleAndShift):
             count = elementwise.cast(array.size(x), x.dtype) / float(mean.shape[0] or 1)
             target = variance * (count / elementwise.maximum(count - 1.0, 1.0))
         for average, new in ((self.moving_mean, mean), (self.moving_variance, target)):
-            change = (average.value() - new) * rate
+            change = (average.read_value() - new) * rate  # after the updates of earlier calls
             self.add_update(average.assign_sub(change, name="AssignMovingAvg"))
         return mean, variance
 

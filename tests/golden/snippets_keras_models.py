@@ -350,12 +350,199 @@ def frozen(tf: Any, keras: Any) -> dict[str, Any]:
     }
 
 
+def watched(keras: Any, optimizer: Any = "sgd", loss: Any = "mse") -> Any:
+    """A functional model with losses and metrics of tensors inside of it."""
+    inputs = keras.layers.Input((3,))
+    code = keras.layers.Dense(2)(inputs)
+    model = keras.Model(inputs, keras.layers.Dense(3)(code))
+    model.add_loss(keras.layers.Lambda(lambda x: keras.backend.mean(x * x) * 0.7)(code))
+    model.add_metric(keras.layers.Lambda(keras.backend.sum)(code), name="sum_of_code")
+    set_weights(model).compile(optimizer, loss)
+    return model
+
+
+def losses_of_tensors_in_a_functional_model(tf: Any, keras: Any) -> dict[str, Any]:
+    """`add_loss` and `add_metric` of tensors; the second part has no other loss."""
+    x, model = rows(3, 10, 3), watched(keras)
+    found = history(model.fit(x, x, 4, epochs=2, verbose=0, shuffle=False))
+    found["evaluated"] = model.evaluate(x, x, 4, verbose=0)
+    copy = keras.models.clone_model(model)
+    copy.set_weights(model.get_weights())
+    copy.compile("sgd", None)
+    found["copy"] = [copy.train_on_batch(x), copy.test_on_batch(x)]
+    inputs = keras.layers.Input((3,))
+    outer = keras.Model(inputs, keras.layers.Dense(1)(model(inputs)))
+    set_weights(outer).compile("sgd", "mse")
+    return {**found, "outer": outer.train_on_batch(x, x[:, :1])}
+
+
+def losses_per_example_of_a_functional_model(tf: Any, keras: Any) -> dict[str, Any]:
+    """`add_loss` of a vector, the model's only loss: the gradient is that of the sum."""
+    inputs = keras.layers.Input((3,))
+    outputs = keras.layers.Dense(3)(inputs)
+    model = keras.Model(inputs, outputs)
+    model.add_loss(keras.backend.mean(keras.backend.square(outputs - inputs), axis=-1))
+    set_weights(model).compile("sgd", None)
+    x = rows(3, 10, 3)
+    found = history(model.fit(x, None, 4, epochs=2, verbose=0, shuffle=False))
+    return {**found, "evaluated": model.evaluate(x, verbose=0)}
+
+
+def metrics_of_layers(tf: Any, keras: Any) -> dict[str, Any]:
+    """`add_metric` of a metric's result and of a tensor, in a layer that is called twice."""
+
+    class Watching(keras.layers.Layer):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.mean = keras.metrics.Mean(name="mean_of_inputs")
+
+        def call(self, inputs: Any) -> Any:
+            self.add_metric(self.mean(inputs))
+            self.add_metric(keras.backend.max(inputs), name="largest")
+            return inputs
+
+    layer, inputs = Watching(), keras.layers.Input((3,))
+    model = keras.Model(inputs, layer(keras.layers.Dense(3)(layer(inputs))))
+    set_weights(model).compile("sgd", "mse")
+    x = rows(3, 10, 3)
+    fitted = model.fit(x, x, 4, epochs=2, verbose=0, shuffle=False, validation_data=(x, x))
+    return history(fitted)
+
+
+def variables_assigned_in_calls(tf: Any, keras: Any) -> dict[str, Any]:
+    """A layer and a model that assign variables in `call`: in order, in every kind of step."""
+
+    class Counting(keras.layers.Layer):  # type: ignore[misc]
+        def build(self, input_shape: Any) -> None:
+            self.count = self.add_weight("count", (), initializer="zeros", trainable=False)
+
+        def call(self, inputs: Any) -> Any:
+            self.count.assign_add(1.0)
+            return inputs * self.count
+
+    class Averaging(keras.Model):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = keras.layers.Dense(2, kernel_initializer="ones")
+            self.counting = Counting()
+            self.average = tf.Variable([1.0, 2.0, 3.0], trainable=False)
+
+        def call(self, inputs: Any, training: Any = None) -> Any:
+            mean = keras.backend.mean(inputs, axis=0)
+            self.average.assign(self.average * 0.9 + 0.1 * mean)
+            return self.counting(self.dense(inputs * self.average))
+
+    model = Averaging()
+    model.compile(keras.optimizers.legacy.SGD(0.001), "mse")
+    x, y = rows(3, 10, 3), rows(4, 10, 2)
+    found: dict[str, Any] = history(model.fit(x, y, 4, epochs=2, verbose=0, shuffle=False))
+    found["trained"] = [each.tolist() for each in model.get_weights()]
+    found["evaluated"] = model.evaluate(x, y, 4, verbose=0)
+    found["predicted"] = model.predict(x, 5, verbose=0)
+    found["count"] = model.counting.get_weights()
+    return found
+
+
+def one_batch_normalization_called_several_times(tf: Any, keras: Any) -> dict[str, Any]:
+    """The moving averages move once in each call, one after the other."""
+    layer, inputs = keras.layers.BatchNormalization(momentum=0.9), keras.layers.Input((3,))
+    outputs = inputs
+    for shift in range(12):
+        outputs = layer(outputs) + float(shift)
+    model = keras.Model(inputs, outputs)
+    model.compile(keras.optimizers.legacy.SGD(0.01), "mse")
+    x = rows(3, 10, 3)
+    fitted = model.fit(x, x, 4, epochs=2, verbose=0, shuffle=False, validation_data=(x, x))
+    return {**history(fitted), "weights": [each.tolist() for each in model.get_weights()]}
+
+
+def shared_model_in_order(tf: Any, keras: Any) -> dict[str, Any]:
+    """A model that two branches share updates its averages for the first branch first."""
+    normalized = keras.layers.BatchNormalization(momentum=0.5)
+    inner = keras.Sequential([keras.layers.Dense(4, "tanh", input_shape=(3,)), normalized])
+    one, other = keras.layers.Input((3,)), keras.layers.Input((3,))
+    joined = keras.layers.Concatenate()([inner(one), inner(other)])
+    model = set_weights(keras.Model([one, other], keras.layers.Dense(2)(joined)))
+    model.compile("sgd", "mse")
+    x = rows(3, 10, 3)
+    found = history(model.fit([x, x * 2.0], rows(4, 10, 2), 4, verbose=0, shuffle=False))
+    return {**found, "weights": [each.tolist() for each in model.get_weights()]}
+
+
+def losses_of_a_batch_with_weights(tf: Any, keras: Any) -> dict[str, Any]:
+    """A loss and a metric that give one number for a batch, with weights of examples or classes."""
+
+    def of_batch(y_true: Any, y_pred: Any) -> Any:
+        return keras.backend.mean(keras.backend.abs(y_true - y_pred))
+
+    model = set_weights(keras.Sequential([keras.layers.Dense(1, input_shape=(3,))]))
+    model.compile("sgd", of_batch, weighted_metrics=[of_batch])
+    x, y, weights = rows(3, 10, 3), classes(4, 10, 2)[:, None] * 1.0, np.arange(10.0)
+    fitted = model.fit(x, y, 4, verbose=0, shuffle=False, sample_weight=weights)
+    found = history(fitted)
+    found["evaluated"] = model.evaluate(x, y, verbose=0, sample_weight=weights)
+    fitted = model.fit(x, y, 4, verbose=0, shuffle=False, class_weight={0: 1.0, 1: 3.0})
+    return {**found, "classes": fitted.history["loss"]}
+
+
+def weights_before_the_first_call(tf: Any, keras: Any) -> dict[str, Any]:
+    """The layers of a `Sequential` model that begins with an `Embedding` have their weights."""
+    layers = keras.layers
+    model = keras.Sequential([layers.Embedding(5, 2), layers.GRU(3), layers.Dense(1)])
+    shapes = [each.shape for each in model.get_weights()]
+    model.layers[0].set_weights([np.arange(10.0).reshape(5, 2) / 10])
+    rest = [np.full_like(each, 0.3) for each in model.get_weights()[1:]]
+    model.set_weights([model.get_weights()[0], *rest])
+    return {"shapes": shapes, "predicted": model.predict(np.array([[1, 2], [3, 4]]), verbose=0)}
+
+
+def masks_of_numbers(tf: Any, keras: Any) -> dict[str, Any]:
+    """Layers that merge and connect masks which are floats."""
+
+    class Marking(keras.layers.Layer):  # type: ignore[misc]
+        def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+            return keras.backend.cast(keras.backend.not_equal(inputs[:, :, 0], 0.0), "float32")
+
+        def call(self, inputs: Any) -> Any:
+            return inputs * 1.0
+
+    one, other = keras.layers.Input((3, 2)), keras.layers.Input((3, 2))
+    merged = keras.layers.Add()([Marking()(one), Marking()(other)])
+    outputs = keras.layers.LSTM(2)(merged)
+    model = set_weights(keras.Model([one, other], outputs))
+    x = rows(3, 4, 3, 2)
+    x[1, 1] = x[2, 0] = 0.0
+    return {"predicted": model.predict([x, x], verbose=0)}
+
+
+def sparse_inputs(tf: Any, keras: Any) -> dict[str, Any]:
+    """`Input(sparse=True)`: matrices of scipy, data sets, copies, layers that take them."""
+    from scipy import sparse
+
+    inputs, dense = keras.layers.Input((4,), sparse=True), keras.layers.Input((2,))
+    outputs = keras.layers.Dense(2)(inputs)
+    model = keras.Model(
+        [inputs, dense], keras.layers.Dense(1)(keras.layers.Add()([outputs, dense]))
+    )
+    model = keras.models.clone_model(model)
+    set_weights(model).compile(keras.optimizers.legacy.SGD(0.1, momentum=0.5), "mse")
+    ones = sparse.csr_matrix(np.eye(4, dtype=np.float32)[[0, 2, 1, 3, 3]])
+    x, y = [ones, rows(3, 5, 2)], rows(4, 5, 1)
+    found: dict[str, Any] = {"predicted": model.predict(x, verbose=0)}
+    found |= history(model.fit(x, y, 2, epochs=2, verbose=0, shuffle=False))
+    found["weights"] = [each.tolist() for each in model.get_weights()]
+    return {**found, "evaluated": model.evaluate(x, y, verbose=0)}
+
+
 SNIPPETS: dict[str, Snippet] = {
     each.__name__: each
     for each in (
         *(fit_of_arrays, fit_with_split, sample_weights, class_weights, one_hot_labels, binary),
         *(regression, two_inputs_two_outputs, batches_of_a_dataset, steps_of_an_endless_dataset),
         *(batch_normalization, convolution, masked_steps, nested_and_shared, subclass),
-        *(on_batches, frozen),
+        *(on_batches, frozen, losses_of_tensors_in_a_functional_model),
+        *(losses_per_example_of_a_functional_model, metrics_of_layers, variables_assigned_in_calls),
+        *(one_batch_normalization_called_several_times, losses_of_a_batch_with_weights),
+        *(shared_model_in_order, weights_before_the_first_call, masks_of_numbers, sparse_inputs),
     )
 }

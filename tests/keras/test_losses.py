@@ -16,7 +16,6 @@ from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
 from estimatorkit.keras import backend, losses
 from estimatorkit.layers import losses as layers_losses
-from estimatorkit.layers.engine.call_record import record_of
 from estimatorkit.ops.nn import nn
 from estimatorkit.runtime.session import Session
 from tests.golden.snippets_losses import (
@@ -163,7 +162,7 @@ def test_losses_of_ones_own() -> None:
 def test_masked_steps_cost_nothing_and_are_left_out_of_the_mean() -> None:
     guesses = tf.constant(np.arange(12, dtype=np.float32).reshape(2, 3, 2))
     labels = np.zeros((2, 3, 2), np.float32)
-    record_of().masks[guesses] = tf.constant([[True, True, False], [True, False, False]])
+    guesses._keras_mask = tf.constant([[True, True, False], [True, False, False]])
     each = (np.arange(12).reshape(2, 3, 2) ** 2).mean(-1)
     mask = np.array([[1, 1, 0], [1, 0, 0]])
     weights = np.array([[1.0], [2.0]], np.float32)
@@ -209,3 +208,8 @@ def test_shapes_that_would_broadcast_to_a_matrix_are_refused() -> None:
         losses.mean_squared_error(np.zeros(4), np.zeros((4, 1)))
     with pytest.raises(ValueError, match="weights can not be broadcast"):
         losses.MeanSquaredError()(np.zeros((4, 2)), np.zeros((4, 2)), np.ones(3))
+
+
+def test_the_reduction_that_auto_means() -> None:
+    assert losses.MeanSquaredError()._get_reduction() == "sum_over_batch_size"
+    assert losses.MeanSquaredError("sum")._get_reduction() == "sum"

@@ -14,7 +14,6 @@ from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.keras import losses, metrics
-from estimatorkit.layers.engine.call_record import record_of
 from estimatorkit.runtime.session import Session
 from tests.golden.snippets_metrics import (
     ARRAYS,
@@ -310,7 +309,7 @@ def test_integer_labels_are_compared_exactly() -> None:
 
 def test_masked_steps_do_not_count() -> None:
     guesses = tf.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-    record_of().masks[guesses] = tf.constant([[True, True, False], [True, False, False]])
+    guesses._keras_mask = tf.constant([[True, True, False], [True, False, False]])
     metric = metrics.MeanMetricWrapper(lambda y_true, y_pred: y_pred - y_true, "kept")
     update = metric.update_state(tf.zeros([2, 3]), guesses)
     with Session() as session:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import estimatorkit as tf
 from estimatorkit import keras
 from estimatorkit.core.errors import NotFoundError
 from estimatorkit.core.graph import Graph, get_default_graph
@@ -88,3 +89,43 @@ def test_data_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         keras.datasets.mnist.load_data(tmp_path / "none.npz")
     with pytest.raises(AttributeError, match=r"keras\.datasets\.cifar10 has no loader here"):
         _ = keras.datasets.cifar10
+
+
+def test_objects_are_made_of_their_configs() -> None:
+    dense = keras.layers.Dense(3, name="one")
+    config = keras.utils.serialize_keras_object(dense)
+    given = {"Dense": keras.layers.Dense, "__all__": []}  # a module's variables
+    for made in (
+        keras.utils.deserialize_keras_object(config),
+        keras.utils.deserialize_keras_object(config, module_objects=given),
+    ):
+        assert made.get_config() == dense.get_config()
+    assert keras.utils.deserialize_keras_object("len", {"len": len}) is len
+    assert keras.utils.deserialize_keras_object("f", custom_objects={"f": abs}) is abs
+    assert keras.utils.deserialize_keras_object(None) is None
+    with pytest.raises(ValueError, match="Unknown loss: 'other'"):
+        keras.utils.deserialize_keras_object("other", {}, printable_module_name="loss")
+
+
+def test_masks_and_signatures_of_a_layers_calls() -> None:
+    inputs = keras.layers.Input((3, 2))
+    masking, dense = keras.layers.Masking(), keras.layers.Dense(4)
+    outputs = dense(masking(inputs))
+    assert masking.input_mask is None
+    assert masking.output_mask is dense.input_mask is dense.get_input_mask_at(0)
+    assert outputs._keras_mask is dense.output_mask
+    assert outputs._keras_history.layer is dense
+    assert dense.get_input_shape_at(0) == (None, 3, 2)
+    signature = dense.compute_output_signature(tf.TensorSpec([None, 2], tf.float32))
+    assert signature == tf.TensorSpec([None, 4], tf.float32)
+    halves = keras.layers.Lambda(lambda x: (x, x), output_shape=[(2,), (3,)])
+    assert [each.as_list() for each in halves.compute_output_shape([None, 5])] == [
+        [None, 2],
+        [None, 3],
+    ]
+
+
+def test_a_backend_function_computes_the_tensors_that_it_is_given() -> None:
+    inputs = keras.layers.Input((2,))
+    double = keras.backend.function([inputs], [inputs * 2.0])
+    np.testing.assert_array_equal(double([tf.ones([1, 2]) + 1.0])[0], [[4.0, 4.0]])

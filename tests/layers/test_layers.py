@@ -166,13 +166,26 @@ def test_lambda_is_a_function_of_its_inputs() -> None:
     assert run(steps[1]).tolist() == KEPT
 
 
-def test_configs_of_lambdas_name_functions_that_are_registered_and_nothing_else() -> None:
+def _another_double() -> Any:
+    def double(x: Any) -> Any:
+        return x + x
+
+    return double
+
+
+def test_configs_of_lambdas_name_functions_and_nothing_else() -> None:
     def double(x: Any) -> Any:
         return x * 2.0
 
-    with pytest.raises(ValueError, match=r"double.* it is not registered"):
-        layers.serialize(layers.Lambda(double))
-    with pytest.raises(ValueError, match=r"<lambda>.* it is not registered"):
+    described = json.loads(json.dumps(layers.serialize(layers.Lambda(double))))
+    assert described["config"]["function"] == "double"
+    assert layers.deserialize(described, {"double": double}).function is double
+    assert layers.deserialize(described).function is double  # a layer of this process has it
+    other = layers.Lambda(_another_double())
+    with pytest.raises(ValueError, match="Unknown function of a Lambda layer: 'double'"):
+        layers.deserialize(described)  # which of the two?
+    del other
+    with pytest.raises(ValueError, match=r"<lambda>.* it has no name"):
         layers.serialize(layers.Lambda(lambda x: x))
     register_keras_serializable("tests")(double)
     described = json.loads(json.dumps(layers.serialize(layers.Lambda(double))))

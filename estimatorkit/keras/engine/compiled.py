@@ -147,7 +147,7 @@ class CompiledLoss:
 
     def __init__(self, loss: Any, loss_weights: Any, names: Sequence[str]) -> None:
         self._names = list(names)
-        self._losses = [
+        self.losses = [
             None if each is None else _as_loss(each) for each in by_output(loss, names, "loss")
         ]
         weights = [1.0] * len(names)
@@ -159,11 +159,15 @@ class CompiledLoss:
     def __call__(
         self, y: Sequence[Any], outputs: Sequence[Tensor], weights: Sequence[Any]
     ) -> tuple[Tensor | None, list[tuple[str, Tensor]]]:
-        """Returns the weighted sum, and each output's loss, before its factor, by name."""
+        """Returns the weighted sum, and each output's loss, before its factor, by name.
+
+        Losses of the reduction NONE remain one per example, as in TensorFlow 2: the gradient is
+        that of their sum, and their mean is shown.
+        """
         total: Tensor | None = None
         named = []
         for name, loss, factor, truth, output, weight in zip(
-            self._names, self._losses, self._weights, y, outputs, weights, strict=True
+            self._names, self.losses, self._weights, y, outputs, weights, strict=True
         ):
             if loss is None:
                 continue
@@ -174,12 +178,30 @@ class CompiledLoss:
                 )
             labels, weight = matched(truth, output, weight)
             value = loss(labels, output, weight)
-            if value.shape.rank != 0:
-                value = reduce.reduce_mean(value)
             named.append((f"{name}_loss", value))
             term = value if factor == 1.0 else value * elementwise.cast(factor, value.dtype)
-            total = term if total is None else total + elementwise.cast(term, total.dtype)
+            total = added(total, term)
         return total, named if len(self._names) > 1 else []
+
+
+def added(total: Tensor | None, more: Any) -> Tensor:
+    """The sum of losses, all scalars or all of one shape.
+
+    Raises:
+        ValueError: their shapes differ.
+    """
+    loss: Tensor = convert_to_tensor(more)
+    if total is None:
+        return loss
+    if not loss.shape.is_compatible_with(total.shape):
+        raise value_error(
+            f"the loss {loss.name} cannot be added to the others: it has another shape",
+            expected=str(total.shape),
+            received=str(loss.shape),
+            made_at=loss.op.source,
+            hint="give a scalar: tf.reduce_mean(loss), or a Loss with another reduction than NONE",
+        )
+    return total + elementwise.cast(loss, total.dtype)
 
 
 def _as_loss(loss: Any) -> Any:
@@ -287,6 +309,6 @@ def _like(metric: Any) -> Any:
 
 
 __all__ = [
-    *("CompiledLoss", "CompiledMetrics", "as_list_of", "by_output", "matched"),
+    *("CompiledLoss", "CompiledMetrics", "added", "as_list_of", "by_output", "matched"),
     "weights_of_classes",
 ]

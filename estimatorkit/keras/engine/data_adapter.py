@@ -12,6 +12,7 @@ import numpy as np
 
 from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.nest import flatten, map_structure
+from estimatorkit.core.sparse_tensor import SparseTensorValue
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.iterator_ops import Iterator as GraphIterator
@@ -96,6 +97,9 @@ def as_arrays(value: Any) -> Any:
             if all(each.ndim == 1 and each.dtype.kind in "biuf" for each in columns):
                 opened = np.stack(columns, 1)
         value = opened
+    if hasattr(value, "tocsr"):  # of scipy
+        rows = value.tocsr()
+        return rows.astype(np.float32) if rows.dtype == np.float64 else rows
     if isinstance(value, Mapping):
         return {key: as_arrays(each) for key, each in value.items()}
     if isinstance(value, tuple) or (
@@ -145,7 +149,7 @@ def split_off(
 
 def _count(values: Any, what: str) -> int:
     lengths = {
-        len(array) if np.ndim(array) else -1
+        array.shape[0] if np.ndim(array) else -1
         for value in values
         if value is not None
         for array in flatten(value)
@@ -167,7 +171,7 @@ def _of_arrays(
 ) -> Batches:
     values = _given((x, y, sample_weight))
     count = _count(values, what)
-    dataset = Dataset.from_tensor_slices(values)
+    dataset = Dataset.from_tensor_slices(map_structure(_sliced, values))
     if shuffle == "batch":
         dataset = dataset.batch(batch_size).shuffle(-(-count // batch_size))
     else:
@@ -176,6 +180,16 @@ def _of_arrays(
         dataset = dataset.batch(batch_size)
     whole = -(-count // batch_size)
     return Batches(dataset, steps or whole, once=steps is not None and steps != whole)
+
+
+def _sliced(array: Any) -> Any:
+    """A matrix of scipy as a sparse tensor."""
+    if not hasattr(array, "tocsr"):
+        return array
+    array.sort_indices()
+    found = array.tocoo()
+    places = np.stack([found.row, found.col], 1).astype(np.int64)
+    return SparseTensorValue(places, found.data, np.array(found.shape, np.int64))
 
 
 def _as_tuples(dataset: Dataset) -> Dataset:

@@ -65,9 +65,7 @@ class InputLayer(Layer):
         self.built = True
         self.supports_masking = True
         tensor = self._placeholder() if input_tensor is None else input_tensor
-        call = LayerCall(self, (), {}, tensor)
-        self._calls.append(call)
-        record_of().calls[tensor] = call
+        LayerCall(self, (), {}, tensor).record()
 
     def _placeholder(self) -> Any:
         with get_default_graph().name_scope(None):

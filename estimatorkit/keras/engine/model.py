@@ -53,6 +53,10 @@ class Model(ModelFiles, ModelStructure):
         super()._set_network(inputs, outputs)
         self._steps = {}
 
+    def _extend_network(self, outputs: Any) -> None:
+        super()._extend_network(outputs)
+        self._steps = {}
+
     @property
     def metrics(self) -> list[Any]:
         """The metrics passed to `compile`, available after their first use."""

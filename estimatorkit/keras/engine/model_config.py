@@ -18,6 +18,7 @@ from estimatorkit.core.errors import explain, value_error
 from estimatorkit.core.nest import flatten, map_structure
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.data.spec import TensorSpec
+from estimatorkit.keras.engine.added_terms import AddLoss, AddMetric
 from estimatorkit.keras.engine.input_layer import InputLayer
 from estimatorkit.keras.engine.model import Model
 from estimatorkit.keras.engine.sequential import Sequential
@@ -97,7 +98,7 @@ def made_model(description: Any, custom_objects: Mapping[str, Any] | None = None
 
 @functools.cache
 def _layers() -> Any:
-    registry.add(InputLayer, Model, Sequential)
+    registry.add(AddLoss, AddMetric, InputLayer, Model, Sequential)
     return registry
 
 
@@ -159,8 +160,8 @@ def model_of(cls: Any, config: Any, custom_objects: Mapping[str, Any] | None = N
             model._prepare_for({key: TensorSpec(*each) for key, each in features.items()})
         return model
     if isinstance(config, Mapping) and "input_layers" in config and "layers" in config:
-        inputs, outputs = _Builder(config, custom_objects).tensors()
-        model = cls(inputs=inputs, outputs=outputs, name=config.get("name"))
+        builder = _Builder(config, custom_objects)
+        model = builder.model(cls)
         if config.get("trainable") is False:
             model.trainable = False
         return model
@@ -305,6 +306,7 @@ class _Builder:
     ) -> None:
         self._config = config
         self._made: dict[str, dict[int, list[Any]]] = {}
+        self._added: list[Tensor] = []  # the outputs of layers that add losses and metrics
         waiting: list[tuple[str, Layer, int, Any]] = []
         for entry in config["layers"]:
             name = entry.get("name") or entry["config"]["name"]
@@ -361,6 +363,8 @@ class _Builder:
                     left.append(entry)
                     continue
                 self._made[name][number] = flatten(layer(*args, **kwargs), True)
+                if isinstance(layer, (AddLoss, AddMetric)):
+                    self._added += self._made[name][number]
             if len(left) == len(waiting):
                 raise value_error(
                     f"the config of the model {self._config.get('name')!r} is not connected",
@@ -405,9 +409,13 @@ class _Builder:
             raise _NotYetError
         return calls[number][index]
 
-    def tensors(self) -> tuple[Any, Any]:
-        """The inputs and the outputs of the model."""
-        return self._ends("input_layers"), self._ends("output_layers")
+    def model(self, cls: Any) -> Any:
+        """The model of a class."""
+        inputs, outputs = self._ends("input_layers"), self._ends("output_layers")
+        model = cls(inputs=inputs, outputs=outputs, name=self._config.get("name"))
+        if self._added:
+            model.network.extend(self._added)
+        return model
 
     def _ends(self, which: str) -> Any:
         given = self._config[which]
@@ -554,8 +562,7 @@ def clone_model(
     if input_tensors is not None:
         ends = flatten(model.network.input_names)
         outputs = dict(zip(ends, flatten(input_tensors), strict=True))
-    tensors = _Builder(config, None, layers, outputs).tensors()
-    return type(model)(inputs=tensors[0], outputs=tensors[1], name=model.name)
+    return _Builder(config, None, layers, outputs).model(type(model))
 
 
 def _copied(layer: Layer) -> Layer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,8 +11,10 @@ from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.nest import flatten, map_structure
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.keras.engine.added_terms import AddLoss, AddMetric
 from estimatorkit.keras.engine.network import Network
 from estimatorkit.layers.engine.base import Layer
+from estimatorkit.layers.engine.call_record import current_call, record_of
 from estimatorkit.layers.engine.input_spec import as_shapes
 
 
@@ -185,6 +188,40 @@ class ModelStructure(Layer):
         shapes = map_structure(lambda value: getattr(value, "shape", None), inputs)
         self._run_build(lambda _: self.call(map_structure(alike, inputs)), shapes)
 
+    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+        """Adds losses, see `Layer.add_loss`; tensors that a functional model computes from its
+        inputs become parts of it.
+        """
+        network = self._network if current_call() is None else None
+        for loss in flatten(losses):
+            if network is not None and isinstance(loss, Tensor):
+                if network.depends(loss):
+                    self._extend_network(AddLoss()(loss))
+                else:
+                    super().add_loss(functools.partial(_given, loss))
+            else:
+                super().add_loss(loss)
+
+    def add_metric(self, value: Any, name: str | None = None, **kwargs: Any) -> None:
+        """Adds a metric, see `Layer.add_metric`; one that a functional model computes from its
+        inputs becomes a part of it.
+        """
+        network = self._network if current_call() is None else None
+        if network is None or not isinstance(value, Tensor):
+            super().add_metric(value, name, **kwargs)
+            return
+        made = record_of(value.graph).metric_calls.get(value)
+        if made is not None:
+            layer = AddMetric(None, made.metric.name, made.metric)
+            self._extend_network(layer(*made.args, **made.kwargs))
+            return
+        if name is None:
+            raise ValueError("Please provide a name for your metric like `add_metric(x, name=...)`")
+        self._extend_network(AddMetric(metric_name=name)(value))
+
+    def _extend_network(self, outputs: Any) -> None:
+        self.network.extend([outputs])
+
     def regularization_losses(self) -> list[Tensor]:
         """The losses of regularized variables, in the default graph."""
         made = {id(loss) for each in self.submodules_and_self() for loss in each._made_losses}
@@ -195,6 +232,10 @@ class ModelStructure(Layer):
         for layer in self.submodules_and_self():
             if layer is not self and getattr(layer, "stateful", False):
                 layer.reset_states()
+
+
+def _given(loss: Tensor) -> Tensor:
+    return loss
 
 
 __all__ = ["ModelStructure"]

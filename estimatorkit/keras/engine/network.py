@@ -13,12 +13,14 @@ from typing import Any
 from estimatorkit.core import registry
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.nest import flatten, map_structure, pack_sequence_as
+from estimatorkit.core.nest import flatten, map_structure
 from estimatorkit.core.registry import Role, role_of
+from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.layers.engine.base import Layer
-from estimatorkit.layers.engine.call_record import LayerCall, record_of
+from estimatorkit.layers.engine.call_record import LayerCall, record_of, set_mask
 from estimatorkit.ops.array.array import expand_dims, squeeze
+from estimatorkit.ops.sparse.sparse import from_dense
 
 Step = LayerCall | Operation
 
@@ -44,16 +46,41 @@ class Network:
         self.outputs = _only(outputs)
         self.input_tensors: list[Any] = flatten(inputs)
         self.output_tensors: list[Any] = flatten(outputs)
+        # Of sparse tensors their parts, each a tensor of the graph.
+        self._input_parts: list[Tensor] = flatten(inputs, True)
         for what, tensors in (("Inputs", self.input_tensors), ("Output", self.output_tensors)):
             for tensor in tensors:
                 if not isinstance(tensor, Tensor) and not hasattr(tensor, "_components"):
                     raise ValueError(
                         f"{what} tensors to a Model must be tensors. Found: {tensor!r}"
                     )
+        self.side_outputs: list[Tensor] = []  # of the layers that add losses and metrics
         self._graph = self.output_tensors[0].graph
         self._calls: dict[Tensor, LayerCall] = record_of(self._graph).calls
         self.steps = self._sorted_steps()
         self.layers = self._ordered_layers()
+
+    def extend(self, outputs: Sequence[Tensor]) -> None:
+        """Adds layers that are called with the others, and whose outputs nobody gets.
+
+        Raises:
+            ValueError: they do not depend on the inputs.
+        """
+        self.side_outputs += outputs
+        self.steps = self._sorted_steps()
+        self.layers += [each for each in self._ordered_layers() if each not in self.layers]
+
+    def depends(self, tensor: Any) -> bool:
+        """Whether a tensor is computed from the inputs."""
+        given, waiting, seen = set(map(id, self._input_parts)), [tensor], set[int]()
+        while waiting:
+            each = waiting.pop()
+            if id(each) in given:
+                return True
+            if id(each) not in seen:
+                seen.add(id(each))
+                waiting += self._needs(self._step_of(each))
+        return False
 
     # -- finding the steps
 
@@ -65,11 +92,11 @@ class Network:
         return step.input_tensors if isinstance(step, LayerCall) else step.inputs
 
     def _sorted_steps(self) -> list[Step]:
-        given = set(map(id, self.input_tensors))
+        given = set(map(id, self._input_parts))
         depends: dict[int, bool] = dict.fromkeys(given, True)
         order: list[Step] = []
         placed: set[int] = set()
-        for output in self.output_tensors:
+        for output in flatten([self.output_tensors, self.side_outputs], True):
             self._visit(output, depends, order, placed)
             if not depends.get(id(output)):
                 raise value_error(
@@ -78,7 +105,23 @@ class Network:
                     expected=f"a tensor that depends on {self.input_tensors}",
                     made_at=output.op.source,
                 )
-        return order
+        found = {id(step): step for step in order}
+        depths = self._depths(order)  # steps of one depth follow each other as in Keras
+        return [found[key] for key in sorted(depths, key=lambda key: -depths[key]) if key in found]
+
+    def _depths(self, steps: Sequence[Step]) -> dict[int, int]:
+        """The longest ways from steps to an output, by id, in the order in which Keras finds them.
+
+        Args:
+            steps: each after those that it needs.
+        """
+        depths: dict[int, int] = {}
+        for step in reversed([*self._input_steps(), *steps]):
+            depth = depths.setdefault(id(step), 0)
+            for tensor in self._needs(step):
+                before = id(self._step_of(tensor))
+                depths[before] = max(depths.get(before, 0), depth + 1)
+        return depths
 
     def _visit(
         self, start: Tensor, depends: dict[int, bool], order: list[Step], placed: set[int]
@@ -94,7 +137,7 @@ class Network:
             needed = self._needs(step)
             open_ones = [each for each in needed if id(each) not in depends]
             if open_ones:
-                stack.extend(open_ones)
+                stack.extend(reversed(open_ones))
                 continue
             stack.pop()
             found = any(depends[id(each)] for each in needed)
@@ -116,16 +159,13 @@ class Network:
 
         Layers of equal depth keep the order of a traversal from the outputs.
         """
-        depths: dict[int, int] = {}  # of steps
+        depths = self._depths(self.steps)
         layers: dict[int, Layer] = {}
         of_layer: dict[int, int] = {}
         order = self._preorder()
         for step in reversed([*self._input_steps(), *self.steps]):
-            depth = depths.setdefault(id(step), 0)
-            for tensor in self._needs(step):
-                before = id(self._step_of(tensor))
-                depths[before] = max(depths.get(before, 0), depth + 1)
             if isinstance(step, LayerCall):
+                depth = depths[id(step)]
                 layers[id(step.layer)] = step.layer
                 of_layer[id(step.layer)] = max(of_layer.get(id(step.layer), 0), depth)
         return sorted(
@@ -133,14 +173,14 @@ class Network:
         )
 
     def _input_steps(self) -> list[Step]:
-        return [self._calls[each] for each in self.input_tensors if each in self._calls]
+        return [self._calls[each] for each in self._input_parts if each in self._calls]
 
     def _preorder(self) -> dict[int, int]:
         """The layers' positions in a traversal from the outputs."""
         order: dict[int, int] = {}
         seen: set[int] = set()
         inner = {id(step) for step in (*self._input_steps(), *self.steps)}
-        stack: list[Tensor] = list(reversed(self.output_tensors))
+        stack: list[Tensor] = flatten([self.output_tensors, self.side_outputs], True)[::-1]
         while stack:
             step = self._step_of(stack.pop())
             if id(step) in seen or id(step) not in inner:
@@ -162,15 +202,13 @@ class Network:
             mask: the inputs' masks.
         """
         given = self.matched(inputs)
-        columns = {id(old): new for old, new in zip(self.input_tensors, given, strict=True)}
-        values: dict[int, Any] = {
-            id(old): _with_rank_of(old, columns[id(old)]) for old in self.input_tensors
-        }
+        pairs = list(zip(self._input_parts, flatten(given, True), strict=True))
+        columns = {id(old): new for old, new in pairs}
+        values: dict[int, Any] = {id(old): _with_rank_of(old, new) for old, new in pairs}
         if mask is not None:
-            masks = record_of().masks
             for tensor, each in zip(given, flatten(mask), strict=False):
                 if each is not None:
-                    masks[tensor] = each
+                    set_mask(tensor, each)
 
         def column(tensor: Any) -> Any:
             return columns[id(tensor)] if id(tensor) in columns else value(tensor)
@@ -183,14 +221,16 @@ class Network:
         for step in self.steps:
             if isinstance(step, LayerCall):
                 argument = column if step.layer.takes_columns else value
-                args, kwargs = map_structure(argument, [step.args, step.kwargs])
-                results = step.layer(*args, **kwargs)
-                pairs = zip(flatten(step.outputs), flatten(results), strict=True)
+                args, kwargs = map_structure(
+                    argument, [step.args, step.kwargs], expand_composites=True
+                )
+                made = flatten(step.layer(*args, **kwargs), True)
+                pairs = list(zip(flatten(step.outputs, True), made, strict=True))
             else:
                 op = registry.apply(step.type, [value(each) for each in step.inputs], step.attrs)
-                pairs = zip(step.outputs, op.outputs, strict=True)
+                pairs = list(zip(step.outputs, op.outputs, strict=True))
             values.update((id(old), new) for old, new in pairs)
-        return pack_sequence_as(self.outputs, [value(each) for each in self.output_tensors])
+        return map_structure(value, self.outputs, expand_composites=True)
 
     def matched(self, inputs: Any) -> list[Any]:
         """The values for the input tensors, in order.
@@ -208,7 +248,7 @@ class Network:
                     expected=f"a dict with the keys {names}",
                     received=f"keys {list(inputs)}",
                 )
-            return [inputs[name] for name in names]
+            return self._as_sparse([inputs[name] for name in names])
         given = flatten(inputs)
         if len(given) != len(self.input_tensors):
             raise value_error(
@@ -216,7 +256,14 @@ class Network:
                 expected=f"{len(self.input_tensors)} inputs: {self.input_names}",
                 received=f"{len(given)}",
             )
-        return given
+        return self._as_sparse(given)
+
+    def _as_sparse(self, given: Sequence[Any]) -> list[Any]:
+        """The values, those of sparse inputs as sparse tensors."""
+        return [
+            from_dense(new) if isinstance(old, SparseTensor) and isinstance(new, Tensor) else new
+            for old, new in zip(self.input_tensors, given, strict=True)
+        ]
 
     def _outside(self, tensor: Tensor, values: dict[int, Any]) -> Tensor:
         """Returns a tensor independent of the inputs, copied if the default graph is another."""

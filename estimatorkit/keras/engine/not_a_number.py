@@ -25,11 +25,12 @@ class DataNaNWarning:
     def __init__(self, loss: Tensor, data: dict[str, Any]) -> None:
         self._names: list[str] = []
         found: list[Tensor] = []
+        lost = reduce.reduce_any(elementwise.is_nan(loss))
         for name, structure in data.items():
             for tensor in flatten(structure):
                 if isinstance(tensor, Tensor) and tensor.dtype.is_floating:
                     has = reduce.reduce_any(elementwise.is_nan(tensor))
-                    found.append(elementwise.logical_and(has, elementwise.is_nan(loss)))
+                    found.append(elementwise.logical_and(has, lost))
                     self._names.append(name)
         self.begin()
         if found:

@@ -31,6 +31,7 @@ class Sequential(Model):
         super().__init__(name=name)
         self._members: list[Layer] = []
         self._features: dict[str, TensorSpec] | None = None  # what came in a dict, when built
+        self._is_guess = False  # whether the data may say more of the inputs' shape
         self.supports_masking = True
         given = layers if isinstance(layers, (list, tuple)) or layers is None else [layers]
         for layer in given or ():
@@ -67,13 +68,21 @@ class Sequential(Model):
         if not self._members and not isinstance(layer, InputLayer):
             shape, dtype = _first_shape(layer)
             if shape is not None:
+                self._is_guess = all(each is None for each in shape)
                 placeholder = Input(batch_shape=shape, dtype=dtype, name=f"{layer.name}_input")
                 self._members.append(record_of(placeholder.graph).calls[placeholder].layer)
         self._members.append(layer)
-        if self._network is not None:
-            self._extend(layer)
-        elif isinstance(self._members[0], InputLayer):
-            self._connect(self._members[0].output)
+        try:
+            if self._network is not None:
+                self._extend(layer)
+            elif isinstance(self._members[0], InputLayer):
+                self._connect(self._members[0].output)
+        except ValueError:
+            if not self._is_guess:
+                raise
+            # The layer may need a length, which the data has: it will be connected then.
+            self._members = self.layers
+            self._network, self.built, self._is_guess = None, False, False
 
     def _connect(self, inputs: Any) -> None:
         """Builds the layers on inputs."""
@@ -171,10 +180,7 @@ def _first_shape(layer: Layer) -> tuple[Any, Any]:
     if isinstance(layer, Model) and layer._network is not None:
         first = layer.network.input_tensors[0]
         return tuple(first.shape.as_list()), first.dtype
-    shape = layer._batch_input_shape
-    if shape is not None and all(each is None for each in shape):
-        return None, None  # the data says more: layers behind may need its lengths
-    return shape, layer.compute_dtype
+    return layer._batch_input_shape, layer.compute_dtype
 
 
 __all__ = ["Sequential"]

@@ -23,6 +23,7 @@ from estimatorkit.keras import metrics as keras_metrics
 from estimatorkit.keras.engine.compiled import (
     CompiledLoss,
     CompiledMetrics,
+    added,
     as_list_of,
     weights_of_classes,
 )
@@ -30,7 +31,7 @@ from estimatorkit.keras.engine.data_adapter import Batches
 from estimatorkit.keras.engine.metric_logs import MetricLogs
 from estimatorkit.keras.engine.not_a_number import DataNaNWarning
 from estimatorkit.keras.optimizers.optimizer import Optimizer
-from estimatorkit.layers.engine.call_record import call_scope
+from estimatorkit.layers.engine.call_record import CallScope, call_scope
 from estimatorkit.layers.engine.sessions import session_of
 from estimatorkit.logger import logger
 from estimatorkit.ops.array import array, indexing
@@ -65,6 +66,7 @@ class Compiled:
         self.given_loss_weights = loss_weights
         self.given_weighted_metrics = weighted_metrics
         self.metric_objects: list[Any] = []
+        self.added_metrics: dict[tuple[int, str], Any] = {}
         self._losses: CompiledLoss | None = None
         self._metrics: CompiledMetrics | None = None
 
@@ -74,6 +76,50 @@ class Compiled:
             self._losses = CompiledLoss(self.loss, self.given_loss_weights, names)
             self._metrics = CompiledMetrics(self.given_metrics, self.given_weighted_metrics, names)
         return self._losses, self._metrics
+
+    def added(self, scope: CallScope) -> list[tuple[str, Any, list[Any]]]:
+        """The metrics of the model's layers: name, `Metric` and updates of each.
+
+        Those that are attributes of layers, and those that `add_metric` added in a call. A layer
+        that adds several values by one name has one metric of them all.
+        """
+        updates: dict[tuple[int, str], list[Any]] = {}
+        for each in scope.metrics:
+            key = id(each.layer), each.name
+            if each.call is not None:
+                self.added_metrics[key], update = each.call.metric, each.call.update
+            else:
+                mean = self.added_metrics.setdefault(key, keras_metrics.Mean(each.name))
+                update = mean.update_state(each.value)
+            updates.setdefault(key, []).append(update)
+        found: dict[int, tuple[str, Any, list[Any]]] = {}
+        for layer in _layers_of(self.model, {}):
+            own = [(id(layer), metric.name) for metric in _metrics_of(layer)]
+            self.added_metrics |= dict(zip(own, _metrics_of(layer), strict=True))
+            for key in (*own, *(key for key in updates if key[0] == id(layer))):
+                metric = self.added_metrics[key]
+                if metric.variables:
+                    found[id(metric)] = metric.name, metric, updates.get(key, scope.updates)
+        return list(found.values())
+
+
+def _layers_of(layer: Any, seen: dict[int, Any]) -> list[Any]:
+    """A layer and all layers inside of it, each before its own."""
+    if id(layer) not in seen:
+        seen[id(layer)] = layer
+        for each in layer._parts():
+            _layers_of(each, seen)
+    return list(seen.values())
+
+
+def _metrics_of(layer: Any) -> list[Any]:
+    """The metrics that are attributes of a layer, or in lists and dicts there."""
+    values = (
+        each
+        for value in vars(layer).values()
+        for each in (flatten(value) if isinstance(value, (list, tuple, dict)) else [value])
+    )
+    return [each for each in values if isinstance(each, keras_metrics.Metric)]
 
 
 class Step:
@@ -105,8 +151,12 @@ class Step:
         with self._graph.as_default(), self._graph.name_scope(None), self._graph.name_scope(kind):
             self.iterator: GraphIterator = named_iterator(spec)
             x, y, weight = (*self.iterator.get_next(), None, None)[:3]
-            with call_scope(kind == "train") as scope:
+            with (
+                call_scope(kind == "train", keeps=False) as scope,
+                self._graph.program_order() as writes,
+            ):
                 outputs = model(x, training=kind == "train")
+            scope.updates += writes
             if kind == "predict":
                 self._outputs = outputs
                 self._every = flatten(outputs)
@@ -139,25 +189,25 @@ class Step:
             ]
         losses, metrics = compiled.losses_and_metrics(names)
         total, named = losses(truths, tensors, weights)
-        extra = [*scope.losses, *model.regularization_losses()]
-        for loss in extra:
-            loss = loss if total is None else elementwise.cast(loss, total.dtype)
-            total = loss if total is None else total + loss
+        for loss in [*scope.losses, *model.regularization_losses()]:
+            total = added(total, loss)
         if total is None:
             raise value_error(
                 "The model cannot be trained because it has no loss to optimize",
                 hint="give one to compile(loss=...), or call add_loss in a layer",
             )
         self._data_nan = DataNaNWarning(total, {"x": x, "y": y, "sample_weight": weight})
-        batch = array.shape(flatten(x)[0])[0]
+        # A mean over the batches, of losses that are means over labels by the number of these.
+        labeled = [each for each, loss in zip(truths, losses.losses, strict=True) if loss]
+        batch = array.shape(labeled[0])[0] if labeled else None
         for name, value in [("loss", total), *named]:
             self._add_mean(name, value, batch)
         for name, update, metric in metrics(truths, tensors, weights, x):
             self._add(name, metric, update)
-        for name, value in scope.metrics:
-            self._add_mean(name, value, batch)
-        compiled.metric_objects = metrics.metrics
-        self._variables += [each for metric in metrics.metrics for each in metric.variables]
+        for name, metric, updates in compiled.added(scope):
+            self._add(name, metric, *updates)
+        compiled.metric_objects = [*metrics.metrics, *compiled.added_metrics.values()]
+        self._variables += [each for one in compiled.metric_objects for each in one.variables]
         self._every = [total]
         if kind == "train":
             self._make_update(total, scope)
@@ -197,12 +247,12 @@ class Step:
         self._variables += mean.variables
         self._add(name, mean, update)
 
-    def _add(self, name: str, metric: Any, update: Any) -> None:
+    def _add(self, name: str, metric: Any, *updates: Any) -> None:
         self.names.append(name)
         # In training the values are those after each step, otherwise those after the last one.
-        with self._graph.control_dependencies([update] if self._kind == "train" else []):
+        with self._graph.control_dependencies(updates if self._kind == "train" else []):
             self._values.append(metric.result())
-        self._targets += _operations([update])
+        self._targets += _operations(updates)
 
     # -- running
 

@@ -45,7 +45,9 @@ class _OfValues(StreamingMetric):
                 convert_to_tensor(weights, dtype_hint=self._dtype, name="weights"), self._dtype
             )
             rank, wanted = weights.shape.rank, tensor.shape.rank
-            if rank and wanted is not None and rank < wanted - 1:
+            if rank and wanted == 0:  # one value of the whole batch counts once for each weight
+                tensor = tensor * filling.ones_like(weights)
+            elif rank and wanted is not None and rank < wanted - 1:
                 tensor = type(self)._drop(tensor, list(range(rank, wanted)))
         return self.add_sums(self._of_values(tensor, weights))
 

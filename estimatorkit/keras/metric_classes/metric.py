@@ -16,18 +16,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from estimatorkit.core import builtin_ops, registry
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import DType, as_dtype, float32
 from estimatorkit.core.errors import value_error
-from estimatorkit.core.graph import Graph, get_default_graph
-from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.shapes import as_shape
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.layers import initializers
-from estimatorkit.layers.engine.call_record import record_of
+from estimatorkit.layers.engine.call_record import MetricCall, record_of
 from estimatorkit.layers.metrics.streaming import metric_variable, variables_of
 
 
@@ -172,7 +171,10 @@ class Metric:
         """Adds a batch to the state (see `update_state`), and returns the result including it."""
         update = self.update_state(*args, **kwargs)
         with get_default_graph().control_dependencies([update]):
-            return self.result()
+            result = self.result()
+        if isinstance(result, Tensor):
+            record_of().metric_calls[result] = MetricCall(self, args, kwargs, update)
+        return result
 
     def reset_state(self) -> Operation:
         """Resets the variables.
@@ -248,34 +250,19 @@ def _updating(method: Callable[..., Any]) -> Callable[..., Any]:
     def update_state(self: Metric, *args: Any, **kwargs: Any) -> Any:
         if self._updating:  # called by a subclass's
             return method(self, *args, **kwargs)
-        graph = get_default_graph()
-        before = graph.version
         self._updating = True
         try:
-            returned = method(self, *args, **kwargs)
+            with get_default_graph().program_order() as assignments:
+                returned = method(self, *args, **kwargs)
         finally:
             self._updating = False
-        done = [*_assignments(graph, before), *([] if returned is None else [returned])]
+        done = [*assignments, *([] if returned is None else [returned])]
         with self._scope():
             update: Operation = builtin_ops.group(*done, name="update")
         self._in_graph.updates.append(update)
         return update
 
     return update_state
-
-
-def _assignments(graph: Graph, before: int) -> list[Operation]:
-    """The operations made since, that change variables, but for the variables' initializers."""
-    made = graph.get_operations()[before:]
-    writes = [
-        each for each in made if registry.lookup(each.type).updated_positions(each.kernel_attrs)
-    ]
-    first = {
-        variable.initializer
-        for key in (GraphKeys.LOCAL_VARIABLES, GraphKeys.GLOBAL_VARIABLES)
-        for variable in graph.get_collection(key)
-    }
-    return [each for each in writes if each not in first]
 
 
 def _tensors(method: Callable[..., Any]) -> Callable[..., Any]:

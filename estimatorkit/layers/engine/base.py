@@ -21,10 +21,18 @@ from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.nest import flatten, map_structure
-from estimatorkit.core.shapes import ShapeOfDimensions, TensorShape
+from estimatorkit.core.shapes import ShapeOfDimensions, TensorShape, as_shape
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.engine.call_record import LayerCall, call_scope, learning_phase, record_of
+from estimatorkit.data.spec import TensorSpec
+from estimatorkit.layers.engine.call_record import (
+    LayerCall,
+    call_scope,
+    learning_phase,
+    mask_on,
+    record_of,
+    set_mask,
+)
 from estimatorkit.layers.engine.input_spec import InputSpec, as_shapes, check_inputs
 from estimatorkit.layers.engine.layer_connections import LayerConnections
 from estimatorkit.layers.engine.layer_losses import LayerLosses
@@ -137,6 +145,16 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
             )
             outputs = self(inputs)
         return map_structure(lambda tensor: tensor.shape, outputs)
+
+    def compute_output_signature(self, input_signature: Any) -> Any:
+        """Infers the outputs' `TensorSpec`s from those of the inputs.
+
+        Args:
+            input_signature: a `TensorSpec`, or a structure of them.
+        """
+        shapes = self.compute_output_shape(map_structure(lambda spec: spec.shape, input_signature))
+        dtype = as_dtype(self._policy.compute_dtype)
+        return map_structure(lambda shape: TensorSpec(as_shape(shape), dtype), as_shapes(shapes))
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments as plain values.
@@ -273,6 +291,9 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
         self._building = True
         try:
             build(shapes)
+        except BaseException:
+            object.__setattr__(self, "__dict__", before)  # what is half built is not there
+            raise
         finally:
             self._building = False
         self.built = True  # also where a subclass's `build` does not call `super().build`
@@ -322,16 +343,14 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
 
     def _set_mask(self, inputs: Any, outputs: Any, mask: Any) -> None:
         tensors = flatten(outputs)
-        masks = record_of().masks
-        if any(tensor in masks for tensor in tensors if isinstance(tensor, Tensor)):
+        if all(mask_on(tensor) is not None for tensor in tensors):
             return  # a part of the layer has said it already
         found = self.compute_mask(inputs, mask)
         if found is None:
             return
-        found = flatten(found) if isinstance(found, (list, tuple)) else [found] * len(tensors)
-        for tensor, each in zip(tensors, found, strict=False):
+        for tensor, each in zip(tensors, flatten(found), strict=False):
             if each is not None and isinstance(tensor, Tensor):
-                masks[tensor] = each
+                set_mask(tensor, each)
 
     def _distinct(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Copies outputs that are also inputs: each tensor is produced by exactly one call."""
@@ -355,12 +374,7 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
 
     def _record(self, args: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any) -> None:
         kwargs = {key: value for key, value in kwargs.items() if key != "training"}
-        call = LayerCall(self, args, kwargs, outputs)
-        self._calls.append(call)
-        calls = record_of().calls
-        for tensor in flatten(outputs, True):
-            if isinstance(tensor, Tensor):
-                calls[tensor] = call
+        LayerCall(self, args, kwargs, outputs).record()
 
     # -- properties
 
@@ -420,12 +434,7 @@ class _Arguments:
 
 def mask_of(inputs: Any) -> Any:
     """The masks of tensors, in the tensors' structure; None if no tensor has one."""
-    masks = record_of().masks
-    if isinstance(inputs, Tensor):
-        return masks.get(inputs)
-    found = map_structure(
-        lambda each: masks.get(each) if isinstance(each, Tensor) else None, inputs
-    )
+    found = map_structure(mask_on, inputs)
     return found if any(each is not None for each in flatten(found)) else None
 
 

@@ -1,4 +1,4 @@
-"""Per-graph record of layer calls, masks, layer names and the learning phase.
+"""Per-graph record of layer calls, layer names and the learning phase; masks of tensors.
 
 Each graph has one `LayerRecord`. A `LayerCall` is an edge from inputs to outputs, by which a model
 is traced back from its outputs and applied again (`keras.engine.network`). While layers call each
@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph, get_default_graph
@@ -48,25 +48,71 @@ class LayerCall:
             each for each in flatten([self.args, self.kwargs], True) if isinstance(each, Tensor)
         ]
 
+    def record(self) -> None:
+        """Makes it the call that gave its outputs, and the parts of those that are sparse."""
+        calls = record_of().calls
+        place = len(self.layer._calls)
+        self.layer._calls.append(self)
+        for number, output in enumerate(flatten(self.outputs)):
+            for part in (output, *flatten(output, True)):
+                if isinstance(part, Tensor) or hasattr(part, "_components"):
+                    calls[part] = self
+                    part._keras_history = KerasHistory(self.layer, place, number)
+
+
+class KerasHistory(NamedTuple):
+    """Which call of which layer gave a tensor, under the names of Keras (`_keras_history`)."""
+
+    layer: Any
+    node_index: int
+    tensor_index: int
+
+
+@dataclass(frozen=True, eq=False)
+class MetricCall:
+    """One call of a metric: what updated its state before the result was read."""
+
+    metric: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    update: Any
+
+
+@dataclass(frozen=True, eq=False)
+class AddedMetric:
+    """What `add_metric` has added in a call.
+
+    Attributes:
+        layer: whose metric it is.
+        name: what it is called.
+        value: numbers, whose mean is shown; or the result of a metric.
+        call: the metric's call where there is one.
+    """
+
+    layer: Any
+    name: str
+    value: Tensor
+    call: MetricCall | None
+
 
 @dataclass(eq=False)
 class LayerRecord:
-    """The layer calls, masks, names and learning phase of a graph.
+    """The layer calls, names and learning phase of a graph.
 
     Attributes:
         calls: the outermost call that produced each tensor.
-        masks: by tensor, its mask of valid steps, bool `(batch, steps)`.
         learning_phase: the training mode of calls without an explicit one: a bool, a tensor, or
             None for a placeholder that is created on demand.
         session: the session that holds the layers' weights, unless another is the default.
         metrics: the variables and updates of each metric (`keras.metric_classes.metric`).
+        metric_calls: the call that gave each result of a metric.
     """
 
     calls: dict[Tensor, LayerCall] = field(default_factory=dict)
-    masks: dict[Tensor, Any] = field(default_factory=dict)
     learning_phase: Any = None
     session: Any = None
     metrics: dict[Any, Any] = field(default_factory=dict)
+    metric_calls: dict[Tensor, MetricCall] = field(default_factory=dict)
     _names: dict[str, int] = field(default_factory=dict)
 
     def unique_name(self, base: str, zero_based: bool = True) -> str:
@@ -87,6 +133,19 @@ def record_of(graph: Graph | None = None) -> LayerRecord:
         graph.layer_record = LayerRecord()
     record: LayerRecord = graph.layer_record
     return record
+
+
+def mask_on(tensor: Any) -> Any:
+    """A tensor's mask of valid steps, bool `(batch, steps)`, or None.
+
+    It is the attribute `_keras_mask`, which layers written for Keras read and set, too.
+    """
+    return getattr(tensor, "_keras_mask", None)
+
+
+def set_mask(tensor: Any, mask: Any) -> None:
+    """Gives a tensor a mask (see `mask_on`)."""
+    tensor._keras_mask = mask
 
 
 def learning_phase() -> Any:
@@ -128,13 +187,15 @@ class CallScope:
         training: True, False, a scalar tensor, or None if unspecified.
         losses: scalars from activity regularizers and `add_loss`.
         updates: operations for each training step, such as moving averages.
-        metrics: (name, tensor) pairs of `add_metric`.
+        metrics: what `add_metric` has added.
+        keeps: whether the layers keep these, too; not those of a step on batches.
     """
 
     training: Any = None
     losses: list[Any] = field(default_factory=list)
     updates: list[Any] = field(default_factory=list)
-    metrics: list[Any] = field(default_factory=list)
+    metrics: list[AddedMetric] = field(default_factory=list)
+    keeps: bool = True
 
 
 class _Stack(threading.local):
@@ -151,15 +212,15 @@ def current_call() -> CallScope | None:
 
 
 @contextmanager
-def call_scope(training: Any) -> Iterator[CallScope]:
+def call_scope(training: Any, keeps: bool = True) -> Iterator[CallScope]:
     """Context manager that collects nested calls' losses and updates.
 
-    `training=None` inherits the enclosing call's mode.
+    `training=None` inherits the enclosing call's mode. `keeps=False`: the layers forget them.
     """
     outer = current_call()
     if training is None and outer is not None:
         training = outer.training
-    inner = CallScope(training)
+    inner = CallScope(training, keeps=keeps and (outer is None or outer.keeps))
     _stack.scopes.append(inner)
     try:
         yield inner

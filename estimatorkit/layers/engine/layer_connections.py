@@ -6,7 +6,7 @@ from typing import Any
 
 from estimatorkit.core.nest import map_structure
 from estimatorkit.core.shapes import TensorShape
-from estimatorkit.layers.engine.call_record import LayerCall
+from estimatorkit.layers.engine.call_record import LayerCall, mask_on
 
 
 class LayerConnections:
@@ -39,6 +39,32 @@ class LayerConnections:
         """The shape of `output` as a tuple."""
         return map_structure(lambda tensor: _as_tuple(tensor.shape), self.output)
 
+    @property
+    def input_mask(self) -> Any:
+        """The mask of `input`, None where it has none; raises like `input`."""
+        return self.get_input_mask_at(0) if self._only_call("input") else None
+
+    @property
+    def output_mask(self) -> Any:
+        """The mask of `output`, None where it has none; raises like `input`."""
+        return self.get_output_mask_at(0) if self._only_call("output") else None
+
+    def get_input_mask_at(self, node_index: int) -> Any:
+        """The mask of the inputs of the call with index `node_index`."""
+        return _masks(self.get_input_at(node_index))
+
+    def get_output_mask_at(self, node_index: int) -> Any:
+        """The mask of the outputs of the call with index `node_index`."""
+        return _masks(self.get_output_at(node_index))
+
+    def get_input_shape_at(self, node_index: int) -> Any:
+        """The shape of the inputs of the call with index `node_index`, as a tuple."""
+        return map_structure(lambda each: _as_tuple(each.shape), self.get_input_at(node_index))
+
+    def get_output_shape_at(self, node_index: int) -> Any:
+        """The shape of the outputs of the call with index `node_index`, as a tuple."""
+        return map_structure(lambda each: _as_tuple(each.shape), self.get_output_at(node_index))
+
     def _only_call(self, what: str) -> LayerCall:
         if not self._calls:
             raise AttributeError(
@@ -59,6 +85,10 @@ class LayerConnections:
     def get_output_at(self, node_index: int) -> Any:
         """The outputs of the call with index `node_index`."""
         return self._calls[node_index].outputs
+
+
+def _masks(tensors: Any) -> Any:
+    return map_structure(mask_on, tensors)
 
 
 def _as_tuple(shape: TensorShape) -> Any:

@@ -11,7 +11,7 @@ from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.nest import flatten
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.engine.call_record import current_call
+from estimatorkit.layers.engine.call_record import AddedMetric, current_call, record_of
 from estimatorkit.layers.engine.tracking import Tracker
 
 
@@ -66,10 +66,11 @@ class LayerLosses(Tracker):
                 self._regularized.append((None, functools.partial(_called, loss)))
                 continue
             tensor = convert_to_tensor(loss)
-            self._made_losses.append(tensor)
             scope = current_call()
             if scope is not None:
                 scope.losses.append(tensor)
+            if scope is None or scope.keeps:
+                self._made_losses.append(tensor)
 
     def add_update(self, updates: Any, inputs: Any = None) -> None:
         """Adds operations that a training step must run; they are in UPDATE_OPS too.
@@ -84,32 +85,37 @@ class LayerLosses(Tracker):
             return
         for update in flatten(updates):
             made = update() if callable(update) else update
-            self._made_updates.append(made)
-            get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, made)
             scope = current_call()
             if scope is not None:
                 scope.updates.append(made)
+            if scope is None or scope.keeps:
+                self._made_updates.append(made)
+                get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, made)
 
     @property
     def _is_updated(self) -> bool:
         return self._trainable or self.stateful
 
     def add_metric(self, value: Any, name: str | None = None, **kwargs: Any) -> None:
-        """Adds a tensor whose mean over the batches is shown by `fit` and `evaluate`.
+        """Adds a metric that is shown by `fit` and `evaluate`.
 
         Args:
-            value: a tensor.
+            value: a tensor, the mean of whose numbers over all batches is shown; or the result of
+                calling a `Metric`, which has its own name.
             name: what it is called.
             kwargs: accepted for compatibility only.
 
         Raises:
             ValueError: there is no name.
         """
+        tensor = convert_to_tensor(value)
+        made = record_of(tensor.graph).metric_calls.get(tensor)
+        name = name if made is None else made.metric.name
         if name is None:
             raise ValueError("Please provide a name for your metric like `add_metric(x, name=...)`")
         scope = current_call()
         if scope is not None:
-            scope.metrics.append((name, convert_to_tensor(value)))
+            scope.metrics.append(AddedMetric(self, name, tensor, made))
 
     def get_updates_for(self, inputs: Any) -> list[Any]:
         """`updates`; accepted for compatibility only."""
