@@ -86,7 +86,8 @@ class OpDef:
         infer: `infer(inputs, attrs)` returns the outputs' specs; None evaluates the kernel
             abstractly.
         gradient: 'auto' (`jax.vjp` of the kernel), 'same' (passed through unchanged, so that
-            `IndexedSlices` stay sparse), None (not differentiable), or
+            `IndexedSlices` stay sparse), None (not differentiable: nothing flows), 'undefined'
+            (TensorFlow has none: differentiating it is an error), or
             `gradient(op, *output gradients)`, which returns a gradient or None for each input.
         numpy_kernel: the same function in NumPy, for constant folding, strings and the tests.
         static: positions of inputs that must be compile-time constants.
@@ -126,7 +127,7 @@ class OpDef:
     kernel: Callable[..., Any]
     where: Place | Callable[[Mapping[str, Any]], Place] = "device"
     infer: Infer | None = None
-    gradient: Literal["auto", "same"] | Gradient | None = "auto"
+    gradient: Literal["auto", "same", "undefined"] | Gradient | None = "auto"
     numpy_kernel: Callable[..., Any] | None = None
     static: tuple[int, ...] | Callable[[Mapping[str, Any]], tuple[int, ...]] = ()
     known_from_shape: bool = False
@@ -483,6 +484,13 @@ _FOLD_LIMIT = 4096
 """Elements; above it a value is left to XLA (folding is for shapes, sizes and axes)."""
 
 
+def too_large_to_fold(op: Operation) -> bool:
+    """Whether an input or output has more elements than `fold` computes."""
+    return any(
+        (tensor.shape.num_elements() or 0) > _FOLD_LIMIT for tensor in (*op.inputs, *op.outputs)
+    )
+
+
 def fold(
     row: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any], outputs: Sequence[Tensor]
 ) -> Any | None:
@@ -512,10 +520,10 @@ def fold(
 def constant_value(tensor: Tensor) -> Any | None:
     """The value of `tensor` if it follows from constants and static shapes, else None.
 
-    Like `tf.get_static_value`. Anything but a tensor is returned as is.
+    Like `tf.get_static_value`: that of a variable is None. Anything else is returned as is.
     """
     if not isinstance(tensor, Tensor):
-        return tensor
+        return None if hasattr(tensor, "_as_tensor") else tensor
     row = lookup(tensor.op.type)
     if row.role is Role.CONSTANT:
         value: Any = tensor.op.attrs["value"]

@@ -263,7 +263,60 @@ def _operators(tf: Any) -> Any:
     ]
 
 
+def _segments_of_integers(tf: Any) -> Any:
+    most = np.iinfo(np.int32).max
+    rows = (tf.constant([most, most, 1, 2]), unknown(tf, np.array([[most], [most], [1], [2]])))
+    return [
+        each(x, [0, 0, 1, 3])
+        for x in rows
+        for each in (tf.segment_sum, tf.segment_prod, tf.segment_max, tf.segment_mean)
+    ]
+
+
+def _means_of_integers(tf: Any) -> Any:
+    limits = [
+        np.array([most, most - 1, 1], dtype)
+        for dtype in ("int8", "uint8", "int32", "int64", "uint64")
+        for most in (np.iinfo(dtype).max,)
+    ]
+    return [tf.reduce_mean(made) for x in limits for made in (tf.constant(x), unknown(tf, x))]
+
+
+def _float_arrays_for_integers(tf: Any) -> Any:
+    x = np.arange(6.0)
+    return [
+        tf.reshape(x, np.array([2.0, 3.0])),
+        tf.tile(x[:2], np.array([2.0])),
+        tf.fill(np.array([2.0]), 1),
+        tf.zeros(np.array([2.0])),
+        tf.transpose([[1, 2]], np.array([1.0, 0.0])),
+        tf.pad([1, 2], np.array([[1.0, 2.0]])),
+        tf.reduce_sum(x, np.array(0.0)),
+        tf.one_hot(np.array([0.0, 1.0]), np.array(3.0)),
+        tf.repeat([1, 2], np.array([1.0, 2.0])),
+        *tf.nn.top_k(x, np.array(2.0)),
+    ]
+
+
+def _tensors_for_counts(tf: Any) -> Any:
+    one, rows = tf.constant(1), [[1, 2], [3, 4]]
+    return [
+        *tf.nn.top_k([1.0, 3.0, 2.0], tf.constant(2, tf.int64)),
+        tf.nn.in_top_k([[1.0, 2.0]], [1], one),
+        tf.nn.in_top_k([[1.0, 2.0], [2.0, 1.0]], [1, 1], unknown(tf, np.int32(1), [])),
+        tf.gather_nd(rows, [[0], [1]], batch_dims=one),
+        tf.boolean_mask(rows, [True, False], axis=one),
+    ]
+
+
 SNIPPETS: dict[str, Callable[[Any], Any]] = {
+    "segments of integers": _segments_of_integers,
+    "means of integers": _means_of_integers,
+    "float arrays for integers": _float_arrays_for_integers,
+    "tensors for counts": _tensors_for_counts,
+    "counts of a long constant": lambda tf: tf.gather(
+        tf.math.bincount(np.arange(10000) % 9000), [0, 999, 1000, 8999]
+    ),
     "linear_operators": _operators,
     "parts_of_unknown_shape": _parts_of_unknown_shape,
     "axes as lists": _list_axes,
@@ -407,5 +460,8 @@ ARRAY_ERRORS: dict[str, Callable[[Any], Any]] = {
     "assert_shapes sparse": lambda tf: tf.debugging.assert_shapes(
         [(tf.SparseTensor([[0, 0]], [1], [2, 3]), (..., 4))]
     ),
+    "float for an axis": lambda tf: tf.reduce_sum(_X, 0.0),
+    "floats for a shape": lambda tf: tf.reshape(_X, [3.0, 2.0]),
+    "float for k": lambda tf: tf.nn.top_k(_X, 2.0),
     "dtype of an input": lambda tf: tf.regex_replace(tf.constant([1.0]), "a", "b"),
 }

@@ -17,7 +17,13 @@ import numpy as np
 
 from estimatorkit.core import registry
 from estimatorkit.core.axes import axis_of
-from estimatorkit.core.conversion import as_index_tensor, constant, convert_to_tensor, make
+from estimatorkit.core.conversion import (
+    as_index_tensor,
+    constant,
+    convert_to_tensor,
+    make,
+    whole_numbers,
+)
 from estimatorkit.core.dtypes import as_dtype, bool_, float32, int64, members
 from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
 from estimatorkit.core.graph import get_default_graph
@@ -510,7 +516,7 @@ def one_hot(
         dtype = next(iter(given.values()))
     result = float32 if dtype is None else as_dtype(dtype)
     inputs = {
-        "indices": indices,
+        "indices": whole_numbers(indices),
         "on_value": convert_to_tensor(1 if on_value is None else on_value, result),
         "off_value": convert_to_tensor(0 if off_value is None else off_value, result),
     }
