@@ -564,7 +564,9 @@ def constant_value_as_shape(tensor: Tensor) -> TensorShape:
     value = constant_value(tensor)
     if value is not None:
         return TensorShape(
-            None if np.ndim(value) == 0 and value == -1 else np.atleast_1d(value).tolist()
+            None
+            if np.ndim(value) == 0 and value == -1
+            else [None if dim == -1 else dim for dim in np.atleast_1d(value).tolist()]
         )
     tensor = _uncast(tensor)
     op = tensor.op
@@ -603,7 +605,7 @@ def _uncast(tensor: Tensor) -> Tensor:
 def _dimension_of(tensor: Tensor) -> int | None:
     value = constant_value(tensor)
     if value is not None:
-        return int(value)
+        return None if value == -1 else int(value)
     op = _uncast(tensor).op
     if op.type == "StridedSlice" and not op.inputs[1:] and op.inputs[0].op.type == "Shape":
         index = op.attrs["index"][0]

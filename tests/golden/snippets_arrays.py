@@ -310,6 +310,20 @@ def _tensors_for_counts(tf: Any) -> Any:
 
 
 SNIPPETS: dict[str, Callable[[Any], Any]] = {
+    "where_v2": lambda tf: [
+        tf.where_v2([True, False], [[1, 2], [3, 4]], [[5, 6], [7, 8]]),
+        tf.where_v2([[True], [False]], [1, 2], 3),
+        tf.where([True, False], [[1, 2], [3, 4]], [[5, 6], [7, 8]]),
+    ],
+    "cond of one and a list of one": lambda tf: [
+        tf.cond(unknown(tf, True, []), lambda: 1, lambda: [2]),
+        tf.cond(unknown(tf, False, []), lambda: (1,), lambda: 2),
+    ],
+    "dtypes by number": lambda tf: [
+        tf.cast([1, 0], 10),
+        tf.zeros([2], np.int64(1)),
+        tf.constant([1], 103),
+    ],
     "segments of integers": _segments_of_integers,
     "means of integers": _means_of_integers,
     "float arrays for integers": _float_arrays_for_integers,
@@ -463,5 +477,23 @@ ARRAY_ERRORS: dict[str, Callable[[Any], Any]] = {
     "float for an axis": lambda tf: tf.reduce_sum(_X, 0.0),
     "floats for a shape": lambda tf: tf.reshape(_X, [3.0, 2.0]),
     "float for k": lambda tf: tf.nn.top_k(_X, 2.0),
+    "where of a vector and a scalar": lambda tf: tf.where([True, False], [1, 2], 3),
+    "where of columns": lambda tf: tf.where([[True], [False]], _X, _X),
+    "where computed": lambda tf: tf.where(
+        unknown(tf, np.array([True, False])), unknown(tf, np.array([1, 2])), unknown(tf, 3)
+    ),
+    "a dimension of -1": lambda tf: tf.placeholder(tf.float32, (-1, 10)),
+    "concat of two variables": lambda tf: tf.concat(tf.Variable([1.0]), tf.Variable([2.0])),
+    "sparse_to_dense: rows of values": lambda tf: tf.sparse_to_dense([[0, 1]], [2, 2], [[1]]),
+    "sparse_to_dense: a vector of defaults": lambda tf: tf.sparse_to_dense(
+        [[0, 1]], [2, 2], [1], default_value=[1]
+    ),
+    "sparse_to_dense: too many values": lambda tf: tf.sparse_to_dense(
+        unknown(tf, np.array([[0, 1]])), unknown(tf, np.array([2, 2])), unknown(tf, np.ones(3))
+    ),
+    "sparse_to_dense: out of order": lambda tf: tf.sparse_to_dense([3, 1], [4], [1, 2]),
+    "sparse_to_dense: out of range": lambda tf: tf.sparse_to_dense(
+        [4], [4], 1, validate_indices=False
+    ),
     "dtype of an input": lambda tf: tf.regex_replace(tf.constant([1.0]), "a", "b"),
 }

@@ -320,6 +320,8 @@ def test_inference_with_unknown_dimensions(example: Example) -> None:
 TWICE_DIFFERENTIABLE = {
     **{"Betainc": [2], "Igamma": [1], "Igammac": [1], "Polygamma": [1], "Zeta": [1]},
     "ImageProjectiveTransformV2": [0],
+    # Of float32 only, which the programs of snippets_nn.py differentiate.
+    **{f"FakeQuantWithMinMax{kind}": [] for kind in ("Args", "Vars", "VarsPerChannel")},
     # Draws: their first derivatives are in test_stateless_random.py.
     **{"StatelessRandomGammaV2": [], "StatelessParameterizedTruncatedNormal": []},
 }
