@@ -87,7 +87,7 @@ class UnknownDimension(_Mergeable):
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _unknown
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _unknown
     __lt__ = __le__ = __gt__ = __ge__ = _undecided
-    __eq__ = __ne__ = _undecided  # type: ignore[assignment]
+    __eq__ = __ne__ = _undecided
 
     def __hash__(self) -> int:
         return hash(None)
