@@ -175,9 +175,16 @@ def _exact_quotient(x: Any, y: Any) -> Any:
     return x / y if x.dtype.kind == "c" else x / jnp.where(x != x, x, y)
 
 
+def _seemingly_of(x: Any, y: Any) -> Any:
+    """y as a divisor that seems to depend on x; beside NaN it differs in the last digit."""
+    if x.dtype.kind == "c":
+        return y
+    return jnp.where(x != x, y * (1 + float(jnp.finfo(x.dtype).eps)), y)
+
+
 _quotient = with_partials(
     _exact_quotient,
-    lambda t, z, x, y: t / y,  # not by the divisor above, which is NaN beside NaN
+    lambda t, z, x, y: t / _seemingly_of(x, y),  # not by the divisor above, NaN beside NaN
     lambda t, z, x, y: t * (-x / y / y),
 )
 
@@ -594,7 +601,9 @@ def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 _div_no_nan = with_partials(
-    lambda x, y: jnp.where(y == 0, jnp.zeros((), x.dtype), x / jnp.where(y == 0, 1, y)),
+    lambda x, y: jnp.where(
+        y == 0, jnp.zeros((), x.dtype), _exact_quotient(x, jnp.where(y == 0, 1, y))
+    ),
     lambda t, z, x, y: t * _div_no_nan(jnp.ones((), x.dtype), y),
     lambda t, z, x, y: t * _div_no_nan(_div_no_nan(-x, y), y),
 )
