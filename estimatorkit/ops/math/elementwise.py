@@ -179,7 +179,8 @@ def _seemingly_of(x: Any, y: Any) -> Any:
     """y as a divisor that seems to depend on x; beside NaN it differs in the last digit."""
     if x.dtype.kind == "c":
         return y
-    return jnp.where(x != x, y * (1 + float(jnp.finfo(x.dtype).eps)), y)
+    finfo: Any = jnp.finfo
+    return jnp.where(x != x, y * (1 + float(finfo(x.dtype).eps)), y)
 
 
 _quotient = with_partials(
@@ -212,7 +213,7 @@ def _power_of(x: Any, y: Any) -> Any:
     return jnp.where((x == 0) & (jnp.real(y) > 0), jnp.zeros((), power.dtype), power)
 
 
-_power = with_partials(
+_power: Callable[..., Any] = with_partials(
     _power_of,
     lambda t, z, x, y: t * (y * _power(x, y - 1)),
     lambda t, z, x, y: t * (z * _logarithm_or_zero(x)),
@@ -600,7 +601,7 @@ def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
         return make("DivNoNan", {"x": one, "y": two}, name=scope)
 
 
-_div_no_nan = with_partials(
+_div_no_nan: Callable[..., Any] = with_partials(
     lambda x, y: jnp.where(
         y == 0, jnp.zeros((), x.dtype), _exact_quotient(x, jnp.where(y == 0, 1, y))
     ),

@@ -226,8 +226,10 @@ def fake_quant_with_min_max_vars_gradient(
     name: str | None = None,
 ) -> list[Tensor]:
     """The gradients of `fake_quant_with_min_max_vars` by the inputs, `min` and `max`."""
-    given = [convert_to_tensor(each, float32) for each in (inputs, min, max)]
-    rounded = fake_quant_with_min_max_vars(*given, num_bits, narrow_range, name)
+    given: list[Any] = [convert_to_tensor(each, float32) for each in (inputs, min, max)]
+    rounded = fake_quant_with_min_max_vars(
+        given[0], given[1], given[2], num_bits, narrow_range, name
+    )
     return gradients_of(rounded, given, gradients)
 
 
@@ -241,6 +243,8 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
     name: str | None = None,
 ) -> list[Tensor]:
     """The gradients of `fake_quant_with_min_max_vars_per_channel` by inputs, `min` and `max`."""
-    given = [convert_to_tensor(each, float32) for each in (inputs, min, max)]
-    rounded = fake_quant_with_min_max_vars_per_channel(*given, num_bits, narrow_range, name)
+    given: list[Any] = [convert_to_tensor(each, float32) for each in (inputs, min, max)]
+    rounded = fake_quant_with_min_max_vars_per_channel(
+        given[0], given[1], given[2], num_bits, narrow_range, name
+    )
     return gradients_of(rounded, given, gradients)

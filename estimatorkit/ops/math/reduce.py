@@ -201,7 +201,8 @@ def _differentiable_extreme(name: str) -> Callable[..., Any]:
 def _arg_extreme(x: Any, axis: int, dtype: Any, largest: bool, module: Any = jnp) -> Any:
     """The index of the extreme; NaN is never one, and a row without a number has the index 0."""
     if x.dtype.kind in "fV":
-        limits = jnp.finfo(x.dtype)
+        finfo: Any = jnp.finfo
+        limits = finfo(x.dtype)
         worst = np.asarray(limits.min if largest else limits.max, x.dtype)
         better = x > worst if largest else x < worst
         x = module.where(better, x, worst)

@@ -93,13 +93,15 @@ def _derivative_of_digamma(n: Any, x: Any) -> Any:
     return jnp.where(infinite, jnp.zeros((), x.dtype), found)
 
 
-_zeta = with_partials(_hurwitz_zeta, None, lambda t, y, x, q: t * (-x * _zeta(x + 1, q)))
-_polygamma = with_partials(
+_zeta: Callable[..., Any] = with_partials(
+    _hurwitz_zeta, None, lambda t, y, x, q: t * (-x * _zeta(x + 1, q))
+)
+_polygamma: Callable[..., Any] = with_partials(
     _derivative_of_digamma, None, lambda t, y, n, x: t * _polygamma(n + 1, x)
 )
 _digamma = with_partials(_wide(jax.scipy.special.digamma), lambda t, y, x: t * _trigamma(x))
 _bessel_i0 = with_partials(_wide(jax.scipy.special.i0), lambda t, y, x: t * _bessel_i1(x))
-_bessel_i1 = with_partials(
+_bessel_i1: Callable[..., Any] = with_partials(
     _wide(jax.scipy.special.i1),
     # At 0 it is a half.
     lambda t, y, x: t * jnp.where(x == 0, 0.5, _bessel_i0(x) - y / jnp.where(x == 0, 1, x)),

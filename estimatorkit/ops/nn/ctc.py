@@ -99,7 +99,7 @@ def _cases() -> list[Case]:
     logits = np.sin(np.arange(4 * 2 * 3, dtype=np.float32)).reshape(4, 2, 3)
     labels = np.array([[0, 0], [1, -1]], np.int32)
     lengths = np.array([4, 3], np.int32)
-    attrs = [{"blank": 2}, {"blank": 2, "merge": False}]
+    attrs: list[dict[str, Any]] = [{"blank": 2}, {"blank": 2, "merge": False}]
     return [
         Case((logits, labels, lengths), each, loss_by_enumeration(logits, labels, lengths, **each))
         for each in attrs
