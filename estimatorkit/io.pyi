@@ -18,6 +18,7 @@ from estimatorkit.ops.parsing.parsing import (
     parse_single_sequence_example as parse_single_sequence_example, SparseFeature as SparseFeature,
     VarLenFeature as VarLenFeature,
 )
+from estimatorkit.ops.parsing.protos import decode_proto as decode_proto
 from estimatorkit.ops.text.strings import (
     decode_base64 as decode_base64, encode_base64 as encode_base64,
 )

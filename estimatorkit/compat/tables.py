@@ -23,7 +23,7 @@ tf: .
     .ops.math.reduce: arg_max=argmax arg_min=argmin
     .ops.math.elementwise: mul=multiply neg=negative sub=subtract to_bfloat16
     .ops.array.joining: pack=stack unpack=unstack concat_v2=concat
-    .ops.array.indexing: select=where where_v2=where
+    .ops.array.indexing: select=where_v1 where=where_v1 where_v2
     .core.dtypes: float32_ref=float32 resource variant double=float64 half=float16
     .ops.linalg.matrix_functions: matrix_square_root=sqrtm
     .ops.image.patches: extract_image_patches
@@ -44,6 +44,9 @@ tf: .
         to_complex128 to_complex64 to_double
     .ops.debug.shape_matching: broadcast_dynamic_shape broadcast_static_shape
     .ops.variables.session_tensors: delete_session_tensor get_session_handle get_session_tensor
+    .quantization: fake_quant_with_min_max_args fake_quant_with_min_max_args_gradient
+        fake_quant_with_min_max_vars fake_quant_with_min_max_vars_gradient
+        fake_quant_with_min_max_vars_per_channel fake_quant_with_min_max_vars_per_channel_gradient
     .signal: fft fft2d fft3d ifft ifft2d ifft3d
     .: reverse_v2=reverse
     .compat.private.tensor_protos: make_ndarray make_tensor_proto
@@ -51,8 +54,8 @@ tf: .
     enable_v2_behavior -> programs here are graphs with sessions, as in TensorFlow 1
     load_op_library -> write the operation in JAX: estimatorkit.jax_function
 {audio,bitwise,data,debugging,function,graph_util,image,initializers,io,layers,linalg,lookup}: .*
-{math,python_io,queue,random,saved_model,sets,sparse,strings,estimator.experimental}: .*
-{estimator.export,losses,metrics,train.experimental}: .*
+{math,python_io,quantization,queue,random,saved_model,sets,sparse,strings}: .*
+{estimator.experimental,estimator.export,losses,metrics,train.experimental}: .*
 {,python.,contrib.,contrib.keras.python.}keras.{backend,callbacks,datasets}: .keras.*
 {,python.,contrib.,contrib.keras.python.}keras.{datasets.fashion_mnist,datasets.mnist}: .keras.*
 {,python.,contrib.,contrib.keras.python.}keras.{estimator,losses,metrics,mixed_precision}: .keras.*

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core import registry
-from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.conversion import convert_to_tensor, whole_numbers
 from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.tensor import Tensor
@@ -41,7 +41,7 @@ def ints_of(value: Any, what: str) -> NDArray[Any]:
                 received=tensor,
                 made_at=tensor.op.source,
             )
-    found = np.asarray(value)
+    found = np.asarray(whole_numbers(value))
     if found.size and found.dtype.kind not in "iu":
         raise type_error(f"{what}: expected int32 or int64", received=f"{value!r} ({found.dtype})")
     return found

@@ -404,12 +404,21 @@ def make(
         return registry.output(op_type, tensors, attrs, scope)
 
 
+def whole_numbers(value: Any) -> Any:
+    """An argument for integers: arrays of floats are truncated, as in TensorFlow; Python's floats
+    stay, to be refused.
+    """
+    floats = isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind == "f"
+    return value.astype(np.int64) if floats else value
+
+
 def as_index_tensor(value: Any, name: str) -> Tensor:
     """Converts a shape, size or index argument: int32, unless it is int64 already."""
     if isinstance(value, Tensor):
         return value
     if hasattr(value, "as_list"):
         value = value.as_list()
+    value = whole_numbers(value)
     tensor = convert_to_tensor(value if _not_empty(value) else np.zeros([0], np.int32), name=name)
     if not tensor.dtype.is_integer:
         raise type_error(

@@ -263,8 +263,9 @@ def as_dtype(value: Any) -> DType:
     """
     if isinstance(value, DType):
         return value
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = _BY_ENUM.get(value, value)  # of GraphDef files
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        number = int(value) - 100 if value > 100 else int(value)  # of GraphDef files; references
+        value = _BY_ENUM.get(number, value)
     if isinstance(value, str):
         value = value.removesuffix("_ref")  # there are no reference types
     if isinstance(value, (str, type)):

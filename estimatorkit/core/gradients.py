@@ -9,6 +9,8 @@ compiled in the same segment as its forward operation, the two share one call of
 
 from __future__ import annotations
 
+import uuid
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
@@ -245,6 +247,8 @@ def _backward(op: Operation, incoming: Sequence[Any], wanted: tuple[int, ...]) -
         # Explicitly without a derivative (comparisons, rounding, stop_gradient): nothing flows, as
         # in TensorFlow.
         return [None] * len(wanted)
+    if rule == "undefined":
+        raise undefined_gradient(op)
     if rule == "same":
         return [incoming[at] if at < len(incoming) else None for at in wanted]
     with get_default_graph().name_scope(f"{op.name}_grad"):
@@ -320,31 +324,51 @@ def _register(name: str, function: Callable[..., Any] | None) -> None:
     _registered[name] = function
 
 
+_own: weakref.WeakValueDictionary[str, Callable[..., Any]] = weakref.WeakValueDictionary()
+
+
+def own_gradient(function: Callable[..., Any]) -> dict[str, Any]:
+    """The attributes of an operation whose gradient is `function`.
+
+    A `GraphDef` holds the gradient's name. Where it is imported while the function lives, it is
+    found again; elsewhere the operation cannot be differentiated, rather than differently.
+    """
+    name = f"CustomGradient-{uuid.uuid4().hex}"
+    _own[name] = function
+    return {"_gradient_function": function, "_gradient_op_type": name}
+
+
 def gradient_rule(op: Operation) -> tuple[Any, str]:
     """The gradient of an operation, and the op type whose kernel 'auto' refers to.
 
     In order of precedence: its own function (`custom_gradient`, `Defun`), the name from
     `gradient_override_map`, a gradient registered for its type, that of its registry row.
-
-    Raises:
-        LookupError: the override does not name a gradient.
+    'undefined' where that is not known here.
     """
     if "_gradient_function" in op.attrs:
         return op.attrs["_gradient_function"], op.type
     name = op.attrs.get("_gradient_op_type", op.type)
     if name in _registered:
         return _registered[name], op.type
+    if name in _own:
+        return _own[name], op.type
     try:
         return registry.lookup(name).gradient, name
-    except KeyError as error:
-        raise LookupError(
-            explain(
-                f"No gradient defined for operation '{op.name}' (op type: {op.type})",
-                expected="a name given to RegisterGradient, or an op type",
-                received=repr(name),
-                made_at=op.source,
-            )
-        ) from error
+    except KeyError:
+        return "undefined", name
+
+
+def undefined_gradient(op: Operation) -> LookupError:
+    """The error where an operation is differentiated that has no gradient."""
+    return LookupError(
+        explain(
+            f"No gradient defined for operation '{op.name}' (op type: {op.type})",
+            expected="a name given to RegisterGradient, or an op type with a gradient",
+            received=repr(gradient_rule(op)[1]),
+            made_at=op.source,
+            hint="use stop_gradient, custom_gradient or RegisterGradient",
+        )
+    )
 
 
 def is_special(op: Operation) -> bool:

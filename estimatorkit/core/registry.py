@@ -88,7 +88,8 @@ class OpDef:
         infer: `infer(inputs, attrs)` returns the outputs' specs; None evaluates the kernel
             abstractly.
         gradient: 'auto' (`jax.vjp` of the kernel), 'same' (passed through unchanged, so that
-            `IndexedSlices` stay sparse), None (not differentiable), or
+            `IndexedSlices` stay sparse), None (not differentiable: nothing flows), 'undefined'
+            (TensorFlow has none: differentiating it is an error), or
             `gradient(op, *output gradients)`, which returns a gradient or None for each input.
         row_gradient: `row_gradient(op, slices)` for a gradient that comes as `IndexedSlices`, to
             keep it in rows; without it the slices become dense.
@@ -130,7 +131,7 @@ class OpDef:
     kernel: Callable[..., Any]
     where: Place | Callable[[Mapping[str, Any]], Place] = "device"
     infer: Infer | None = None
-    gradient: Literal["auto", "same"] | Gradient | None = "auto"
+    gradient: Literal["auto", "same", "undefined"] | Gradient | None = "auto"
     row_gradient: Gradient | None = None
     numpy_kernel: Callable[..., Any] | None = None
     static: tuple[int, ...] | Callable[[Mapping[str, Any]], tuple[int, ...]] = ()
@@ -493,6 +494,13 @@ _FOLD_LIMIT = 4096
 """Elements; above it a value is left to XLA (folding is for shapes, sizes and axes)."""
 
 
+def too_large_to_fold(op: Operation) -> bool:
+    """Whether an input or output has more elements than `fold` computes."""
+    return any(
+        (tensor.shape.num_elements() or 0) > _FOLD_LIMIT for tensor in (*op.inputs, *op.outputs)
+    )
+
+
 def fold(
     row: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any], outputs: Sequence[Tensor]
 ) -> list[Any] | None:
@@ -604,12 +612,12 @@ def _inferring() -> Iterator[None]:
 def constant_value(tensor: Tensor) -> Any | None:
     """The value of `tensor` if it follows from constants and static shapes, else None.
 
-    Like `tf.get_static_value`. Anything but a tensor is returned as is. What Python code may make
-    of the value is not computed again in a run: a constant that nothing else uses can then not be
-    fed (see `is_compiled_in`).
+    Like `tf.get_static_value`: that of a variable is None. Anything else is returned as is. What
+    Python code may make of the value is not computed again in a run: a constant that nothing else
+    uses can then not be fed (see `is_compiled_in`).
     """
     if not isinstance(tensor, Tensor):
-        return tensor
+        return None if hasattr(tensor, "_as_tensor") else tensor
     value = _constant_value(tensor)
     if value is not None and not getattr(_building, "inferring", False):
         while tensor in tensor.graph.known_inputs:
@@ -684,7 +692,9 @@ def constant_value_as_shape(tensor: Tensor) -> TensorShape:
     value = constant_value(tensor)
     if value is not None:
         return TensorShape(
-            None if np.ndim(value) == 0 and value == -1 else np.atleast_1d(value).tolist()
+            None
+            if np.ndim(value) == 0 and value == -1
+            else [None if dim == -1 else dim for dim in np.atleast_1d(value).tolist()]
         )
     tensor = _uncast(tensor)
     op = tensor.op
@@ -723,7 +733,7 @@ def _uncast(tensor: Tensor) -> Tensor:
 def _dimension_of(tensor: Tensor) -> int | None:
     value = constant_value(tensor)
     if value is not None:
-        return int(value)
+        return None if value == -1 else int(value)
     op = _uncast(tensor).op
     if op.type == "StridedSlice" and not op.inputs[1:] and op.inputs[0].op.type == "Shape":
         index = op.attrs["index"][0]

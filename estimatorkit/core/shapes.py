@@ -80,13 +80,14 @@ class UnknownDimension(_Mergeable):
     def _unknown(self, other: Any = None) -> UnknownDimension:
         return self
 
-    def _undecided(self, other: Any) -> None:
-        return None
+    def _undecided(self, other: Any) -> Any:
+        number = other is None or hasattr(other, "__index__") or hasattr(other, "value")
+        return None if number else NotImplemented
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _unknown
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _unknown
     __lt__ = __le__ = __gt__ = __ge__ = _undecided
-    __eq__ = __ne__ = _undecided  # type: ignore[assignment]
+    __eq__ = __ne__ = _undecided
 
     def __hash__(self) -> int:
         return hash(None)
@@ -125,8 +126,12 @@ class TensorShape:
     """A static shape, possibly partially known.
 
     Args:
-        dims: None (unknown rank), an int (a vector), a sequence of ints and None (-1 also means
-            unknown), or a `TensorShapeProto`.
+        dims: None (unknown rank), an int (a vector), a sequence of ints and None, or a
+            `TensorShapeProto`, in which -1 is unknown.
+
+    Raises:
+        ValueError: a dimension is negative.
+        TypeError: it is not an integer.
     """
 
     __slots__ = ("_dims",)
@@ -140,10 +145,13 @@ class TensorShape:
         elif isinstance(dims, Iterable):
             self._dims = tuple(_dimension(dim) for dim in dims)
         elif hasattr(dims, "unknown_rank"):
-            sizes = (_dimension(dim.size) for dim in dims.dim)
+            sizes = (None if dim.size == -1 else _dimension(dim.size) for dim in dims.dim)
             self._dims = None if dims.unknown_rank else tuple(sizes)
         else:
             self._dims = (_dimension(dims),)
+
+    def __reduce__(self) -> Any:
+        return TensorShape, (self._dims,)
 
     @property
     def dims(self) -> Dims | None:
@@ -385,12 +393,14 @@ def _dimension(value: Any) -> int | None:
         raise type_error(
             "a dimension of a shape is not an integer", expected="int or None", received=repr(value)
         ) from error
-    if not -1 <= dim < _TOO_LARGE:
-        problem = "negative" if dim < 0 else "too large"
+    if not 0 <= dim < _TOO_LARGE:
+        problem = "must be >= 0" if dim < 0 else "is too large"
         raise value_error(
-            f"a dimension is {problem}", expected="0 to 2**63 - 1, or None", received=dim
+            f"Dimension {dim} {problem}",
+            expected="0 to 2**63 - 1, or None where it is not known",
+            received=dim,
         )
-    return None if dim == -1 else Dimension(dim)
+    return Dimension(dim)
 
 
 def _unknown_slice(key: slice) -> list[None] | None:

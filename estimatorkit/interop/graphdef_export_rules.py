@@ -80,7 +80,8 @@ def _zeros_like(type_: str) -> Rule:
 
 def _select(w: Writer) -> None:
     rows = w.op.inputs[0].shape.rank in (1, None) and w.op.inputs[1].shape.rank != 1
-    w.node("Select" if rows else "SelectV2", w.inputs, T=w.dtype(1))
+    v1 = rows and w.op.type == "Select"
+    w.node("Select" if v1 else "SelectV2", w.inputs, T=w.dtype(1))
 
 
 def _const(w: Writer) -> None:
@@ -311,6 +312,7 @@ RULES: dict[str, Rule] = {
     "ReverseV2": _along("ReverseV2", "axes", "axis"),
     "ScatterNd": plain("ScatterNd", "Tindices T"),
     "Select": _select,
+    "SelectV2": _select,
     "Slice": plain("Slice", "T Index"),
     "SparseToDense": _sparse_to_dense,
     "Split": _split,

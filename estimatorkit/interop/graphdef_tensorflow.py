@@ -23,6 +23,7 @@ from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.interop.graphdef_files import FILE_RULES
 from estimatorkit.interop.graphdef_rules import Call, Node, Rule
 from estimatorkit.interop.graphdef_tables import TABLE_RULES
+from estimatorkit.ops.array.indexing import where_v2
 
 # Rules by call signature.
 
@@ -230,7 +231,7 @@ Relu6=nn.relu6 Elu=nn.elu Selu=nn.selu Softplus=nn.softplus Softsign=nn.softsign
 Softmax=nn.softmax LogSoftmax=nn.log_softmax AddV2=add Sub=subtract Mul=multiply
 SquaredDifference=squared_difference DivNoNan=div_no_nan NotEqual=not_equal LessEqual=less_equal
 GreaterEqual=greater_equal LogicalAnd=logical_and LogicalOr=logical_or StopGradient=stop_gradient
-Snapshot=identity PreventGradient=stop_gradient GatherNd=gather_nd Select=where SelectV2=where
+Snapshot=identity PreventGradient=stop_gradient GatherNd=gather_nd Select=where
 BroadcastTo=broadcast_to MatrixInverse=matrix_inverse ScatterNd=scatter_nd
 UnsortedSegmentMax=unsorted_segment_max UnsortedSegmentMin=unsorted_segment_min
 UnsortedSegmentProd=unsorted_segment_prod UnsortedSegmentSum=unsorted_segment_sum
@@ -249,6 +250,7 @@ RULES: dict[str, Rule] = {
     "CheckNumerics": Rule(
         "check_numerics", lambda f, n: f(n[0], n.get("message", ""), name=n.name)
     ),
+    "SelectV2": Rule("", lambda _, n: where_v2(n[0], n[1], n[2], n.name)),
     "ArgMax": Rule("argmax", _arg),
     "ArgMin": Rule("argmin", _arg),
     "AddN": Rule("add_n", lambda f, n: f(n.inputs, name=n.name)),

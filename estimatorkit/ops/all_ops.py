@@ -56,6 +56,7 @@ import estimatorkit.ops.linalg.signal
 import estimatorkit.ops.linalg.tridiagonal
 import estimatorkit.ops.math.elementwise
 import estimatorkit.ops.math.linalg
+import estimatorkit.ops.math.quantization
 import estimatorkit.ops.math.random
 import estimatorkit.ops.math.reduce
 import estimatorkit.ops.math.special
@@ -77,6 +78,7 @@ import estimatorkit.ops.nn.recurrent
 import estimatorkit.ops.nn.space_blocks
 import estimatorkit.ops.nn.transposed_convolution
 import estimatorkit.ops.parsing.parsing
+import estimatorkit.ops.parsing.protos
 import estimatorkit.ops.queues.accumulators
 import estimatorkit.ops.queues.queue_kinds
 import estimatorkit.ops.queues.queues

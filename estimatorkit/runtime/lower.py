@@ -178,11 +178,13 @@ def _run_with_own_gradient(
 ) -> Sequence[Any]:
     """Runs an operation with a custom gradient, as a `jax.custom_vjp`."""
     row = registry.lookup(op.type)
-    backward = gradients.backward_function(op)
 
     def run(*given: Any) -> tuple[Any, ...]:
         return tuple(_run_kernel(op, row, list(given), op.kernel_attrs, state, False, None))
 
+    if gradients.gradient_rule(op)[0] == "undefined":
+        return _run_without_gradient(op, run, inputs)
+    backward = gradients.backward_function(op)
     if backward is None:
         outputs = list(map(jax.lax.stop_gradient, run(*inputs)))
         for at, position in enumerate(row.updated_positions(op.kernel_attrs)):
@@ -230,6 +232,19 @@ def _run_with_own_gradient(
     call.defvjp(forward, pull)
     result: tuple[Any, ...] = call([inputs[at] for at in traced], captured)
     return result
+
+
+def _run_without_gradient(
+    op: Operation, run: Callable[..., tuple[Any, ...]], inputs: list[Any]
+) -> Sequence[Any]:
+    """Runs an operation; differentiating it raises LookupError."""
+
+    def refuse(kept: Any, incoming: Any) -> Any:
+        raise gradients.undefined_gradient(op)
+
+    call = jax.custom_vjp(run)
+    call.defvjp(lambda *given: (run(*given), None), refuse)
+    return call(*inputs)
 
 
 @jax.custom_jvp

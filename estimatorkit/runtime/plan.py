@@ -361,7 +361,12 @@ class _StaticValues:
             return True
         # An empty list of inputs is a source of its own (a variable's value, a random draw): not
         # known.
-        follows = row.foldable and bool(op.inputs) and all(map(self.resolve, op.inputs))
+        follows = (
+            row.foldable
+            and bool(op.inputs)
+            and not registry.too_large_to_fold(op)
+            and all(map(self.resolve, op.inputs))
+        )
         if follows:
             self._computed.add(op)
         return follows
@@ -503,7 +508,10 @@ def _connect(
                         reads[name] = None
                     if position in updates:
                         writes[name] = None
-                elif tensor in fed or _is_large_constant(tensor, segment):
+                elif tensor in fed or (
+                    # One that is needed to compile is compiled in.
+                    tensor not in static.from_outside and _is_large_constant(tensor, segment)
+                ):
                     inputs[tensor] = None
                 elif tensor.op in home and home[tensor.op] is not segment:
                     inputs[tensor] = None

@@ -34,7 +34,7 @@ def dtype_of(enum: int) -> DType:
 
 def shape_value(proto: Any) -> TensorShape:
     """Converts a `TensorShapeProto`."""
-    return TensorShape(None if proto.unknown_rank else [dim.size for dim in proto.dim])
+    return TensorShape(proto)
 
 
 def tensor_proto(array: NDArray[Any]) -> Any:

@@ -48,7 +48,7 @@ BUILDING: dict[str, tuple[Program, type[Exception], str]] = {
     "where: rows": (
         lambda: tf.where(_x(2, dtype=tf.bool), tf.zeros([3, 4]), tf.ones([3, 4])),
         ValueError,
-        "must be equal, but are 2 and 4",
+        "must be equal, but are 2 and 3",
     ),
     "where: condition": (
         lambda: tf.where(_x(2), tf.zeros([2]), tf.ones([2])),

@@ -65,14 +65,14 @@ def test_concatenating(first: Any, second: Any) -> None:
 
 
 def test_what_a_shape_is_made_of() -> None:
-    for value in ([2, None], (2, -1), TensorShape([2, None]), np.array([2, -1]), iter([2, None])):
+    for value in ([2, None], (2, None), TensorShape([2, None]), iter([2, None])):
         assert as_shape(value) == TensorShape([2, None])
     assert TensorShape(3) == [3]
     assert TensorShape(None).rank is None
     assert TensorShape([SimpleNamespace(value=4), SimpleNamespace(value=None)]) == [4, None]
     with pytest.raises(TypeError, match="is not an integer"):
         TensorShape([1.5])
-    with pytest.raises(ValueError, match="negative"):
+    with pytest.raises(ValueError, match="must be >= 0"):
         TensorShape([-2])
 
 

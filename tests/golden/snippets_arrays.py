@@ -263,7 +263,74 @@ def _operators(tf: Any) -> Any:
     ]
 
 
+def _segments_of_integers(tf: Any) -> Any:
+    most = np.iinfo(np.int32).max
+    rows = (tf.constant([most, most, 1, 2]), unknown(tf, np.array([[most], [most], [1], [2]])))
+    return [
+        each(x, [0, 0, 1, 3])
+        for x in rows
+        for each in (tf.segment_sum, tf.segment_prod, tf.segment_max, tf.segment_mean)
+    ]
+
+
+def _means_of_integers(tf: Any) -> Any:
+    limits = [
+        np.array([most, most - 1, 1], dtype)
+        for dtype in ("int8", "uint8", "int32", "int64", "uint64")
+        for most in (np.iinfo(dtype).max,)
+    ]
+    return [tf.reduce_mean(made) for x in limits for made in (tf.constant(x), unknown(tf, x))]
+
+
+def _float_arrays_for_integers(tf: Any) -> Any:
+    x = np.arange(6.0)
+    return [
+        tf.reshape(x, np.array([2.0, 3.0])),
+        tf.tile(x[:2], np.array([2.0])),
+        tf.fill(np.array([2.0]), 1),
+        tf.zeros(np.array([2.0])),
+        tf.transpose([[1, 2]], np.array([1.0, 0.0])),
+        tf.pad([1, 2], np.array([[1.0, 2.0]])),
+        tf.reduce_sum(x, np.array(0.0)),
+        tf.one_hot(np.array([0.0, 1.0]), np.array(3.0)),
+        tf.repeat([1, 2], np.array([1.0, 2.0])),
+        *tf.nn.top_k(x, np.array(2.0)),
+    ]
+
+
+def _tensors_for_counts(tf: Any) -> Any:
+    one, rows = tf.constant(1), [[1, 2], [3, 4]]
+    return [
+        *tf.nn.top_k([1.0, 3.0, 2.0], tf.constant(2, tf.int64)),
+        tf.nn.in_top_k([[1.0, 2.0]], [1], one),
+        tf.nn.in_top_k([[1.0, 2.0], [2.0, 1.0]], [1, 1], unknown(tf, np.int32(1), [])),
+        tf.gather_nd(rows, [[0], [1]], batch_dims=one),
+        tf.boolean_mask(rows, [True, False], axis=one),
+    ]
+
+
 SNIPPETS: dict[str, Callable[[Any], Any]] = {
+    "where_v2": lambda tf: [
+        tf.where_v2([True, False], [[1, 2], [3, 4]], [[5, 6], [7, 8]]),
+        tf.where_v2([[True], [False]], [1, 2], 3),
+        tf.where([True, False], [[1, 2], [3, 4]], [[5, 6], [7, 8]]),
+    ],
+    "cond of one and a list of one": lambda tf: [
+        tf.cond(unknown(tf, True, []), lambda: 1, lambda: [2]),
+        tf.cond(unknown(tf, False, []), lambda: (1,), lambda: 2),
+    ],
+    "dtypes by number": lambda tf: [
+        tf.cast([1, 0], 10),
+        tf.zeros([2], np.int64(1)),
+        tf.constant([1], 103),
+    ],
+    "segments of integers": _segments_of_integers,
+    "means of integers": _means_of_integers,
+    "float arrays for integers": _float_arrays_for_integers,
+    "tensors for counts": _tensors_for_counts,
+    "counts of a long constant": lambda tf: tf.gather(
+        tf.math.bincount(np.arange(10000) % 9000), [0, 999, 1000, 8999]
+    ),
     "linear_operators": _operators,
     "parts_of_unknown_shape": _parts_of_unknown_shape,
     "axes as lists": _list_axes,
@@ -406,6 +473,27 @@ ARRAY_ERRORS: dict[str, Callable[[Any], Any]] = {
     "assert_shapes rank": lambda tf: tf.debugging.assert_shapes([(unknown(tf), ("N", 3, "Q"))]),
     "assert_shapes sparse": lambda tf: tf.debugging.assert_shapes(
         [(tf.SparseTensor([[0, 0]], [1], [2, 3]), (..., 4))]
+    ),
+    "float for an axis": lambda tf: tf.reduce_sum(_X, 0.0),
+    "floats for a shape": lambda tf: tf.reshape(_X, [3.0, 2.0]),
+    "float for k": lambda tf: tf.nn.top_k(_X, 2.0),
+    "where of a vector and a scalar": lambda tf: tf.where([True, False], [1, 2], 3),
+    "where of columns": lambda tf: tf.where([[True], [False]], _X, _X),
+    "where computed": lambda tf: tf.where(
+        unknown(tf, np.array([True, False])), unknown(tf, np.array([1, 2])), unknown(tf, 3)
+    ),
+    "a dimension of -1": lambda tf: tf.placeholder(tf.float32, (-1, 10)),
+    "concat of two variables": lambda tf: tf.concat(tf.Variable([1.0]), tf.Variable([2.0])),
+    "sparse_to_dense: rows of values": lambda tf: tf.sparse_to_dense([[0, 1]], [2, 2], [[1]]),
+    "sparse_to_dense: a vector of defaults": lambda tf: tf.sparse_to_dense(
+        [[0, 1]], [2, 2], [1], default_value=[1]
+    ),
+    "sparse_to_dense: too many values": lambda tf: tf.sparse_to_dense(
+        unknown(tf, np.array([[0, 1]])), unknown(tf, np.array([2, 2])), unknown(tf, np.ones(3))
+    ),
+    "sparse_to_dense: out of order": lambda tf: tf.sparse_to_dense([3, 1], [4], [1, 2]),
+    "sparse_to_dense: out of range": lambda tf: tf.sparse_to_dense(
+        [4], [4], 1, validate_indices=False
     ),
     "dtype of an input": lambda tf: tf.regex_replace(tf.constant([1.0]), "a", "b"),
 }

@@ -118,7 +118,7 @@ def _infer_reshape(inputs: Any, attrs: Any) -> list[Spec]:
             )
     if -1 in dims and count is not None:
         dims[dims.index(-1)] = count // rest
-    return [Spec(tensor.dtype, TensorShape(dims))]
+    return [Spec(tensor.dtype, TensorShape([None if dim == -1 else dim for dim in dims]))]
 
 
 def _reshape(x: Any, shape: Any, module: Any = jnp) -> Any:

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from estimatorkit.core.axes import axis_of
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.gradients import vjp
@@ -99,7 +100,7 @@ register(
 )
 
 
-def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
+def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: Any = 0) -> Tensor:
     """The elements or slices at n-dimensional indices.
 
     Args:
@@ -112,7 +113,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
         `(..., rest of params)`.
     """
     inputs = {"params": params, "indices": indices}
-    return make("GatherNd", inputs, {"batch_dims": int(batch_dims)}, name)
+    return make("GatherNd", inputs, {"batch_dims": axis_of(batch_dims, "gather_nd")}, name)
 
 
 def _scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:

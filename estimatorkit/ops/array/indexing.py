@@ -17,7 +17,13 @@ import numpy as np
 
 from estimatorkit.core import registry
 from estimatorkit.core.axes import axis_of
-from estimatorkit.core.conversion import as_index_tensor, constant, convert_to_tensor, make
+from estimatorkit.core.conversion import (
+    as_index_tensor,
+    constant,
+    convert_to_tensor,
+    make,
+    whole_numbers,
+)
 from estimatorkit.core.dtypes import as_dtype, bool_, float32, int64, members
 from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
 from estimatorkit.core.gradients import vjp
@@ -534,7 +540,7 @@ def one_hot(
         dtype = next(iter(given.values()))
     result = float32 if dtype is None else as_dtype(dtype)
     inputs = {
-        "indices": indices,
+        "indices": whole_numbers(indices),
         "on_value": convert_to_tensor(1 if on_value is None else on_value, result),
         "off_value": convert_to_tensor(0 if off_value is None else off_value, result),
     }
@@ -566,8 +572,32 @@ def _one_hot_of_computed_depth(
         return where(hit, inputs["on_value"], inputs["off_value"], name=scope)
 
 
+def _check_alike(condition: Any, x: Any, y: Any) -> None:
+    """Raises ValueError unless x and y have one shape, and the condition, too, or that of rows."""
+    shapes = [
+        each.shape if isinstance(each, Tensor) else TensorShape(each.shape)
+        for each in (condition, x, y)
+    ]
+    both = shapes[1].is_compatible_with(shapes[2])
+    rows = shapes[0].rank == 0 or (
+        shapes[0].rank == 1 and bool(shapes[1].rank) and shapes[0].is_compatible_with(shapes[1][:1])
+    )
+    if not both or not (rows or shapes[0].is_compatible_with(shapes[1])):
+        lengths = [shape[0] if shape.rank else shape for shape in shapes[:2]]
+        raise value_error(
+            f"where: Dimensions must be equal, but are {lengths[0]} and {lengths[1]}"
+            if both and lengths[0] != lengths[1]
+            else "where: Shapes must be equal",
+            expected="x and y of one shape, a condition of this shape, or one for each row",
+            received=f"condition {shapes[0]}, x {shapes[1]}, y {shapes[2]}",
+            hint="use where_v2, which broadcasts",
+        )
+
+
 def _infer_where(inputs: Any, attrs: Any) -> list[Spec]:
     condition, x, y = inputs
+    if attrs.get("strict"):
+        _check_alike(condition, x, y)
     both = registry.broadcast()([x, y], attrs)[0]
     if condition.shape.rank is None or both.shape.rank is None:
         return [both]
@@ -577,7 +607,9 @@ def _infer_where(inputs: Any, attrs: Any) -> list[Spec]:
     return registry.broadcast(x.dtype)(inputs, attrs)  # type: ignore[return-value]
 
 
-def _select(condition: Any, x: Any, y: Any, module: Any = jnp) -> Any:
+def _select(condition: Any, x: Any, y: Any, strict: bool = False, module: Any = jnp) -> Any:
+    if strict:
+        _check_alike(condition, x, y)
     if condition.ndim == 1 and x.ndim > 1 and x.shape == y.shape:
         condition = condition.reshape(condition.shape + (1,) * (x.ndim - 1))
     return module.where(condition, x, y)
@@ -587,11 +619,18 @@ register(
     "Select",
     _select,
     infer=_infer_where,
-    numpy_kernel=lambda condition, x, y: _select(condition, x, y, np),
+    numpy_kernel=functools.partial(_select, module=np),
     cases=lambda: [
         Case((_SAMPLE > 0, _SAMPLE, _SAMPLE * 2)),
-        Case((np.array([True, False]), _SAMPLE, _SAMPLE * 2)),
+        Case((np.array([True, False]), _SAMPLE, _SAMPLE * 2), {"strict": True}),
     ],
+)
+register(
+    "SelectV2",
+    jnp.where,
+    infer=lambda inputs, attrs: registry.broadcast(inputs[1].dtype)(inputs, attrs),
+    numpy_kernel=np.where,
+    cases=lambda: [Case((np.array([[True], [False]]), _SAMPLE[0], _SAMPLE * 2))],
 )
 
 
@@ -621,17 +660,42 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         ValueError: only one of x and y is given, or the shapes are incompatible.
         TypeError: x and y have different dtypes, or the condition is not bool.
     """
+    return _where("Select", condition, x, y, name, {})
+
+
+def where_v1(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """`where` without broadcasting: x and y have one shape, which is the condition's, unless it is
+    a vector that chooses rows, or a scalar.
+
+    Raises:
+        ValueError: see `where`; the shapes differ.
+    """
+    return _where("Select", condition, x, y, name, {"strict": True})
+
+
+def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """`where` with NumPy's broadcasting: a condition that is a vector chooses columns.
+
+    Raises:
+        ValueError, TypeError: see `where`.
+    """
+    return _where("SelectV2", condition, x, y, name, {})
+
+
+def _where(
+    op_type: str, condition: Any, x: Any, y: Any, name: str | None, attrs: dict[str, Any]
+) -> Tensor:
     picked = convert_to_tensor(condition, name="condition")
     if x is None and y is None:
         return make("Where", {"condition": picked}, name=name)
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    with get_default_graph().name_scope(name or "Select") as scope:
+    with get_default_graph().name_scope(name or op_type) as scope:
         first = convert_to_tensor(
             x, dtype_hint=y.dtype if isinstance(y, Tensor) else None, name="x"
         )
         second = convert_to_tensor(y, dtype_hint=first.dtype, name="y")
-        registry.check_same_dtype("Select", [first, second], name)
+        registry.check_same_dtype(op_type, [first, second], name)
         if picked.dtype is not bool_:
             raise type_error(
                 f"Input 'condition' of 'Select' Op has type {picked.dtype.name} that does not "
@@ -640,4 +704,4 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
                 made_at=picked.op.source,
                 hint="compare, for example x > 0",
             )
-        return registry.output("Select", [picked, first, second], name=scope)
+        return registry.output(op_type, [picked, first, second], attrs, scope)

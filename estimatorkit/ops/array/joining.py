@@ -17,6 +17,7 @@ from estimatorkit.core import registry
 from estimatorkit.core.axes import axis_of, in_range
 from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
+from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.gradients import vjp
 from estimatorkit.core.graph import get_default_graph
@@ -135,7 +136,7 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
             hint="the tensors come first; before TensorFlow 1.0 the axis did",
         )
     if not isinstance(values, (list, tuple)):
-        values = [values]
+        values, axis = [values], convert_to_tensor(axis, int32, name="concat_dim")
     if not values:
         raise value_error("List argument 'values' to 'ConcatV2' Op must not be empty")
     if isinstance(axis, Tensor) and axis.shape.rank not in (0, None):

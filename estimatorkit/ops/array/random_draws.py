@@ -39,7 +39,7 @@ register(
         *jax.numpy.broadcast_arrays(jax.numpy.asarray(alpha), jax.numpy.asarray(sample))
     ),
     infer=lambda inputs, attrs: [Spec(inputs[1].dtype, inputs[1].shape)],
-    gradient=None,
+    gradient="undefined",
     accepts="d",
     cases=lambda: [
         Case(

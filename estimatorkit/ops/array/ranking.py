@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 from jax import lax
 
 from estimatorkit.core import registry
-from estimatorkit.core.conversion import convert_to_tensor, make
+from estimatorkit.core.conversion import convert_to_tensor, make, whole_numbers
 from estimatorkit.core.dtypes import bool_, int32
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
@@ -48,8 +49,10 @@ def _checked_count(k: Any, last: int | None) -> int:
 
 def _top_k(x: Any, k: Any) -> Any:
     k = _checked_count(k, x.shape[-1])
-    values, indices = lax.top_k(jnp.asarray(x), int(k))
-    return values, indices.astype(np.int32)
+    x = jnp.asarray(x)
+    # XLA orders -0 before 0, TensorFlow by their places.
+    indices = lax.top_k(jnp.where(x == 0, jnp.zeros((), x.dtype), x), k)[1]
+    return jnp.take_along_axis(x, indices, -1), indices.astype(np.int32)
 
 
 def _numpy_top_k(x: Any, k: Any) -> Any:
@@ -104,12 +107,12 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
         ValueError: the input is a scalar, or has fewer than k values.
     """
     x = convert_to_tensor(input, name="input")
-    count = convert_to_tensor(k, name="k")
+    count = convert_to_tensor(whole_numbers(k), name="k")
     op = registry.apply("TopKV2", [x, count], {}, name or "TopKV2")
     return TopK(*op.outputs)
 
 
-def _in_top_k(predictions: Any, targets: Any, k: int, module: Any = jnp) -> Any:
+def _in_top_k(predictions: Any, targets: Any, k: Any, module: Any = jnp) -> Any:
     classes = predictions.shape[1]
     inside = (targets >= 0) & (targets < classes)
     chosen = module.take_along_axis(
@@ -121,7 +124,7 @@ def _in_top_k(predictions: Any, targets: Any, k: int, module: Any = jnp) -> Any:
 
 
 def _infer_in_top_k(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
-    predictions, targets = inputs
+    predictions, targets, _ = inputs
     if predictions.shape.rank not in (2, None):
         raise value_error(
             f"in_top_k: Shape must be rank 2 but is rank {predictions.shape.rank}",
@@ -140,27 +143,27 @@ def _infer_in_top_k(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[
 
 
 register(
-    "InTopK",
+    "InTopKV2",
     _in_top_k,
     infer=_infer_in_top_k,
-    numpy_kernel=lambda predictions, targets, k: _in_top_k(predictions, targets, k, np),
+    numpy_kernel=functools.partial(_in_top_k, module=np),
     gradient=None,
-    accepts=("float32", "x"),
-    cases=lambda: [Case((_SAMPLE, np.array([3, 0], np.int32)), {"k": 2})],
+    accepts=("float32", "x", "x"),
+    cases=lambda: [Case((_SAMPLE, np.array([3, 0], np.int32), np.int32(2)))],
 )
 
 
-def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) -> Tensor:
+def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
     """Whether each target class is among the k highest predictions; ties with the k-th count.
 
     Args:
         predictions: float32 `(batch, classes)`.
         targets: int32 or int64 `(batch,)`.
-        k: the number of highest predictions to consider.
+        k: the number of highest predictions to consider, an int or an int scalar tensor.
     """
-    inputs = {"predictions": predictions, "targets": targets}
+    inputs = {"predictions": predictions, "targets": targets, "k": whole_numbers(k)}
     with get_default_graph().name_scope(name or "in_top_k"):
-        return make("InTopK", inputs, {"k": int(k)}, "InTopKV2")
+        return make("InTopKV2", inputs)
 
 
 def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Tensor:

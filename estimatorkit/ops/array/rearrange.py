@@ -11,7 +11,12 @@ import numpy as np
 
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.axes import axis_of, in_range, ints_of, with_axes
-from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
+from estimatorkit.core.conversion import (
+    as_index_tensor,
+    convert_to_tensor,
+    make,
+    whole_numbers,
+)
 from estimatorkit.core.dtypes import as_dtype, float32, float64, int32, members
 from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.graph import get_default_graph
@@ -231,7 +236,9 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
         if axis is None:
             x, axis = array.reshape(x, [-1]), 0
         (chosen,) = _axes_of(axis, x.shape.rank, "repeat")
-        return make("Repeat", {"input": x, "repeats": repeats}, {"axis": chosen}, scope)
+        return make(
+            "Repeat", {"input": x, "repeats": whole_numbers(repeats)}, {"axis": chosen}, scope
+        )
 
 
 def _infer_repeat(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
@@ -419,7 +426,7 @@ register(
     "Bitcast",
     lambda x, dtype: jax.lax.bitcast_convert_type(x, dtype.numpy_dtype),
     infer=_infer_bitcast,
-    gradient=None,
+    gradient="undefined",
     accepts="fic",
     cases=lambda: [
         Case((_SAMPLE.view(np.int32),), {"dtype": float32}, _SAMPLE),

@@ -21,7 +21,7 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, check_allowed, constant_value, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.ops.array import array, filling, indexing
+from estimatorkit.ops.array import array, filling, indexing, joining
 from estimatorkit.ops.math import elementwise
 
 _DATA = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 4.0], [2.0, 2.0]], np.float32)
@@ -103,7 +103,8 @@ def _reference(kind: str) -> Callable[..., Any]:
         for number in range(int(count)):
             own = rows[flat == number]
             if len(own):
-                out[number] = reduce[kind](own, axis=0)
+                own_dtype = {"dtype": data.dtype} if kind in ("sum", "prod") else {}
+                out[number] = reduce[kind](own, axis=0, **own_dtype)
             elif kind == "prod":
                 out[number] = 1
             elif kind in ("max", "min"):
@@ -159,10 +160,18 @@ unsorted_segment_min = _function(
 def _counts(data: Tensor, ids: Tensor, count: Any) -> Tensor:
     ones = filling.ones_like(ids, dtype=data.dtype.real_dtype)
     number = elementwise.maximum(unsorted_segment_sum(ones, ids, count), 1)
-    rank = (data.shape.rank or 1) - (ids.shape.rank or 1)
-    for _ in range(rank):
-        number = array.expand_dims(number, -1)
-    return number
+    return _beside(number, data, ids)
+
+
+def _beside(of_segments: Tensor, data: Tensor, ids: Tensor) -> Tensor:
+    """A number of each segment, with dimensions of length 1 for those of a row of the data."""
+    ranks = data.shape.rank, ids.shape.rank
+    if None in ranks:
+        lengths = filling.ones_like(array.shape(data)[array.rank(ids) :])
+        return array.reshape(of_segments, joining.concat([[-1], lengths], 0))
+    for _ in range(ranks[0] - ranks[1]):  # type: ignore[operator]
+        of_segments = array.expand_dims(of_segments, -1)
+    return of_segments
 
 
 def unsorted_segment_mean(
@@ -249,9 +258,9 @@ def _sorted(kind: str) -> Callable[..., Tensor]:
                 )
                 ones = filling.ones_like(ids)
                 empty = elementwise.equal(unsorted_segment_sum(ones, ids, count), 0)
-                for _ in range((x.shape.rank or 1) - 1):
-                    empty = array.expand_dims(empty, -1)
-                mask = elementwise.logical_and(empty, filling.ones_like(found, dtype=bool))
+                mask = elementwise.logical_and(
+                    _beside(empty, x, ids), filling.ones_like(found, dtype=bool)
+                )
                 return indexing.where(mask, filling.zeros_like(found), found, name=scope)
             inputs = {"data": x, "segment_ids": ids, "num_segments": count}
             return make(f"UnsortedSegment{kind.capitalize()}", inputs, name=scope)

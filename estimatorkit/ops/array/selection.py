@@ -6,14 +6,16 @@ selected elements.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import registry
+from estimatorkit.core.axes import axis_of
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, bool_, int32, int64
 from estimatorkit.core.errors import InvalidArgumentError, value_error
@@ -28,9 +30,7 @@ from estimatorkit.ops.math import elementwise, reduce
 _SAMPLE = np.array([[3.0, 1.0, 2.0], [-1.0, 5.0, 0.5]], np.float32)
 
 
-def boolean_mask(
-    tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None
-) -> Tensor:
+def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any = None) -> Tensor:
     """Selects the elements (or slices) where a mask is true.
 
     Args:
@@ -53,7 +53,7 @@ def boolean_mask(
             )
         if chosen.shape.rank == 0:
             raise ValueError("mask cannot be scalar.")
-        start, count = int(axis or 0), chosen.shape.rank
+        start, count = axis_of(0 if axis is None else axis, "boolean_mask"), chosen.shape.rank
         known = x.shape
         if known.rank is not None:
             known[start : start + count].assert_is_compatible_with(chosen.shape)
@@ -91,9 +91,14 @@ class UniqueWithCounts(NamedTuple):
     count: Tensor  # type: ignore[assignment]  # TensorFlow's name, over the tuple's method
 
 
+def _sortable(x: Any) -> Any:
+    """An array that NumPy sorts right: its NaN of bfloat16 come anywhere."""
+    return x.astype(np.float32) if x.dtype.kind == "V" else x
+
+
 def _unique(x: Any, dtype: Any) -> Any:
     values, first, inverse, counts = np.unique(
-        x, return_index=True, return_inverse=True, return_counts=True
+        _sortable(x), return_index=True, return_inverse=True, return_counts=True, equal_nan=False
     )
     order = np.argsort(first, kind="stable")
     place = np.empty_like(order)
@@ -115,7 +120,7 @@ register(
         Spec(attrs["dtype"], inputs[0].shape),
         Spec(attrs["dtype"], TensorShape([None])),
     ],
-    gradient=None,
+    gradient="undefined",
     cases=lambda: [
         Case(
             (np.array([4, 1, 4, 2], np.int32),),
@@ -163,7 +168,7 @@ def _vector(x: Any, what: str) -> Tensor:
 
 
 def _difference(x: Any, y: Any, dtype: Any) -> Any:
-    keep = ~np.isin(x, y)
+    keep = ~np.isin(_sortable(x), _sortable(y))
     return x[keep], np.flatnonzero(keep).astype(dtype.numpy_dtype)
 
 
@@ -175,7 +180,7 @@ register(
         Spec(inputs[0].dtype, TensorShape([None])),
         Spec(attrs["dtype"], TensorShape([None])),
     ],
-    gradient=None,
+    gradient="undefined",
     cases=lambda: [
         Case(
             (np.array([1, 2, 3, 2], np.int32), np.array([2], np.int32)),
@@ -205,8 +210,12 @@ def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None)
 
 
 def _sort(x: Any, axis: int, descending: bool, module: Any = jnp) -> Any:
-    ordered = module.sort(module.asarray(x), axis=axis)
-    return module.flip(ordered, axis) if descending else ordered
+    x = module.asarray(x)
+    if not descending:
+        return module.sort(x, axis=axis)
+    # In reverse, so that equal values (and their gradients) keep their order.
+    backwards = module.negative if x.dtype.kind in "fV" else module.invert
+    return backwards(module.sort(backwards(x), axis=axis))
 
 
 def _argsort(x: Any, axis: int, descending: bool, module: Any = jnp) -> Any:
@@ -219,11 +228,16 @@ def _argsort(x: Any, axis: int, descending: bool, module: Any = jnp) -> Any:
     return (x.shape[axis] - 1 - last).astype(np.int32)
 
 
+def _sorted_by_numpy(x: Any, axis: int, descending: bool, kernel: Callable[..., Any]) -> Any:
+    found = kernel(_sortable(x), axis, descending, np)
+    return found.astype(x.dtype) if kernel is _sort else found
+
+
 for _type, _kernel in (("Sort", _sort), ("ArgSort", _argsort)):
     register(
         _type,
         _kernel,
-        numpy_kernel=lambda x, axis, descending, kernel=_kernel: kernel(x, axis, descending, np),
+        numpy_kernel=functools.partial(_sorted_by_numpy, kernel=_kernel),
         gradient="auto" if _type == "Sort" else None,
         accepts="fi",
         cases=lambda: [
@@ -272,7 +286,8 @@ def _searched(ordered: Any, values: Any, side: str, dtype: Any, module: Any = jn
             "Leading dim_size of both tensors must match: there are "
             f"{len(sequences)} sequences and {len(rows)} rows of values"
         )
-    compare = sequences <= rows if side == "right" else sequences < rows
+    # NaN is less than nothing: it comes last from the right, first from the left.
+    compare = ~(rows < sequences) if side == "right" else sequences < rows
     return module.sum(compare, -1).astype(dtype.numpy_dtype).reshape(values.shape)
 
 

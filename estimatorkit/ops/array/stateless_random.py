@@ -84,7 +84,12 @@ def _multinomial(key: Any, shape: Any, dtype: Any, logits: Any) -> Any:
 
 
 def _register(
-    op_type: str, draw: Callable[..., Any], accepts: Sequence[str] = (), *params: Any, dtype: Any
+    op_type: str,
+    draw: Callable[..., Any],
+    accepts: Sequence[str] = (),
+    *params: Any,
+    dtype: Any,
+    gradient: Any = None,
 ) -> None:
     def kernel(shape: Any, seed: Any, *params: Any, dtype: Any) -> Any:
         dims = tuple(int(dim) for dim in np.atleast_1d(shape))
@@ -94,7 +99,7 @@ def _register(
         op_type,
         kernel,
         infer=lambda inputs, attrs: [Spec(attrs["dtype"], constant_value_as_shape(inputs[0]))],
-        gradient=None,
+        gradient=gradient,
         static=(0,),
         accepts=("x", "x uint32", *accepts),
         cases=lambda: [
@@ -131,7 +136,7 @@ _register(
     *(np.float32(9), np.float32(0.25)),
     dtype=int32,
 )
-_register("StatelessRandomGammaV2", _gamma, ("f",), np.float32(0.7), dtype=float32)
+_register("StatelessRandomGammaV2", _gamma, ("f",), np.float32(0.7), dtype=float32, gradient="auto")
 _register(
     "StatelessRandomPoisson",
     lambda key, shape, dtype, rate: jax.random.poisson(
@@ -147,6 +152,7 @@ _register(
     ("f", "f", "f", "f"),
     *(np.float32(0), np.float32(1), np.float32(4), np.float32(9)),
     dtype=float32,
+    gradient="auto",
 )
 _register("StatelessMultinomial", _multinomial, ("fi",), np.zeros((2, 3), np.float32), dtype=int32)
 

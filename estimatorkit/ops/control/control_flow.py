@@ -67,7 +67,9 @@ def cond(
     with graph.name_scope(name or "cond"):
         predicate = _as_predicate(pred, "cond")
         branches = [
-            trace(function, (), convert=functools.partial(_as_tensors, called=called))
+            trace(
+                function, (), convert=functools.partial(_as_results, called=called, strict=strict)
+            )
             for function, called in zip(functions, ("true_fn", "false_fn"), strict=True)
         ]
         _check_branches(branches)
@@ -75,10 +77,14 @@ def cond(
             "If", [predicate], branches, [(), ()], {"on_host": _shapes_differ(branches)}
         )
         results = _named([op.outputs[at] for at in range(len(op.outputs))], "Merge")
-    returned = _rebuilt(branches[0], results)
-    if not strict and isinstance(returned, (list, tuple)) and len(returned) == 1:
-        return returned[0] if not nest.is_namedtuple(returned) else returned
-    return returned
+    return _rebuilt(branches[0], results)
+
+
+def _as_results(returned: Any, called: str, strict: bool) -> Any:
+    """A branch's results as tensors; unless strict, a list or tuple of one is that one."""
+    results = _as_tensors(returned, called)
+    one = isinstance(results, (list, tuple)) and len(results) == 1
+    return results[0] if one and not strict and not nest.is_namedtuple(results) else results
 
 
 def _as_predicate(pred: Any, what: str) -> Tensor:

@@ -13,7 +13,7 @@ from estimatorkit.core import nest, registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import value_error
-from estimatorkit.core.gradients import captured_from, gradients
+from estimatorkit.core.gradients import captured_from, gradients, own_gradient
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.registry import Case, Spec, register
@@ -89,7 +89,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
                 *arguments,
                 *(convert_to_tensor(variable) for variable in variables),
             ]
-            op = registry.apply("IdentityN", inputs, {"_gradient_function": gradient}, "IdentityN")
+            op = registry.apply("IdentityN", inputs, own_gradient(gradient), "IdentityN")
             return nest.pack_sequence_as(result, op.outputs[: len(results)])
 
     return decorated

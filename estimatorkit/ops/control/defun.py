@@ -15,6 +15,7 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype
 from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.function_graph import GraphFunction, trace
+from estimatorkit.core.gradients import own_gradient
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import expand
 from estimatorkit.core.registry import Role, never_runs, role_of
@@ -128,7 +129,7 @@ class DefinedFunction:
             convert_to_tensor(value, dtype) for value, dtype in zip(arguments, types, strict=True)
         ]
         function = self._trace(tensors)
-        attrs = {} if self._gradient is None else {"_gradient_function": self._gradient}
+        attrs = {} if self._gradient is None else own_gradient(self._gradient)
         op = make_function_op(
             "Call", tensors, [function], [range(len(tensors))], attrs, name or self.name
         )

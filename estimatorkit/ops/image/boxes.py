@@ -91,7 +91,7 @@ register(
     "DrawBoundingBoxesV2",
     _draw,
     infer=_infer_draw,
-    gradient=None,
+    gradient="undefined",
     accepts="f",
     cases=lambda: [
         Case(

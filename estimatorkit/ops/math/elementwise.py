@@ -14,7 +14,6 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from estimatorkit.core.composite import on_values
 from estimatorkit.core.conversion import convert_to_tensor, make
@@ -42,6 +41,7 @@ from estimatorkit.core.registry import (
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor, operators
 from estimatorkit.lazy import LazyFunctions
+from estimatorkit.ops.math.derivatives import guarded, passed, with_partials
 
 scipy_special = LazyFunctions("scipy.special")
 
@@ -159,46 +159,71 @@ def function_of_two(op_type: str, doc: str, parameters: tuple[str, str] = ("x", 
 
 
 # At a tie the gradient goes to the first input, as in TensorFlow (jnp.maximum would split it in
-# halves).
-def _maximum(x: Any, y: Any) -> Any:
-    return jnp.where((x >= y) | (x != x), x, y)
+# halves); beside NaN to the second.
+def _extreme(function: Callable[..., Any], first: Callable[..., Any]) -> Callable[..., Any]:
+    return with_partials(
+        function,
+        lambda t, z, x, y: jnp.where(first(x, y), t, jnp.zeros((), t.dtype)),
+        lambda t, z, x, y: jnp.where(first(x, y), jnp.zeros((), t.dtype), t),
+    )
 
 
-def _minimum(x: Any, y: Any) -> Any:
-    return jnp.where((x <= y) | (x != x), x, y)
-
-
-def _guarded(function: Callable[..., Any], slope: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` with a derivative (of its value) that maps a zero gradient to 0 even if infinite.
-
-    As in TensorFlow: so `where(x > 0, sqrt(x), 0)` has no NaN in its gradient at 0.
-    """
-    guarded = jax.custom_vjp(function)
-
-    def forward(x: Any) -> Any:
-        return (function(x),) * 2
-
-    def backward(y: Any, dy: Any) -> Any:
-        return (jnp.where(dy == 0, jnp.zeros((), y.dtype), dy * slope(y)),)
-
-    guarded.defvjp(forward, backward)
-    return guarded
-
-
-def _quotient(x: Any, y: Any) -> Any:
+def _exact_quotient(x: Any, y: Any) -> Any:
     """x / y, rounded as a division is.
 
     XLA multiplies by the reciprocal of a divisor that is constant or broadcast: 49 / 49 would be
     0.99999994, and its floor 0. A divisor that seems to depend on x is divided by.
     """
-    x, y = jnp.asarray(x), jnp.asarray(y)
+    return x / y if x.dtype.kind == "c" else x / jnp.where(x != x, x, y)
+
+
+def _seemingly_of(x: Any, y: Any) -> Any:
+    """y as a divisor that seems to depend on x; beside NaN it differs in the last digit."""
     if x.dtype.kind == "c":
-        return x / y
-    dividend = lax.stop_gradient(x)
-    return x / jnp.where(dividend != dividend, dividend, y)
+        return y
+    finfo: Any = jnp.finfo
+    return jnp.where(x != x, y * (1 + float(finfo(x.dtype).eps)), y)
 
 
-def _truncated_quotient(x: Any, y: Any) -> Any:
+_quotient = with_partials(
+    _exact_quotient,
+    lambda t, z, x, y: t / _seemingly_of(x, y),  # not by the divisor above, NaN beside NaN
+    lambda t, z, x, y: t * (-x / y / y),
+)
+
+
+def _rounded_down_quotient(x: Any, y: Any) -> Any:
+    x, y = jnp.asarray(x), jnp.asarray(y)
+    return jnp.floor(_quotient(x, y)) if x.dtype.kind in "fV" else jnp.floor_divide(x, y)
+
+
+def _numpy_rounded_down_quotient(x: Any, y: Any) -> Any:
+    return np.floor(x / y) if x.dtype.kind in "fV" else np.floor_divide(x, y)
+
+
+def _logarithm_or_zero(x: Any) -> Any:
+    """log(x), or 0 where it has no derivative: so powers of 0 have one by their exponent."""
+    inside = x != 0 if x.dtype.kind == "c" else x > 0
+    return jnp.where(inside, jnp.log(jnp.where(inside, x, 1)), 0).astype(x.dtype)
+
+
+def _power_of(x: Any, y: Any) -> Any:
+    power = jnp.power(x, y)
+    if power.dtype.kind != "c":
+        return power
+    # XLA's is NaN at 0, where positive powers are 0.
+    return jnp.where((x == 0) & (jnp.real(y) > 0), jnp.zeros((), power.dtype), power)
+
+
+_power: Callable[..., Any] = with_partials(
+    _power_of,
+    lambda t, z, x, y: t * (y * _power(x, y - 1)),
+    lambda t, z, x, y: t * (z * _logarithm_or_zero(x)),
+)
+
+
+def truncated_quotient(x: Any, y: Any) -> Any:
+    """x / y, rounded towards zero."""
     if x.dtype.kind in "fV":
         return (jnp if isinstance(x, jax.Array) else np).trunc(x / y)
     rounded_down = x // y
@@ -216,8 +241,8 @@ realdiv = _binary(
 )
 floordiv_op = _binary(  # of floats the floor of the quotient, also where one is infinite
     "FloorDiv",
-    lambda x, y: jnp.floor_divide(x, y) if x.dtype.kind in "iu" else jnp.floor(_quotient(x, y)),
-    lambda x, y: np.floor_divide(x, y) if x.dtype.kind in "iu" else np.floor(x / y),
+    _rounded_down_quotient,
+    _numpy_rounded_down_quotient,
     _ints,
     "x // y, rounded down.",
     gradient=None,
@@ -225,8 +250,8 @@ floordiv_op = _binary(  # of floats the floor of the quotient, also where one is
 )
 truncatediv = _binary(
     "TruncateDiv",
-    _truncated_quotient,
-    _truncated_quotient,
+    truncated_quotient,
+    truncated_quotient,
     _ints,
     "x / y, rounded towards zero.",
     gradient=None,
@@ -234,25 +259,37 @@ truncatediv = _binary(
 )
 truncatemod = _binary(
     "TruncateMod",
-    jnp.fmod,
+    with_partials(jnp.fmod, passed, lambda t, z, x, y: -t * jnp.trunc(x / y)),
     np.fmod,
     _ints,
     "x - y truncatediv(x, y): the remainder with the sign of x, as in C.",
-    gradient=None,
     accepts="fx",
 )
 floormod = _binary(
     "FloorMod",
-    jnp.mod,
+    with_partials(jnp.mod, passed, lambda t, z, x, y: -t * _rounded_down_quotient(x, y)),
     np.mod,
     _ints,
     "x % y with the sign of y, as in Python.",
-    gradient=None,
     accepts="fi",
 )
-pow = _binary("Pow", jnp.power, np.power, (_POSITIVE, _OTHER), "x to the power y.", accepts="fnc")
-maximum = _binary("Maximum", _maximum, np.maximum, _floats, "The greater of x and y.", accepts="fi")
-minimum = _binary("Minimum", _minimum, np.minimum, _floats, "The lesser of x and y.", accepts="fi")
+pow = _binary("Pow", _power, np.power, (_POSITIVE, _OTHER), "x to the power y.", accepts="fnc")
+maximum = _binary(
+    "Maximum",
+    _extreme(jnp.maximum, jnp.greater_equal),
+    np.maximum,
+    _floats,
+    "The greater of x and y.",
+    accepts="fi",
+)
+minimum = _binary(
+    "Minimum",
+    _extreme(jnp.minimum, jnp.less_equal),
+    np.minimum,
+    _floats,
+    "The lesser of x and y.",
+    accepts="fi",
+)
 squared_difference = _binary(
     "SquaredDifference",
     lambda x, y: jnp.conj(x - y) * (x - y),
@@ -319,8 +356,10 @@ negative = _unary(
 
 
 def _abs_gradient(op: Any, dy: Any) -> Any:
-    sign_of_x = make("Sign", {"x": op.inputs[0]})
-    return [cast(dy, op.inputs[0].dtype) * sign_of_x]  # at 0, jnp.abs has 1
+    (x,) = op.inputs
+    if x.dtype.is_complex:
+        return [div_no_nan(cast(dy, x.dtype) * x, cast(op.outputs[0], x.dtype))]
+    return [dy * make("Sign", {"x": x})]  # at 0, jnp.abs has 1
 
 
 abs = _unary(
@@ -333,28 +372,51 @@ abs = _unary(
     gradient=_abs_gradient,
     accepts="fnc",
 )
-sign = _unary("Sign", jnp.sign, np.sign, _ANY, "-1, 0 or 1, by the sign of x.", accepts="fnc")
+_sign = _unary("Sign", jnp.sign, np.sign, _ANY, "-1, 0 or 1, by the sign of x.", accepts="fnc")
+
+
+@on_values(SparseTensor)
+def sign(x: Any, name: str | None = None) -> Tensor:
+    """-1, 0 or 1, by the sign of x; of complex numbers x / |x|.
+
+    Args:
+        x: a tensor or `SparseTensor`.
+        name: the operation's name.
+    """
+    tensor = convert_to_tensor(x, name="x")
+    if not tensor.dtype.is_complex:
+        return _sign(tensor, name=name)
+    return div_no_nan(tensor, cast(abs(tensor), tensor.dtype), name=name)
+
+
 square = _unary("Square", jnp.square, np.square, _ANY, "x squared.", accepts="fic")
 sqrt = _unary(
-    "Sqrt", _guarded(jnp.sqrt, lambda y: 0.5 / y), np.sqrt, _POSITIVE, "The square root of x."
+    "Sqrt", guarded(jnp.sqrt, lambda y: 0.5 / y), np.sqrt, _POSITIVE, "The square root of x."
 )
 rsqrt = _unary(
     "Rsqrt",
-    _guarded(jax.lax.rsqrt, lambda y: -0.5 * y**3),
+    guarded(jax.lax.rsqrt, lambda y: -0.5 * y**3),
     lambda x: 1 / np.sqrt(x),
     _POSITIVE,
     "1 / sqrt(x).",
 )
+_reciprocal = guarded(jnp.reciprocal, lambda y: -(y**2))
 reciprocal = _unary(
     "Reciprocal",
-    _guarded(jnp.reciprocal, lambda y: -(y**2)),
+    _reciprocal,
     np.reciprocal,
     _POSITIVE,
     "1 / x.",
 )
 exp = _unary("Exp", jnp.exp, np.exp, _ANY, "e to the power x.")
 expm1 = _unary("Expm1", jnp.expm1, np.expm1, _ANY, "exp(x) - 1, accurate for small x.")
-log = _unary("Log", jnp.log, np.log, _POSITIVE, "The natural logarithm of x.")
+log = _unary(
+    "Log",
+    with_partials(jnp.log, lambda t, y, x: t * _reciprocal(x)),
+    np.log,
+    _POSITIVE,
+    "The natural logarithm of x.",
+)
 log1p = _unary("Log1p", jnp.log1p, np.log1p, _POSITIVE, "log(1 + x), accurate for small x.")
 sin = _unary("Sin", jnp.sin, np.sin, _ANY, "The sine of x (radians).")
 cos = _unary("Cos", jnp.cos, np.cos, _ANY, "The cosine of x (radians).")
@@ -378,7 +440,7 @@ erf = _unary(
 lgamma = _unary(
     "Lgamma",
     jax.scipy.special.gammaln,
-    scipy_special.gammaln,
+    lambda x: np.where(x == -np.inf, np.inf, scipy_special.gammaln(x)).astype(x.dtype),
     _POSITIVE,
     "log of the absolute value of the gamma function of x.",
     accepts="f",
@@ -423,22 +485,22 @@ def _cast(x: Any, dtype: Any, module: Any = jnp) -> Any:
     return array.astype(dtype.numpy_dtype)
 
 
-def _truncated(x: Any, dtype: np.dtype[Any], module: Any) -> Any:
-    """Floats as integers, as TensorFlow's CPU kernels and NumPy's on x86 do it, where XLA would
-    saturate: NaN and what is out of the range of 32 or 64 bits become its minimum, and narrower
-    integers are the low bits of that.
+def _truncated(x: Any, dtype: Any, module: Any) -> Any:
+    """Floats as integers, on every device what a C program on x86 computes, as in TensorFlow.
+
+    What exceeds 32 or 64 bits, and NaN, is the least integer; narrower integers wrap.
     """
-    if dtype.kind == "u" and dtype.itemsize >= 4:
-        signed = np.dtype(f"i{dtype.itemsize}")
-        direct = (x >= 0) & (x < 2.0 ** (8 * dtype.itemsize))
-        high = module.where(direct, x, 0).astype(dtype)
-        low = _truncated(module.where(direct, 0, x), signed, module).astype(dtype)
-        return module.where(direct, high, low)
-    wide = np.dtype(np.int64) if dtype.itemsize == 8 else np.dtype(np.int32)
-    bound = 2.0 ** (8 * wide.itemsize - 1)
-    inside = (x >= -bound) & (x < bound)
-    whole = module.where(inside, x, 0).astype(wide)
-    return module.where(inside, whole, np.iinfo(wide).min).astype(dtype)
+    size = np.dtype(dtype).itemsize
+    wide = np.dtype(np.int32 if size <= 2 or dtype == np.int32 else np.int64)
+    limit = 2.0 ** (8 * wide.itemsize - 1)
+    large = dtype == np.uint64 and (x >= limit) & (x < 2 * limit)
+    inside = (x >= -limit) & (x < limit)
+    small = module.where(inside, x, module.zeros((), x.dtype)).astype(wide)
+    result = module.where(inside, small, np.array(-limit, wide)).astype(dtype)
+    if dtype == np.uint64:
+        part = module.where(large, x, module.zeros((), x.dtype)).astype(dtype)
+        result = module.where(large, part, result)
+    return result
 
 
 def _row_gradient_of_cast(op: Any, slices: IndexedSlices) -> list[IndexedSlices]:
@@ -551,13 +613,13 @@ def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
         return make("DivNoNan", {"x": one, "y": two}, name=scope)
 
 
-def _div_no_nan(x: Any, y: Any) -> Any:
-    # The inner `where` keeps the gradient at y = 0 free of NaN.
-    return jnp.where(
-        y == 0, jnp.zeros((), x.dtype), _quotient(x, jnp.where(y == 0, jnp.ones((), y.dtype), y))
-    )
-
-
+_div_no_nan: Callable[..., Any] = with_partials(
+    lambda x, y: jnp.where(
+        y == 0, jnp.zeros((), x.dtype), _exact_quotient(x, jnp.where(y == 0, 1, y))
+    ),
+    lambda t, z, x, y: t * _div_no_nan(jnp.ones((), x.dtype), y),
+    lambda t, z, x, y: t * _div_no_nan(_div_no_nan(-x, y), y),
+)
 register(
     "DivNoNan",
     _div_no_nan,
@@ -670,12 +732,10 @@ def _or_bits(logical: Callable[..., Tensor], bits: str) -> Callable[..., Tensor]
     """The logical operation for bools, the bitwise one for integers."""
 
     def function(*operands: Any, name: str | None = None) -> Tensor:
-        tensor = next(
-            each for each in operands if isinstance(each, Tensor) or hasattr(each, "_as_tensor")
-        )
-        if not tensor.dtype.is_integer:
-            return logical(*operands, name=name)
-        return make(bits, dict(zip("xy", operands, strict=False)), name=name, same_dtype=True)
+        given = _as_pair(*operands) if len(operands) == 2 else [convert_to_tensor(operands[0])]
+        if not given[0].dtype.is_integer:
+            return logical(*given, name=name)
+        return make(bits, dict(zip("xy", given, strict=False)), name=name, same_dtype=True)
 
     return function
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -16,7 +17,10 @@ from estimatorkit.core.errors import InvalidArgumentError, type_error, value_err
 from estimatorkit.core.registry import Case, Spec, constant_value, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.x64 import x64
 from estimatorkit.lazy import LazyFunctions
+from estimatorkit.ops.math.derivatives import with_partials
+from estimatorkit.ops.math.elementwise import truncated_quotient
 
 scipy_special = LazyFunctions("scipy.special")
 
@@ -145,9 +149,17 @@ def _numpy_logsumexp(x: Any, axis: Any, keepdims: bool) -> Any:
     return scipy_special.logsumexp(x, axis=axis, keepdims=keepdims).astype(x.dtype)
 
 
-def _mean(x: Any, axis: Any, keepdims: bool) -> Any:
-    # Integers stay integers (rounded towards zero), as in TensorFlow.
-    return jnp.mean(x, axis=axis, keepdims=keepdims).astype(x.dtype)
+def _mean(x: Any, axis: Any, keepdims: bool, module: Any = jnp) -> Any:
+    if x.dtype.kind not in "iu" and not x.size:
+        return module.sum(x, axis=axis, keepdims=keepdims) * np.asarray(np.nan, x.dtype)
+    if x.dtype.kind not in "iu":
+        return module.mean(x, axis=axis, keepdims=keepdims).astype(x.dtype)
+    # Integers stay integers: their sum in 64 bits, divided and rounded towards zero.
+    wide = np.int64 if x.dtype.kind == "i" else np.uint64
+    with x64():
+        total = module.asarray(module.sum(x, axis=axis, keepdims=keepdims, dtype=wide))
+        count = np.asarray(max(x.size // max(total.size, 1), 1), wide)
+        return truncated_quotient(total, count).astype(x.dtype)
 
 
 def _sum(x: Any, axis: Any, keepdims: bool) -> Any:
@@ -170,6 +182,34 @@ def _extreme(name: str, module: Any = jnp) -> Callable[..., Any]:
     return extreme
 
 
+def _differentiable_extreme(name: str) -> Callable[..., Any]:
+    """`_extreme` whose gradient is divided among equal elements; beside NaN it is NaN."""
+
+    def extreme(x: Any, axis: Any, keepdims: bool) -> Any:
+        def partial(t: Any, y: Any, x: Any) -> Any:
+            whole = y if keepdims or axis is None else jnp.expand_dims(y, axis)
+            equal = (x == whole).astype(x.dtype)
+            share = equal / jnp.sum(equal, axis=axis, keepdims=True)
+            return jnp.sum(t * jnp.where(whole != whole, whole, share), axis, keepdims=keepdims)
+
+        found = functools.partial(_extreme(name), axis=axis, keepdims=keepdims)
+        return with_partials(found, partial)(x)
+
+    return extreme
+
+
+def _arg_extreme(x: Any, axis: int, dtype: Any, largest: bool, module: Any = jnp) -> Any:
+    """The index of the extreme; NaN is never one, and a row without a number has the index 0."""
+    if x.dtype.kind in "fV":
+        finfo: Any = jnp.finfo
+        limits = finfo(x.dtype)
+        worst = np.asarray(limits.min if largest else limits.max, x.dtype)
+        better = x > worst if largest else x < worst
+        x = module.where(better, x, worst)
+    found = module.argmax(x, axis=axis) if largest else module.argmin(x, axis=axis)
+    return found.astype(dtype.numpy_dtype)
+
+
 reduce_sum = _reduction(
     "Sum",
     _sum,
@@ -179,7 +219,7 @@ reduce_sum = _reduction(
 reduce_mean = _reduction(
     "Mean",
     _mean,
-    lambda x, axis, keepdims: np.mean(x, axis, keepdims=keepdims).astype(x.dtype),
+    functools.partial(_mean, module=np),
     "The mean of the elements; that of integers is rounded towards zero.",
 )
 reduce_prod = _reduction(
@@ -190,14 +230,14 @@ reduce_prod = _reduction(
 )
 reduce_max = _reduction(
     "Max",
-    _extreme("max"),
+    _differentiable_extreme("max"),
     _extreme("max", np),
     "The greatest of the elements.",
     accepts="fi",
 )
 reduce_min = _reduction(
     "Min",
-    _extreme("min"),
+    _differentiable_extreme("min"),
     _extreme("min", np),
     "The least of the elements.",
     accepts="fi",
@@ -235,16 +275,14 @@ def _infer_arg(inputs: Any, attrs: Any) -> list[Spec]:
     return [Spec(attrs["dtype"], reduced[0].shape)]
 
 
-for _type, _jax, _numpy in (("ArgMax", jnp.argmax, np.argmax), ("ArgMin", jnp.argmin, np.argmin)):
+for _type, _largest in (("ArgMax", True), ("ArgMin", False)):
     register(
         _type,
-        lambda x, axis, dtype, function=_jax: function(x, axis=axis).astype(dtype.numpy_dtype),
+        functools.partial(_arg_extreme, largest=_largest),
         infer=_infer_arg,
         gradient=None,
         accepts="fib",
-        numpy_kernel=lambda x, axis, dtype, function=_numpy: function(x, axis=axis).astype(
-            dtype.numpy_dtype
-        ),
+        numpy_kernel=functools.partial(_arg_extreme, largest=_largest, module=np),
         cases=lambda: [Case((_SAMPLE,), {"axis": 1, "dtype": int64})],
     )
 

@@ -20,6 +20,7 @@ from estimatorkit.core.registry import Case, Spec, broadcast, register, same_as_
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.lazy import LazyFunctions
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.math.derivatives import passed, with_partials
 from estimatorkit.ops.math.elementwise import Binary, Unary, function_of_two
 
 scipy_special = LazyFunctions("scipy.special")
@@ -72,12 +73,47 @@ def _wide(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+_SQRT_PI = float(np.sqrt(np.pi))
+
+
+def _trigamma(x: Any) -> Any:
+    return _polygamma(jnp.ones((), x.dtype), x)
+
+
+def _hurwitz_zeta(x: Any, q: Any) -> Any:
+    # JAX's is NaN at infinity, where the sum is 0.
+    infinite = jnp.isposinf(q) & (x > 1)
+    found = _wide(jax.scipy.special.zeta)(x, jnp.where(infinite, 1, q))
+    return jnp.where(infinite, jnp.zeros((), x.dtype), found)
+
+
+def _derivative_of_digamma(n: Any, x: Any) -> Any:
+    infinite = jnp.isposinf(x) & (n > 0)
+    whole = jnp.where(n == jnp.floor(n), n, -1).astype(np.int32)  # of -1 it is NaN, as of 0.5
+    found = _wide(lambda x: jax.scipy.special.polygamma(whole, x))(jnp.where(infinite, 1, x))
+    return jnp.where(infinite, jnp.zeros((), x.dtype), found)
+
+
+_zeta: Callable[..., Any] = with_partials(
+    _hurwitz_zeta, None, lambda t, y, x, q: t * (-x * _zeta(x + 1, q))
+)
+_polygamma: Callable[..., Any] = with_partials(
+    _derivative_of_digamma, None, lambda t, y, n, x: t * _polygamma(n + 1, x)
+)
+_digamma = with_partials(_wide(jax.scipy.special.digamma), lambda t, y, x: t * _trigamma(x))
+_bessel_i0 = with_partials(_wide(jax.scipy.special.i0), lambda t, y, x: t * _bessel_i1(x))
+_bessel_i1: Callable[..., Any] = with_partials(
+    _wide(jax.scipy.special.i1),
+    # At 0 it is a half.
+    lambda t, y, x: t * jnp.where(x == 0, 0.5, _bessel_i0(x) - y / jnp.where(x == 0, 1, x)),
+)
+
 asinh = _unary(
     "Asinh", jnp.arcsinh, np.arcsinh, _ANY, "The inverse hyperbolic sine of x.", accepts="fc"
 )
 acosh = _unary(
     "Acosh",
-    jnp.arccosh,
+    with_partials(jnp.arccosh, lambda t, y, x: t / jnp.sinh(y)),
     np.arccosh,
     _ABOVE_ONE,
     "The inverse hyperbolic cosine of x.",
@@ -88,11 +124,20 @@ atanh = _unary(
 )
 erfc = _unary("Erfc", jax.scipy.special.erfc, scipy_special.erfc, _ANY, "1 - erf(x).")
 erfinv = _unary(
-    "Erfinv", _wide(jax.lax.erf_inv), scipy_special.erfinv, _UNIT, "The inverse of erf."
+    "Erfinv",
+    with_partials(
+        _wide(jax.lax.erf_inv), lambda t, y, x: t * (0.5 * _SQRT_PI * jnp.exp(jnp.square(y)))
+    ),
+    scipy_special.erfinv,
+    _UNIT,
+    "The inverse of erf.",
 )
 ndtri = _unary(
     "Ndtri",
-    _wide(jax.scipy.special.ndtri),
+    with_partials(
+        _wide(jax.scipy.special.ndtri),
+        lambda t, y, x: t * (np.sqrt(2).item() * _SQRT_PI * jnp.exp(jnp.square(y) / 2)),
+    ),
     scipy_special.ndtri,
     _INSIDE,
     "The quantile function of the standard normal distribution, the inverse of its CDF.",
@@ -106,8 +151,8 @@ log_ndtr = _unary(
 )
 digamma = _unary(
     "Digamma",
-    _wide(jax.scipy.special.digamma),
-    scipy_special.digamma,
+    _digamma,
+    lambda x: np.where(x == 0, np.nan, scipy_special.digamma(x)),
     _POSITIVE,
     "The derivative of the logarithm of the gamma function.",
 )
@@ -127,14 +172,14 @@ bessel_i1e = _unary(
 )
 bessel_i0 = _unary(
     "BesselI0",
-    _wide(jax.scipy.special.i0),
+    _bessel_i0,
     scipy_special.i0,
     _ANY,
     "The modified Bessel function of the first kind of order 0.",
 )
 bessel_i1 = _unary(
     "BesselI1",
-    _wide(jax.scipy.special.i1),
+    _bessel_i1,
     scipy_special.i1,
     _ANY,
     "The modified Bessel function of the first kind of order 1.",
@@ -170,9 +215,25 @@ def _no_nan(x: Any, y: Any) -> Any:
     return jnp.where(y == 0, jnp.zeros((), x.dtype), x * y)
 
 
+def _incomplete_gamma(function: Callable[..., Any], of_infinite_order: float) -> Any:
+    """The function outside its domain (where it is NaN) and of infinite order, as in TensorFlow."""
+
+    def kernel(a: Any, x: Any) -> Any:
+        limited = jnp.isposinf(a) & (x >= 0) & ~jnp.isinf(x)
+        found = _wide(function)(jnp.where(limited, 1, a), jnp.where(limited, 1, x))
+        found = jnp.where((a <= 0) | (x < 0), jnp.asarray(jnp.nan, found.dtype), found)
+        return jnp.where(limited, jnp.asarray(of_infinite_order, found.dtype), found)
+
+    return kernel
+
+
 multiply_no_nan = _binary(
     "MulNoNan",
-    _no_nan,
+    with_partials(
+        _no_nan,
+        lambda t, z, x, y: t * y,  # those of the product, at 0 too
+        lambda t, z, x, y: t * x,
+    ),
     lambda x, y: np.where(y == 0, 0, x * y),
     (_ANY, _OTHER),
     "x * y, or 0 where y is 0, even if x is infinite or NaN.",
@@ -181,7 +242,7 @@ multiply_no_nan = _binary(
 xlogy = _binary(
     "Xlogy",
     lambda x, y: jnp.where(x == 0, jnp.zeros((), x.dtype), x * jnp.log(jnp.where(x == 0, 1, y))),
-    scipy_special.xlogy,
+    lambda x, y: np.where(x == 0, 0, x * np.log(np.where(x == 0, 1, y))),
     (_POSITIVE, _OTHER),
     "x * log(y), or 0 where x is 0.",
     accepts="fc",
@@ -197,14 +258,14 @@ xdivy = _binary(
 xlog1py = _binary(
     "Xlog1py",
     lambda x, y: jnp.where(x == 0, jnp.zeros((), x.dtype), x * jnp.log1p(jnp.where(x == 0, 1, y))),
-    scipy_special.xlog1py,
+    lambda x, y: np.where(x == 0, 0, x * np.log1p(np.where(x == 0, 1, y))),
     (_POSITIVE, _OTHER),
     "x * log(1 + y), or 0 where x is 0.",
     accepts="fc",
 )
 igamma = _binary(
     "Igamma",
-    _wide(jax.scipy.special.gammainc),
+    _incomplete_gamma(jax.scipy.special.gammainc, 0.0),
     scipy_special.gammainc,
     (np.broadcast_to(_OTHER, (2, 3)).copy(), _POSITIVE),
     "The lower regularized incomplete gamma function of order a, at x.",
@@ -212,7 +273,7 @@ igamma = _binary(
 )
 igammac = _binary(
     "Igammac",
-    _wide(jax.scipy.special.gammaincc),
+    _incomplete_gamma(jax.scipy.special.gammaincc, 1.0),
     scipy_special.gammaincc,
     (np.broadcast_to(_OTHER, (2, 3)).copy(), _POSITIVE),
     "The upper regularized incomplete gamma function of order a, at x.",
@@ -220,40 +281,32 @@ igammac = _binary(
 )
 
 
-def _polygamma(n: Any, x: Any, function: Callable[[Any, Any], Any], module: Any) -> Any:
-    """`function` for whole orders; others have no value."""
-    whole = (n >= 0) & (n == module.floor(n)) & module.isfinite(n)
-    orders = module.where(whole, n, 1).astype(np.int32)
-    return module.where(whole, function(orders, x), np.nan)
-
-
 polygamma = _binary(
     "Polygamma",
-    _wide(lambda n, x: _polygamma(n, x, jax.scipy.special.polygamma, jnp)),
-    lambda n, x: _polygamma(n, x, scipy_special.polygamma, np),
+    _polygamma,
+    lambda n, x: np.where(
+        n == np.floor(n), scipy_special.polygamma(np.maximum(n, 0).astype(int), x), np.nan
+    ),
     (np.array([1.0, 2.0, 3.0], np.float32), _POSITIVE + np.float32(0.5)),
     "The derivative of order a of the digamma function, at x.",
-    gradient=None,
     parameters=("a", "x"),
     accepts="d",
 )
 zeta = _binary(
     "Zeta",
-    _wide(jax.scipy.special.zeta),
+    _zeta,
     scipy_special.zeta,
     (_ABOVE_ONE + np.float32(0.5), _OTHER),
     "The Hurwitz zeta function: the sum of (k + q)^-x over all k from 0.",
-    gradient=None,
     parameters=("x", "q"),
     accepts="d",
 )
 nextafter = _binary(
     "NextAfter",
-    jnp.nextafter,
+    with_partials(jnp.nextafter, passed, None),
     np.nextafter,
     (_ANY, _OTHER),
     "The next representable number after x1 in the direction of x2.",
-    gradient=None,
     parameters=("x1", "x2"),
     accepts="d",
 )
@@ -338,7 +391,7 @@ _imag = _part("Imag", jnp.imag, np.imag, "The imaginary part.")
 def _angle(x: Any, module: Any = jnp) -> Any:
     if x.dtype.kind == "c":
         return module.angle(x)
-    return module.where(x < 0, np.pi, 0).astype(x.dtype)  # also of -0 and NaN
+    return module.where(x < 0, np.asarray(np.pi, x.dtype), np.zeros((), x.dtype))
 
 
 angle = _part(

@@ -27,8 +27,8 @@ from estimatorkit.ops.array import array
 from estimatorkit.ops.math import elementwise
 
 
-def _loss(logits: Any, labels: Any, lengths: Any, blank: int) -> Any:
-    """One loss per example.
+def _loss(logits: Any, labels: Any, lengths: Any, blank: int, merge: bool = True) -> Any:
+    """One loss per example. Unless repeated outputs are merged, each yields a label.
 
     logits `(time, batch, classes)`, labels `(batch, n)` padded with -1, lengths `(batch,)`.
     """
@@ -42,7 +42,8 @@ def _loss(logits: Any, labels: Any, lengths: Any, blank: int) -> Any:
     states = jnp.full((batch, 2 * count + 1), blank, known.dtype).at[:, 1::2].set(known)
     skip = jnp.zeros((batch, 2 * count + 1), bool)
     if count > 1:
-        skip = skip.at[:, 3::2].set(known[:, 1:] != known[:, :-1])
+        skip = skip.at[:, 3::2].set((known[:, 1:] != known[:, :-1]) | (not merge))
+    stay = jnp.ones_like(skip) if merge else states == blank
     emitted = jnp.take_along_axis(
         logs, jnp.broadcast_to(states[None], (time, *states.shape)), axis=2
     )
@@ -56,7 +57,8 @@ def _loss(logits: Any, labels: Any, lengths: Any, blank: int) -> Any:
         number, output = given
         one = jnp.pad(alpha[:, :-1], ((0, 0), (1, 0)), constant_values=never)
         two = jnp.pad(alpha[:, :-2], ((0, 0), (2, 0)), constant_values=never)[:, : alpha.shape[1]]
-        reached = jnp.logaddexp(jnp.logaddexp(alpha, one), jnp.where(skip, two, never))
+        reached = jnp.logaddexp(jnp.where(stay, alpha, never), one)
+        reached = jnp.logaddexp(reached, jnp.where(skip, two, never))
         new = jnp.maximum(reached + output, never)
         return jnp.where((number < lengths)[:, None], new, alpha), None
 
@@ -75,7 +77,9 @@ def _infer_loss(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec
     return [Spec(inputs[0].dtype, TensorShape([batch]))]
 
 
-def loss_by_enumeration(logits: Any, labels: Any, lengths: Any, blank: int) -> Any:
+def loss_by_enumeration(
+    logits: Any, labels: Any, lengths: Any, blank: int, merge: bool = True
+) -> Any:
     """Reference that sums over every path."""
     losses = []
     for example in range(logits.shape[1]):
@@ -84,7 +88,7 @@ def loss_by_enumeration(logits: Any, labels: Any, lengths: Any, blank: int) -> A
         logs = scores - np.log(np.exp(scores).sum(-1, keepdims=True))
         total = 0.0
         for path in np.ndindex(*[logits.shape[2]] * time):
-            merged = [k for at, k in enumerate(path) if at == 0 or path[at - 1] != k]
+            merged = [k for at, k in enumerate(path) if at == 0 or path[at - 1] != k or not merge]
             if [k for k in merged if k != blank] == wanted:
                 total += np.exp(sum(logs[at, k] for at, k in enumerate(path)))
         losses.append(-np.log(total))
@@ -95,8 +99,11 @@ def _cases() -> list[Case]:
     logits = np.sin(np.arange(4 * 2 * 3, dtype=np.float32)).reshape(4, 2, 3)
     labels = np.array([[0, 0], [1, -1]], np.int32)
     lengths = np.array([4, 3], np.int32)
-    expected = loss_by_enumeration(logits, labels, lengths, 2)
-    return [Case((logits, labels, lengths), {"blank": 2}, expected)]
+    attrs: list[dict[str, Any]] = [{"blank": 2}, {"blank": 2, "merge": False}]
+    return [
+        Case((logits, labels, lengths), each, loss_by_enumeration(logits, labels, lengths, **each))
+        for each in attrs
+    ]
 
 
 register("CTCLoss", _loss, infer=_infer_loss, accepts="f", cases=_cases)
@@ -119,22 +126,20 @@ def ctc_loss(
         inputs: logits `(time, batch, classes)`; `logits` is a newer name.
         sequence_length: int32 `(batch,)`: the number of steps of each example.
         preprocess_collapse_repeated: whether to merge repeated labels first.
-        ctc_merge_repeated: must be True.
+        ctc_merge_repeated: whether an output that repeats yields one label, as in the definition;
+            otherwise each yields one.
         ignore_longer_outputs_than_inputs: whether an example with too many labels for its steps has
             a loss of 0 instead of infinity.
         time_major: False for logits `(batch, time, classes)`.
 
     Raises:
         TypeError: labels are not a `SparseTensor`.
-        ValueError: ctc_merge_repeated is false.
     """
     if not isinstance(labels, SparseTensor):
         raise TypeError(
             "Expected argument `labels` to be a SparseTensor. "
             f"Received labels={labels} of type: {type(labels).__name__}"
         )
-    if not ctc_merge_repeated:
-        raise ValueError("ctc_loss: ctc_merge_repeated=False is not supported.")
     with get_default_graph().name_scope("CTCLoss"):
         scores = convert_to_tensor(logits if inputs is None else inputs)
         if not time_major:
@@ -152,6 +157,7 @@ def ctc_loss(
             sequence_length,
             number_of_classes(scores) - 1,
             ignore_longer_outputs_than_inputs,
+            bool(ctc_merge_repeated),
         )
 
 
@@ -210,7 +216,12 @@ def number_of_classes(scores: Tensor) -> int:
 
 
 def _make_loss(
-    scores: Tensor, dense: Tensor, lengths: Any, blank: int, zero_infinite: bool
+    scores: Tensor,
+    dense: Tensor,
+    lengths: Any,
+    blank: int,
+    zero_infinite: bool,
+    merge: bool = True,
 ) -> Tensor:
     inputs = [scores, elementwise.cast(dense, int32), convert_to_tensor(lengths, int32)]
     known, time = registry.constant_value(inputs[2]), scores.shape[0]
@@ -222,7 +233,8 @@ def _make_loss(
                 made_at=inputs[2].op.source,
                 op=inputs[2].op,
             )
-    loss = registry.output("CTCLoss", inputs, {"blank": int(blank)}, "CTCLoss")
+    attrs = {"blank": int(blank), **({} if merge else {"merge": False})}
+    loss = registry.output("CTCLoss", inputs, attrs, "CTCLoss")
     if not zero_infinite:
         return loss
     from estimatorkit.ops.array.filling import zeros_like

@@ -20,6 +20,7 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.lazy import LazyFunctions
 from estimatorkit.ops.array import array, rearrange
 from estimatorkit.ops.math import elementwise, random, reduce
+from estimatorkit.ops.math.derivatives import with_partials
 
 scipy_special = LazyFunctions("scipy.special")
 
@@ -32,8 +33,8 @@ _SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
 
 def _selu(x: Any) -> Any:
     # At 0 the gradient is the scale, as in TensorFlow; that of jax.nn.selu is scale times alpha.
-    below = _SELU_ALPHA * jnp.expm1(jnp.minimum(x, 0))
-    return _SELU_SCALE * jnp.where(x >= 0, x, below)
+    below = _SELU_ALPHA * jnp.expm1(jnp.where(x < 0, x, 0))
+    return _SELU_SCALE * jnp.where(x < 0, below, x)
 
 
 def _activation(
@@ -66,13 +67,16 @@ relu = _activation("Relu", jax.nn.relu, lambda x: np.maximum(x, 0), "max(x, 0)."
 relu6 = _activation(
     "Relu6",
     # Without gradient at 0 and 6, and of the input's dtype, which jax.nn.relu6 does not keep.
-    lambda x: jnp.where(x < 6, jax.nn.relu(x), jnp.asarray(6, x.dtype)),
+    lambda x: jnp.where(x >= 6, jnp.asarray(6, x.dtype), jax.nn.relu(x)),
     lambda x: np.clip(x, 0, 6),
     "min(max(x, 0), 6).",
     "fi",
 )
 elu = _activation(
-    "Elu", jax.nn.elu, lambda x: np.where(x > 0, x, np.expm1(x)), "x if x > 0, else exp(x) - 1."
+    "Elu",
+    lambda x: jnp.where(x < 0, jnp.expm1(jnp.where(x < 0, x, 0)), x),  # at 0 curved as above it
+    lambda x: np.where(x > 0, x, np.expm1(x)),
+    "x if x > 0, else exp(x) - 1.",
 )
 selu = _activation(
     "Selu",
@@ -82,12 +86,15 @@ selu = _activation(
 )
 softplus = _activation(
     "Softplus",
-    jax.nn.softplus,
+    with_partials(jax.nn.softplus, lambda t, y, x: t * jax.nn.sigmoid(x)),
     lambda x: np.logaddexp(x, np.zeros((), x.dtype)),
     "log(1 + exp(x)).",
 )
 softsign = _activation(
-    "Softsign", jax.nn.soft_sign, lambda x: x / (1 + np.abs(x)), "x / (1 + |x|)."
+    "Softsign",
+    with_partials(jax.nn.soft_sign, lambda t, y, x: t / jnp.square(1 + jnp.abs(x))),
+    lambda x: x / (1 + np.abs(x)),
+    "x / (1 + |x|).",
 )
 
 register(
@@ -109,16 +116,21 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
         return make("LeakyRelu", {"features": x}, {"alpha": float(alpha)}, scope)
 
 
-for _type, _jax, _scipy in (
+def _numpy_log_softmax(x: Any, axis: int) -> Any:
+    below = x - x.max(axis, keepdims=True, initial=-np.inf)
+    return below - np.log(np.exp(below).sum(axis, keepdims=True))
+
+
+for _type, _jax, _numpy in (
     ("Softmax", jax.nn.softmax, scipy_special.softmax),
-    ("LogSoftmax", jax.nn.log_softmax, scipy_special.log_softmax),
+    ("LogSoftmax", jax.nn.log_softmax, _numpy_log_softmax),
 ):
     register(
         _type,
         lambda x, axis, function=_jax: function(x, axis=axis),
         accepts="f",
         infer=same_as_input(),
-        numpy_kernel=lambda x, axis, function=_scipy: function(x, axis=axis).astype(x.dtype),
+        numpy_kernel=lambda x, axis, function=_numpy: function(x, axis=axis).astype(x.dtype),
         cases=lambda: [Case((_SAMPLE,), {"axis": -1}), Case((_SAMPLE,), {"axis": 0})],
     )
 
@@ -524,11 +536,13 @@ def batch_normalization(
         variance_epsilon: a small number that avoids a division by 0.
     """
     with get_default_graph().name_scope(name or "batchnorm"):
+        x = convert_to_tensor(x, name="x")
         inverse = elementwise.rsqrt(variance + variance_epsilon)
         if scale is not None:
             inverse = inverse * scale
         shift = (offset - mean * inverse) if offset is not None else -mean * inverse
-        result: Tensor = x * inverse + shift
+        # Moments may be of a wider dtype than x, whose dtype the result has.
+        result: Tensor = x * elementwise.cast(inverse, x.dtype) + elementwise.cast(shift, x.dtype)
         return result
 
 

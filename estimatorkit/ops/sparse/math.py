@@ -297,7 +297,7 @@ for _name, _ufunc in _REDUCTIONS:
             )(op, *dy)
         )
         if _ufunc is np.add
-        else None,
+        else "undefined",
         cases=lambda most=_ufunc is np.maximum: [
             Case(
                 (_INDICES, _VALUES, _SHAPE, longs([1])),
@@ -392,7 +392,8 @@ def _softmax(indices: Array, values: Array, shape: Array) -> Array:
     row = _rows(indices, shape)
     most = np.full(row.max() + 1, -np.inf, values.dtype)
     np.maximum.at(most, row, values)
-    powers = np.exp(values - most[row])
+    with np.errstate(invalid="ignore", over="ignore"):
+        powers = np.exp(values - most[row])
     total = np.zeros_like(most)
     np.add.at(total, row, powers)
     result: Array = powers / total[row]

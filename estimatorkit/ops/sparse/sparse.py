@@ -248,6 +248,13 @@ def _to_dense(
     indices: Array, shape: Array, values: Array, default: Array, validate_indices: bool
 ) -> Any:
     matrix = _as_matrix(indices, len(shape)).astype(np.int64)
+    if np.ndim(values) > 1 or (np.ndim(values) and len(values) != len(matrix)):
+        raise ValueError(
+            f"sparse_values has incorrect shape {list(np.shape(values))}, should be [] or "
+            f"[{len(matrix)}]"
+        )
+    if np.ndim(default):
+        raise ValueError(f"default_value should be a scalar, not of shape {np.shape(default)}")
     check_in_bounds(matrix, shape)
     if validate_indices:
         check_in_order(matrix, shape)

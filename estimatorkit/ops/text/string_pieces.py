@@ -441,4 +441,6 @@ def string_format(
 
 def _is_one_tensor(inputs: Any) -> bool:
     """Whether a list is the value of one tensor, not a list of tensors."""
-    return bool(inputs) and not any(isinstance(each, Tensor) for each in nest.flatten(inputs))
+    return bool(inputs) and not any(
+        isinstance(each, Tensor) or hasattr(each, "_as_tensor") for each in nest.flatten(inputs)
+    )

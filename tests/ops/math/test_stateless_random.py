@@ -111,3 +111,22 @@ def test_seeds_of_the_graph_and_of_operations() -> None:
         assert tf.get_seed(3) == (87654321, 3)
         tf.set_random_seed(0)
         assert tf.get_seed(0) == (0, 2**31 - 1)
+
+
+def test_draws_are_differentiable_by_their_parameters() -> None:
+    """Against differences of the means of the same draws."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        at = tf.placeholder(tf.float64, [5])
+        gamma = tf.random.stateless_gamma([500], [1, 2], at[0], dtype=tf.float64)
+        bounds = [at[1], at[2], at[3], at[4]]
+        normal = tf.random.stateless_parameterized_truncated_normal([500], [1, 2], *bounds)
+        mean = tf.reduce_mean(gamma) + tf.reduce_mean(normal)
+        (slope,) = tf.gradients(mean, at)
+        start = np.array([2.0, 0.5, 2.0, -1.0, 3.0])
+        found = session.run(slope, {at: start})
+        for position, step in enumerate(1e-4 * np.eye(5)):
+            if position == 0:
+                assert 0.9 < found[0] < 1.1  # the mean of gamma draws is alpha
+                continue
+            after, before = (session.run(mean, {at: start + sign * step}) for sign in (1, -1))
+            assert found[position] == pytest.approx((after - before) / 2e-4, rel=1e-3)

@@ -1,0 +1,104 @@
+"""Which ops are differentiable: those that are in TensorFlow, and where it raises, we raise."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import estimatorkit.compat.v1 as tf
+from estimatorkit.core import registry
+from estimatorkit.ops.control.defun import Defun
+
+GOLDEN = json.loads(
+    (Path(__file__).parents[1] / "golden" / "gradient_registry.json").read_text("utf-8")
+)["types"]
+OURS = [type_ for type_ in registry.registered_types() if type_ in GOLDEN]
+
+# Ours have the derivative where TensorFlow raises, or has None (the last three).
+MORE = {
+    *("AdjustContrastv2", "AdjustHue", "AdjustSaturation", "IRFFT3D", "RFFT3D", "Lu"),
+    *(
+        "MatrixExponential",
+        "ResizeArea",
+        "SparseSplit",
+        "TruncateMod",
+        "HSVToRGB",
+        "LinSpace",
+        "SparseConcat",
+    ),
+}
+
+
+def _differentiable(type_: str) -> bool:
+    return registry.lookup(type_).gradient not in (None, "undefined")
+
+
+def test_every_gradient_of_tensorflow_is_there() -> None:
+    assert not [type_ for type_ in OURS if GOLDEN[type_] and not _differentiable(type_)]
+
+
+def test_more_gradients_than_tensorflow_has() -> None:
+    assert {type_ for type_ in OURS if not GOLDEN[type_] and _differentiable(type_)} == MORE
+
+
+def test_where_an_error_is_raised_tensorflow_has_no_gradient() -> None:
+    undefined = [type_ for type_ in OURS if registry.lookup(type_).gradient == "undefined"]
+    assert undefined
+    assert {GOLDEN[type_] for type_ in undefined} == {None}
+
+
+def test_an_op_without_gradient_raises_when_it_is_differentiated() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [3])
+        values = tf.unique(x).y
+        with pytest.raises(LookupError, match="No gradient defined for operation 'Unique'"):
+            tf.gradients(values, x)
+        body = tf.cond(x[0] > 0, lambda: tf.reduce_sum(tf.unique(x).y), lambda: x[1])
+        assert session.run(body, {x: [2.0, 2.0, 1.0]}) == 3.0
+
+
+@tf.custom_gradient
+def _steep(x: Any) -> Any:
+    return tf.square(x), lambda dy: 100.0 * dy
+
+
+@Defun(tf.float32, python_grad_func=lambda op, dy: 50.0 * dy)
+def tripled(x: Any) -> Any:
+    return 3.0 * x
+
+
+@pytest.mark.parametrize(
+    ("function", "slope"),
+    [
+        (_steep, 100.0),
+        (tripled, 50.0),
+        (lambda x: tf.cond(x > 0.0, lambda: _steep(x), lambda: x), 100.0),
+        (tf.grad_pass_through(tf.round), 1.0),
+    ],
+)
+def test_imported_graphs_keep_custom_gradients(function: Any, slope: float) -> None:
+    with tf.Graph().as_default() as original:
+        x = tf.placeholder(tf.float32, [], "x")
+        tf.identity(function(x), "y")
+    definition = original.as_graph_def()
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, y = tf.import_graph_def(definition, return_elements=["x:0", "y:0"])
+        (gradient,) = tf.gradients(y, x)
+        assert session.run(gradient, {x: 2.0}) == slope
+
+
+def test_where_a_custom_gradient_is_not_known_differentiating_is_an_error() -> None:
+    with tf.Graph().as_default() as original:
+        tf.identity(_steep(tf.placeholder(tf.float32, [], "x")), "y")
+    definition = original.as_graph_def()
+    for node in definition.node:
+        if "_gradient_op_type" in node.attr:
+            node.attr["_gradient_op_type"].s = b"CustomGradient-of-another-process"
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, y = tf.import_graph_def(definition, return_elements=["x:0", "y:0"])
+        assert session.run(y, {x: 3.0}) == 9.0
+        with pytest.raises(LookupError, match="No gradient defined"):
+            tf.gradients(y, x)
