@@ -18,9 +18,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from estimatorkit.core import late_bound
+from estimatorkit.core import faults, late_bound
 from estimatorkit.core.dtypes import DType, as_dtype, members
 from estimatorkit.core.errors import type_error, value_error
+from estimatorkit.core.faults import FaultTest
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
@@ -120,6 +121,7 @@ class OpDef:
         moves: whether it only moves or copies elements, so that NumPy and XLA agree bit for bit.
         takes_shards: whether the kernel takes variables as `ShardedRows` where replicas divide
             their rows; others get the whole value.
+        fault: tests of the inputs' values, which raise InvalidArgumentError (see `faults`).
     """
 
     type: str
@@ -149,6 +151,7 @@ class OpDef:
     effects: Effects | Callable[[Mapping[str, Any]], Effects] = ""
     moves: bool = False
     takes_shards: bool = False
+    fault: FaultTest | None = None
 
     def made(self, op: Operation) -> bool:
         """Whether `op` is of this type."""
@@ -502,6 +505,8 @@ def fold(
         return None
     if any((tensor.shape.num_elements() or 0) > _FOLD_LIMIT for tensor in outputs):
         return None
+    if row.fault is not None and faults.found(row.fault(inputs, attrs)) is not None:
+        return None  # it raises when it runs
     with np.errstate(all="ignore"):  # infinities and NaN are values, as they are to XLA
         try:
             return row.numpy_kernel(*inputs, **attrs)
