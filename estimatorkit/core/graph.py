@@ -44,6 +44,7 @@ class _Scopes(threading.local):
         self.colocation = colocation
         self.container: str = ""
         self.gradients: dict[str, str] = {}
+        self.unchecked = False
         self.creators: tuple[Callable[..., Any], ...] = ()
         self.writes: list[tuple[Operation, frozenset[Tensor]]] | None = None
 
@@ -120,6 +121,8 @@ class Graph:
             override = self._scopes.gradients.get(op_type)
             if override is not None:
                 attrs = {**(attrs or {}), "_gradient_op_type": override}
+            if self._scopes.unchecked:
+                attrs = {**(attrs or {}), "_checked": False}
             op = Operation(
                 self,
                 len(self._ops),
@@ -393,6 +396,13 @@ class Graph:
         ):
             raise TypeError("op_type_map must be a dictionary mapping strings to strings.")
         with self._scoped(gradients={**self._scopes.gradients, **op_type_map}):
+            yield
+
+    @contextmanager
+    def without_tests(self) -> Iterator[None]:
+        """A context manager whose operations take any values (see `faults`), such as the index of
+        surplus rows."""
+        with self._scoped(unchecked=True):
             yield
 
     # -- looking things up

@@ -20,9 +20,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from estimatorkit.core import late_bound
+from estimatorkit.core import faults, late_bound
 from estimatorkit.core.dtypes import DType, as_dtype, members
 from estimatorkit.core.errors import type_error, value_error
+from estimatorkit.core.faults import FaultTest
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
@@ -125,6 +126,7 @@ class OpDef:
         moves: whether it only moves or copies elements, so that NumPy and XLA agree bit for bit.
         takes_shards: whether the kernel takes variables as `ShardedRows` where replicas divide
             their rows; others get the whole value.
+        fault: tests of the inputs' values, which raise InvalidArgumentError (see `faults`).
     """
 
     type: str
@@ -155,6 +157,7 @@ class OpDef:
     effects: Effects | Callable[[Mapping[str, Any]], Effects] = ""
     moves: bool = False
     takes_shards: bool = False
+    fault: FaultTest | None = None
 
     def made(self, op: Operation) -> bool:
         """Whether `op` is of this type."""
@@ -518,6 +521,8 @@ def fold(
         return None
     if any((tensor.shape.num_elements() or 0) > _FOLD_LIMIT for tensor in outputs):
         return None
+    if row.fault is not None and faults.found(row.fault(inputs, attrs)) is not None:
+        return None  # it raises when it runs
     try:
         return in_numpy(row, inputs, attrs, outputs)
     except NUMPY_REFUSES:  # XLA has a value for it, or reports the error with the operation

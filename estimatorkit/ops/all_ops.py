@@ -54,6 +54,7 @@ import estimatorkit.ops.linalg.matrix_functions
 import estimatorkit.ops.linalg.products
 import estimatorkit.ops.linalg.signal
 import estimatorkit.ops.linalg.tridiagonal
+import estimatorkit.ops.math.checked
 import estimatorkit.ops.math.elementwise
 import estimatorkit.ops.math.linalg
 import estimatorkit.ops.math.quantization

@@ -31,6 +31,7 @@ from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.columns import Column, RaggedColumn, as_plain, join, stack, take_rows
 from estimatorkit.runtime.executor import State
+from estimatorkit.runtime.faults import Sites
 from estimatorkit.runtime.lower import attribute, interpret, segment_function
 from estimatorkit.runtime.plan import Plan, Segment, make_plan
 from estimatorkit.runtime.random_bits import state_in_body
@@ -220,6 +221,7 @@ class _DeviceStep:
         self._words = np.array([_words(ops[name], key) for name in segment.random], np.uint32)
         self._compiled: dict[Any, Callable[..., Any]] = {}
         self._ready: set[Any] = set()
+        self._sites = Sites()
         self._compiling = threading.Lock()
         self._wide = segment.wide
         self._moves_only = not segment.random and all(map(_is_exact, segment.ops))
@@ -301,19 +303,29 @@ class _DeviceStep:
         with lock, x64() if self._wide else nullcontext():
             variables = self._state.take(segment.reads)
             words = self._words ^ epoch if len(self._words) else self._words
-            outputs = self._compiled[key](by_row, numbers, shared, variables, words)
+            outputs, faults = self._compiled[key](by_row, numbers, shared, variables, words)
             self._ready.add(signature)
+            if faults:
+                self._raise_first(np.asarray(faults[0])[:count])
             return [np.asarray(output)[:count] for output in outputs]
 
+    def _raise_first(self, vectors: NDArray[np.int32]) -> None:
+        """Raises the error of the first row that has one (see `faults`)."""
+        failed = vectors[:, 0] != 0
+        error = self._sites.error(vectors[failed.argmax()])
+        if error is not None:
+            raise error
+
     def _compile(self, static: dict[Tensor, Any], spread: set[Tensor]) -> Callable[..., Any]:
-        function = segment_function(self._segment, static)
+        function = segment_function(self._segment, static, sites=self._sites)
         is_row = [tensor in spread for tensor in self._traced]
 
         def of_one(by_row: Any, number: Any, shared: Any, variables: Any, words: Any) -> Any:
             one, all_ = iter(by_row), iter(shared)
             inputs = [next(one) if row else next(all_) for row in is_row]
             counters = [state_in_body(pair, number) for pair in words]
-            return function(inputs, [*variables, *counters])[0]
+            outputs, _, faults = function(inputs, [*variables, *counters])
+            return outputs, faults
 
         def of_all(by_row: Any, numbers: Any, shared: Any, variables: Any, words: Any) -> Any:
             self._state.compilations["dataset function"] += 1

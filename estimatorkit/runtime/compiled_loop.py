@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import jax
 import numpy as np
@@ -19,12 +19,14 @@ from jax import lax
 from numpy.typing import NDArray
 
 from estimatorkit.core import registry
+from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.columns import is_aligned
 from estimatorkit.runtime.compiler_options import options_for
 from estimatorkit.runtime.executor import State, large_constants
+from estimatorkit.runtime.faults import Sites, no_fault
 from estimatorkit.runtime.host_tuning import use_huge_pages
 from estimatorkit.runtime.lower import changed_names, segment_function, state_names
 from estimatorkit.runtime.partial_batch import PartialBatches
@@ -116,16 +118,18 @@ class SingleDevice:
 
     Attributes:
         in_order: whether the operations of a loop's steps run one after the other.
+        axis: the mesh axis of replicas; None without them.
     """
 
     in_order = True
+    axis: str | None = None
 
     def __init__(self, state: State) -> None:
         self.state = state
 
-    def segment(self, segment: Segment) -> Callable[..., Any]:
+    def segment(self, segment: Segment, sites: Sites) -> Callable[..., Any]:
         """The step as a function of inputs and state (see `segment_function`)."""
-        return segment_function(segment, {})
+        return segment_function(segment, {}, sites=sites, axis=self.axis)
 
     def over(
         self,
@@ -159,9 +163,36 @@ class SingleDevice:
 
 @dataclass
 class _Changed:
-    """The variables as the last finished step has left them; None before the first."""
+    """What the steps of a call have made.
+
+    Attributes:
+        values: the variables as the last finished step has left them; None before the first.
+        progress: see `_none_done`; empty if nothing is tested.
+    """
 
     values: list[Any] | None = None
+    progress: Sequence[Any] = ()
+
+
+class Done(NamedTuple):
+    """The result of a call.
+
+    Attributes:
+        steps: how many ran.
+        every: the values fetched at every step, by row of the block.
+        after: those fetched after the last.
+        error: why the next step failed, if it did: its variables are those of the last step.
+    """
+
+    steps: int
+    every: list[Any]
+    after: list[Any]
+    error: InvalidArgumentError | None
+
+
+def _none_done() -> list[Any]:
+    """The progress before the first step: no fault (see `faults`), and 0 steps."""
+    return [no_fault(), np.int32(0)]
 
 
 class CompiledLoop:
@@ -203,28 +234,34 @@ class CompiledLoop:
         self._singly = self._on_cpu and any(
             registry.lookup(op.type).unroll_on_cpu for op in self._step.ops
         )
+        self._sites = Sites()
         # Traced once for each shape of rows, however often the functions below call it.
-        self._segment = jax.jit(devices.segment(self._step), inline=True)
+        self._segment = jax.jit(devices.segment(self._step, self._sites), inline=True)
         self._many = jax.jit(
             devices.over(
                 self._block_of_steps,
                 self._access,
-                ("columns", "same", "each", "same", "kept", "changed", "same"),
-                ("each", "same", "changed"),
+                ("columns", "same", "each", "same", "kept", "changed", "same", "same"),
+                ("each", "same", "changed", "same"),
             ),
-            static_argnums=(7,),
+            static_argnums=(8,),
             donate_argnums=(5,),
             compiler_options=options_for(self._step, in_order=devices.in_order),
         )
         step: tuple[Layout, ...] = ("columns", "same", "kept", "each", "changed")
         self._one = jax.jit(
-            devices.over(self._step_alone, self._access, (*step, "each"), ("changed", "each")),
-            static_argnums=(6,),
+            devices.over(
+                self._step_alone,
+                self._access,
+                (*step, "each", "same"),
+                ("changed", "each", "same"),
+            ),
+            static_argnums=(7,),
             donate_argnums=(4, 5),
             compiler_options=options_for(self._step),
         )
-        self._fetch = devices.over(self._run_step, self._access, step, ("same", "changed"))
-        self._run_last = None if self._after is None else devices.segment(self._after)
+        self._fetch = devices.over(self._run_step, self._access, step, ("same", "changed", "same"))
+        self._run_last = None if self._after is None else devices.segment(self._after, Sites())
         self._last = jax.jit(
             devices.over(self._after_steps, self._access, ("kept", "changed"), ("same",))
         )
@@ -246,16 +283,14 @@ class CompiledLoop:
 
     def __call__(
         self, columns: list[Any], start: int, count: int, two_shapes: PartialBatches | None = None
-    ) -> tuple[list[Any], list[Any]]:
-        """Runs steps `start` to `start + count` of a block.
+    ) -> Done:
+        """Runs steps `start` to `start + count` of a block, up to the first that fails.
 
         Args:
             columns: the block's columns, on the device.
             start, count: the range of steps.
             two_shapes: the shapes of rows, if the block has rows of two shapes.
 
-        Returns:
-            The values fetched at every step, by row of the block, and those after the last.
         """
         state, run = self._state, self._run_singly if self._singly else self._run_at_once
         with self._context():
@@ -265,12 +300,15 @@ class CompiledLoop:
             )
             changed = _Changed()
             try:
-                done = run(columns, start, count, two_shapes, kept, donated, changed)
+                every, after = run(columns, start, count, two_shapes, kept, donated, changed)
                 if state.compilations[self._name] != compilations:
                     use_huge_pages(changed.values or ())
             finally:
                 state.held.end(self._access, kept, changed.values)
-            return done
+        if not changed.progress:  # nothing is tested
+            return Done(count, every, after, None)
+        vector, done = changed.progress
+        return Done(int(done), every, after, self._sites.error(vector))
 
     def _run_at_once(
         self,
@@ -287,9 +325,9 @@ class CompiledLoop:
         if two_shapes is not None:
             pairs = two_shapes.runs
             runs = _filled_up(pairs, len(columns[0])), np.int32(len(pairs))
-        every, after, made.values = self._many(
+        every, after, made.values, made.progress = self._many(
             *(columns, self._constants, self._devices.each(np.int32(start)), np.int32(count)),
-            *(kept, donated, runs, shapes),
+            *(kept, donated, runs, _none_done(), shapes),
         )
         return every, after
 
@@ -303,15 +341,16 @@ class CompiledLoop:
         donated: Any,
         made: _Changed,
     ) -> tuple[list[Any], list[Any]]:
-        changed = donated
+        changed, progress = donated, _none_done()
         given = columns, self._constants, kept
         every = self._buffers(given, changed, None if two_shapes is None else two_shapes.shapes[0])
         for index in range(start, start + count):
             sizes = None if two_shapes is None else two_shapes.of(index)
             row = self._devices.each(np.int32(index))
-            changed, every = self._one(*given, row, changed, every, sizes)
+            changed, every, tested = self._one(*given, row, changed, every, progress, sizes)
+            progress = tested or progress
             # At every step: an interrupted loop leaves the variables as the last step made them.
-            made.values = changed
+            made.values, made.progress = changed, tested
         return every, self._last(kept, changed)[0]
 
     def _buffers(self, given: tuple[Any, ...], changed: Any, sizes: Any) -> list[Any]:
@@ -335,9 +374,17 @@ class CompiledLoop:
         return dict(zip((*access.kept, *access.changed), (*kept, *changed), strict=True))
 
     def _run_step(
-        self, columns: Any, constants: Any, kept: Any, index: Any, current: Any, sizes: Any = None
-    ) -> tuple[list[Any], list[Any]]:
-        """One step: the fetched values, and the new values of the variables that it updates."""
+        self,
+        columns: Any,
+        constants: Any,
+        kept: Any,
+        index: Any,
+        current: Any,
+        sizes: Any = None,
+        before: Any = None,
+    ) -> tuple[list[Any], list[Any], list[Any]]:
+        """One step: the fetched values, the new values of the variables that it updates, and its
+        faults (see `segment_function`)."""
         by_tensor = {
             tensor: lax.dynamic_index_in_dim(column, index, 0, False)
             for tensor, column in zip(self.elements, columns, strict=True)
@@ -350,9 +397,10 @@ class CompiledLoop:
             for tensor in self._step.inputs
         ]
         values = self._with(kept, current)
-        given, new = self._segment(inputs, [values[name] for name in state_names(self._step)])
+        taken = [values[name] for name in state_names(self._step)]
+        given, new, faults = self._segment(inputs, taken, before)
         by_tensor.update(zip(self._step.outputs, given, strict=True))
-        return [self._value(tensor, by_tensor) for tensor in self._every], new
+        return [self._value(tensor, by_tensor) for tensor in self._every], new, faults
 
     def _step_alone(
         self,
@@ -362,11 +410,14 @@ class CompiledLoop:
         index: Any,
         changed: Any,
         every: Any,
+        progress: Any,
         sizes: Any,
     ) -> Any:
         self._state.compilations[self._name] += 1
-        given, new = self._run_step(columns, constants, kept, index, changed, sizes)
-        return new, _with_row(every, given, index)
+        given, new, faults = self._run_step(
+            columns, constants, kept, index, changed, sizes, progress[0]
+        )
+        return new, _with_row(every, given, index), _after_step(progress, faults)
 
     def _block_of_steps(
         self,
@@ -377,41 +428,44 @@ class CompiledLoop:
         kept: Any,
         changed: Any,
         runs: Any,
+        progress: Any,
         shapes: Any,
     ) -> Any:
         self._state.compilations[self._name] += 1
         length = columns[0].shape[0] if columns else STEPS_WITHOUT_INPUT
         step = functools.partial(self._run_step, columns, constants, kept)
-        like, _ = jax.eval_shape(functools.partial(step, sizes=(*shapes, None)[0]), 0, changed)
+        like, _, tests = jax.eval_shape(
+            functools.partial(step, sizes=(*shapes, None)[0]), 0, changed
+        )
         every = [jax.numpy.zeros((length, *each.shape), each.dtype) for each in like]
 
         def body(index: Any, carried: Any, sizes: Any = None) -> Any:
-            current, every = carried
-            given, new = step(index, current, sizes)
-            return new, _with_row(every, given, index)
+            current, every, progress = carried
+            given, new, faults = step(index, current, sizes)
+            return new, _with_row(every, given, index), _after_step(progress, faults)
 
-        carried = (list(changed), every)
+        carried = (list(changed), every, progress if tests else [])
         if runs is None:
-            changed, every = lax.fori_loop(start, start + count, body, carried)
+            changed, every, progress = _loop(start, start + count, body, carried)
         else:
 
             def both(pair: Any, carried: Any) -> Any:
                 for kind, sizes in enumerate(shapes):
                     first, last = jax.numpy.clip(places[pair, kind], start, start + count)
                     one = functools.partial(body, sizes=sizes)
-                    carried = lax.fori_loop(first, last, one, carried)
+                    carried = _loop(first, last, one, carried)
                 return carried
 
             places, pairs = runs
-            changed, every = lax.fori_loop(0, pairs, both, carried)
-        return every, *self._after_steps(kept, changed), changed
+            changed, every, progress = lax.fori_loop(0, pairs, both, carried)
+        return every, *self._after_steps(kept, changed), changed, progress
 
     def _after_steps(self, kept: Any, changed: Any) -> tuple[list[Any]]:
         """The values that are fetched after the last step."""
         values = self._with(kept, changed)
         by_tensor: dict[Tensor, Any] = {}
         if self._after is not None and self._run_last is not None:
-            given, _ = self._run_last([], [values[name] for name in state_names(self._after)])
+            given, *_ = self._run_last([], [values[name] for name in state_names(self._after)])
             by_tensor = dict(zip(self._after.outputs, given, strict=True))
         return ([self._value(tensor, by_tensor) for tensor in self._after_tensors],)
 
@@ -421,6 +475,27 @@ class CompiledLoop:
         after = None if self._after is None else self._after.rewriting.value(tensor)
         known = self._step.rewriting.value(tensor)  # a constant belongs to no segment
         return jax.numpy.asarray(after if known is None else known)
+
+
+def _after_step(progress: Any, faults: Sequence[Any]) -> list[Any]:
+    """The progress after a step; empty if nothing is tested."""
+    if not faults:
+        return []
+    (vector,) = faults
+    return [vector, progress[1] + (vector[0] == 0).astype(np.int32)]
+
+
+def _loop(first: Any, last: Any, body: Callable[[Any, Any], Any], carried: Any) -> Any:
+    """`lax.fori_loop`, which ends after a step that fails."""
+    if not carried[2]:
+        return lax.fori_loop(first, last, body, carried)
+
+    def go_on(state: Any) -> Any:
+        index, (_, _, (vector, _)) = state
+        return (index < last) & (vector[0] == 0)
+
+    start = jax.numpy.asarray(first, jax.numpy.int32), carried
+    return lax.while_loop(go_on, lambda state: (state[0] + 1, body(*state)), start)[1]
 
 
 def _with_row(every: Sequence[Any], given: Sequence[Any], index: Any) -> list[Any]:

@@ -26,6 +26,7 @@ from estimatorkit.core.errors import (
     CancelledError,
     DeadlineExceededError,
     FailedPreconditionError,
+    InvalidArgumentError,
 )
 from estimatorkit.core.function_graph import may_not_end
 from estimatorkit.core.graph import Graph
@@ -35,6 +36,7 @@ from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.cancellation import LoopWatch, cancellable
 from estimatorkit.runtime.compilation_cache import use_compilation_cache
 from estimatorkit.runtime.compiler_options import options_for
+from estimatorkit.runtime.faults import Sites
 from estimatorkit.runtime.host_tuning import keep_freed_memory, use_huge_pages
 from estimatorkit.runtime.lower import (
     changed_names,
@@ -343,6 +345,7 @@ class CompiledSegment:
         self._static = list(segment.static_inputs)
         self._traced = [tensor for tensor in segment.inputs if tensor not in self._static]
         self._watch = ShapeWatch(self._traced, self._static)
+        self._sites = Sites()
         self.varying = VaryingShapes(segment)
         changed = changed_names(segment)
         taken = state_names(segment)
@@ -360,6 +363,7 @@ class CompiledSegment:
             self._constants = large_constants(segment)
         self._device = device_named(segment.device)
         self._is_quick = True
+        self._is_soon = True  # the same, of every call
         self._may_not_end = any(map(may_not_end, segment.ops))
         state.several_devices = state.several_devices or segment.device != DEFAULT
 
@@ -378,12 +382,14 @@ class CompiledSegment:
         if executable is None:
             with self._compiling:  # threads that come with the same shapes wait for one compilation
                 executable = self._executables.get(key) or self._compile(static)
-                outputs, changed = self._run(executable, inputs)
+                outputs, changed, error = self._run(executable, inputs)
                 self._keep(key, executable)
         else:
-            outputs, changed = self._run(executable, inputs)
+            outputs, changed, error = self._run(executable, inputs)
             if self._state.most_executables is not None:
                 self._keep(key, executable)
+        if error is not None:
+            raise error
         for tensor, value in zip(self.segment.outputs, outputs, strict=True):
             values[tensor] = value
         values[self] = (*outputs, *changed)[-1:]
@@ -402,10 +408,11 @@ class CompiledSegment:
                 self._executables.popitem(last=False)
 
     def _run(self, executable: Callable[..., Any], inputs: list[Any]) -> Any:
-        """The outputs and the new values of variables; others use the state meanwhile."""
+        """The outputs, the new values of variables, and the error that values of inputs are, if
+        any; others use the state meanwhile."""
         state, access = self._state, self._access
         compilations = state.compilations[self._name]
-        changed = None
+        changed = error = None
         with self._context():
             kept, donated = state.held.begin(access, state.take, state.raise_if_cancelled)
             try:
@@ -415,16 +422,26 @@ class CompiledSegment:
                 if self._may_not_end:
                     watch = LoopWatch(state.cancellation_check())
                     with watch.running():
-                        outputs, changed = executable(*given, watch.number)
+                        outputs, changed, faults = executable(*given, watch.number)
                         for result in (*outputs, *changed)[-1:]:
                             watch.wait(result)  # interrupted: the values of the last iteration
                 else:
-                    outputs, changed = executable(*given)
+                    outputs, changed, faults = executable(*given)
+                if faults and (error := self._error(faults[0])) is not None:
+                    # What is overwritten without being read has no new value.
+                    named = zip(access.changed, changed, strict=True)
+                    kept_on = set(access.donated)
+                    changed = [value if name in kept_on else None for name, value in named]
                 if state.compilations[self._name] != compilations:
                     use_huge_pages(changed)
             finally:
                 state.held.end(access, kept, changed)
-        return outputs, changed
+        return outputs, changed, error
+
+    def _error(self, vector: Any) -> InvalidArgumentError | None:
+        """The error of a call, which is awaited."""
+        self._is_soon = _wait(vector, self._is_soon) < _QUICK_SECS
+        return self._sites.error(vector)
 
     def wait(self, values: dict[Any, Any]) -> None:
         """Blocks until the call for `values` has finished, and no longer uses fed arrays."""
@@ -442,7 +459,7 @@ class CompiledSegment:
                     result = self._state.values.get(self._access.changed[-1])
 
     def _compile(self, static: dict[Tensor, Any]) -> Callable[..., Any]:
-        function = segment_function(self.segment, static, self.varying.add)
+        function = segment_function(self.segment, static, self.varying.add, self._sites)
         taken = [*self._access.kept, *self._access.donated]
         names = state_names(self.segment)
 

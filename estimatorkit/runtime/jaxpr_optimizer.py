@@ -43,19 +43,9 @@ _SHAPES = frozenset({"reshape", "squeeze", "expand_dims", "broadcast_in_dim"})
 """Primitives that may change the shape alone."""
 
 
-def optimized(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function that computes what `function` does, in fewer equations.
-
-    Args:
-        function: a function of trees of arrays, as `jax.jit` takes them.
-    """
-
-    def run(*arguments: Any) -> Any:
-        closed, shapes = jax.make_jaxpr(function, return_shape=True)(*arguments)
-        outputs = _Evaluation(closed).run(jax.tree.leaves(arguments))
-        return jax.tree.unflatten(jax.tree.structure(shapes), outputs)
-
-    return run
+def optimized(closed: ClosedJaxpr) -> Callable[[Sequence[Any]], list[Any]]:
+    """Returns a function that computes what a jaxpr does, in fewer equations."""
+    return _Evaluation(closed).run
 
 
 class _Piece(NamedTuple):
@@ -122,7 +112,7 @@ class _Evaluation:
             elif equation.primitive.name in ("concatenate", "stack"):
                 results = [self._join(equation)]
             else:
-                results = _bind(equation, map(self._read, equation.invars))
+                results = bind_equation(equation, map(self._read, equation.invars))
             self._values.update(zip(equation.outvars, results, strict=False))
 
     def _read(self, atom: Any) -> Any:
@@ -140,7 +130,7 @@ class _Evaluation:
         axis = equation.params.get("axis", equation.params.get("dimension"))
         pieces = self._pieces(equation.invars)
         if pieces is None:
-            return _bind(equation, map(self._read, equation.invars))[0]
+            return bind_equation(equation, map(self._read, equation.invars))[0]
         return jax.numpy.moveaxis(pieces, 0, axis).reshape(equation.outvars[0].aval.shape)
 
     def _stack(self, atoms: Sequence[Any]) -> Any:
@@ -243,7 +233,7 @@ class _Evaluation:
                 if at in loop.positions:
                     made = [_at_positions(equation, values, inputs[1][at])]
                 else:
-                    made = _bind(equation, values)
+                    made = bind_equation(equation, values)
                 for number, value in enumerate(made):
                     results[Place(at, number)] = value
             after = (
@@ -355,7 +345,8 @@ def _cut(equation: Equation) -> int | None:
     return cut[0] if is_whole and len(cut) == 1 else None
 
 
-def _bind(equation: Equation, operands: Any) -> list[Any]:
+def bind_equation(equation: Equation, operands: Any) -> list[Any]:
+    """The results of an equation."""
     parameters = equation.primitive.get_bind_params(equation.params)
     with equation.ctx.manager:
         results = equation.primitive.bind(*operands, **parameters)

@@ -102,7 +102,8 @@ class StepLoop(ABC):
     def run(self, steps: int, until: float = math.inf) -> Steps:
         """Runs up to `steps` steps, fewer if the input ends.
 
-        If the input raises an error, the steps before it are run, and the next call raises it.
+        If the input raises an error, or a step that runs in one call with others, the steps before
+        it are run, and the next call raises it.
 
         Args:
             steps: the maximum.
@@ -137,6 +138,8 @@ class LocalStepLoop(StepLoop):
     Attributes:
         one_call: whether it does.
     """
+
+    _failed: tuple[OpError, Any] | None = None
 
     def __init__(self, state: State, spec: StepSpec) -> None:
         graph, every, after = state.graph, spec.every, spec.after
@@ -176,13 +179,25 @@ class LocalStepLoop(StepLoop):
         """Runs up to `steps` steps (see `StepLoop.run`)."""
         if self._input_error is not None:
             self._raise_input_error()
+        if self._failed is not None:
+            self._raise_failed()
         done, every, after, ended, *elements = (
             self._run_blocks(steps) if self.one_call else self._run_singly(steps)
         )
         if not done:
-            self._raise_input_error()
+            self._raise_input_error() if self._failed is None else self._raise_failed()
         ordered = [every[position] for position in self._order]
         return Steps(done, ordered, after, ended, tuple(elements))
+
+    def _raise_failed(self) -> NoReturn:
+        """Raises the error of the step after the last, whose element it skips."""
+        if self._failed is None:
+            raise RuntimeError("no step failed")
+        error, block = self._failed
+        self._failed = None
+        if block is not None:
+            block.offset += 1
+        raise error
 
     def _run_blocks(self, steps: int) -> tuple[Any, ...]:
         parts: list[tuple[int, int, list[Any]]] = []
@@ -214,9 +229,16 @@ class LocalStepLoop(StepLoop):
                 elements.append((block.columns, start, available))
             count = min(steps - done, available)
             two_shapes = None if block is None else block.two_shapes
-            kept, after = self._compiled(columns, start, count, two_shapes)
-            parts.append((start, count, kept))
-            done += count
+            made = self._compiled(columns, start, count, two_shapes)
+            after = made.after
+            parts.append((start, made.steps, made.every))
+            done += made.steps
+            if made.error is not None:
+                if block is not None:
+                    block.offset = start + made.steps
+                    elements[-1] = (block.columns, start, made.steps)
+                self._failed = made.error, block
+                break
         if not done:
             return 0, [], [], ended
         every: list[Any] = [

@@ -29,6 +29,17 @@ from estimatorkit.core.function_graph import GraphFunction
 from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
+from estimatorkit.runtime.collected_faults import collect, has
+from estimatorkit.runtime.faults import (
+    GUARD,
+    Sites,
+    collecting,
+    committed,
+    is_collecting,
+    marked,
+    raise_found,
+    tested,
+)
 from estimatorkit.runtime.graph_optimizer import Rewriting
 from estimatorkit.runtime.jaxpr_optimizer import optimized
 from estimatorkit.runtime.plan import Segment
@@ -82,6 +93,14 @@ def interpret(
         ]
         if not host and (not row.takes_shards or op.name in shared):
             inputs = list(map(whole, inputs))
+        marks: list[tuple[Any, int]] = []
+        if row.fault is not None and (host or is_collecting()) and op.attrs.get("_checked", True):
+            faults = row.fault(inputs, op.attrs)
+            if host:
+                raise_found(op, faults)
+            else:
+                static = range(len(inputs)) if not differentiable else row.static_positions(attrs)
+                inputs, marks = tested(op, inputs, faults, static)
         try:
             if instead is not None and op in instead:
                 outputs = [instead[op](*inputs)]
@@ -103,11 +122,15 @@ def interpret(
         except MemoryError as error:
             raise out_of_memory([op], str(error)) from error
         if not host:
+            outputs = marked(outputs, marks)
             _check_sizes(op, outputs)
         updates = row.updated_positions(attrs)
         new_state, outputs = outputs[: len(updates)], outputs[len(updates) :]
         for position, new in zip(updates, new_state, strict=True):
-            state[op.inputs[position].op.name] = new
+            name = op.inputs[position].op.name
+            if not host and "functions" not in op.attrs:  # which commit within
+                new = committed(state.get(name), new)
+            state[name] = new
         for tensor, value in zip(op.outputs, outputs, strict=True):
             values[tensor] = value
         if last_use is not None:
@@ -390,19 +413,25 @@ def segment_function(
     segment: Segment,
     static_values: Mapping[Tensor, Any],
     watch: Callable[[Mapping[Tensor, Any]], None] | None = None,
-) -> Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]:
+    sites: Sites | None = None,
+    axis: str | None = None,
+) -> Callable[..., tuple[list[Any], list[Any], list[Any]]]:
     """A device segment as a function for `jax.jit`.
 
     Args:
         segment: the segment.
         static_values: the values of its static inputs.
         watch: called with the traced values of all tensors, once per compilation.
+        sites: receives the tests of operations.
+        axis: the mesh axis of replicas; None without them.
 
     Returns:
-        `function(inputs, state) -> (outputs, new state)`, where `inputs` are the traced inputs in
-        order, `state` the values of `state_names(segment)`, and the new state those of
-        `changed_names(segment)`.
+        `function(inputs, state, before) -> (outputs, new state, faults)`, where `inputs` are the
+        traced inputs in order, `state` the values of `state_names(segment)`, and the new state
+        those of `changed_names(segment)`. `faults` is empty if nothing is tested, else a vector
+        (see `runtime.faults`); `before` is that of the steps before this one, if any.
     """
+    sites = sites or Sites()
     traced_inputs = [tensor for tensor in segment.inputs if tensor not in static_values]
     names = state_names(segment)
 
@@ -418,7 +447,21 @@ def segment_function(
             [current[name] for name in changed_names(segment)],
         )
 
-    return optimized(function)
+    def run(
+        inputs: Sequence[Any], state: Sequence[Any], before: Any = None
+    ) -> tuple[list[Any], list[Any], list[Any]]:
+        with collecting(sites):
+            closed, shapes = jax.make_jaxpr(function, return_shape=True)(inputs, state)
+        leaves = jax.tree.leaves((inputs, state))
+        evaluate, faults = optimized(closed), []
+        if has(closed.jaxpr, GUARD):
+            outputs, vector = collect(evaluate, leaves, before, axis)
+            faults = [vector]
+        else:
+            outputs = evaluate(leaves)
+        return (*jax.tree.unflatten(jax.tree.structure(shapes), outputs), faults)
+
+    return run
 
 
 def trace_segment(segment: Segment, unknown: int = 1) -> jax.stages.Traced:

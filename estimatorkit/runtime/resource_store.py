@@ -178,13 +178,15 @@ class ResourceStore:
         Args:
             access: as for `begin`.
             kept: the values that `begin` returned.
-            changed: the new values of the changed variables; None if there are none.
+            changed: the new values of the changed variables; None if there are none, and None for a
+                variable that keeps its value.
         """
         if not access.touched:
             return
         with self.mutex:
             if changed is not None:
-                self.values.update(zip(access.changed, changed, strict=True))
+                named = zip(access.changed, changed, strict=True)
+                self.values.update((name, value) for name, value in named if value is not None)
             self._changing.difference_update(access.changed)
             self._forget_readers(kept)
             if self._waiting:

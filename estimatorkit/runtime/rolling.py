@@ -27,8 +27,9 @@ LEAST_REPEATS = 3
 
 LONGEST_PERIOD = 4096
 
-_DERIVATIVES = frozenset({"jvp_jaxpr_fun", "fwd_jaxpr_thunk", "bwd"})
-"""Parameters of equations that only differentiation uses."""
+_DERIVATIVES = frozenset({"jvp_jaxpr_fun", "fwd_jaxpr_thunk", "bwd", "site"})
+"""Parameters of equations that only differentiation uses, and the number of a test (`faults`): an
+error in a loop names the operation of its first iteration."""
 
 _POSITIONS = {
     "slice": frozenset({"start_indices", "limit_indices"}),

@@ -179,6 +179,21 @@ def test_runs_in_parts_and_callables(running: Running) -> None:
         assert call(2.0, 3.0) == [3, 9]
 
 
+def test_ids_out_of_range_end_the_run_and_train_nothing(running: Running) -> None:
+    table = variable("table", PS[0], [4, 2], 1.0)
+    ids = tf.placeholder(tf.int32, [None])
+    with tf.device(WORKERS[0]):
+        loss = tf.reduce_sum(tf.square(tf.gather(table, ids)))
+    train = tf.train.AdagradOptimizer(0.5).minimize(loss)
+    with tf.Session(running.master) as session:
+        session.run(tf.global_variables_initializer())
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[1\] = 4 is not in"):
+            session.run(train, {ids: [1, 4]})
+        np.testing.assert_array_equal(session.run(table), np.ones([4, 2]))
+        session.run(train, {ids: [1, 3]})
+        assert (session.run(table)[[1, 3]] < 1).all()
+
+
 def test_traces_and_placements_name_the_tasks(
     running: Running, capfd: pytest.CaptureFixture[str]
 ) -> None:

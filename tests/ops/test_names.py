@@ -139,6 +139,7 @@ WORDS = {
     "restore_of_a_missing_checkpoint": "is not a valid checkpoint",
     "saver_without_variables": "No variables to save",
     "assert_that_fails": "assertion failed: [value:] [3]",
+    "gather_out_of_range": "indices[0] = 5 is not in [0, 2)",
     "check_numerics_that_fails": "Tensor had NaN values",
     "cond_with_different_types": "must have the same type",
     "while_loop_that_changes_its_shape": "",
@@ -148,7 +149,6 @@ DIFFERENT_ERRORS = {
     "if_of_a_comparison": ("TypeError", "its base class; no class of its own for one error"),
     "iteration_over_unknown_rank": ("TypeError", "its base class"),
     "iteration_over_a_vector": (None, "a first dimension that is known can be iterated over"),
-    "gather_out_of_range": (None, "XLA cannot raise: indices are clamped"),
     "device_that_is_not_there": (None, "one process has one device; clusters check theirs"),
 }
 

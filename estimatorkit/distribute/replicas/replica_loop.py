@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 import numpy as np
@@ -44,6 +44,7 @@ from estimatorkit.runtime.compiled_loop import (
     ScannableStep,
     SingleDevice,
 )
+from estimatorkit.runtime.faults import Sites
 from estimatorkit.runtime.loop import HostPreprocessing, StepLoop, Steps, StepSpec
 from estimatorkit.runtime.plan import Segment, make_plan
 from estimatorkit.runtime.resource_store import Access
@@ -55,6 +56,8 @@ class ReplicaLoop(StepLoop):
     Attributes:
         one_call: whether steps can run many in one call.
     """
+
+    _failed: OpError | None = None
 
     def __init__(self, state: ReplicatedState, spec: StepSpec) -> None:
         every, targets, after = spec.every, spec.targets, spec.after
@@ -94,6 +97,8 @@ class ReplicaLoop(StepLoop):
             PeerStopped: another process has stopped.
         """
         self._is_over = False
+        if self._failed is not None:
+            self._raise_failed(self._failed)
         found: list[Values] | None = None
         try:
             ready, shape = self._ready()
@@ -122,6 +127,13 @@ class ReplicaLoop(StepLoop):
         )
         return Steps(1, every, [np.asarray(value) for value in self._after.run([])], False)
 
+    def _raise_failed(self, error: OpError) -> NoReturn:
+        """Raises the error of the step after the last in all processes, and skips its elements."""
+        self._failed = None
+        if self._blocks is not None:
+            self._blocks.used(1)
+        raise error
+
     def leave(self, interrupted: bool = False) -> None:
         """Tells the other processes that this one stops, unless they know."""
         if not self._is_over:
@@ -140,8 +152,12 @@ class ReplicaLoop(StepLoop):
 
     def _in_one_call(self, count: int) -> Steps:
         columns, start = ([], 0) if self._blocks is None else self._blocks.sharded()
-        kept, after = self._compiled(columns, start, count)
+        count, kept, after, error = self._compiled(columns, start, count)
         elements = () if self._blocks is None else self._blocks.used(count)
+        if error is not None:
+            if not count:
+                self._raise_failed(error)
+            self._failed = error
         parts = [self._replicas.own_parts(kept[position]) for position in self._order]
         every = self._chosen([[own[start : start + count] for own in each] for each in parts])
         return Steps(count, every, [np.array(value) for value in after], False, elements)
@@ -224,15 +240,16 @@ class ReplicaMesh(SingleDevice):
     """Maps a loop's functions over the devices of all replicas by `jax.shard_map`."""
 
     in_order = False
+    axis = AXIS
 
     def __init__(self, state: ReplicatedState) -> None:
         super().__init__(state)
         self._replicas = state.replicas
         self._state = state
 
-    def segment(self, segment: Segment) -> Callable[..., Any]:
+    def segment(self, segment: Segment, sites: Sites) -> Callable[..., Any]:
         """The step's function, with different random numbers in each replica."""
-        return of_replica(super().segment(segment), segment, self._state.sharded)
+        return of_replica(super().segment(segment, sites), segment, self._state.sharded)
 
     def over(
         self,

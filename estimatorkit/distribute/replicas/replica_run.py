@@ -599,7 +599,9 @@ def of_replica(
     """
     random = set(segment.random)
 
-    def run(inputs: Sequence[Any], state: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def run(
+        inputs: Sequence[Any], state: Sequence[Any], before: Any = None
+    ) -> tuple[list[Any], list[Any], list[Any]]:
         replica = lax.axis_index(AXIS).astype(jnp.uint32)
 
         def move_seeds(names: Sequence[str], values: Sequence[Any], replicas: Any) -> list[Any]:
@@ -616,13 +618,13 @@ def of_replica(
         }
         given = move_seeds(names, state, replica)
         given = [own.get(name, value) for name, value in zip(names, given, strict=True)]
-        outputs, new = function(inputs, given)
+        outputs, new, faults = function(inputs, given, before)
         changed = changed_names(segment)
         new = [
             _own_rows(own[name], value) if name in own else value
             for name, value in zip(changed, new, strict=True)
         ]
-        return outputs, move_seeds(changed, new, -replica)
+        return outputs, move_seeds(changed, new, -replica), faults
 
     return run
 

@@ -148,7 +148,9 @@ def _infer_range(inputs: Any, attrs: Any) -> list[Spec]:
     if len(values) < len(inputs):
         return [Spec(inputs[0].dtype, TensorShape([None]))]
     start, limit, delta = (each.item() for each in values)
-    length = math.ceil((limit - start) / delta) if delta else 0
+    if not delta:
+        raise value_error("range: Requires delta != 0: 0", made_at=inputs[2].op.source)
+    length = math.ceil((limit - start) / delta)
     if length < _LONG_RANGE:
         length = len(_range(*values))
     return [Spec(inputs[0].dtype, TensorShape([length]))]
@@ -160,6 +162,8 @@ rounds lengths of floats."""
 
 
 def _range(start: Any, limit: Any, delta: Any) -> Any:
+    if delta == 0:
+        raise InvalidArgumentError.explained("Requires delta != 0: 0")
     if (limit - start) * np.sign(delta) < 0:
         order = "<=" if delta > 0 else ">="
         raise ValueError(

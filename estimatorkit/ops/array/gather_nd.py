@@ -11,12 +11,12 @@ import numpy as np
 
 from estimatorkit.core.axes import axis_of
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
-from estimatorkit.core.errors import InvalidArgumentError, value_error
+from estimatorkit.core.errors import value_error
+from estimatorkit.core.faults import Fault, in_range, rows_in_range, xp
 from estimatorkit.core.gradients import vjp
 from estimatorkit.core.registry import (
     Case,
     Spec,
-    constant_value,
     constant_value_as_shape,
     register,
 )
@@ -84,10 +84,23 @@ def _gather_nd_gradient(op: Any, dy: Tensor) -> list[Any]:
     return [indexing.slices_of_rows(params, indices, dy), None]
 
 
+def _gather_nd_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
+    params, indices = inputs
+    words = "indices{at} = {value} does not index into param shape {bound}"
+    return rows_in_range(1, indices, params.shape, words, attrs["batch_dims"])
+
+
+def point_fault(position: int, shape: Sequence[int], indices: Any) -> list[Fault]:
+    """The test of the n-dimensional indices of a scatter."""
+    words = "indices{at} = {value} does not index into shape {bound}"
+    return rows_in_range(position, indices, shape, words)
+
+
 register(
     "GatherNd",
     _gather_nd,
     gradient=_gather_nd_gradient,
+    fault=_gather_nd_fault,
     colocate_with_input=True,
     infer=_infer_gather_nd,
     numpy_kernel=lambda params, indices, batch_dims: _gather_nd(params, indices, batch_dims, np),
@@ -105,8 +118,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: An
 
     Args:
         params: a tensor.
-        indices: int `(..., n)`: each row indexes the first n dimensions. What is out of range is
-            clamped.
+        indices: int `(..., n)`: each row indexes the first n dimensions.
         batch_dims: how many first dimensions `params` and `indices` share.
 
     Returns:
@@ -168,6 +180,7 @@ def _infer_tensor_scatter(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) ->
 register(
     "ScatterNd",
     _scatter_nd,
+    fault=lambda inputs, attrs: point_fault(0, inputs[2], inputs[0]),
     infer=_infer_scatter_nd,
     numpy_kernel=_numpy_scatter_nd,
     static=(2,),
@@ -222,6 +235,7 @@ def _tensor_scatter(op_type: str, method: str, doc: str) -> Callable[..., Tensor
     register(
         op_type,
         kernel,
+        fault=lambda inputs, attrs: point_fault(1, inputs[0].shape, inputs[1]),
         infer=_infer_tensor_scatter,
         accepts=("" if method == "set" else "fi" if method in ("max", "min") else "fic", _INDEX),
         numpy_kernel=on_host,
@@ -239,8 +253,7 @@ def _tensor_scatter(op_type: str, method: str, doc: str) -> Callable[..., Tensor
 
     function.__doc__ = (
         f"{doc}\n\nArgs:\n    tensor: a tensor.\n"
-        "    indices: int `(..., n)`: each row indexes the first n dimensions; what is out of "
-        "range is left out.\n"
+        "    indices: int `(..., n)`: each row indexes the first n dimensions.\n"
         "    updates: `(..., rest of tensor)`.\n    name: the operation's name.\n\n"
         "Returns:\n    A tensor like `tensor`, which itself does not change."
     )
@@ -288,9 +301,16 @@ def _infer_unravel(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[S
     return [Spec(indices.dtype, TensorShape(count).concatenate(indices.shape))]
 
 
+def _unravel_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
+    indices, dims = inputs
+    words = "index is out of bound as with dims: indices{at} = {value}, of {bound} elements"
+    return in_range(0, indices, xp(dims).prod(dims), words, None)
+
+
 register(
     "UnravelIndex",
     _unravel,
+    fault=_unravel_fault,
     infer=_infer_unravel,
     gradient=None,
     numpy_kernel=lambda indices, dims: _unravel(indices, dims, np),
@@ -311,18 +331,10 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
         dims: the sizes of the dimensions, of the same dtype.
 
     Returns:
-        `(len(dims), ...)`, the shape of `indices` being `...`. Indices out of range that are not
-        known when the graph is built count modulo the size.
+        `(len(dims), ...)`, the shape of `indices` being `...`.
 
     Raises:
-        InvalidArgumentError: an index is known to be out of range.
+        InvalidArgumentError: when run, an index is not below the product of `dims`.
     """
-    flat, sizes = convert_to_tensor(indices, name="indices"), convert_to_tensor(dims, name="dims")
-    places, known = constant_value(flat), constant_value(sizes)
-    if places is not None and known is not None:
-        outside = (places < 0) | (places >= np.prod(known))
-        if outside.any():
-            words = f"index is out of bound as with dims {known.tolist()}: {places.tolist()}"
-            raise InvalidArgumentError(None, flat.op, words)
-    inputs = {"indices": flat, "dims": sizes}
+    inputs = {"indices": convert_to_tensor(indices), "dims": convert_to_tensor(dims)}
     return make("UnravelIndex", inputs, name=name, same_dtype=True)

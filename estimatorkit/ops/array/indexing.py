@@ -8,7 +8,7 @@ shape that depends on values (`where` without x and y) runs on the host.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -26,6 +26,7 @@ from estimatorkit.core.conversion import (
 )
 from estimatorkit.core.dtypes import as_dtype, bool_, float32, int64, members
 from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
+from estimatorkit.core.faults import Fault, in_range
 from estimatorkit.core.gradients import vjp
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
@@ -150,9 +151,34 @@ def infer_strided_slice(inputs: Any, attrs: Any) -> list[Spec]:
     return [Spec(tensor.dtype, TensorShape(result))]
 
 
+def _outside(position: int, index: Any, axis: int, size: int) -> Fault:
+    def text(_: tuple[int, ...], values: tuple[int, ...]) -> str:
+        value = values[0] + size if values[0] < 0 else values[0]  # as TensorFlow says it
+        return f"slice index {value} of dimension {axis} out of bounds"
+
+    return Fault(position, (index < -size) | (index >= size), (index,), text)
+
+
+def _index_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
+    """The tests of the computed indices of `getitem`."""
+    shape, index = inputs[0].shape, list(attrs["index"])
+    rest = len(shape) - sum(part not in ("newaxis", "ellipsis") for part in index)
+    place = index.index("ellipsis") if "ellipsis" in index else len(index)
+    index[place : place + 1] = [("slice", None, None, None)] * rest
+    faults: list[Fault] = []
+    position = 1
+    for axis, part in enumerate(part for part in index if part != "newaxis"):
+        if part == "input":
+            faults.append(_outside(position, inputs[position], axis, int(shape[axis])))
+        parts = part[1:] if isinstance(part, tuple) else (part,)
+        position += sum(each == "input" for each in parts)
+    return faults
+
+
 register(
     "StridedSlice",
     _strided_slice,
+    fault=_index_fault,
     moves=True,
     infer=infer_strided_slice,
     numpy_kernel=lambda x, *dynamic, index: x[index_of(index, dynamic)],
@@ -304,9 +330,33 @@ def _slice(x: Any, begin: Any, size: Any, to_end: bool) -> Any:
     return jax.lax.dynamic_slice(x, list(begin), [int(n) for n in size])
 
 
+def _slice_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
+    shape, begin, size = inputs[0].shape, inputs[1], inputs[2]
+    faults: list[Fault] = []
+    for axis, dim in enumerate(map(int, shape)):
+        length = int(size[axis])
+        faults += in_range(
+            1,
+            begin[axis],
+            dim + 1,
+            f"Expected begin[{axis}] in [0, {dim}], but got {{value}}",
+        )
+        if length > 0:
+            faults.append(_too_long(begin[axis], axis, length, dim))
+    return faults
+
+
+def _too_long(begin: Any, axis: int, length: int, dim: int) -> Fault:
+    def text(_: tuple[int, ...], values: tuple[int, ...]) -> str:
+        return f"Expected size[{axis}] in [0, {dim - values[0]}], but got {length}"
+
+    return Fault(1, begin > dim - length, (begin,), text)
+
+
 register(
     "Slice",
     _slice,
+    fault=_slice_fault,
     moves=True,
     infer=_infer_slice,
     numpy_kernel=_slice,
@@ -418,11 +468,16 @@ def slices_of_rows(params: Tensor, indices: Tensor, dy: Tensor) -> IndexedSlices
     return IndexedSlices(values, reshape(indices, [-1]), shape(params))
 
 
+def _gather_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
+    params, indices = inputs
+    text = attrs.get("_refusal", "indices{at} = {value} is not in [0, {bound})")
+    return in_range(1, indices, params.shape[attrs["axis"]], text)
+
+
 register(
     "GatherV2",
-    # Indices outside the table give NaN-free clamped rows on devices (XLA cannot raise); checked
-    # where they are made.
     _take,
+    fault=_gather_fault,
     moves=True,
     infer=_infer_gather,
     gradient=_gather_gradient,
@@ -450,8 +505,7 @@ def gather(
 
     Args:
         params: a tensor.
-        indices: int32 or int64 of any shape, in [0, params.shape[axis]). Out-of-range indices are
-            clamped (TensorFlow returns zeros on GPUs and raises on CPUs).
+        indices: int32 or int64 of any shape, in [0, params.shape[axis]).
         validate_indices: accepted for compatibility only.
         axis: the axis; `batch_dims` by default.
         batch_dims: the number of leading batch dimensions that `params` and `indices` share.

@@ -19,6 +19,7 @@ from estimatorkit.core.conversion import (
 )
 from estimatorkit.core.dtypes import as_dtype, float32, float64, int32, members
 from estimatorkit.core.errors import InvalidArgumentError, value_error
+from estimatorkit.core.faults import Fault
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
@@ -35,6 +36,7 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array, filling, joining
 from estimatorkit.ops.array.gather_nd import scatter_nd
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.math.checked import checked
 
 _SAMPLE = np.arange(12, dtype=np.float32).reshape(3, 4) - np.float32(4.5)
 
@@ -101,6 +103,23 @@ def _reverse_sequence(x: Any, lengths: Any, seq: int, batch: int, module: Any = 
     return module.take_along_axis(x, module.broadcast_to(source, x.shape), axis=seq)
 
 
+def _lengths_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
+    x, lengths = inputs
+    axis = attrs["seq"]
+
+    def too_long(index: tuple[int, ...], values: tuple[int, ...]) -> str:
+        return f"seq_lens({index[0]}) > input.dims({axis}): {values[0]} > {values[1]}"
+
+    def negative(index: tuple[int, ...], values: tuple[int, ...]) -> str:
+        return f"seq_lens({index[0]}) < 0: {values[0]}"
+
+    size = int(x.shape[axis])
+    return [
+        Fault(1, lengths < 0, (lengths,), negative),
+        Fault(1, lengths > size, (lengths, np.int32(size)), too_long),
+    ]
+
+
 def _infer_reverse_sequence(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     x, lengths = inputs
     lengths.shape.assert_has_rank(1)
@@ -118,6 +137,7 @@ def _infer_reverse_sequence(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) 
 register(
     "ReverseSequence",
     _reverse_sequence,
+    fault=_lengths_fault,
     infer=_infer_reverse_sequence,
     numpy_kernel=lambda x, lengths, seq, batch: _reverse_sequence(x, lengths, seq, batch, np),
     cases=lambda: [Case((_SAMPLE, np.array([2, 4, 0], np.int32)), {"seq": 1, "batch": 0})],
@@ -363,6 +383,7 @@ def invert_permutation(x: Any, name: str | None = None) -> Tensor:
                 received=order,
                 made_at=order.op.source,
             )
+        order = checked(order, "permutation")
         numbers = elementwise.cast(filling.range_(array.shape(order)[0]), order.dtype)
         return scatter_nd(array.expand_dims(order, 1), numbers, array.shape(order))
 

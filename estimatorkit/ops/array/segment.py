@@ -17,6 +17,7 @@ import numpy as np
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import value_error
+from estimatorkit.core.faults import Fault, ascending, in_range
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, check_allowed, constant_value, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
@@ -88,6 +89,23 @@ def _infer_unsorted(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[
     return [Spec(data.dtype, TensorShape([None if number is None else int(number), *rest]))]
 
 
+def _unsorted_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
+    words = "segment_ids{at} = {value} is out of range [0, {bound})"
+    return in_range(1, inputs[1], int(inputs[2]), words, None)  # negative ones are left out
+
+
+def sorted_fault(position: int, ids: Any) -> list[Fault]:
+    """The tests of ids in ascending order, of which the last one is known to be the greatest."""
+    if ids.shape[0] == 0:
+        return []
+    words = (
+        "Segment id {value} out of range [0, {bound}), possibly because 'segment_ids' input is not "
+        "sorted"
+    )
+    order = ascending(position, ids, "segment ids are not increasing")
+    return [*order, *in_range(position, ids[:1], ids[-1] + 1, words)]
+
+
 def _reference(kind: str) -> Callable[..., Any]:
     reduce: dict[str, Callable[..., Any]] = {
         "sum": np.sum,
@@ -118,6 +136,7 @@ for _kind in ("sum", "prod", "max", "min"):
     register(
         f"UnsortedSegment{_kind.capitalize()}",
         _unsorted(_kind),
+        fault=_unsorted_fault,
         infer=_infer_unsorted,
         numpy_kernel=_reference(_kind),
         static=(2,),
@@ -202,14 +221,13 @@ def _out_of_order(ids: Any) -> bool:
 
 def _segments_of(ids: Any) -> Any:
     ids = np.asarray(ids)
-    if _out_of_order(ids):
-        raise ValueError("segment ids are not increasing, or are out of range [0, segments)")
     return np.asarray(ids[-1] + 1 if ids.size else 0, np.int32)
 
 
 register(
     "SegmentCount",
     _segments_of,
+    fault=lambda inputs, attrs: sorted_fault(0, inputs[0]),
     where="host",
     infer=lambda inputs, attrs: [Spec(int32, TensorShape([]))],
     gradient=None,

@@ -18,7 +18,8 @@ from estimatorkit.core import registry
 from estimatorkit.core.axes import axis_of
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, bool_, int32, int64
-from estimatorkit.core.errors import InvalidArgumentError, value_error
+from estimatorkit.core.errors import value_error
+from estimatorkit.core.faults import in_range
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import TensorShape
@@ -26,6 +27,7 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array, filling, indexing, joining
 from estimatorkit.ops.array.segment import unsorted_segment_sum
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.math.checked import checked
 
 _SAMPLE = np.array([[3.0, 1.0, 2.0], [-1.0, 5.0, 0.5]], np.float32)
 
@@ -388,16 +390,15 @@ def _rows_of(data: Tensor, numbers: Tensor, what: str) -> Tensor:
 
 
 def _partition_places(numbers: Any, count: int) -> Any:
-    wrong = (numbers < 0) | (numbers >= count)
-    if wrong.any():
-        at = int(np.argmax(wrong))
-        raise ValueError(f"partitions[{at}] = {numbers[at]} is not in [0, {count})")
     return tuple(np.flatnonzero(numbers == each).astype(np.int32) for each in range(count))
 
 
 register(
     "PartitionPlaces",
     _partition_places,
+    fault=lambda inputs, attrs: in_range(
+        0, inputs[0], attrs["count"], "partitions{at} = {value} is not in [0, {bound})"
+    ),
     where="host",
     infer=lambda inputs, attrs: [Spec(int32, TensorShape([None]))] * attrs["count"],
     gradient=None,
@@ -428,6 +429,11 @@ def _infer_stitch(inputs: Any, attrs: Any) -> list[Spec]:
 register(
     "StitchPlaces",
     _stitch_places,
+    fault=lambda inputs, attrs: [
+        fault
+        for number, each in enumerate(inputs)
+        for fault in in_range(number, each, 1 << 31, "indices{at} is out of range: {value}")
+    ],
     where="host",
     infer=_infer_stitch,
     gradient=None,
@@ -509,7 +515,7 @@ def bincount(
         given = convert_to_tensor(arr, name="arr")
         if given.dtype.is_integer:
             registry.check_allowed(given, "x", "bincount", "input")
-        x = elementwise.cast(array.reshape(given, [-1]), int32)
+        x = elementwise.cast(array.reshape(checked(given, "count"), [-1]), int32)
         length = elementwise.add(reduce.reduce_max(joining.concat([x, [-1]], 0)), 1)
         if minlength is not None:
             length = elementwise.maximum(length, int(minlength))
@@ -553,12 +559,7 @@ def histogram_fixed_width_bins(
         x = convert_to_tensor(values, name="values")
         registry.check_allowed(x, "dx", "histogram_fixed_width_bins", "values")
         low_high = convert_to_tensor(value_range, x.dtype, name="value_range")
-        ends = registry.constant_value(low_high)
-        if ends is not None and np.size(ends) == 2 and not ends[0] < ends[1]:
-            raise InvalidArgumentError(
-                *(None, low_high.op),
-                f"value_range should satisfy value_range[0] < value_range[1], but got {ends}",
-            )
+        low_high = checked(low_high, "range")
         bins = convert_to_tensor(nbins, int32, name="nbins")
         if (known := registry.constant_value(bins)) is not None and known <= 0:
             raise ValueError(f"Requires nbins > 0: {known}")

@@ -14,6 +14,7 @@ from jax import lax
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import value_error
+from estimatorkit.core.faults import Fault, in_range, xp
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
@@ -57,9 +58,21 @@ def _infer_gather_tree(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> li
     return [Spec(step_ids.dtype, step_ids.shape.merge_with(parent_ids.shape))]
 
 
+def _parent_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
+    step_ids, parents, lengths, _ = inputs
+    steps, _, beams = step_ids.shape
+    module = xp(parents, lengths)
+    # Those that are followed: of the steps after the first, up to the length of each example.
+    number = module.arange(steps)[:, None, None]
+    followed = (number > 0) & (number < lengths[None, :, None])
+    own = module.where(followed, parents, 0)
+    return in_range(1, own, beams, "Invalid parent id {value} at (time, batch, beam) = {at}")
+
+
 register(
     "GatherTree",
     _gather_tree,
+    fault=_parent_fault,
     infer=_infer_gather_tree,
     numpy_kernel=_numpy_gather_tree,
     gradient=None,
@@ -96,8 +109,8 @@ def gather_tree(
     Returns:
         int32 `(steps, batch, beams)`.
 
-    If a parent is out of range, the steps before it are -1, as in TensorFlow on GPU; on CPU it
-    raises `InvalidArgumentError`.
+    Raises:
+        InvalidArgumentError: when run, a parent is out of range.
     """
     values = {
         "step_ids": step_ids,

@@ -17,9 +17,10 @@ import numpy as np
 from jax import lax
 
 from estimatorkit.core import registry
-from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
+from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import DType, as_dtype, float32, int32
 from estimatorkit.core.errors import InvalidArgumentError
+from estimatorkit.core.faults import Fault, in_range
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
@@ -32,7 +33,6 @@ from estimatorkit.core.registry import (
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, as_shape
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.ops.array.array import shape as shape_of
-from estimatorkit.ops.array.indexing import gather
 from estimatorkit.ops.sparse import ragged_arrays
 
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(3, 2)
@@ -71,12 +71,16 @@ def _check_fits(array: Any, value_shape: Sequence[int]) -> None:
         )
 
 
+def _write_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
+    array, indices = inputs[:2]
+    words = "TensorArray: Tried to write to index {value} but array is not resizeable and size is: "
+    if attrs["dynamic"]:
+        return in_range(1, indices, np.iinfo(np.int64).max, words + str(array.shape[0]))
+    return in_range(1, indices, array.shape[0], words + "{bound}")
+
+
 def _write_on_host(array: Any, index: Any, value: Any, dynamic: bool) -> Any:
     at, count = int(index), len(array)
-    if at < 0 or (at >= count and not dynamic):
-        raise IndexError(
-            f"Tried to write to index {at} but array is not resizeable and size is: {count}"
-        )
     new = max(count, at + 1)
     value = np.asarray(value)
     result = np.zeros((new, *value.shape), value.dtype)
@@ -170,6 +174,7 @@ register(
 register(
     "TensorArrayWrite",
     _write,
+    fault=_write_fault,
     numpy_kernel=_write_on_host,
     host_vjp=_write_vjp,
     infer=_infer_write,
@@ -181,6 +186,7 @@ register(
 register(
     "TensorArrayScatter",
     _scatter,
+    fault=_write_fault,
     numpy_kernel=_scatter_on_host,
     host_vjp=_write_vjp,
     infer=_infer_scatter,
@@ -205,9 +211,8 @@ class TensorArray:
         element_shape: the elements' shape; that of the first value written by default.
         colocate_with_first_write_call: accepted for compatibility only.
 
-    Unwritten elements are 0, and in compiled code, where XLA cannot raise, an index beyond the end
-    is clamped to the last element; TensorFlow raises for both. Elements can be read any number of
-    times, regardless of `clear_after_read`.
+    Unwritten elements are 0; TensorFlow raises if `element_shape` is not given. Elements can be
+    written again, and read any number of times, regardless of `clear_after_read`.
     """
 
     def __init__(
@@ -348,7 +353,7 @@ class TensorArray:
             at = convert_to_tensor(index, name="index")
             element = ragged_arrays.read(self.flow, self._layout, at, name=name)
         else:
-            element = gather(self.flow, index, name=name)
+            element = _elements(self.flow, index, name)
         element.set_shape(self.element_shape)
         return element
 
@@ -359,7 +364,7 @@ class TensorArray:
             at = as_index_tensor(indices, "indices")
             elements = ragged_arrays.read(self.flow, self._layout, at, name=name)
         else:
-            elements = gather(self.flow, indices, name=name)
+            elements = _elements(self.flow, indices, name)
         elements.set_shape(TensorShape([None]).concatenate(self.element_shape))
         return elements
 
@@ -449,6 +454,15 @@ class TensorArray:
 
     def __repr__(self) -> str:
         return f"<TensorArray of {self.dtype.name}{self.element_shape}>"
+
+
+def _elements(flow: Tensor, indices: Any, name: str) -> Tensor:
+    attrs = {
+        "axis": 0,
+        "batch_dims": 0,
+        "_refusal": "Tried to read from index {value} but array size is: {bound}",
+    }
+    return make("GatherV2", {"params": flow, "indices": indices}, attrs, name)
 
 
 def _row_shape(tensor: Tensor) -> TensorShape:

@@ -8,7 +8,7 @@ other operand.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import jax
@@ -28,6 +28,7 @@ from estimatorkit.core.dtypes import (
     int64,
 )
 from estimatorkit.core.errors import type_error
+from estimatorkit.core.faults import Fault, FaultTest, nonzero
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.registry import (
@@ -112,10 +113,12 @@ def _binary(
     gradient: Any = "auto",
     accepts: str = "fic",
     parameters: tuple[str, str] = ("x", "y"),
+    fault: FaultTest | None = None,
 ) -> Binary:
     register(
         op_type,
         kernel,
+        fault=fault,
         infer=broadcast(result),
         numpy_kernel=numpy_kernel,
         gradient=gradient,
@@ -239,12 +242,19 @@ multiply = _binary("Mul", jnp.multiply, np.multiply, _floats, "x * y.")
 realdiv = _binary(
     "RealDiv", _quotient, np.true_divide, _floats, "x / y of floating inputs.", accepts="fc"
 )
+
+
+def _nonzero(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
+    return nonzero(1, inputs[1])
+
+
 floordiv_op = _binary(  # of floats the floor of the quotient, also where one is infinite
     "FloorDiv",
     _rounded_down_quotient,
     _numpy_rounded_down_quotient,
     _ints,
     "x // y, rounded down.",
+    fault=_nonzero,
     gradient=None,
     accepts="fi",
 )
@@ -254,6 +264,7 @@ truncatediv = _binary(
     truncated_quotient,
     _ints,
     "x / y, rounded towards zero.",
+    fault=_nonzero,
     gradient=None,
     accepts="fi",
 )
@@ -263,6 +274,7 @@ truncatemod = _binary(
     np.fmod,
     _ints,
     "x - y truncatediv(x, y): the remainder with the sign of x, as in C.",
+    fault=_nonzero,
     accepts="fx",
 )
 floormod = _binary(
@@ -271,6 +283,7 @@ floormod = _binary(
     np.mod,
     _ints,
     "x % y with the sign of y, as in Python.",
+    fault=_nonzero,
     accepts="fi",
 )
 pow = _binary("Pow", _power, np.power, (_POSITIVE, _OTHER), "x to the power y.", accepts="fnc")

@@ -17,7 +17,8 @@ from jax import lax
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int32, int64
-from estimatorkit.core.errors import InvalidArgumentError, value_error
+from estimatorkit.core.errors import value_error
+from estimatorkit.core.faults import Fault
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import TensorShape
@@ -25,6 +26,7 @@ from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array
 from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.math.checked import checked
 
 
 def _loss(logits: Any, labels: Any, lengths: Any, blank: int, merge: bool = True) -> Any:
@@ -106,7 +108,28 @@ def _cases() -> list[Case]:
     ]
 
 
-register("CTCLoss", _loss, infer=_infer_loss, accepts="f", cases=_cases)
+def _loss_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
+    logits, labels, lengths = inputs
+    time = int(logits.shape[0])
+
+    def too_long(index: tuple[int, ...], values: tuple[int, ...]) -> str:
+        return f"sequence_length({index[0]}) <= {time}: it is {values[0]}"
+
+    def too_short(index: tuple[int, ...], values: tuple[int, ...]) -> str:
+        return (
+            "Not enough time for target transition sequence (required: "
+            f"{values[0]}, available: {values[1]}), example {index[0]}. You can turn this error "
+            "into a warning by using the flag ignore_longer_outputs_than_inputs"
+        )
+
+    faults = [Fault(2, lengths > time, (lengths,), too_long)]
+    if attrs.get("_strict"):
+        required = (labels >= 0).sum(1).astype(lengths.dtype)
+        faults.append(Fault(2, required > lengths, (required, lengths), too_short))
+    return faults
+
+
+register("CTCLoss", _loss, fault=_loss_fault, infer=_infer_loss, accepts="f", cases=_cases)
 
 
 def ctc_loss(
@@ -144,6 +167,7 @@ def ctc_loss(
         scores = convert_to_tensor(logits if inputs is None else inputs)
         if not time_major:
             scores = array.transpose(scores, [1, 0, 2])
+        labels = SparseTensor(labels.indices, checked(labels.values, "labels"), labels.dense_shape)
         dense = _dense(labels)
         if preprocess_collapse_repeated:
             from estimatorkit.ops.math.reduce import reduce_sum
@@ -157,7 +181,8 @@ def ctc_loss(
             sequence_length,
             number_of_classes(scores) - 1,
             ignore_longer_outputs_than_inputs,
-            bool(ctc_merge_repeated),
+            merge=bool(ctc_merge_repeated),
+            strict=not ignore_longer_outputs_than_inputs,
         )
 
 
@@ -222,18 +247,14 @@ def _make_loss(
     blank: int,
     zero_infinite: bool,
     merge: bool = True,
+    strict: bool = False,
 ) -> Tensor:
     inputs = [scores, elementwise.cast(dense, int32), convert_to_tensor(lengths, int32)]
-    known, time = registry.constant_value(inputs[2]), scores.shape[0]
-    for number, length in enumerate(() if known is None or time is None else known):
-        if length > time:
-            raise InvalidArgumentError.explained(
-                f"sequence_length({number}) <= {time}",
-                received=int(length),
-                made_at=inputs[2].op.source,
-                op=inputs[2].op,
-            )
-    attrs = {"blank": int(blank), **({} if merge else {"merge": False})}
+    attrs: dict[str, Any] = {"blank": int(blank)}
+    if not merge:
+        attrs["merge"] = False
+    if strict:
+        attrs["_strict"] = True
     loss = registry.output("CTCLoss", inputs, attrs, "CTCLoss")
     if not zero_infinite:
         return loss

@@ -19,6 +19,7 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array, filling, indexing, joining
 from estimatorkit.ops.array.own_rows import Lookup, length_of, own_rows, wide
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.math.checked import checked
 
 
 def embedding_lookup(
@@ -82,6 +83,9 @@ def _from_parts(parts: Sequence[Any], ids: Tensor, strategy: str) -> Tensor:
     """Looks each id up in the partition that has it."""
     count = len(parts)
     parts, ids = [convert_to_tensor(each) for each in parts], wide(ids)
+    lengths = [length_of(each, ids) for each in parts]
+    if all(isinstance(each, int) for each in lengths):
+        ids = checked(ids, "index", sum(lengths))
     if strategy == "mod":
         part, inside = elementwise.floormod(ids, count), elementwise.floordiv(ids, count)
         return own_rows(
@@ -91,8 +95,8 @@ def _from_parts(parts: Sequence[Any], ids: Tensor, strategy: str) -> Tensor:
             ]
         )
     starts: list[Any] = [0]
-    for table in parts[:-1]:
-        starts.append(starts[-1] + length_of(table, ids))
+    for length in lengths[:-1]:
+        starts.append(starts[-1] + length)
     reached = [elementwise.greater_equal(ids, start) for start in starts]
     own = [
         elementwise.logical_and(since, elementwise.logical_not(then))

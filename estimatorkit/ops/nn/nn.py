@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -13,6 +13,7 @@ from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import float32, int32, int64
 from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
+from estimatorkit.core.faults import Fault, in_range
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value, register, same_as_input
 from estimatorkit.core.shapes import TensorShape
@@ -203,6 +204,12 @@ def _sparse_softmax_cross_entropy(logits: Any, labels: Any) -> Any:
     return jnp.where(inside, loss, jnp.full((), jnp.nan, logits.dtype))
 
 
+def _label_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
+    logits, labels = inputs
+    words = "Received a label value of {value} which is outside the valid range of [0, {bound})"
+    return in_range(1, labels, logits.shape[-1], words + ": labels{at}")
+
+
 def _softmax_cross_entropy(logits: Any, labels: Any) -> Any:
     if logits.shape[-1] == 0:
         return jnp.zeros(logits.shape[:-1], logits.dtype)
@@ -224,6 +231,7 @@ register(
 register(
     "SparseSoftmaxCrossEntropyWithLogits",
     _sparse_softmax_cross_entropy,
+    fault=_label_fault,
     accepts="f",
     infer=_drop_last,
     numpy_kernel=_numpy_sparse_softmax_cross_entropy,

@@ -6,7 +6,7 @@ sparse matrix has a static shape and number of values.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -15,6 +15,7 @@ import numpy as np
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, int64
 from estimatorkit.core.errors import value_error
+from estimatorkit.core.faults import Fault
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
@@ -69,7 +70,6 @@ def _matmul(indices: Any, values: Any, shape: Any, b: Any, on_host: bool) -> Any
 
 
 def _matmul_on_host(indices: Array, values: Array, shape: Array, b: Array, on_host: bool) -> Array:
-    check_in_bounds(indices, np.array([shape[0], b.shape[0]]))
     if values.dtype.kind not in "fc" or values.dtype.itemsize < 4:
         result = np.zeros([int(shape[0]), b.shape[1]], b.dtype)
         np.add.at(result, indices[:, 0], values[:, None] * b[indices[:, 1]])
@@ -131,9 +131,25 @@ def _transposed(
     return output("SparseTensorDenseMatMul", [indices[:, ::-1], values, rows, b], attrs)
 
 
+def _matmul_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
+    indices, _, shape, b = inputs
+
+    def outside(column: int, size: int, name: str) -> Fault:
+        own = indices[:, column]
+
+        def text(index: tuple[int, ...], values: tuple[int, ...]) -> str:
+            place = f"index[{index[0]},{column}]"
+            return f"{name} ({values[0]}) from {place} out of bounds (>={size})"
+
+        return Fault(0, (own < 0) | (own >= size), (own,), text)
+
+    return [outside(1, int(b.shape[0]), "k"), outside(0, int(shape[0]), "m")]
+
+
 register(
     "SparseTensorDenseMatMul",
     _matmul,
+    fault=_matmul_fault,
     where=_place,
     numpy_kernel=_matmul_on_host,
     infer=lambda inputs, attrs: [

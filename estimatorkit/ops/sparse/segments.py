@@ -6,13 +6,14 @@ false) if that number and the number of ids are static.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
+from estimatorkit.core.faults import Fault, in_range
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
@@ -24,6 +25,7 @@ from estimatorkit.core.registry import (
 )
 from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.ops.array.segment import sorted_fault
 from estimatorkit.ops.math.elementwise import cast
 from estimatorkit.ops.sparse.sparse import Array, floats, longs
 
@@ -62,29 +64,12 @@ def _on_device(
 def _on_host(
     data: Array, indices: Array, segments: Array, count: Array, combiner: str, on_host: bool
 ) -> Array:
-    _check(data, indices, segments)
     number = int(count)
-    if len(segments) and segments[-1] >= number:
-        raise ValueError(f"segment ids must be < num_segments, got {segments[-1]} and {number}")
     rows = data[indices]
     result = np.zeros([number, *data.shape[1:]], data.dtype)
     weights = _weights(np, segments, number, combiner, data.dtype)
     np.add.at(result, segments, rows * _by_row(weights, rows))
     return result
-
-
-def _check(data: Array, indices: Array, segments: Array) -> None:
-    if indices.shape != segments.shape:
-        raise ValueError(
-            f"segment_ids and indices should have same size, got {segments.shape} and "
-            f"{indices.shape}"
-        )
-    if (np.diff(segments) < 0).any() or (segments < 0).any():
-        raise ValueError("segment ids are not increasing")
-    wrong = (indices < 0) | (indices >= len(data))
-    if wrong.any():
-        first = int(np.argmax(wrong))
-        raise ValueError(f"Bad: indices[{first}] == {indices[first]} out of range [0, {len(data)})")
 
 
 def _gradient_on_device(
@@ -127,9 +112,27 @@ def _gradient(op: Operation, dy: Tensor) -> list[Any]:
     return [back, None, None, None]
 
 
+def _fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
+    data, indices, segments, count = inputs
+    if indices.shape != segments.shape:
+        raise ValueError(
+            f"segment_ids and indices should have same size, got {segments.shape} and "
+            f"{indices.shape}"
+        )
+    words = "segment ids must be < num_segments: segment_ids{at} = {value}, of {bound}"
+    return [
+        *in_range(
+            1, indices, data.shape[0], "Bad: indices{at} == {value} out of range [0, {bound})"
+        ),
+        *sorted_fault(2, segments),
+        *in_range(2, segments, int(count), words, None),
+    ]
+
+
 register(
     "SparseSegment",
     _on_device,
+    fault=_fault,
     where=_place,
     numpy_kernel=_on_host,
     infer=_infer,

@@ -7,6 +7,7 @@ to the new one. The op's registration says which inputs are handles and which va
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +22,7 @@ from estimatorkit.core.errors import (
     OutOfRangeError,
     value_error,
 )
+from estimatorkit.core.faults import Fault, in_range
 from estimatorkit.core.registry import (
     Case,
     Role,
@@ -31,6 +33,7 @@ from estimatorkit.core.registry import (
     same_as_input,
 )
 from estimatorkit.core.shapes import TensorShape
+from estimatorkit.ops.array.gather_nd import point_fault
 from estimatorkit.ops.array.indexing import bounds_of_slices, index_of, infer_strided_slice
 
 _VALUE = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], np.float32)
@@ -101,6 +104,10 @@ def _scattered(function: Any) -> Any:
     return kernel
 
 
+def _rows_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
+    return in_range(1, inputs[1], inputs[0].shape[0])
+
+
 def _method(name: str) -> Any:
     return lambda old, at, updates: getattr(old.at[at], name)(updates)
 
@@ -129,6 +136,7 @@ for _type, _change, _python in (
     register(
         _type,
         _scattered(_change),
+        fault=_rows_fault,
         infer=of_handle,
         gradient=None,
         updates=(0,),
@@ -167,6 +175,7 @@ for _type, _name, _python in (
     register(
         _type,
         _scattered(_at_points(_method(_name))),
+        fault=lambda inputs, attrs: point_fault(1, inputs[0].shape, inputs[1]),
         infer=of_handle,
         gradient=None,
         updates=(0,),

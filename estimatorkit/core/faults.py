@@ -1,0 +1,197 @@
+"""Faults: values that an operation must not get, such as ids out of range and divisors of 0.
+
+A row of the registry may have a function `fault(inputs, attrs)`, which returns `Fault`s. Masks are
+arrays of NumPy where the inputs are, otherwise of JAX. Host kernels and folded constants are
+tested at once; on a device the result of the test is an output of the executable (see
+`runtime.faults`).
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from estimatorkit.core.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from estimatorkit.core.tensor import Operation
+
+MOST_VALUES = 8
+"""The most values of a fault."""
+
+
+class Fault(NamedTuple):
+    """A test of an operation's inputs.
+
+    Attributes:
+        position: the number of the input that is tested; JAX integers, bools or floats.
+        bad: which elements are faulty, of bool.
+        values: what to report of the first faulty element: integers of `bad`'s shape, or scalars;
+            at most `MOST_VALUES`.
+        text: words the error, given the element's index and its `values`.
+    """
+
+    position: int
+    bad: Any
+    values: tuple[Any, ...]
+    text: Callable[[tuple[int, ...], tuple[int, ...]], str]
+
+
+FaultTest = Callable[[Sequence[Any], Mapping[str, Any]], Sequence[Fault]]
+"""`fault(inputs, attrs)`: the tests of an operation."""
+
+
+def known(*values: Any) -> bool:
+    """Whether all values are known before a run: NumPy's."""
+    return all(isinstance(value, (np.ndarray, np.generic, int, float, bool)) for value in values)
+
+
+def xp(*values: Any) -> Any:
+    """`numpy` if all values are known, else `jax.numpy`."""
+    if known(*values):
+        return np
+    import jax.numpy
+
+    return jax.numpy
+
+
+def at(index: tuple[int, ...]) -> str:
+    """An element's index as TensorFlow writes it: `[1,2]`, and nothing for a scalar's."""
+    return f"[{','.join(map(str, index))}]" if index else ""
+
+
+def in_range(
+    position: int,
+    ids: Any,
+    bound: Any,
+    text: str = "indices{at} = {value} is not in [0, {bound})",
+    low: int | None = 0,
+) -> list[Fault]:
+    """The test that ids are from `low` to before `bound`.
+
+    Args:
+        position: the number of the input.
+        ids: its value, integers.
+        bound: a number or an integer scalar.
+        text: the error, with `{at}`, `{value}` and `{bound}`.
+        low: the least id; None if there is none.
+    """
+    limits = np.iinfo(ids.dtype)
+    is_known = known(bound)
+    outside = []
+    if low is not None and limits.min < low:
+        outside.append(ids < low)
+    if not is_known or limits.max >= int(bound):
+        outside.append(ids >= bound)
+    if not outside:
+        return []
+
+    def worded_id(index: tuple[int, ...], values: tuple[int, ...]) -> str:
+        most = int(bound) if is_known else values[1]
+        return text.format(at=at(index), value=values[0], bound=most)
+
+    values = (ids,) if is_known else (ids, bound)
+    return [Fault(position, functools.reduce(operator.or_, outside), values, worded_id)]
+
+
+def rows_in_range(
+    position: int, rows: Any, dims: Sequence[int], text: str, first: int = 0
+) -> list[Fault]:
+    """The test that rows of indices, `(..., n)`, are within n dimensions.
+
+    Args:
+        position: the number of the input.
+        rows: its value.
+        dims: the dimensions of the whole array.
+        text: the error, with `{at}`, `{value}` and `{bound}`.
+        first: the dimension that the first index counts.
+    """
+    parts = [rows[..., number] for number in range(rows.shape[-1])]
+    if not parts:
+        return []
+    sizes = [int(dim) for dim in dims[first : first + len(parts)]]
+    outside = [(part < 0) | (part >= size) for part, size in zip(parts, sizes, strict=True)]
+
+    def worded_row(index: tuple[int, ...], values: tuple[int, ...]) -> str:
+        row = f"[{', '.join(map(str, values[: len(parts)]))}]"
+        whole = f"[{','.join(str(int(dim)) for dim in dims)}]"
+        return text.format(at=at(index), value=row, bound=whole)
+
+    bad = functools.reduce(operator.or_, outside)
+    return [Fault(position, bad, tuple(parts[:MOST_VALUES]), worded_row)]
+
+
+def nonzero(position: int, divisor: Any) -> list[Fault]:
+    """The test that the divisor of integers is not 0."""
+    if divisor.dtype.kind not in "iu":
+        return []
+
+    def text(index: tuple[int, ...], _: tuple[int, ...]) -> str:
+        return f"Integer division by zero: y{at(index)} = 0"
+
+    return [Fault(position, divisor == 0, (), text)]
+
+
+def ascending(position: int, ids: Any, text: str) -> list[Fault]:
+    """The test that the elements of a vector do not decrease."""
+    if ids.shape[0] < 2:
+        return []
+
+    def worded_pair(index: tuple[int, ...], values: tuple[int, ...]) -> str:
+        (place,) = index
+        return f"{text}: [{place}] = {values[0]}, [{place + 1}] = {values[1]}"
+
+    before, after = ids[:-1], ids[1:]
+    return [Fault(position, after < before, (before, after), worded_pair)]
+
+
+def bits_of(value: Any) -> Any:
+    """A number as the bits of a float32, for `Fault.values`."""
+    if known(value):
+        return np.asarray(value, np.float32).view(np.int32)
+    import jax
+
+    return jax.lax.bitcast_convert_type(value.astype(np.float32), np.int32)
+
+
+def number_of(bits: int) -> str:
+    """The number of these bits, as text."""
+    value = np.array(bits & 0xFFFFFFFF, np.uint32).view(np.float32)
+    return f"{float(value):g}"
+
+
+def found(faults: Sequence[Fault]) -> tuple[Fault, int] | None:
+    """The first fault of known values, and the flat position of its element; None if there is
+    none."""
+    for fault in faults:
+        bad = np.asarray(fault.bad)
+        if bad.any():
+            return fault, int(bad.argmax())
+    return None
+
+
+def worded(fault: Fault, place: int, values: Sequence[int] | None = None) -> str:
+    """The error's text.
+
+    Args:
+        fault: the fault.
+        place: the flat position of its element.
+        values: what `fault.values` are there; by default they are known.
+    """
+    shape = np.shape(fault.bad)
+    index = tuple(map(int, np.unravel_index(place, shape))) if shape else ()
+    if values is None:
+        every = [np.broadcast_to(value, shape) for value in fault.values]
+        values = [int(value[index]) for value in every]
+    return fault.text(index, tuple(values))
+
+
+def fault_error(op: Operation, text: str) -> InvalidArgumentError:
+    """The error for a fault of an operation."""
+    return InvalidArgumentError.explained(
+        text, made_at=f"{op.source} ({op.name}, {op.type})", op=op
+    )
