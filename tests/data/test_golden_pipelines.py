@@ -1,4 +1,8 @@
-"""Datasets in graphs against TensorFlow 2.15.1: see `tests/golden/make_pipelines.py`."""
+"""Datasets in graphs against TensorFlow 2.15.1: see `tests/golden/make_pipelines.py`.
+
+Optionals are among the programs: IteratorGetNextAsOptional, OptionalFromValue, OptionalGetValue,
+OptionalHasValue, OptionalNone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A Saver's mapping from names to variables is in its graph: save, export, import, restore."""
+"""A Saver's mapping from names to variables is in its graph: save, export, import, restore.
+
+The operations that it adds are run on their own, too: ShardedFilename, MergeV2Checkpoints, SaveV2,
+RestoreV2, and LookupTableImportV2 of tables.
+"""
 
 from __future__ import annotations
 

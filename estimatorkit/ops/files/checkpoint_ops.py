@@ -19,7 +19,7 @@ from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, string
 from estimatorkit.core.errors import InvalidArgumentError
-from estimatorkit.core.registry import Spec, apply, register
+from estimatorkit.core.registry import Case, Spec, apply, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 
@@ -161,8 +161,17 @@ def _of_dtypes(inputs: Any, attrs: Any) -> list[Spec]:
 _HOST: dict[str, Any] = {"where": "host", "gradient": None, "pure": False, "effects": "files"}
 
 register("MergeV2Checkpoints", _merge, infer=_no_outputs, **_HOST)
-for _type, _kernel in (("ShardedFilename", _shard_name), ("ShardedFilespec", _shard_pattern)):
-    register(_type, _kernel, infer=registry.fixed(string), where="host", gradient=None)
+for _type, _kernel, _case in (
+    ("ShardedFilename", _shard_name, Case((b"m", 1, 12), {}, b"m-00001-of-00012")),
+    ("ShardedFilespec", _shard_pattern, Case((b"m", 12), {}, b"m-?????-of-00012")),
+):
+    register(
+        *(_type, _kernel),
+        infer=registry.fixed(string),
+        where="host",
+        gradient=None,
+        cases=lambda case=_case: [case],
+    )
 register("SaveV2", _save, infer=_no_outputs, **_HOST)
 RESTORE = register("RestoreV2", _restore, infer=_of_dtypes, **_HOST)
 register(

@@ -23,7 +23,6 @@ GOLDEN = json.loads((Path(__file__).parents[2] / "golden/variables.json").read_t
 DIFFERENT_FACTS: dict[tuple[str, str], tuple[Any, str]] = {}
 DIFFERENT_ERRORS: dict[str, tuple[str | None, str]] = {
     "copy_of_a_variable": ("NotImplementedError", "as TensorFlow's resource variables"),
-    "variable_as_a_bool": ("TypeError", "as a tensor, and as a resource variable"),
     "iteration_over_a_scalar_variable": ("TypeError", "the class that TensorFlow's derives from"),
     "slice_assigned_with_another_shape": ("ValueError", "seen when the graph is built"),
     "partition_axis_out_of_range": ("ValueError", "as the other partitioners"),
