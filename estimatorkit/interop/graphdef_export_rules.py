@@ -288,6 +288,7 @@ RULES: dict[str, Rule] = {
     "BroadcastTo": plain("BroadcastTo", "T Tidx"),
     "Cast": plain("Cast", "SrcT", "DstT=dtype"),
     "Checked": plain("Identity", "T"),
+    "CheckedOnHost": plain("Identity", "T"),
     "ConcatV2": _concat,
     "Const": _const,
     "Cumprod": _along("Cumprod", "axis", "axis", exclusive="exclusive", reverse="reverse"),

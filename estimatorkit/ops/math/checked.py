@@ -77,28 +77,31 @@ def _fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
     return TESTS[attrs["test"]](inputs[0], *(() if bound is None else (bound,)))
 
 
-registry.register(
-    "Checked",
-    lambda x, test, bound=None: x,
-    fault=_fault,
-    numpy_kernel=lambda x, test, bound=None: x,
-    infer=same_as_input(),
-    gradient="same",
-    cases=lambda: [
-        Case((np.array([2, 0, 1], np.int32),), {"test": "permutation"}),
-        Case((np.array([0.0, 1.0], np.float32),), {"test": "range"}),
-        Case((np.array([2, 0, 1], np.int32),), {"test": "index", "bound": 3}),
-    ],
-)
+for _type, _where in (("Checked", "device"), ("CheckedOnHost", "host")):
+    registry.register(
+        _type,
+        lambda x, test, bound=None: x,
+        where=_where,
+        fault=_fault,
+        numpy_kernel=lambda x, test, bound=None: x,
+        infer=same_as_input(),
+        gradient="same",
+        cases=lambda: [
+            Case((np.array([2, 0, 1], np.int32),), {"test": "permutation"}),
+            Case((np.array([0.0, 1.0], np.float32),), {"test": "range"}),
+            Case((np.array([2, 0, 1], np.int32),), {"test": "index", "bound": 3}),
+        ],
+    )
 
 
-def checked(x: Tensor, test: str, bound: int | None = None) -> Tensor:
+def checked(x: Tensor, test: str, bound: int | None = None, *, on_host: bool = False) -> Tensor:
     """A tensor, whose values are tested when it is run.
 
     Args:
         x: the tensor.
         test: a name in `TESTS`.
         bound: of "index", the number of rows.
+        on_host: whether the host tests them: values of sparse tensors, whose number changes.
     """
     attrs = {"test": test} if bound is None else {"test": test, "bound": bound}
-    return registry.output("Checked", [x], attrs, "Checked")
+    return registry.output("CheckedOnHost" if on_host else "Checked", [x], attrs, "Checked")

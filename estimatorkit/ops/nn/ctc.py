@@ -167,7 +167,7 @@ def ctc_loss(
         scores = convert_to_tensor(logits if inputs is None else inputs)
         if not time_major:
             scores = array.transpose(scores, [1, 0, 2])
-        labels = SparseTensor(labels.indices, checked(labels.values, "labels"), labels.dense_shape)
+        labels = labels.with_values(checked(labels.values, "labels", on_host=True))
         dense = _dense(labels)
         if preprocess_collapse_repeated:
             from estimatorkit.ops.math.reduce import reduce_sum
