@@ -3,7 +3,8 @@
 The operations whose names hold `Table` are tested here: HashTableV2, MutableHashTableV2,
 InitializeTableV2, InitializeTableFromTextFileV2, LookupTableFindV2, LookupTableFindOrHash,
 LookupTableSizeV2, LookupTableExportV2, LookupTableInsertV2, LookupTableRemoveV2.
-LookupTableImportV2, which only loaded graphs run, is tested with these (tests/train/test_saver_names.py).
+LookupTableImportV2, which only loaded graphs run, is tested with these, in
+tests/train/test_saver_names.py.
 """
 
 from __future__ import annotations
