@@ -139,6 +139,7 @@ for _kind in ("sum", "prod", "max", "min"):
         fault=_unsorted_fault,
         infer=_infer_unsorted,
         numpy_kernel=_reference(_kind),
+        moves=_kind in ("max", "min"),
         static=(2,),
         accepts=(
             "fic" if _kind in ("sum", "prod") else "fi",
