@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 
 def with_partials(
@@ -29,6 +30,8 @@ def with_partials(
     def derivative(inputs: Any, tangents: Any) -> Any:
         inputs = [*map(jnp.asarray, inputs)]
         result = differentiable(*inputs)
+        if not jnp.issubdtype(result.dtype, jnp.inexact):  # integers have no derivative
+            return result, np.zeros(result.shape, jax.dtypes.float0)
         terms = [
             partial(tangent, result, *inputs)
             for partial, tangent in zip(partials, tangents, strict=True)

@@ -383,3 +383,19 @@ def test_nesting() -> None:
         # (e x + e) x for e = 1, 2
         assert session.run(y, {x: 3.0}) == 3 * (3.0 * 3.0 + 3.0)
     check_slopes(y, x, 1.3)
+
+
+def test_integers_in_a_loop_that_is_differentiated() -> None:
+    functions = (tf.mod, tf.truncatemod, tf.maximum, tf.minimum, tf.floordiv, tf.pow)
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [])
+
+        def body(step: Any, y: Any) -> Any:
+            counts = [function(step + 1, 2) for function in functions]
+            extreme = tf.reduce_max(tf.stack(counts)) + tf.reduce_min(tf.stack(counts))
+            return step + 1, y * x * tf.cast(extreme, tf.float32)
+
+        _, y = tf.while_loop(lambda step, _: step < 2, body, [tf.constant(0), tf.constant(1.0)])
+        value, slope = session.run([y, tf.gradients(y, x)[0]], {x: 3.0})
+        # Step 0: 1 and 2 give at most 2 and at least 0; step 1: 2 and 2 at most 4 and at least 0.
+        np.testing.assert_allclose([value, slope], [2 * 4 * 9.0, 2 * 4 * 6.0])
