@@ -638,11 +638,13 @@ def is_compiled_in(constant: Tensor, fetched: Sequence[Tensor]) -> bool:
         constant: a tensor.
         fetched: the tensors of the run.
     """
+    if _constant_value(constant) is None:
+        return False
     graph = constant.graph
     unread = {constant} - graph.read_tensors
     known = {constant}
     for op in graph.get_operations():
-        if known.isdisjoint(op.inputs):
+        if known.isdisjoint(op.inputs) or lookup(op.type).known_from_shape:
             continue
         if not lookup(op.type).foldable or not all(
             each in known or role_of(each.op) is Role.CONSTANT for each in op.inputs

@@ -26,6 +26,7 @@ from estimatorkit.core.errors import (
     value_error,
 )
 from estimatorkit.core.function_graph import GraphFunction
+from estimatorkit.core.indexed_slices import may_hold_surplus
 from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
@@ -95,7 +96,11 @@ def interpret(
             inputs = list(map(whole, inputs))
         marks: list[tuple[Any, int]] = []
         if row.fault is not None and (host or is_collecting()) and op.attrs.get("_checked", True):
-            faults = row.fault(inputs, op.attrs)
+            faults = [
+                fault
+                for fault in row.fault(inputs, op.attrs)
+                if not may_hold_surplus(op.inputs[fault.position])
+            ]
             if host:
                 raise_found(op, faults)
             else:
