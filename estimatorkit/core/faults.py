@@ -109,10 +109,20 @@ def rows_in_range(
         dims: the dimensions of the whole array.
         text: the error, with `{at}`, `{value}` and `{bound}`.
         first: the dimension that the first index counts.
+
+    Raises:
+        ValueError: the rows are longer than there are dimensions.
     """
+    if not rows.ndim:
+        raise ValueError("Indices must be at least a vector")
     parts = [rows[..., number] for number in range(rows.shape[-1])]
     if not parts:
         return []
+    if first + len(parts) > len(dims):
+        raise ValueError(
+            "index innermost dimension length must be <= params rank; saw: "
+            f"{len(parts)} vs. {len(dims) - first}"
+        )
     sizes = [int(dim) for dim in dims[first : first + len(parts)]]
     outside = [(part < 0) | (part >= size) for part, size in zip(parts, sizes, strict=True)]
     count = len(parts)  # the text keeps no part alive: sites outlive the tracing

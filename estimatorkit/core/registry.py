@@ -521,9 +521,9 @@ def fold(
         return None
     if any((tensor.shape.num_elements() or 0) > _FOLD_LIMIT for tensor in outputs):
         return None
-    if row.fault is not None and faults.found(row.fault(inputs, attrs)) is not None:
-        return None  # it raises when it runs
     try:
+        if row.fault is not None and faults.found(row.fault(inputs, attrs)) is not None:
+            return None  # it raises when it runs
         return in_numpy(row, inputs, attrs, outputs)
     except NUMPY_REFUSES:  # XLA has a value for it, or reports the error with the operation
         return None

@@ -468,6 +468,48 @@ def test_indices_may_have_a_long_history() -> None:
     assert not may_hold_surplus(plain)
 
 
+# -- shapes that do not fit
+
+UNFIT: dict[str, tuple[Callable[..., Any], Any]] = {
+    "sparse_segment_sum": (tf.sparse_segment_sum, (np.ones([3, 2]), [0, 1], [0, 0, 1])),
+    "gather_nd": (tf.gather_nd, (np.ones([3, 2]), [[0, 1, 0]])),
+    "scatter_nd": (tf.scatter_nd, ([[0, 1, 0]], [1.0], [2, 3])),
+    "tensor_scatter_nd_update": (
+        tf.tensor_scatter_nd_update,
+        (np.ones([3, 2]), [[0, 1, 1]], [1.0]),
+    ),
+    "scatter_nd_update": (
+        lambda *given: tf.scatter_nd_update(tf.Variable([1.0, 2.0]), *given),
+        ([[0, 1]], [1.0]),
+    ),
+    "slice": (tf.slice, (np.ones([3, 2]), [0], [1])),
+    "segment_sum": (tf.segment_sum, (np.ones([3, 2]), 0)),
+    "invert_permutation": (tf.invert_permutation, ([[0, 1]],)),
+    "x[i]": (lambda x, i: x[i], (1.0, 0)),
+    "gather": (tf.gather, (1.0, 0)),
+    "gather along an axis": (lambda x, i: tf.gather(x, i, axis=1), ([1.0], 0)),
+    "histogram": (tf.histogram_fixed_width, ([1.0, 2.0], 1.0)),
+}
+
+
+@pytest.mark.parametrize("name", sorted(UNFIT))
+def test_shapes_that_do_not_fit_are_errors_of_the_operation(name: str) -> None:
+    """As in TensorFlow 2.15.1, where shapes are not known before."""
+    function, values = UNFIT[name]
+    kinds = {"f": tf.float32, "i": tf.int32}
+    unknown = [[] if name == "x[i]" and at else None for at in range(len(values))]
+    given = [
+        tf.placeholder(kinds[np.asarray(value).dtype.kind], shape)
+        for value, shape in zip(values, unknown, strict=True)
+    ]
+    made = function(*given)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            session.run(made, dict(zip(given, values, strict=True)))
+    assert "test_faults.py" in str(caught.value)
+
+
 # -- what it costs, and how to do without
 
 
