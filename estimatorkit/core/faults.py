@@ -81,20 +81,20 @@ def in_range(
         low: the least id; None if there is none.
     """
     limits = np.iinfo(ids.dtype)
-    is_known = known(bound)
+    most = int(bound) if known(bound) else None
     outside = []
     if low is not None and limits.min < low:
         outside.append(ids < low)
-    if not is_known or limits.max >= int(bound):
+    if most is None or limits.max >= most:
         outside.append(ids >= bound)
     if not outside:
         return []
 
     def worded_id(index: tuple[int, ...], values: tuple[int, ...]) -> str:
-        most = int(bound) if is_known else values[1]
-        return text.format(at=at(index), value=values[0], bound=most)
+        size = values[1] if most is None else most
+        return text.format(at=at(index), value=values[0], bound=size)
 
-    values = (ids,) if is_known else (ids, bound)
+    values = (ids, bound) if most is None else (ids,)
     return [Fault(position, functools.reduce(operator.or_, outside), values, worded_id)]
 
 
@@ -109,16 +109,27 @@ def rows_in_range(
         dims: the dimensions of the whole array.
         text: the error, with `{at}`, `{value}` and `{bound}`.
         first: the dimension that the first index counts.
+
+    Raises:
+        ValueError: the rows are longer than there are dimensions.
     """
+    if not rows.ndim:
+        raise ValueError("Indices must be at least a vector")
     parts = [rows[..., number] for number in range(rows.shape[-1])]
     if not parts:
         return []
+    if first + len(parts) > len(dims):
+        raise ValueError(
+            "index innermost dimension length must be <= params rank; saw: "
+            f"{len(parts)} vs. {len(dims) - first}"
+        )
     sizes = [int(dim) for dim in dims[first : first + len(parts)]]
     outside = [(part < 0) | (part >= size) for part, size in zip(parts, sizes, strict=True)]
+    count = len(parts)  # the text keeps no part alive: sites outlive the tracing
+    whole = f"[{','.join(str(int(dim)) for dim in dims)}]"
 
     def worded_row(index: tuple[int, ...], values: tuple[int, ...]) -> str:
-        row = f"[{', '.join(map(str, values[: len(parts)]))}]"
-        whole = f"[{','.join(str(int(dim)) for dim in dims)}]"
+        row = f"[{', '.join(map(str, values[:count]))}]"
         return text.format(at=at(index), value=row, bound=whole)
 
     bad = functools.reduce(operator.or_, outside)

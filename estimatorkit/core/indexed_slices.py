@@ -129,12 +129,22 @@ rows, with a value of 0: one past the end, which updates and `scatter_` drop and
 
 def may_hold_surplus(indices: Tensor) -> bool:
     """Whether the number of rows may be among these indices, though no lookup was wrong."""
-    op = indices.op
-    if op.attrs.get(SURPLUS):
-        return True
-    row = lookup(op.type)
-    passes = row.moves or row.gradient == "same" or row.role is Role.ALL_GATHER
-    return passes and any(map(may_hold_surplus, op.inputs))
+    seen: set[Tensor] = set()
+    pending = [indices]
+    while pending:
+        tensor = pending.pop()
+        if tensor in seen:
+            continue
+        seen.add(tensor)
+        op = tensor.op
+        if op.attrs.get(SURPLUS):
+            return True
+        if tensor in op.graph.known_inputs:  # captured by a function
+            pending.append(op.graph.known_inputs[tensor])
+        row = lookup(op.type)
+        if row.moves or row.gradient == "same" or row.role is Role.ALL_GATHER:
+            pending.extend(op.inputs)
+    return False
 
 
 @dataclass(frozen=True)

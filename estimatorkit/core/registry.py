@@ -12,8 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
@@ -280,8 +279,11 @@ def apply(
             allowed = row.accepted(position)
             if allowed and tensor.dtype not in allowed:
                 raise not_allowed(tensor, allowed, f"{name or row.type} ({row.type})", position)
-    with _inferring():
+    outer, _building.inferring = _building.inferring, True
+    try:
         outputs = row.infer(inputs, attrs) if row.infer else infer_from_kernel(row, inputs, attrs)
+    finally:
+        _building.inferring = outer
     graph = get_default_graph()
     if inputs and not graph.reaches(inputs[0].graph):
         graph = inputs[0].graph
@@ -521,9 +523,9 @@ def fold(
         return None
     if any((tensor.shape.num_elements() or 0) > _FOLD_LIMIT for tensor in outputs):
         return None
-    if row.fault is not None and faults.found(row.fault(inputs, attrs)) is not None:
-        return None  # it raises when it runs
     try:
+        if row.fault is not None and faults.found(row.fault(inputs, attrs)) is not None:
+            return None  # it raises when it runs
         return in_numpy(row, inputs, attrs, outputs)
     except NUMPY_REFUSES:  # XLA has a value for it, or reports the error with the operation
         return None
@@ -600,18 +602,17 @@ def as_declared(result: Any, outputs: Sequence[Tensor]) -> list[Any]:
     ]
 
 
-_building = threading.local()
+class _Building(threading.local):
+    """What this thread builds a graph for.
+
+    Attributes:
+        inferring: whether `constant_value` serves shape inference alone.
+    """
+
+    inferring = False
 
 
-@contextmanager
-def _inferring() -> Iterator[None]:
-    """A context manager in which `constant_value` serves shape inference alone."""
-    outer = getattr(_building, "inferring", False)
-    _building.inferring = True
-    try:
-        yield
-    finally:
-        _building.inferring = outer
+_building = _Building()
 
 
 def constant_value(tensor: Tensor) -> Any | None:
@@ -624,7 +625,7 @@ def constant_value(tensor: Tensor) -> Any | None:
     if not isinstance(tensor, Tensor):
         return None if hasattr(tensor, "_as_tensor") else tensor
     value = _constant_value(tensor)
-    if value is not None and not getattr(_building, "inferring", False):
+    if value is not None and not _building.inferring:
         while tensor in tensor.graph.known_inputs:
             tensor = tensor.graph.known_inputs[tensor]
         tensor.graph.read_tensors.add(tensor)
@@ -638,11 +639,13 @@ def is_compiled_in(constant: Tensor, fetched: Sequence[Tensor]) -> bool:
         constant: a tensor.
         fetched: the tensors of the run.
     """
+    if _constant_value(constant) is None:
+        return False
     graph = constant.graph
     unread = {constant} - graph.read_tensors
     known = {constant}
     for op in graph.get_operations():
-        if known.isdisjoint(op.inputs):
+        if known.isdisjoint(op.inputs) or lookup(op.type).known_from_shape:
             continue
         if not lookup(op.type).foldable or not all(
             each in known or role_of(each.op) is Role.CONSTANT for each in op.inputs

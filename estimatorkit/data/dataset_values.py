@@ -36,7 +36,6 @@ def _reduce(*inputs: Any, plan: Plan, function: DatasetFunction, context: Any) -
         tuple(next(rest) for _ in range(3)) if isinstance(spec, SparseTensorSpec) else next(rest)
         for spec in flatten(function.input_spec[0])
     ]
-    state = one_row(leaves)
     start = function.bind(known).start(seeds)
     call = start(seeds.function_stream().key)
     state = one_row(leaves)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, cast
 
 import jax
 import numpy as np
@@ -25,7 +25,9 @@ from estimatorkit.core.errors import (
     ResourceExhaustedError,
     value_error,
 )
+from estimatorkit.core.faults import Fault, FaultTest
 from estimatorkit.core.function_graph import GraphFunction
+from estimatorkit.core.indexed_slices import may_hold_surplus
 from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
@@ -95,7 +97,7 @@ def interpret(
             inputs = list(map(whole, inputs))
         marks: list[tuple[Any, int]] = []
         if row.fault is not None and (host or is_collecting()) and op.attrs.get("_checked", True):
-            faults = row.fault(inputs, op.attrs)
+            faults = _faults_of(op, row, inputs)
             if host:
                 raise_found(op, faults)
             else:
@@ -136,6 +138,16 @@ def interpret(
         if last_use is not None:
             for tensor in last_use.get(op, ()):
                 values.pop(tensor, None)
+
+
+def _faults_of(op: Operation, row: registry.OpDef, inputs: list[Any]) -> list[Fault]:
+    """The tests of an operation's inputs, but those of indices that may be surplus."""
+    test = cast(FaultTest, row.fault)
+    try:
+        faults = test(inputs, op.attrs)
+    except _REFUSALS as error:  # shapes that do not fit
+        raise _refused(op, inputs, error) from error
+    return [each for each in faults if not may_hold_surplus(op.inputs[each.position])]
 
 
 def _input(

@@ -185,8 +185,9 @@ class ResourceStore:
             return
         with self.mutex:
             if changed is not None:
-                named = zip(access.changed, changed, strict=True)
-                self.values.update((name, value) for name, value in named if value is not None)
+                for name, value in zip(access.changed, changed, strict=True):
+                    if value is not None:
+                        self.values[name] = value
             self._changing.difference_update(access.changed)
             self._forget_readers(kept)
             if self._waiting:

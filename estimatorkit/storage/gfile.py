@@ -236,7 +236,6 @@ def get_registered_schemes() -> list[str]:
 _COPY_BYTES = 1 << 20
 
 
-# Modes without '+' that allow a method.
 class GFile:
     """A file that is opened on first use (`tf.io.gfile.GFile`).
 

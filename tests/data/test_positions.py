@@ -8,6 +8,7 @@ import itertools
 import json
 import logging
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -24,6 +25,8 @@ from estimatorkit.data.execution.cursor import Cursor
 from estimatorkit.data.identity import identify
 from estimatorkit.data.inputs import numpy_input_fn, pandas_input_fn
 from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
+from estimatorkit.storage import gfile
+from estimatorkit.storage.filesystem import FileStatistics
 from tests.estimator import models
 from tests.sweep import sweep
 from tests.train.counting import Recorder
@@ -275,6 +278,25 @@ def test_checksums_tell_values_apart() -> None:
     assert len(set(found)) == len(values)
     assert found == [checksum(value) for value in values]
     assert checksum(np.arange(6)[::2]) == checksum(np.array([0, 2, 4]))
+
+
+def test_remote_files_are_looked_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes a round trip, which a training of thousands of files cannot await in turn."""
+    together = threading.Barrier(4)
+    sizes = {f"memory://remote/{number}": number for number in range(8)}
+
+    def stat(name: Any) -> Any:
+        together.wait(60)
+        return FileStatistics(sizes[os.fsdecode(name)], 1, False)
+
+    monkeypatch.setattr(gfile, "stat", stat)
+    dataset = tf.data.TFRecordDataset(list(sizes))
+    found = identify(dataset._plan)
+    assert identify(dataset._plan) == found
+    sizes["memory://remote/7"] = 100
+    other = identify(dataset._plan)
+    assert other.pipeline == found.pipeline
+    assert other.content != found.content
 
 
 def test_witnesses_are_small() -> None:

@@ -11,10 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.core import registry
+from estimatorkit.core.indexed_slices import may_hold_surplus
 from estimatorkit.function import Defun
 from tests.golden.snippets_faults import FAULTS, STATEFUL, Fault
 from tests.sweep import sweep
@@ -394,7 +397,151 @@ def test_elements_before_the_one_that_fails_are_given() -> None:
         assert [session.run(element), session.run(element)] == [3, 2]
 
 
+# -- surplus indices, which a gradient of a part of a table has
+
+
+def _part_and_gradient(number: int) -> Any:
+    """A part of a table, the gradient by it of squares of its rows, and what feeds the ids."""
+    table = tf.get_variable(
+        "table", [6, 2], initializer=tf.ones_initializer(), partitioner=tf.fixed_size_partitioner(3)
+    )
+    ids = tf.placeholder(tf.int32, [None])
+    rows = tf.nn.embedding_lookup(table, ids, partition_strategy="div")
+    gradients = tf.gradients(tf.reduce_sum(rows * rows), list(table))
+    return list(table)[number], gradients[number], {ids: [0, 3, 3, 5]}
+
+
+SURPLUS: dict[str, Callable[[Any, Any], Any]] = {
+    "scatter_sub": lambda part, rows: tf.scatter_sub(part, rows.indices, 0.1 * rows.values),
+    "scatter_sub in cond": lambda part, rows: tf.cond(
+        tf.placeholder_with_default(True, []),
+        lambda: tf.identity(tf.scatter_sub(part, rows.indices, 0.1 * rows.values)),
+        lambda: tf.identity(part),
+    ),
+    "scatter_nd_sub": lambda part, rows: tf.scatter_nd_sub(
+        part, rows.indices[:, tf.newaxis], 0.1 * rows.values
+    ),
+    "gather": lambda part, rows: (
+        1
+        - tf.convert_to_tensor(
+            tf.IndexedSlices(
+                0.1 * rows.values * tf.gather(part, rows.indices), rows.indices, rows.dense_shape
+            )
+        )
+    ),
+    "scatter_nd": lambda part, rows: (
+        1 - tf.scatter_nd(rows.indices[:, tf.newaxis], 0.1 * rows.values, [2, 2])
+    ),
+    "unsorted_segment_sum": lambda part, rows: (
+        1 - tf.unsorted_segment_sum(0.1 * rows.values, rows.indices, 2)
+    ),
+    "dense": lambda part, rows: 1 - 0.1 * tf.convert_to_tensor(rows),
+}
+
+
+@pytest.mark.parametrize("name", sorted(SURPLUS))
+def test_rows_of_other_parts_are_not_refused(name: str) -> None:
+    """Values of TensorFlow 2.15.1, whose gradients have rows of the part alone."""
+    part, rows, feed = _part_and_gradient(1)
+    made = SURPLUS[name](part, rows)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        np.testing.assert_allclose(session.run(made, feed), [[1, 1], [0.6, 0.6]], rtol=1e-6)
+
+
+def test_other_indices_of_a_part_are_tested() -> None:
+    part, _, feed = _part_and_gradient(1)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[1\] = 3"):
+            session.run(tf.gather(part, *feed), feed)
+
+
+def test_indices_may_have_a_long_history() -> None:
+    _, rows, _ = _part_and_gradient(1)
+    surplus, plain = rows.indices, tf.placeholder(tf.int32, [2])
+    for _ in range(1200):
+        surplus, plain = tf.identity(surplus), tf.identity(plain)
+    for _ in range(40):  # each is twice in the next
+        surplus, plain = (tf.concat([each[:1], each[:1]], 0) for each in (surplus, plain))
+    assert may_hold_surplus(surplus)
+    assert not may_hold_surplus(plain)
+
+
+# -- shapes that do not fit
+
+UNFIT: dict[str, tuple[Callable[..., Any], Any]] = {
+    "sparse_segment_sum": (tf.sparse_segment_sum, (np.ones([3, 2]), [0, 1], [0, 0, 1])),
+    "gather_nd": (tf.gather_nd, (np.ones([3, 2]), [[0, 1, 0]])),
+    "scatter_nd": (tf.scatter_nd, ([[0, 1, 0]], [1.0], [2, 3])),
+    "tensor_scatter_nd_update": (
+        tf.tensor_scatter_nd_update,
+        (np.ones([3, 2]), [[0, 1, 1]], [1.0]),
+    ),
+    "scatter_nd_update": (
+        lambda *given: tf.scatter_nd_update(tf.Variable([1.0, 2.0]), *given),
+        ([[0, 1]], [1.0]),
+    ),
+    "slice": (tf.slice, (np.ones([3, 2]), [0], [1])),
+    "segment_sum": (tf.segment_sum, (np.ones([3, 2]), 0)),
+    "invert_permutation": (tf.invert_permutation, ([[0, 1]],)),
+    "x[i]": (lambda x, i: x[i], (1.0, 0)),
+    "gather": (tf.gather, (1.0, 0)),
+    "gather along an axis": (lambda x, i: tf.gather(x, i, axis=1), ([1.0], 0)),
+    "histogram": (tf.histogram_fixed_width, ([1.0, 2.0], 1.0)),
+}
+
+
+@pytest.mark.parametrize("name", sorted(UNFIT))
+def test_shapes_that_do_not_fit_are_errors_of_the_operation(name: str) -> None:
+    """As in TensorFlow 2.15.1, where shapes are not known before."""
+    function, values = UNFIT[name]
+    kinds = {"f": tf.float32, "i": tf.int32}
+    unknown = [[] if name == "x[i]" and at else None for at in range(len(values))]
+    given = [
+        tf.placeholder(kinds[np.asarray(value).dtype.kind], shape)
+        for value, shape in zip(values, unknown, strict=True)
+    ]
+    made = function(*given)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            session.run(made, dict(zip(given, values, strict=True)))
+    assert "test_faults.py" in str(caught.value)
+
+
 # -- what it costs, and how to do without
+
+
+def _held(value: Any) -> list[Any]:
+    """What a function keeps alive."""
+    cells = getattr(value, "__closure__", None) or ()
+    found = [each for cell in cells for each in _held(cell.cell_contents)]
+    items = value if isinstance(value, (list, tuple)) else ()
+    return [value, *found, *(each for item in items for each in _held(item))]
+
+
+@pytest.mark.parametrize(
+    "op_type",
+    [
+        row.type
+        for row in map(registry.lookup, registry.registered_types())
+        if row.fault is not None and row.cases and row.where != "host"
+    ],
+)
+def test_the_words_of_a_test_keep_no_tracers_alive(op_type: str) -> None:
+    row = registry.lookup(op_type)
+    for case in row.cases():
+        static = row.static_positions(case.attrs)
+
+        def function(*given: Any, case: Any = case, static: Any = static) -> None:
+            traced = iter(given)
+            inputs = [each if at in static else next(traced) for at, each in enumerate(case.inputs)]
+            for fault in row.fault(inputs, case.attrs):
+                assert not any(isinstance(each, jax.core.Tracer) for each in _held(fault.text))
+
+        given = [each for at, each in enumerate(case.inputs) if at not in static]
+        jax.make_jaxpr(function)(*given)
 
 
 def test_a_run_that_fails_is_compiled_once_and_others_have_no_output_more() -> None:

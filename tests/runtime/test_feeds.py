@@ -121,6 +121,7 @@ ROWS: dict[str, tuple[Build, Any, Any]] = {
     "index": (lambda c: tf.constant(X)[c], 0, 1),
     "start of a slice": (lambda c: tf.constant(X)[:, c:], 0, 1),
     "depth": (lambda c: tf.one_hot([0, 1], c), 3, 4),
+    "shape alone": (lambda c: tf.zeros(tf.get_static_value(tf.shape(c))), [1, 2, 3], [4, 5, 6]),
     "elements": (lambda c: _elements(tf.data.Dataset.range(tf.cast(c, tf.int64))), 3, 5),
     "element function": (lambda c: _elements(tf.data.Dataset.range(2).map(lambda a: a + c)), 3, 5),
 }
@@ -160,6 +161,20 @@ def _equal(found: Any, expected: Any) -> None:
     for one, two in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
         assert np.asarray(one).dtype == np.asarray(two).dtype
         np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda x: tf.zeros(tf.get_static_value(tf.shape(x))),
+        lambda x: tf.reduce_sum(tf.ones([2, 2]), tf.range(tf.rank(x))),
+        lambda x: tf.one_hot([1], tf.size(x)),
+    ],
+)
+def test_a_placeholder_is_fed_though_only_its_shape_counts(build: Build) -> None:
+    x = tf.placeholder(tf.float32, [2, 3])
+    with tf.Session() as session:
+        _equal(session.run(build(x), {x: np.ones([2, 3])}), session.run(build(x)))
 
 
 def test_initial_values_are_fed() -> None:
