@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core import registry
+from estimatorkit.core import nest, registry
 from estimatorkit.core.dtypes import DType, as_dtype, int32, int64, string
 from estimatorkit.core.errors import explain, type_error, value_error
 from estimatorkit.core.graph import get_default_graph
@@ -24,8 +24,9 @@ def as_array(value: Any, dtype: DType | None = None) -> NDArray[Any]:
 
     Args:
         value: an array, or arbitrarily nested lists of numbers, strings or bools.
-        dtype: the dtype; by default that of an array, float32 for Python floats and int32 for
-            Python ints (int64 if they do not fit).
+        dtype: the dtype; by default that of an array or a NumPy scalar; float32 for Python floats
+            and lists of floats, int32 for Python ints and lists of integers (int64 if they do not
+            fit).
 
     Raises:
         TypeError: the value cannot be converted to the dtype without loss (a float to an int, a
@@ -35,7 +36,7 @@ def as_array(value: Any, dtype: DType | None = None) -> NDArray[Any]:
     if value is None:
         raise ValueError("None values not supported.")
     if isinstance(value, (TensorShape, Dimension, UnknownDimension)):
-        value, dtype = _of_shape(value, dtype), dtype or int32
+        value = _of_shape(value, dtype)
     try:
         # As objects: NumPy's own strings lose zero bytes at their end.
         array = np.asarray(value, object if _holds_strings(value) else None)
@@ -82,14 +83,22 @@ _NUMBERS = "biufcV"
 
 
 def _of_shape(value: Any, dtype: DType | None) -> Any:
-    """A shape as a list, a dimension as an int."""
+    """A shape as a vector, a dimension as a scalar."""
     if isinstance(value, UnknownDimension):
         raise ValueError("Cannot convert an unknown Dimension to a Tensor: unknown Dimension")
     if isinstance(value, TensorShape) and not value.is_fully_defined():
         raise ValueError(f"Cannot convert a partially known TensorShape {value} to a Tensor.")
     if dtype not in (None, int32, int64):
         raise TypeError(f"Cannot convert shape {value} to dtype {dtype}: use int32 or int64.")
-    return value.value if isinstance(value, Dimension) else np.asarray(value.as_list(), np.int32)
+    sizes = value.value if isinstance(value, Dimension) else value.as_list()
+    if not np.size(sizes) or np.max(sizes) <= np.iinfo(np.int32).max:
+        return np.asarray(sizes, np.int32)
+    if dtype is int32:
+        raise value_error(
+            f"Cannot convert shape {value} to dtype int32: a dimension is too large",
+            hint="use int64",
+        )
+    return np.asarray(sizes, np.int64)
 
 
 def _in_range(array: NDArray[Any], wanted: np.dtype[Any]) -> bool:
@@ -109,24 +118,24 @@ def _default_dtype(array: NDArray[Any], value: Any) -> NDArray[Any]:
     if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
         as_dtype(array.dtype)  # raises on dtypes that tensors cannot have
         return array
+    if _holds_arrays(value):
+        return array
     if array.dtype == np.float64:
-        return array if _holds_numpy_scalars(value) else array.astype(np.float32)
+        return array.astype(np.float32)
     if array.dtype == np.int64:
-        if _holds_numpy_scalars(value):
-            return array
         limits = np.iinfo(np.int32)
         if array.size == 0 or (limits.min <= array.min() and array.max() <= limits.max):
             return array.astype(np.int32)
-    if array.dtype == np.complex128:
-        return array
     return array
 
 
-def _holds_numpy_scalars(value: Any) -> bool:
-    """Whether a list holds NumPy scalars, which keep their dtype, unlike Python numbers."""
+def _holds_arrays(value: Any) -> bool:
+    """Whether a list holds arrays, which keep their dtype. NumPy's scalars in a list count as
+    Python's numbers, as in TensorFlow's graphs.
+    """
     while isinstance(value, (list, tuple)) and value:
         value = value[0]
-    return isinstance(value, (np.generic, np.ndarray))
+    return isinstance(value, np.ndarray) and value.ndim > 0
 
 
 def _as_strings(array: NDArray[Any], value: Any, dtype: DType | None) -> NDArray[Any]:
@@ -185,7 +194,7 @@ def convert_to_tensor(
         tensor = value._as_tensor()
     elif (found := _converted(value, wanted, name)) is not None:
         tensor = found
-    elif isinstance(value, (list, tuple)) and holds_tensors(value):
+    elif isinstance(value, (list, tuple)) and (holds_tensors(value) or _holds_registered(value)):
         hint = wanted or _first_dtype(value)
         other = next((each for each in _tensors_in(value) if each.dtype is not hint), None)
         if other is not None:
@@ -258,6 +267,14 @@ def _converted(value: Any, dtype: DType | None, name: str | None) -> Tensor | No
                     )
                 )
     return None
+
+
+def _holds_registered(value: Any) -> bool:
+    """Whether nested lists contain an instance of a class with a registered conversion."""
+    if not _CONVERSIONS:
+        return False
+    classes = tuple(each for _, each, _ in _CONVERSIONS)
+    return any(isinstance(leaf, classes) for leaf in nest.flatten(value))
 
 
 def _tensors_in(value: Any) -> Iterator[Tensor]:

@@ -231,8 +231,8 @@ def to_array(value: Any, where: str, dtype: DType | None = None) -> NDArray[Any]
     """Converts a value to a C-contiguous array of a tensor's dtype, without a copy if it is one
     already.
 
-    Arrays and Series keep their dtype; Python ints become int32 (int64 if they overflow) and floats
-    float32; strings become objects of `bytes` (UTF-8).
+    Arrays and Series keep their dtype; ints and lists of them become int32 (int64 if they
+    overflow), floats float32; strings become objects of `bytes` (UTF-8).
 
     Args:
         value: an array, Series, scalar or rectangular list.
@@ -257,9 +257,7 @@ def to_array(value: Any, where: str, dtype: DType | None = None) -> NDArray[Any]
         array = np.asarray(value, object)  # a list that begins with a number
     if array.dtype.kind in "OSUT":
         array = _as_bytes(array, value, where)
-    elif not isinstance(value, (np.ndarray, np.generic)) and not isinstance(
-        first, (np.ndarray, np.floating)
-    ):
+    elif not isinstance(value, (np.ndarray, np.generic)) and not isinstance(first, np.ndarray):
         array = _narrow(array)
     try:
         found = as_dtype(array.dtype)

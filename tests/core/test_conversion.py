@@ -18,6 +18,7 @@ from estimatorkit.core.conversion import (
 from estimatorkit.core.dtypes import as_dtype, float32, float64, int32, int64, string
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.indexed_slices import IndexedSlices
+from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.variables import Variable
 from estimatorkit.ops.array import filling
 from estimatorkit.ops.debug.checks import is_tensor
@@ -42,7 +43,10 @@ def value_of(tensor: Any) -> Any:
         *((1, "int32"), (1.0, "float32"), (True, "bool"), ("a", "string"), (b"a", "string")),
         *(([1, 2.5], "float32"), ([], "float32"), ([[]], "float32"), (2**40, "int64")),
         *((-(2**31), "int32"), (2**31, "int64"), (1j, "complex128"), (["a", b"b"], "string")),
-        *((np.float64(1), "float64"), ([np.float64(1)], "float64"), (np.zeros(2), "float64")),
+        *((np.float64(1), "float64"), ([np.float64(1)], "float32"), (np.zeros(2), "float64")),
+        *(([1, np.float64(2)], "float32"), ([np.int64(1), 2], "int32"), ([np.uint8(1)], "uint8")),
+        *(([np.float16(1), 2.5], "float32"), ([np.int64(2**40), 1], "int64")),
+        *((TensorShape([2**40]), "int64"), (TensorShape([2, 3]), "int32")),
         *((np.int64(1), "int64"), (np.array([1]), "int64"), (np.float16(1), "float16")),
         *((np.array(["a"]), "string"), (np.bool_(True), "bool"), (range(3), "int32")),
     ],
@@ -146,6 +150,11 @@ def test_strings() -> None:
         assert as_array(value).ravel()[0].startswith(b"a\0")
 
 
+def test_a_shape_that_does_not_fit_int32_is_refused() -> None:
+    with pytest.raises(ValueError, match="a dimension is too large"):
+        convert_to_tensor(TensorShape([2**40]), int32)
+
+
 def test_values_of_a_registered_class_become_tensors() -> None:
     class Metres(float):
         pass
@@ -161,6 +170,7 @@ def test_values_of_a_registered_class_become_tensors() -> None:
         assert made.op.name == "centimetres"
         assert session.run(convert_to_tensor(Metres(-1))) == -1.0  # left to the others
         assert session.run(made) == 200.0
+        assert session.run(convert_to_tensor([Metres(2), 3.0])).tolist() == [200.0, 3.0]
     with pytest.raises(TypeError, match="must be a type"):
         register_tensor_conversion_function("Metres", convert)  # type: ignore[arg-type]
 

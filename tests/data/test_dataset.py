@@ -47,7 +47,7 @@ def _spec(value: Any) -> TensorSpec:
         (["a", b"b"], "string"),
         ([1j], "complex128"),
         ([], "float32"),
-        ([np.float64(1.0), 2.0], "float64"),
+        ([np.float64(1.0), 2.0], "float32"),
         ([np.int64(3)], "int32"),
         ([np.array([1.0, 2.0])], "float64"),
         ([(1, 2), (3, 4)], "int32"),

@@ -46,6 +46,11 @@ def scan_op(
     before, rebuild_carry = expand(nest.map_structure(_tensor, carry))
     columns, rebuild_elements = expand(nest.map_structure(_tensor, elements))
     rows = [_row_of(column) for column in columns]
+    if len({column.shape[0] for column in columns if column.shape.rank} - {None}) > 1:
+        raise value_error(
+            "Dimensions are not compatible: the elements have different numbers of rows",
+            received=columns,
+        )
     count = len(before)
 
     def arguments(inputs: Sequence[Tensor]) -> Sequence[Any]:

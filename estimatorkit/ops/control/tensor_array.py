@@ -396,7 +396,9 @@ class TensorArray:
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """The array whose elements are the rows of `value`."""
         tensor = self._converted(value)
-        if self._dynamic or not TENSOR_ARRAY.made(self.flow.op):
+        size, rows = _size_of(self.flow), tensor.shape[0] if tensor.shape.rank else None
+        other_size = size not in (None, rows)
+        if self._dynamic or other_size or not TENSOR_ARRAY.made(self.flow.op):
             indices = _row_numbers(tensor)
             return self.scatter(indices, tensor, name)
         shape = self._merged(_row_shape(tensor))

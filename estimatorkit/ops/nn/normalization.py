@@ -257,7 +257,8 @@ def sufficient_statistics(
         keep_dims, keepdims: whether to keep the reduced axes with length 1.
 
     Returns:
-        The number of elements, the sum of x - shift, the sum of its squares, and the shift.
+        The number of elements, the sum of x - shift, the sum of its squares, and the shift, as
+        tensors; the shift is None if none is given.
     """
     with get_default_graph().name_scope(name or "sufficient_statistics"):
         tensor = convert_to_tensor(x, name="x")
@@ -266,6 +267,8 @@ def sufficient_statistics(
         count = reduce.reduce_prod(
             elementwise.cast(convert_to_tensor([shape[axis] for axis in chosen]), tensor.dtype)
         )
+        if shift is not None:
+            shift = convert_to_tensor(shift, name="shift", dtype_hint=tensor.dtype)
         moved = tensor if shift is None else elementwise.subtract(tensor, shift)
         keep = bool(keepdims if keep_dims is None else keep_dims)
         total = reduce.reduce_sum(moved, chosen, keepdims=keep)

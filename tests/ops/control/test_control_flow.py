@@ -323,6 +323,24 @@ def test_tensor_array_methods() -> None:
         array.write(0, tf.constant([1, 2]))
 
 
+@pytest.mark.parametrize("shape", [[2], [None]])
+def test_a_tensor_array_of_fewer_rows_keeps_its_size(shape: list[int | None]) -> None:
+    rows = tf.placeholder_with_default([1, 2], shape)
+    array = tf.TensorArray(tf.int32, 3).unstack(rows)
+    with tf.Session() as session:
+        values = session.run([array.stack(), array.size(), array.write(2, 5).stack()])
+        assert values[0].tolist() == [1, 2, 0]
+        assert values[1] == 3
+        assert values[2].tolist() == [1, 2, 5]
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(tf.TensorArray(tf.int32, 1).unstack(rows).stack())
+
+
+def test_map_fn_refuses_elements_of_different_lengths() -> None:
+    with pytest.raises(ValueError, match="Dimensions are not compatible"):
+        tf.map_fn(lambda pair: pair[0], (tf.zeros([2]), tf.zeros([3])), dtype=tf.float32)
+
+
 # -- functions over elements
 
 

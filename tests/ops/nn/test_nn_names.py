@@ -180,3 +180,8 @@ def test_sparse_labels_of_ctc_need_a_blank() -> None:
     labels = tf.SparseTensor([[0, 0]], np.array([1], np.int32), [1, 1])
     with pytest.raises(ValueError, match="`blank_index` must be provided"):
         tf.nn.ctc_loss_v2(labels, np.zeros((3, 1, 4), np.float32), None, [3])
+
+
+def test_the_shift_of_sufficient_statistics_is_a_tensor() -> None:
+    count, total, squares, shift = _run(tf.nn.sufficient_statistics([1.0, 4.0], [0], shift=1.0))
+    assert (count, total, squares, shift) == (2.0, 3.0, 9.0, 1.0)
