@@ -112,23 +112,23 @@ def _sampled_on_host(indices: Array, a: Array, b: Array, on_host: bool) -> Array
 
 def _matmul_gradient(op: Operation, dy: Tensor) -> list[Any]:
     indices, values, _, b = op.inputs
-    da = output("SampledMatMul", [indices, dy, b], op.attrs)
-    return [None, da, None, _transposed(indices, values, b, dy, op.attrs)]
+    da = output("SampledMatMul", [indices, dy, _conjugate(b)], op.attrs)
+    return [None, da, None, _adjoint(indices, values, b, dy, op.attrs)]
 
 
 def _sampled_gradient(op: Operation, dy: Tensor) -> list[Any]:
     indices, a, b = op.inputs
     rows = output("Shape", [a], {"dtype": int64})
-    da = output("SparseTensorDenseMatMul", [indices, dy, rows, b], op.attrs)
-    return [None, da, _transposed(indices, dy, b, a, op.attrs)]
+    da = output("SparseTensorDenseMatMul", [indices, dy, rows, _conjugate(b)], op.attrs)
+    return [None, da, _conjugate(_adjoint(indices, dy, b, a, op.attrs))]
 
 
-def _transposed(
+def _adjoint(
     indices: Tensor, values: Tensor, like: Tensor, b: Tensor, attrs: dict[str, Any]
 ) -> Tensor:
-    """The transpose of a sparse matrix times b; `like` has the number of rows of the result."""
-    rows = output("Shape", [like], {"dtype": int64})
-    return output("SparseTensorDenseMatMul", [indices[:, ::-1], values, rows, b], attrs)
+    """The adjoint of a sparse matrix times b; `like` has the number of rows of the result."""
+    inputs = [indices[:, ::-1], _conjugate(values), output("Shape", [like], {"dtype": int64}), b]
+    return output("SparseTensorDenseMatMul", inputs, attrs)
 
 
 def _matmul_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
@@ -283,14 +283,17 @@ def _cwise(function: Callable[[Array, Array], Array]) -> Callable[..., Any]:
 
 def _multiply_gradient(op: Operation, dy: Tensor, _: Any) -> list[Any]:
     indices, values, shape, dense = op.inputs
-    from_values = apply("SparseDenseCwiseMul", [indices, dy, shape, dense]).outputs[0]
-    return [None, from_values, None, put_like(multiply(dy, values), op.outputs[1], dense)]
+    inputs = [indices, dy, shape, _conjugate(dense)]
+    from_values = apply("SparseDenseCwiseMul", inputs).outputs[0]
+    down = multiply(dy, _conjugate(values))
+    return [None, from_values, None, put_like(down, op.outputs[1], dense)]
 
 
 def _divide_gradient(op: Operation, dy: Tensor, _: Any) -> list[Any]:
     indices, _, shape, dense = op.inputs
-    from_values = apply("SparseDenseCwiseDiv", [indices, dy, shape, dense]).outputs[0]
-    down = negative(multiply(from_values, op.outputs[0]))
+    inputs = [indices, dy, shape, _conjugate(dense)]
+    from_values = apply("SparseDenseCwiseDiv", inputs).outputs[0]
+    down = negative(multiply(from_values, _conjugate(op.outputs[0])))
     return [None, from_values, None, put_like(down, op.outputs[1], dense)]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -152,3 +154,14 @@ def test_values_mapped_and_dense_to_sparse() -> None:
         assert product.tolist() == [[2.0]]
         with pytest.raises(ValueError, match="no argument is a SparseTensor"):
             tf.sparse.map_values(tf.add, 1, 2)
+
+
+@pytest.mark.parametrize("use", ["sparse * [[2.0]]", "sparse / [[0.5]]"])
+def test_an_operator_is_the_first_operation_of_a_program(use: str) -> None:
+    code = (
+        "import estimatorkit as tf\n"
+        "sparse = tf.SparseTensor([[0, 1]], [3.0], [1, 2])\n"
+        f"print(tf.Session().run(({use}).values))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[6.]"
