@@ -113,6 +113,11 @@ def rows_in_range(
     parts = [rows[..., number] for number in range(rows.shape[-1])]
     if not parts:
         return []
+    if len(parts) > len(dims) - first:
+        raise InvalidArgumentError.explained(
+            "index innermost dimension length must be <= params rank; saw: "
+            f"{len(parts)} vs. {len(dims) - first}"
+        )
     sizes = [int(dim) for dim in dims[first : first + len(parts)]]
     outside = [(part < 0) | (part >= size) for part, size in zip(parts, sizes, strict=True)]
 
