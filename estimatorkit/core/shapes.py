@@ -418,3 +418,11 @@ def as_shape(value: ShapeLike) -> TensorShape:
 
 UNKNOWN = TensorShape(None)
 SCALAR = TensorShape(())
+
+
+def differ(shape: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Whether two shapes of arrays are known to differ: an export has dimensions of any length."""
+    if len(shape) != len(other):
+        return True
+    pairs = zip(shape, other, strict=True)
+    return any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)

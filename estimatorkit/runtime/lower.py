@@ -28,7 +28,7 @@ from estimatorkit.core.errors import (
 from estimatorkit.core.faults import Fault, FaultTest
 from estimatorkit.core.function_graph import GraphFunction
 from estimatorkit.core.indexed_slices import may_hold_surplus
-from estimatorkit.core.shapes import TensorShape, as_shape
+from estimatorkit.core.shapes import TensorShape, as_shape, differ
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.runtime.collected_faults import collect, has
@@ -130,6 +130,8 @@ def interpret(
         new_state, outputs = outputs[: len(updates)], outputs[len(updates) :]
         for position, new in zip(updates, new_state, strict=True):
             name = op.inputs[position].op.name
+            if op.type in _WHOLE_UPDATES:
+                _check_assigned(op, op.inputs[position].op, new)
             if not host and "functions" not in op.attrs:  # which commit within
                 new = committed(state.get(name), new)
             state[name] = new
@@ -386,6 +388,24 @@ def _refused(op: Operation, inputs: Sequence[Any], error: Exception) -> InvalidA
 
 _MOST_BYTES = 1 << 62
 """The maximum size of an array; XLA aborts the process on larger ones."""
+
+
+_WHOLE_UPDATES = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
+
+
+def _check_assigned(op: Operation, handle: Operation, new: Any) -> None:
+    """Raises InvalidArgumentError if a value of unknown shape changes the shape of a variable."""
+    static = handle.attrs.get("shape")
+    if not isinstance(static, TensorShape) or static.dims is None:
+        return
+    wanted, given = static.dims, getattr(new, "shape", static.dims)
+    if differ(wanted, given):
+        raise InvalidArgumentError.explained(
+            "Assign requires shapes of both tensors to match. Trying to assign to variable "
+            f"{handle.name} with tensor with wrong shape. Expected {static} got {list(given)}",
+            made_at=op.source,
+            op=op,
+        )
 
 
 def _check_sizes(op: Operation, outputs: Sequence[Any]) -> None:

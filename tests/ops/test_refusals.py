@@ -1,5 +1,5 @@
-"""What TensorFlow 2.15.1 refuses in `tf.nn`, `tf.losses` and `tf.metrics` is refused here, with the
-same class of error.
+"""What TensorFlow 2.15.1 refuses in `tf.nn`, `tf.losses` and `tf.metrics`, and where shapes are
+known at run time only, is refused here, with the same class of error.
 """
 
 from __future__ import annotations
@@ -12,19 +12,22 @@ import pytest
 import estimatorkit.compat.v1 as tf
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_refusals import REFUSALS
+from tests.golden.snippets_unknown_shapes import UNKNOWN_SHAPES
+
+_EVERY = REFUSALS | UNKNOWN_SHAPES
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "refusals.json").read_text("utf-8"))
 
 
 def _run(name: str) -> object:
     with tf.Graph().as_default():
-        made = REFUSALS[name](tf)
+        made = _EVERY[name](tf)
         with tf.Session() as session:
             session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
             return session.run(made)
 
 
-@pytest.mark.parametrize("name", sorted(REFUSALS))
+@pytest.mark.parametrize("name", sorted(_EVERY))
 def test_it_is_refused_with_the_same_error(name: str) -> None:
     error = error_of(lambda: _run(name))
     assert error is not None

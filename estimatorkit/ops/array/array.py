@@ -232,8 +232,13 @@ def _infer_transpose(inputs: Any, attrs: Any) -> list[Spec]:
         return [Spec(inputs[0].dtype, UNKNOWN if perm is None else TensorShape([None] * len(perm)))]
     order = tuple(reversed(range(len(dims)))) if perm is None else perm
     if sorted(order) != list(range(len(dims))):
+        outside = [at for at in order if at >= len(dims)]
+        missing = [at for at in range(len(dims)) if at not in order]
+        words = f"{missing[0]} is missing from perm" if missing else "there are too many"
+        if outside:
+            words = f"perm dim {outside[0]} is out of range of input rank {len(dims)}"
         raise value_error(
-            "transpose: perm is no permutation of the dimensions",
+            f"transpose: perm is no permutation of the dimensions: {words}",
             expected=f"each of 0..{len(dims) - 1} once",
             received=list(order),
         )

@@ -6,6 +6,7 @@ Values that determine a result's shape (`fill`'s dims, `tile`'s multiples, `rang
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -238,6 +239,8 @@ def _infer_tile(inputs: Any, attrs: Any) -> list[Spec]:
         )
     if multiples is None or dims is None:
         known = inputs[0].shape.rank
+        if known is None and inputs[1].shape.rank == 1:
+            known = inputs[1].shape[0]
         return [Spec(inputs[0].dtype, UNKNOWN if known is None else TensorShape([None] * known))]
     return [
         Spec(
@@ -252,12 +255,24 @@ def _infer_tile(inputs: Any, attrs: Any) -> list[Spec]:
     ]
 
 
+def _tiled(module: Any, x: Any, multiples: Any) -> Any:
+    if len(multiples) != x.ndim:  # NumPy would add axes
+        raise ValueError(
+            f"Expected multiples argument to be a vector of length {x.ndim} but got length "
+            f"{len(multiples)}"
+        )
+    for index, times in enumerate(multiples):
+        if times < 0:
+            raise ValueError(f"Expected multiples[{index}] >= 0, but got {times}")
+    return module.tile(x, tuple(int(times) for times in multiples))
+
+
 register(
     "Tile",
-    lambda x, multiples: jnp.tile(x, tuple(int(each) for each in multiples)),
+    functools.partial(_tiled, jnp),
     moves=True,
     infer=_infer_tile,
-    numpy_kernel=lambda x, multiples: np.tile(x, tuple(multiples)),
+    numpy_kernel=functools.partial(_tiled, np),
     static=(1,),
     cases=lambda: [Case((_SAMPLE, np.array([2, 1], np.int32)))],
     accepts=("", "x"),
@@ -301,6 +316,9 @@ def _pad(x: Any, *value: Any, paddings: Any, mode: str, constant_values: Any, mo
 
 
 def _pad_computed(x: Any, paddings: Any, *value: Any, module: Any = jnp, **attrs: Any) -> Any:
+    for before, after in paddings:
+        if before < 0 or after < 0:
+            raise ValueError(f"Paddings must be non-negative: {before} {after}")
     widths = tuple((int(before), int(after)) for before, after in paddings)
     return _pad(x, *value, paddings=widths, module=module, **attrs)
 

@@ -20,7 +20,7 @@ from estimatorkit.core.registry import (
     constant_value_as_shape,
     register,
 )
-from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.shapes import UNKNOWN, TensorShape, differ
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import indexing
 
@@ -128,7 +128,19 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: An
     return make("GatherNd", inputs, {"batch_dims": axis_of(batch_dims, "gather_nd")}, name)
 
 
+def check_updates(indices: Any, updates: Any, shape: Sequence[int]) -> None:
+    """Raises ValueError if updates would be broadcast (where shapes are known at run time)."""
+    wanted = (*indices.shape[:-1], *shape[indices.shape[-1] :])
+    if differ(updates.shape, wanted):
+        raise ValueError(
+            "Must have updates.shape = indices.shape[:batch_dim] + params_shape[slice_dim:], got "
+            f"updates.shape: {list(updates.shape)}, indices.shape: {list(indices.shape)}, "
+            f"params_shape: {list(shape)}"
+        )
+
+
 def _scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
+    check_updates(indices, updates, [int(dim) for dim in shape])
     result = jnp.zeros([int(dim) for dim in shape], updates.dtype)
     places = tuple(jnp.moveaxis(jnp.asarray(indices), -1, 0))
     at = result.at[places]
@@ -136,6 +148,7 @@ def _scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
 
 
 def _numpy_scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
+    check_updates(indices, updates, [int(dim) for dim in shape])
     result = np.full(tuple(shape), b"" if updates.dtype == object else 0, updates.dtype)
     np.add.at(result, tuple(np.moveaxis(indices, -1, 0)), updates)
     return result
@@ -220,11 +233,13 @@ def _tensor_scatter(op_type: str, method: str, doc: str) -> Callable[..., Tensor
     """
 
     def kernel(tensor: Any, indices: Any, updates: Any) -> Any:
+        check_updates(indices, updates, tensor.shape)
         places = tuple(jnp.moveaxis(jnp.asarray(indices), -1, 0))
         change = getattr(jnp.asarray(tensor).at[places], method)
         return change(updates, mode="drop")
 
     def on_host(tensor: Any, indices: Any, updates: Any) -> Any:
+        check_updates(indices, updates, tensor.shape)
         result, places = tensor.copy(), tuple(np.moveaxis(indices, -1, 0))
         if method == "set":
             result[places] = updates

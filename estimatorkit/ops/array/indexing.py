@@ -120,9 +120,12 @@ def infer_strided_slice(inputs: Any, attrs: Any) -> list[Spec]:
         return [Spec(tensor.dtype, UNKNOWN)]
     rest = len(dims) - sum(part not in ("newaxis", "ellipsis") for part in index)
     if rest < 0 or index.count("ellipsis") > 1:
+        too_many = (
+            f"Index out of range using input dim {len(dims)}; input has only {len(dims)} dims"
+        )
         raise value_error(
-            "StridedSlice: the index has more parts than the tensor has dimensions",
-            expected=f"at most {len(dims)}, and one ellipsis",
+            too_many if rest < 0 else "Multiple ellipses in slice spec not allowed",
+            expected=f"at most {len(dims)} parts, and one ellipsis",
             received=tensor,
             made_at=tensor.op.source,
         )
@@ -142,8 +145,9 @@ def infer_strided_slice(inputs: Any, attrs: Any) -> list[Spec]:
         elif part == "input":
             next(dynamic)
         elif dim is not None and not -dim <= part < dim:
+            place = part + dim if part < 0 else part  # as TensorFlow says it
             raise value_error(
-                f"StridedSlice: slice index {part} of dimension {axis} out of bounds",
+                f"slice index {place} of dimension {axis} out of bounds",
                 expected=f"in [{-dim}, {dim})",
                 received=tensor,
                 made_at=tensor.op.source,
@@ -160,7 +164,7 @@ def _outside(position: int, index: Any, axis: int, size: int) -> Fault:
 
 
 def _index_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
-    """The tests of the computed indices of `getitem`."""
+    """The tests of the indices of `getitem`; those of known dimensions were tested before."""
     shape, index = inputs[0].shape, list(attrs["index"])
     rest = len(shape) - sum(part not in ("newaxis", "ellipsis") for part in index)
     place = index.index("ellipsis") if "ellipsis" in index else len(index)
@@ -170,6 +174,9 @@ def _index_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]
     for axis, part in enumerate(part for part in index if part != "newaxis"):
         if part == "input":
             faults.append(_outside(position, inputs[position], axis, int(shape[axis])))
+        elif isinstance(part, int) and isinstance(shape[axis], int):
+            outside = _outside(0, np.asarray(part), axis, shape[axis])
+            faults.extend([outside] if outside.bad else [])
         parts = part[1:] if isinstance(part, tuple) else (part,)
         position += sum(each == "input" for each in parts)
     return faults

@@ -6,6 +6,7 @@ left open in the static shapes.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -175,12 +176,22 @@ def _new_axis(axis: int, rank: int) -> int:
     return axis % rank
 
 
+def _stacked(module: Any, *values: Any, axis: int) -> Any:
+    for index, value in enumerate(values):
+        if value.shape != values[0].shape:
+            raise ValueError(
+                "Shapes of all inputs must match: values[0].shape = "
+                f"{list(values[0].shape)} != values[{index}].shape = {list(value.shape)}"
+            )
+    return module.stack(values, axis)
+
+
 register(
     "Pack",
-    lambda *values, axis: jnp.stack(values, axis),
+    partial(_stacked, jnp),
     moves=True,
     infer=_infer_stack,
-    numpy_kernel=lambda *values, axis: np.stack(values, axis),
+    numpy_kernel=partial(_stacked, np),
     cases=lambda: [Case((_SAMPLE, _SAMPLE + 1), {"axis": 1})],
 )
 
@@ -283,15 +294,30 @@ def _infer_split(inputs: Any, attrs: Any) -> list[Spec]:
         if dims is not None and dims[axis] is not None and length is None:
             length = dims[axis] // len(sizes)
         if dims is not None:
-            dims[axis] = length
+            dims[axis] = None if length == -1 else length
         specs.append(Spec(tensor.dtype, TensorShape(dims)))
     return specs
 
 
 def _split(x: Any, sizes: Any, axis: int, module: Any = jnp) -> Any:
+    length = x.shape[axis]
+    is_known = isinstance(length, int)  # not so in an export of any length
     if sizes[0] is None:
+        if is_known and length % len(sizes):
+            raise ValueError(
+                "Number of ways to split should evenly divide the split dimension, but got "
+                f"split_dim {axis} (size = {length}) and num_split {len(sizes)}"
+            )
         return tuple(module.split(x, len(sizes), axis))
-    return tuple(module.split(x, np.cumsum(sizes)[:-1], axis))
+    total = sum(sizes) + sizes.count(-1)
+    if is_known and (total > length if -1 in sizes else total != length):
+        raise ValueError(
+            "Determined shape must either match input shape along split_dim exactly if fully "
+            "specified, or be less than the size of the input along split_dim if not fully "
+            f"specified.  Got: {total}"
+        )
+    ends = itertools.accumulate(length - total if size == -1 else size for size in sizes)
+    return tuple(module.split(x, list(ends)[:-1], axis))
 
 
 register(

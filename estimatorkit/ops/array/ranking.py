@@ -16,7 +16,7 @@ from estimatorkit.core.dtypes import bool_, int32
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value, register
-from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.shapes import UNKNOWN, TensorShape, differ
 from estimatorkit.core.tensor import Tensor
 
 _SAMPLE = np.array([[3.0, 1.0, 5.0, 4.0], [0.5, 2.5, -1.0, 2.0]], np.float32)
@@ -114,6 +114,11 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
 
 def _in_top_k(predictions: Any, targets: Any, k: Any, module: Any = jnp) -> Any:
     classes = predictions.shape[1]
+    if differ(targets.shape, predictions.shape[:1]):
+        raise ValueError(
+            f"First dimension of predictions {predictions.shape[0]} must match length of targets "
+            f"{targets.shape[0]}"
+        )
     inside = (targets >= 0) & (targets < classes)
     chosen = module.take_along_axis(
         predictions, module.clip(targets, 0, classes - 1)[:, None], axis=1

@@ -31,7 +31,7 @@ from estimatorkit.core.registry import (
     register,
     same_as_input,
 )
-from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.shapes import UNKNOWN, TensorShape, differ
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array, filling, joining
 from estimatorkit.ops.array.gather_nd import scatter_nd
@@ -92,6 +92,10 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
 
 def _reverse_sequence(x: Any, lengths: Any, seq: int, batch: int, module: Any = jnp) -> Any:
     x, lengths = module.asarray(x), module.asarray(lengths)
+    if differ(lengths.shape, (x.shape[batch],)):  # one length would be that of all
+        raise ValueError(
+            f"Length of seq_lens != input.dims({batch}), ({lengths.shape[0]} vs. {x.shape[batch]})"
+        )
     numbers = module.arange(x.shape[seq])
     shape = [1] * x.ndim
     shape[seq] = -1
@@ -131,6 +135,9 @@ def _infer_reverse_sequence(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) 
                 expected="a length for each example",
                 received=f"{x.name} {x.shape}, {lengths.name} {lengths.shape}",
             )
+        dims = x.shape.as_list()
+        dims[attrs["batch"]] = given if examples is None else examples
+        return [Spec(x.dtype, TensorShape(dims))]
     return [Spec(x.dtype, x.shape)]
 
 
@@ -167,8 +174,12 @@ def reverse_sequence(
     batch = (batch_dim or 0) if batch_axis is None else batch_axis
     if seq is None:
         raise ValueError("reverse_sequence: seq_axis must be given.")
-    (chosen,) = _axes_of(seq, x.shape.rank, "reverse_sequence")
-    (examples,) = _axes_of(batch, x.shape.rank, "reverse_sequence")
+    rank = x.shape.rank
+    for number, what in ((seq, "seq_dim"), (batch, "batch_dim")):
+        if rank is not None and number >= rank:
+            raise value_error(f"{what} must be < input rank: {number} vs. {rank}", received=x)
+    (chosen,) = _axes_of(seq, rank, "reverse_sequence")
+    (examples,) = _axes_of(batch, rank, "reverse_sequence")
     inputs = {"input": x, "seq_lengths": seq_lengths}
     return make("ReverseSequence", inputs, {"seq": chosen, "batch": examples}, name)
 

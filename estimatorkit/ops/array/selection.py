@@ -18,7 +18,7 @@ from estimatorkit.core import registry
 from estimatorkit.core.axes import axis_of
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, bool_, int32, int64
-from estimatorkit.core.errors import value_error
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.faults import in_range
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, register
@@ -524,7 +524,16 @@ def bincount(
         if weights is None:
             counted: Tensor = filling.ones_like(x, dtype=as_dtype(dtype))
         else:
-            counted = array.reshape(convert_to_tensor(weights), [-1])
+            weighed = convert_to_tensor(weights, name="weights")
+            if not weighed.shape.is_compatible_with(given.shape) and weighed.shape != (0,):
+                raise InvalidArgumentError.explained(
+                    "`weights` must be the same shape as `arr`",
+                    received=f"{given.shape} and {weighed.shape}",
+                    made_at=given.op.source,
+                )
+            counted = array.reshape(weighed, [-1])
+            if weighed.shape == (0,):
+                counted = filling.ones_like(x, dtype=weighed.dtype)
         inside = elementwise.cast(elementwise.less(x, length), counted.dtype)
         kept = indexing.where(elementwise.less(x, length), x, -filling.ones_like(x))
         return unsorted_segment_sum(counted * inside, kept, length)

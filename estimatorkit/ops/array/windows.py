@@ -159,6 +159,8 @@ def strided_slice(
         elif new_axis_mask & bit:
             key.append(None)
         elif shrink_axis_mask & bit:
+            if isinstance(step, int) and step < 0:
+                raise value_error("only stride 1 allowed on non-range indexing", received=step)
             key.append(first)
         else:
             start = None if begin_mask & bit else first

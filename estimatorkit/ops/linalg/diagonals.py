@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -11,9 +12,10 @@ from estimatorkit.core.axes import axis_of
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.errors import InvalidArgumentError, value_error
+from estimatorkit.core.faults import Fault, in_range
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, register, same_as_input
-from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.shapes import TensorShape, differ
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array, filling, joining
 from estimatorkit.ops.linalg.diagonal_bands import alignment, ends
@@ -116,6 +118,13 @@ def matrix_diag_part(
 
 def _set_diag(x: Any, diagonal: Any, module: Any = jnp) -> Any:
     rows, columns = x.shape[-2:]
+    is_known = isinstance(rows, int) and isinstance(columns, int)
+    wanted = (*x.shape[:-2], min(rows, columns) if is_known else None)
+    if differ(diagonal.shape, wanted):
+        raise ValueError(
+            f"The diagonal of matrices of shape {x.shape} must have shape {wanted}, but has "
+            f"{diagonal.shape}"
+        )
     on = module.arange(rows)[:, None] == module.arange(columns)
     width = max(columns, diagonal.shape[-1])
     row = module.concatenate(
@@ -175,12 +184,31 @@ def _band_part(x: Any, lower: Any, upper: Any, module: Any = jnp) -> Any:
     return module.where(inside, x, module.zeros((), x.dtype))
 
 
+def _band_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
+    x, lower, upper = inputs
+    if len(x.shape) < 2:
+        raise InvalidArgumentError.explained(
+            f"input must be at least 2-dim, received shape: {list(x.shape)}"
+        )
+    rows, columns = x.shape[-2:]
+    text = "{name} must be negative or less or equal to number of {what} ({size}) got: {{value}}"
+    words = (
+        text.format(name="num_lower", what="rows", size=rows),
+        text.format(name="num_upper", what="columns", size=columns),
+    )
+    return [
+        *in_range(1, lower, int(rows) + 1, words[0], low=None),
+        *in_range(2, upper, int(columns) + 1, words[1], low=None),
+    ]
+
+
 register(
     "MatrixBandPart",
     lambda x, lower, upper: _band_part(jnp.asarray(x), lower, upper),
+    fault=_band_fault,
     infer=same_as_input(),
     numpy_kernel=lambda x, lower, upper: _band_part(x, lower, upper, np),
-    accepts="",
+    accepts=("", "x", "x"),
     cases=lambda: [
         Case((POSITIVE, np.int32(1), np.int32(0))),
         Case((POSITIVE, np.int32(-1), np.int32(1))),
@@ -249,7 +277,7 @@ def diag_part(input: Any, name: str | None = None) -> Tensor:
         if rank is None or rank % 2 or rank == 0:
             raise value_error("diag_part: the rank must be even and not 0", received=x)
         x.shape[: rank // 2].assert_is_compatible_with(x.shape[rank // 2 :])
-        if rank == 2:
+        if rank == 2 and x.shape.is_fully_defined():
             return make("MatrixDiagPart", {"input": x}, name=scope)
         dims = array.shape(x)[: rank // 2]
         count = reduce.reduce_prod(dims)

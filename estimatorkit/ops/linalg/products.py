@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -13,6 +14,7 @@ from estimatorkit.core.dtypes import bfloat16
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value, register
+from estimatorkit.core.shapes import differ
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array
 from estimatorkit.ops.linalg.decompositions import svd
@@ -136,7 +138,29 @@ def _tensordot_axes(axes: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[in
     return [a % rank_x for a in one], [a % rank_y for a in other]
 
 
+def _check_labels(equation: str, operands: Sequence[Any]) -> None:
+    """Raises ValueError if a label has two lengths; NumPy would repeat a length of 1."""
+    lengths: dict[str, int] = {}
+    for labels, operand in zip(equation.split("->")[0].split(","), operands, strict=True):
+        before, _, after = labels.partition("...")
+        dims = list(operand.shape)
+        pairs = [*zip(before, dims, strict=False)]
+        pairs += zip(after, dims[len(dims) - len(after) :], strict=False)
+        for label, length in pairs:
+            if differ((lengths.setdefault(label, length),), (length,)):
+                raise ValueError(
+                    f"Expected dimension {lengths[label]} at label {label} of the input shaped "
+                    f"{dims} but got dimension {length}"
+                )
+
+
+def _einsum(*operands: Any, equation: str) -> Any:
+    _check_labels(equation, operands)
+    return jnp.einsum(equation, *map(jnp.asarray, operands))
+
+
 def _numpy_einsum(*operands: Any, equation: str) -> Any:
+    _check_labels(equation, operands)
     dtype = operands[0].dtype
     if dtype != bfloat16.as_numpy_dtype:
         return np.einsum(equation, *operands)
@@ -146,7 +170,7 @@ def _numpy_einsum(*operands: Any, equation: str) -> Any:
 
 register(
     "Einsum",
-    lambda *operands, equation: jnp.einsum(equation, *map(jnp.asarray, operands)),
+    _einsum,
     accepts="fic",
     numpy_kernel=_numpy_einsum,
     cases=lambda: [
@@ -200,12 +224,18 @@ def _infer_cross(inputs: Any, attrs: Any) -> list[Spec]:
     return [Spec(inputs[0].dtype, shape)]
 
 
+def _crossed(a: Any, b: Any, module: Any = jnp) -> Any:
+    if differ(a.shape, b.shape):
+        raise ValueError(f"Both inputs must be of same shape: {list(a.shape)} vs. {list(b.shape)}")
+    return module.cross(module.asarray(a), module.asarray(b))
+
+
 register(
     "Cross",
-    lambda a, b: jnp.cross(jnp.asarray(a), jnp.asarray(b)),
+    _crossed,
     infer=_infer_cross,
     accepts="fi",
-    numpy_kernel=np.cross,
+    numpy_kernel=lambda a, b: _crossed(a, b, np),
     cases=lambda: [
         Case((POSITIVE, np.array([[1.0, 0.5, 2.0], [0.0, 1.0, -1.0], [3.0, 2.0, 1.0]], "f")))
     ],

@@ -82,6 +82,7 @@ for _type, _where in (("Checked", "device"), ("CheckedOnHost", "host")):
         _type,
         lambda x, test, bound=None: x,
         where=_where,
+        accepts="fi",
         fault=_fault,
         numpy_kernel=lambda x, test, bound=None: x,
         infer=same_as_input(),

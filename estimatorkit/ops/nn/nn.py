@@ -16,7 +16,7 @@ from estimatorkit.core.errors import InvalidArgumentError, type_error, value_err
 from estimatorkit.core.faults import Fault, in_range
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value, register, same_as_input
-from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.shapes import TensorShape, differ
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.lazy import LazyFunctions
 from estimatorkit.ops.array import array, rearrange
@@ -418,6 +418,11 @@ def _bias_add(value: Any, bias: Any, channels_first: bool, module: Any = jnp) ->
     if value.ndim < 2:
         problem = f"Input tensor must be at least 2D: {tuple(value.shape)}"
         raise InvalidArgumentError(None, None, problem)
+    if differ(bias.shape, (value.shape[1 if channels_first else -1],)):  # one would be for all
+        raise ValueError(
+            "Must provide as many biases as the last dimension of the input tensor: "
+            f"{list(bias.shape)} vs. {list(value.shape)}"
+        )
     if channels_first:
         bias = module.reshape(bias, (-1,) + (1,) * (value.ndim - 2))
     return value + bias

@@ -66,7 +66,9 @@ def _encode(audio: Array, sample_rate: Array) -> Array:
         file.setnchannels(audio.shape[1])
         file.setsampwidth(2)
         file.setframerate(int(sample_rate))
-        file.writeframes(np.clip(rounded, -(1 << 15), (1 << 15) - 1).astype("<i2").tobytes())
+        with np.errstate(invalid="ignore"):  # NaN
+            samples = np.clip(rounded, -(1 << 15), (1 << 15) - 1).astype("<i2")
+        file.writeframes(samples.tobytes())
     return np.array(buffer.getvalue(), object)
 
 

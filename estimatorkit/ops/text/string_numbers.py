@@ -141,7 +141,8 @@ def as_string(
     tensor = convert_to_tensor(input, name="input")
     problem = None
     if len(fill) > 1 or fill not in "0 -+":
-        problem = f"Fill string must be one or fewer characters, of '0', ' ', '-' and '+': {fill!r}"
+        words = "Fill string must be one or fewer characters"
+        problem = words if len(fill) > 1 else f'Fill argument not supported: "{fill}"'
     elif scientific and shortest:
         problem = "Cannot select both scientific and shortest notation"
     elif tensor.dtype.kind not in "fc" and (scientific or shortest):

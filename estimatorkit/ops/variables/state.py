@@ -32,8 +32,8 @@ from estimatorkit.core.registry import (
     register,
     same_as_input,
 )
-from estimatorkit.core.shapes import TensorShape
-from estimatorkit.ops.array.gather_nd import point_fault
+from estimatorkit.core.shapes import TensorShape, differ
+from estimatorkit.ops.array.gather_nd import check_updates, point_fault
 from estimatorkit.ops.array.indexing import bounds_of_slices, index_of, infer_strided_slice
 
 _VALUE = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], np.float32)
@@ -79,13 +79,26 @@ register(
     cases=lambda: [Case((_VALUE, _VALUE * 2), {}, (_VALUE * 2, _VALUE * 2))],
 )
 
+
+def _moved(function: Any) -> Any:
+    def kernel(old: Any, delta: Any) -> Any:
+        if np.ndim(delta) and differ(np.shape(delta), old.shape):
+            raise ValueError(
+                f"Cannot update variable with shape {list(old.shape)} using a Tensor with shape "
+                f"{list(np.shape(delta))}, shapes must be equal."
+            )
+        return (function(old, delta),) * 2
+
+    return kernel
+
+
 for _type, _function in (
     ("AssignAddVariableOp", lambda old, delta: old + delta),
     ("AssignSubVariableOp", lambda old, delta: old - delta),
 ):
     register(
         _type,
-        lambda old, delta, function=_function: (function(old, delta),) * 2,
+        _moved(_function),
         infer=of_handle,
         gradient=None,
         updates=(0,),
@@ -98,6 +111,13 @@ for _type, _function in (
 
 def _scattered(function: Any) -> Any:
     def kernel(old: Any, indices: Any, updates: Any) -> Any:
+        wanted = (*np.shape(indices), *old.shape[1:])
+        if np.ndim(updates) and differ(np.shape(updates), wanted):
+            raise ValueError(
+                "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = "
+                f"[], got updates.shape {list(np.shape(updates))}, indices.shape "
+                f"{list(np.shape(indices))}, params.shape {list(old.shape)}"
+            )
         new = function(old, indices, updates)
         return new, new
 
@@ -148,10 +168,13 @@ for _type, _change, _python in (
 def _at_points(function: Any) -> Any:
     """Adapts `function` to indices whose last axis enumerates dimensions."""
 
-    def change(old: Any, indices: Any, updates: Any) -> Any:
-        return function(old, tuple(jnp.moveaxis(jnp.asarray(indices), -1, 0)), updates)
+    def kernel(old: Any, indices: Any, updates: Any) -> Any:
+        if np.ndim(updates):
+            check_updates(indices, updates, old.shape)
+        new = function(old, tuple(jnp.moveaxis(jnp.asarray(indices), -1, 0)), updates)
+        return new, new
 
-    return change
+    return kernel
 
 
 _POINTS = np.array([[2, 1], [0, 0]], np.int32)
@@ -174,7 +197,7 @@ for _type, _name, _python in (
 ):
     register(
         _type,
-        _scattered(_at_points(_method(_name))),
+        _at_points(_method(_name)),
         fault=lambda inputs, attrs: point_fault(1, inputs[0].shape, inputs[1]),
         infer=of_handle,
         gradient=None,

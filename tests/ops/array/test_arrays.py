@@ -83,3 +83,25 @@ def test_static_shapes_look_through_casts_and_identities() -> None:
         assert tf.reshape(x, tf.cast(tf.shape(x), tf.int64)).shape.as_list() == [10, None]
         rounded = tf.cast(tf.cast(tf.shape(x), tf.float32), tf.int32)
         assert tf.reshape(x, rounded).shape.as_list() == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "axis", "ends"), [([-1, 1], 1, [3]), ([1, -1, 1], 1, [1, 3]), ([-1, 0], 0, [2])]
+)
+def test_split_fills_in_the_length_of_a_dimension_known_at_run_time(
+    lengths: list[int], axis: int, ends: list[int]
+) -> None:
+    values = np.arange(8).reshape(2, 4)
+    fed = tf.placeholder_with_default(values, [None, None])
+    with tf.Session() as session:
+        parts = session.run(tf.split(fed, lengths, axis))
+    for part, expected in zip(parts, np.split(values, ends, axis), strict=True):
+        np.testing.assert_array_equal(part, expected)
+
+
+def test_an_index_out_of_range_in_a_branch_that_is_not_taken_is_no_error() -> None:
+    given = tf.placeholder(tf.float32, [None])
+    third = tf.cond(tf.size(given) > 2, lambda: given[2], lambda: tf.constant(-1.0))
+    with tf.Session() as session:
+        found = [session.run(third, {given: values}) for values in ([1, 2], [1, 2, 3], [])]
+    assert found == [-1.0, 3.0, -1.0]
