@@ -179,6 +179,8 @@ SESSION_ONLY = {
     *("IteratorToStringHandle", "MakeIterator", "DatasetToSingleElement", "ReduceDataset"),
     *("QueueReopen", "EmbeddingRows", "KeepExamples", "KeptExamples", "GroupedListSums"),
     *("BuildNearestNeighbors", "NearestNeighbors"),
+    *("IteratorGetNextAsOptional", "OptionalFromValue", "OptionalGetValue", "OptionalHasValue"),
+    "OptionalNone",
 }
 """Host rows with a state or a side effect, which is the session's, a stream's or a function's.
 
