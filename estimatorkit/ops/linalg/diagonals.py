@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -11,6 +12,7 @@ from estimatorkit.core.axes import axis_of
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.errors import InvalidArgumentError, value_error
+from estimatorkit.core.faults import Fault, refused
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, register, same_as_input
 from estimatorkit.core.shapes import TensorShape
@@ -175,9 +177,22 @@ def _band_part(x: Any, lower: Any, upper: Any, module: Any = jnp) -> Any:
     return module.where(inside, x, module.zeros((), x.dtype))
 
 
+def _band_fault(inputs: Sequence[Any], attrs: Any) -> list[Fault]:
+    x, *counts = inputs
+    faults = []
+    for axis, what in enumerate(("num_lower", "num_upper")):
+        size = int(x.shape[axis - 2])
+        words = f"{what} must be negative or less or equal to number of {_AXES[axis]} ({size})"
+        faults.append(refused(axis + 1, counts[axis] > size, words))
+    return faults
+
+
+_AXES = "rows", "columns"
+
 register(
     "MatrixBandPart",
     lambda x, lower, upper: _band_part(jnp.asarray(x), lower, upper),
+    fault=_band_fault,
     infer=same_as_input(),
     numpy_kernel=lambda x, lower, upper: _band_part(x, lower, upper, np),
     accepts="",

@@ -83,3 +83,17 @@ def test_static_shapes_look_through_casts_and_identities() -> None:
         assert tf.reshape(x, tf.cast(tf.shape(x), tf.int64)).shape.as_list() == [10, None]
         rounded = tf.cast(tf.cast(tf.shape(x), tf.float32), tf.int32)
         assert tf.reshape(x, rounded).shape.as_list() == [None, None]
+
+
+@pytest.mark.parametrize("sizes", [(-1, 1, 1), (1, -1, 1), (2, 1, -1), (0, 4, 0), (4, 0, -1)])
+@pytest.mark.parametrize("known", [True, False])
+def test_computed_lengths_may_leave_a_rest(sizes: Any, known: bool) -> None:
+    values = np.arange(4.0)
+    x = tf.placeholder(tf.float64, [4] if known else [None])
+    lengths = tf.placeholder(tf.int32, [3])
+    parts = tf.split(x, lengths)
+    rest = [each if each >= 0 else 4 - sum(sizes) - 1 for each in sizes]
+    with tf.Session() as session:
+        found = session.run(parts, {x: values, lengths: sizes})
+    for ours, expected in zip(found, np.split(values, np.cumsum(rest)[:-1]), strict=True):
+        np.testing.assert_array_equal(ours, expected)
