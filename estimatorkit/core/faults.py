@@ -44,6 +44,9 @@ class Fault(NamedTuple):
 FaultTest = Callable[[Sequence[Any], Mapping[str, Any]], Sequence[Fault]]
 """`fault(inputs, attrs)`: the tests of an operation."""
 
+ResultTest = Callable[[Sequence[Any], Sequence[Any], Mapping[str, Any]], Sequence[Fault]]
+"""`result_fault(inputs, results, attrs)`: the tests of an operation's results."""
+
 
 def known(*values: Any) -> bool:
     """Whether all values are known before a run: NumPy's."""
@@ -145,6 +148,24 @@ def nonzero(position: int, divisor: Any) -> list[Fault]:
         return f"Integer division by zero: y{at(index)} = 0"
 
     return [Fault(position, divisor == 0, (), text)]
+
+
+def refused(position: int, bad: Any, text: str) -> Fault:
+    """A fault whose error needs no values: `text`, with `{at}`."""
+
+    def worded_place(index: tuple[int, ...], _: tuple[int, ...]) -> str:
+        return text.format(at=at(index))
+
+    return Fault(position, bad, (), worded_place)
+
+
+def rising(position: int, low: Any, high: Any) -> list[Fault]:
+    """The test that the bounds of random integers have some between them."""
+
+    def text(_: tuple[int, ...], values: tuple[int, ...]) -> str:
+        return f"Need minval < maxval, got {values[0]} >= {values[1]}"
+
+    return [Fault(position, low >= high, (low, high), text)]
 
 
 def ascending(position: int, ids: Any, text: str) -> list[Fault]:

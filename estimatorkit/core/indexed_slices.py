@@ -11,6 +11,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import make
 from estimatorkit.core.dtypes import DType, as_dtype, float32, int64
+from estimatorkit.core.faults import in_range
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import (
     Case,
@@ -221,12 +222,20 @@ def spec_of(slices: IndexedSlices) -> IndexedSlicesSpec:
 
 def _to_dense(values: Any, indices: Any, dense_shape: Any) -> Any:
     whole = jnp.zeros([int(dim) for dim in dense_shape], values.dtype)
-    return whole.at[indices].add(values, mode="drop")
+    places = jnp.where(indices < 0, len(whole), indices)  # negative ones count for nothing
+    return whole.at[places].add(values, mode="drop")
 
 
 register(
     "IndexedSlicesToDense",
     _to_dense,
+    fault=lambda inputs, attrs: in_range(
+        1,
+        inputs[1],
+        int(inputs[2][0]),
+        "segment_ids{at} = {value} is out of range [0, {bound})",
+        low=None,
+    ),
     infer=lambda inputs, attrs: [Spec(inputs[0].dtype, constant_value_as_shape(inputs[2]))],
     static=(2,),
     accepts="fic",

@@ -22,7 +22,7 @@ import numpy as np
 from estimatorkit.core import faults, late_bound
 from estimatorkit.core.dtypes import DType, as_dtype, members
 from estimatorkit.core.errors import type_error, value_error
-from estimatorkit.core.faults import FaultTest
+from estimatorkit.core.faults import FaultTest, ResultTest
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
@@ -126,6 +126,8 @@ class OpDef:
         takes_shards: whether the kernel takes variables as `ShardedRows` where replicas divide
             their rows; others get the whole value.
         fault: tests of the inputs' values, which raise InvalidArgumentError (see `faults`).
+        result_fault: the same of the results, given the inputs, the results, and the attributes;
+            positions are those of results.
     """
 
     type: str
@@ -157,6 +159,7 @@ class OpDef:
     moves: bool = False
     takes_shards: bool = False
     fault: FaultTest | None = None
+    result_fault: ResultTest | None = None
 
     def made(self, op: Operation) -> bool:
         """Whether `op` is of this type."""
@@ -526,9 +529,11 @@ def fold(
     try:
         if row.fault is not None and faults.found(row.fault(inputs, attrs)) is not None:
             return None  # it raises when it runs
-        return in_numpy(row, inputs, attrs, outputs)
+        results = in_numpy(row, inputs, attrs, outputs)
     except NUMPY_REFUSES:  # XLA has a value for it, or reports the error with the operation
         return None
+    wrong = row.result_fault is not None and faults.found(row.result_fault(inputs, results, attrs))
+    return None if wrong else results
 
 
 _NARROW = (as_dtype("float16").numpy_dtype, as_dtype("bfloat16").numpy_dtype)

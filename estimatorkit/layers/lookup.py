@@ -24,6 +24,7 @@ from estimatorkit.layers.preprocessing import Encoding, batches
 from estimatorkit.ops.array import array, filling, indexing
 from estimatorkit.ops.array.filling import pad
 from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.math.checked import checked
 from estimatorkit.ops.sparse.sparse import sparse_tensor_to_dense
 from estimatorkit.ops.text import string_numbers, strings
 from estimatorkit.ops.text.string_pieces import split
@@ -217,7 +218,7 @@ class Lookup(Encoding):
         if self.mask_token is not None and self.output_mode == "int":
             masked = elementwise.equal(x, self._word(self.mask_token))
             ids = indexing.where(masked, zeros, ids)
-        return ids
+        return checked(ids, "known words") if self.num_oov_indices == 0 else ids
 
     def _inverted(self, ids: Any) -> Tensor:
         words = [self._word(each) for each in self.get_vocabulary()]

@@ -20,6 +20,7 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.configured import ConfiguredLayer, known_dimension
 from estimatorkit.ops.array import array, filling, indexing
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.math.checked import checked
 from estimatorkit.ops.sparse.counts import sparse_cross_hashed
 from estimatorkit.ops.text import string_numbers
 
@@ -217,7 +218,7 @@ class Encoding(ConfiguredLayer):
 class CategoryEncoding(Encoding):
     """Encodes integers as vectors (`tf.keras.layers.CategoryEncoding`).
 
-    Inputs: integers in [0, num_tokens), `(batch,)` or `(batch, n)`; others are ignored. Outputs:
+    Inputs: integers in [0, num_tokens), `(batch,)` or `(batch, n)`. Outputs:
     `(batch, num_tokens)`.
 
     Args:
@@ -256,7 +257,8 @@ class CategoryEncoding(Encoding):
                 "`count_weights` is not used when `output_mode` is not `'count'`. Received "
                 f"`count_weights={count_weights}`."
             )
-        return self.encoded(elementwise.cast(inputs, "int64"), self.num_tokens, count_weights)
+        ids = checked(elementwise.cast(inputs, "int64"), "tokens", self.num_tokens)
+        return self.encoded(ids, self.num_tokens, count_weights)
 
 
 class Discretization(Encoding):

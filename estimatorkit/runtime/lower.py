@@ -123,6 +123,13 @@ def interpret(
             raise _refused(op, inputs, error) from error
         except MemoryError as error:
             raise out_of_memory([op], str(error)) from error
+        if row.result_fault is not None and (host or is_collecting()):
+            faults = row.result_fault(inputs, outputs, op.attrs)
+            if host:
+                raise_found(op, faults)
+            else:
+                outputs, later = tested(op, list(outputs), faults, ())
+                marks += later
         if not host:
             outputs = marked(outputs, marks)
             _check_sizes(op, outputs)

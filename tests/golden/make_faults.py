@@ -24,7 +24,7 @@ def _error(fault: Fault, values: Sequence[Any]) -> list[str] | None:
             fed = [tf.placeholder(each.dtype, each.shape) for each in values]
             made = fault.made(tf, *fed)
             with tf.Session() as session:
-                session.run(tf.global_variables_initializer())
+                session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
                 session.run(made, dict(zip(fed, values, strict=True)))
 
     error = error_of(run)

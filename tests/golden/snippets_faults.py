@@ -311,6 +311,137 @@ _add(
 )
 _add("range", lambda tf, d: tf.range(0, 6, d), [_I(2)], [_I(0)])
 
+_add("range of floats", lambda tf, d: tf.range(0.0, 6.0, d), [np.float32(2)], [np.float32(0)])
+_add(
+    "split",
+    lambda tf, n: tf.split(tf.constant(_TABLE), tf.stack([n, 1]), 0)[0],
+    [_I(3)],
+    [_I(2)],
+    [_I(4)],
+    [_I(-2)],
+)
+_add(
+    "split with a rest",
+    lambda tf, n: tf.split(tf.constant(_TABLE), tf.stack([-1, n]), 0)[0],
+    [_I(1)],
+    [_I(5)],
+)
+_add(
+    "IndexedSlices",
+    lambda tf, i: tf.convert_to_tensor(tf.IndexedSlices(tf.ones([2, 3]), i, [4, 3])),
+    [_ids(3, -1)],
+    [_ids(3, 4)],
+)
+_add(
+    "batch_to_space",
+    lambda tf, n: tf.batch_to_space_nd(
+        np.zeros([4, 2, 2, 1], np.float32), [2, 2], tf.stack([[n, 0], [0, 0]])
+    ),
+    [_I(4)],
+    [_I(5)],
+    [_I(-1)],
+)
+_add(
+    "ctc_loss of no labels",
+    lambda tf, i: tf.nn.ctc_loss(
+        tf.SparseTensor(i, [0, 0], [2, 2]), np.zeros([4, 2, 3], np.float32), [4, 4]
+    ),
+    [_ids([0, 0], [1, 0], dtype=_L)],
+    [_ids([0, 0], [0, 1], dtype=_L)],
+)
+
+# -- numbers
+
+for _dtype in ("int8", "int32", "int64"):
+    _add(
+        f"pow of {_dtype}",
+        lambda tf, x, y: tf.pow(x, y),
+        [np.array([2, 0], _dtype), np.array([3, 0], _dtype)],
+        [np.array([2, 1], _dtype), np.array([3, -1], _dtype)],
+    )
+_add(
+    "random_uniform",
+    lambda tf, n: tf.random_uniform([2], 0, n, tf.int32),
+    [_I(1)],
+    [_I(0)],
+    [_I(-1)],
+)
+_add("random_normal", lambda tf, n: tf.random_normal([n]), [_I(0)], [_I(-1)])
+for _name in ("uniform", "log_uniform"):
+    _add(
+        f"{_name}_candidate_sampler",
+        lambda tf, i, name=f"{_name}_candidate_sampler": getattr(tf.nn, name)(i, 1, 2, True, 4)[0],
+        [_ids([3], dtype=_L)],
+        [_ids([4], dtype=_L)],
+        [_ids([-1], dtype=_L)],
+    )
+
+# -- matrices and images
+
+_SINGULAR = np.array([[1, 2], [2, 4]], np.float32)
+_REGULAR = np.array([[1, 2], [2, 3]], np.float32)
+for _name, _made in {
+    "matrix_inverse": lambda tf, x: tf.matrix_inverse(x),
+    "matrix_solve": lambda tf, x: tf.matrix_solve(x, np.ones([x.shape[0], 2, 1], np.float32)),
+    "lu": lambda tf, x: tf.linalg.lu(x)[0],
+}.items():
+    _add(
+        _name,
+        _made,
+        [np.stack([_REGULAR, _REGULAR])],
+        [np.stack([_REGULAR, _SINGULAR])],
+        [np.zeros([1, 2, 2], np.float32)],
+        [np.full([1, 2, 2], np.nan, np.float32)],
+    )
+_add(
+    "matrix_band_part",
+    lambda tf, lower, upper: tf.matrix_band_part(_TABLE, lower, upper),
+    [_I(4), _I(3)],
+    [_I(5), _I(3)],
+    [_I(4), _I(4)],
+)
+_IMAGE = np.zeros([4, 5, 1], np.float32)
+for _axis, _name in enumerate(("height", "width")):
+    _add(
+        f"crop_to_bounding_box of {_name}",
+        lambda tf, n, axis=_axis: tf.image.crop_to_bounding_box(
+            _IMAGE, *((n, 0) if axis == 0 else (0, n)), 3, 3
+        ),
+        [_I(1 + _axis)],
+        [_I(2 + _axis)],
+        [_I(-1)],
+    )
+_add(
+    "crop_and_resize",
+    lambda tf, i: tf.image.crop_and_resize(_IMAGE[None], [[0.0, 0.0, 1.0, 1.0]], i, [2, 2]),
+    [_ids(0)],
+    [_ids(1)],
+    [_ids(-1)],
+)
+_add(
+    "non_max_suppression",
+    lambda tf, n: tf.image.non_max_suppression([[0.0, 0.0, 1.0, 1.0]], [1.0], n),
+    [_I(0)],
+    [_I(-1)],
+)
+_add(
+    "adjust_gamma",
+    lambda tf, x: tf.image.adjust_gamma(_IMAGE, x),
+    [np.float32(0)],
+    [np.float32(-1)],
+)
+
+# -- words and classes
+
+for _name in ("one_hot", "multi_hot", "count"):
+    _add(
+        f"CategoryEncoding {_name}",
+        lambda tf, i, mode=_name: tf.keras.layers.CategoryEncoding(3, output_mode=mode)(i),
+        [_ids([0], [2], dtype=_L)],
+        [_ids([0], [3], dtype=_L)],
+        [_ids([0], [-1], dtype=_L)],
+    )
+
 # -- tensor arrays
 
 
@@ -335,6 +466,50 @@ _add(
     [_ids(1, 0)],
     [_ids(1, 3)],
     [_ids(1, 1)],
+)
+
+# -- metrics
+
+
+def _metric(name: str, made: Callable[..., Any], good: Any, *bad: Any) -> None:
+    for number, each in enumerate(bad):
+        STATEFUL[f"{name}{f' {number + 1}' if number else ''}"] = Fault(
+            lambda tf, *tensors: made(tf, *tensors)[1], tuple(good), tuple(each)
+        )
+
+
+for _name in ("mean_iou", "mean_per_class_accuracy"):
+    _metric(
+        _name,
+        lambda tf, x, y, name=_name: getattr(tf.metrics, name)(x, y, 3),
+        [_ids(0, 2), _ids(2, 0)],
+        [_ids(0, 3), _ids(2, 0)],
+        [_ids(0, -1), _ids(2, 0)],
+        [_ids(0, 2), _ids(2, 3)],
+        [_ids(0, 2), _ids(2, -1)],
+    )
+for _name, _rest in {
+    "auc": (),
+    "precision_at_thresholds": ([0.5],),
+    "recall_at_thresholds": ([0.5],),
+    "true_positives_at_thresholds": ([0.5],),
+    "false_negatives_at_thresholds": ([0.5],),
+    "sensitivity_at_specificity": (0.5,),
+    "specificity_at_sensitivity": (0.5,),
+}.items():
+    _metric(
+        _name,
+        lambda tf, x, name=_name, rest=_rest: getattr(tf.metrics, name)([1, 0], x, *rest),
+        [np.array([0, 1], np.float32)],
+        [np.array([0, 1.5], np.float32)],
+        [np.array([-0.5, 1], np.float32)],
+        [np.array([np.nan, 1], np.float32)],
+    )
+_metric(
+    "auc of bool",
+    lambda tf, x: tf.metrics.auc(tf.constant([True, False]), x),
+    [np.array([0, 1], np.float32)],
+    [np.array([-0.5, 1.5], np.float32)],
 )
 
 # -- variables
@@ -373,6 +548,13 @@ _stateful(
     lambda tf, v, i: tf.scatter_nd_add(v, i, [1.0, 2.0]),
     [_ids([3, 2], [0, 1])],
     [_ids([3, 3], [0, 1])],
+)
+_stateful(
+    "v[i].assign",
+    lambda tf, v, i: v[i].assign([1.0, 2.0, 3.0]),
+    [_I(-4)],
+    [_I(4)],
+    [_I(-5)],
 )
 _stateful(
     "gather of a variable",

@@ -364,3 +364,21 @@ def test_means_of_tensors_and_relative_errors_and_merging() -> None:
 def test_arguments_out_of_range_are_refused(make: Any, message: str) -> None:
     with pytest.raises((ValueError, NotImplementedError), match=message):
         make()
+
+
+@pytest.mark.parametrize("ignored", [None, -1])
+def test_classes_out_of_range_end_a_run_unless_they_are_ignored(ignored: int | None) -> None:
+    metric = metrics.MeanIoU(3, ignore_class=ignored)
+    labels, predictions = tf.placeholder(tf.int32, [3]), tf.placeholder(tf.int32, [3])
+    update = metric.update_state(labels, predictions)
+    with Session() as session:
+        start(session)
+        bad = [([0, 1, 3], [0, 1, 2]), ([0, 1, 2], [0, -1, 2])]
+        if ignored is None:
+            bad.append(([0, -1, 2], [0, 7, 2]))
+        else:
+            session.run(update, {labels: [0, -1, 2], predictions: [0, 7, 2]})
+            assert session.run(metric.result()) == 1.0
+        for wrong in bad:
+            with pytest.raises(tf.errors.InvalidArgumentError, match="assertion failed: "):
+                session.run(update, dict(zip((labels, predictions), wrong, strict=True)))

@@ -52,6 +52,16 @@ def test_words(arguments: Any, asked: Any, vocabulary: str, expected: Any) -> No
     np.testing.assert_array_equal(run(again(tf.constant(asked))), expected)
 
 
+@pytest.mark.parametrize("mode", ["int", "multi_hot"])
+def test_other_words_end_a_run_if_they_have_no_id(mode: str) -> None:
+    asked = tf.placeholder(tf.string, [2])
+    found = layers.StringLookup(vocabulary=["a", "b"], num_oov_indices=0, output_mode=mode)(asked)
+    with tf.Session() as session:
+        session.run(found, {asked: ["b", "a"]})
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"found OOV values: inputs\[1\]"):
+            session.run(found, {asked: ["b", "c"]})
+
+
 def test_several_ids_of_other_words() -> None:
     layer = layers.StringLookup(vocabulary=["a"], num_oov_indices=3)
     found = run(layer(tf.constant(["a", "zz", "b", ""])))

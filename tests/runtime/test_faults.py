@@ -38,6 +38,8 @@ OTHER_WORDS = {
     "TensorArray.write": "TensorArray: Tried to write to index 3 but array is not resizeable and",
     "TensorArray.write 2": "TensorArray: Tried to write to index -1 but array is not resizeable",
     "TensorArray.scatter": "TensorArray: Tried to write to index 3 but array is not resizeable",
+    "mean_iou 2": "assertion failed: [`labels` contains negative values]",
+    "mean_iou 4": "assertion failed: [`predictions` contains negative values]",
     "confusion_matrix": "assertion failed: [`labels` out of bound]",
     "confusion_matrix 2": "assertion failed: [`labels` contains negative values",
     # TensorFlow's InternalError, "Unexpected error in binary operator".
@@ -51,7 +53,7 @@ def expected_words(name: str) -> str | None:
     if error is None or name in NOT_REFUSED:
         return None
     text: str = error[1]
-    for end in (", node name", ".  Label values", "  Label values"):
+    for end in (", node name", ".  Label values", "  Label values", " [Condition", " got: "):
         text = text.partition(end)[0]
     return OTHER_WORDS.get(name, text.rstrip("."))
 
@@ -63,7 +65,7 @@ def fed(fault: Fault, values: Any, known: bool = True) -> Any:
         tensors = [tf.placeholder(each.dtype, s) for each, s in zip(values, shapes, strict=True)]
         made = fault.made(tf, *tensors)
         with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
+            session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
             return session.run(made, dict(zip(tensors, values, strict=True)))
 
 
@@ -217,6 +219,7 @@ WAYS: dict[str, Callable[[Fault, Any], Any]] = {
 PROGRAMS = (
     *("gather", "gather of int64", "gather_nd", "scatter_nd", "x[i]", "unsorted_segment_sum"),
     *("x % y", "invert_permutation", "sparse_softmax_cross_entropy", "TensorArray.read"),
+    "matrix_inverse",
 )
 
 

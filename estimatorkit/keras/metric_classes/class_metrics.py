@@ -65,6 +65,8 @@ class IoU(StreamingMetric):
         weights = sample_weight
         if self.ignore_class is not None:
             kept = elementwise.not_equal(truth, convert_to_tensor(self.ignore_class, int64))
+            zeros = filling.zeros_like(truth)
+            truth, guesses = (indexing.where(kept, each, zeros) for each in (truth, guesses))
             weights = elementwise.cast(kept, self._dtype)
             if sample_weight is not None:
                 weights = weights * broadcast(sample_weight, weights)

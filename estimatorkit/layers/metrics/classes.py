@@ -16,9 +16,10 @@ from estimatorkit.layers.metrics.streaming import (
     streaming,
 )
 from estimatorkit.layers.weighting import broadcast
-from estimatorkit.ops.array import array, indexing
+from estimatorkit.ops.array import array, indexing, segment
 from estimatorkit.ops.linalg import diagonals
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.math.checked import checked
 
 
 def matrix_of(
@@ -27,24 +28,32 @@ def matrix_of(
     """A batch's confusion matrix: rows are labels, columns predictions.
 
     Args:
-        labels, predictions: class indices of one shape; those outside [0, num_classes) are ignored.
+        labels, predictions: class indices of one shape, in [0, num_classes).
         num_classes: the number of classes.
         weights: None, a scalar, or of the shape of `labels` with 1 in any place.
         dtype: of the matrix.
     """
-    truth = convert_to_tensor(labels, name="labels")
-    guesses = convert_to_tensor(predictions, name="predictions")
-    guesses.shape.assert_is_compatible_with(truth.shape)
-    full = broadcast(1.0 if weights is None else weights, elementwise.cast(truth, dtype))
-    rows, columns, counts = (array.reshape(each, [-1]) for each in (truth, guesses, full))
+    rows, columns, counts = _examples(labels, predictions, weights, dtype)
     known = []
-    for given in (rows, columns):
-        ids = elementwise.cast(given, int64)
+    for given, test in ((rows, "label classes"), (columns, "predicted classes")):
+        ids = checked(given, test, num_classes)
         inside = elementwise.clip_by_value(ids, 0, elementwise.cast(num_classes, int64) - 1)
         counts = counts * elementwise.cast(elementwise.equal(inside, ids), dtype)
         known.append(inside)
     truth, guesses = known
     return count_pairs(truth, guesses, num_classes, dtype, counts)
+
+
+def _examples(
+    labels: Any, predictions: Any, weights: Any, dtype: DType
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Labels and predictions, int64, and weights as vectors of one length."""
+    truth = convert_to_tensor(labels, name="labels")
+    guesses = convert_to_tensor(predictions, name="predictions")
+    guesses.shape.assert_is_compatible_with(truth.shape)
+    full = broadcast(1.0 if weights is None else weights, elementwise.cast(truth, dtype))
+    rows, columns, counts = (array.reshape(each, [-1]) for each in (truth, guesses, full))
+    return elementwise.cast(rows, int64), elementwise.cast(columns, int64), counts
 
 
 def streaming_confusion_matrix(
@@ -125,7 +134,7 @@ def mean_per_class_accuracy(
 
     Args:
         labels, predictions, num_classes, weights, metrics_collections, updates_collections, name:
-            see `mean_iou`. Classes without examples count as 0.
+            see `mean_iou`; predictions may be any integers. Classes without examples count as 0.
 
     Returns:
         `(value, update_op)`; the update gives the accuracy of each class, as TensorFlow's.
@@ -136,8 +145,13 @@ def mean_per_class_accuracy(
             array.reshape(elementwise.cast(each, int64), [-1]) for each in (labels, predictions)
         )
         each = None if weights is None else array.reshape(weights, [-1])
-        matrix = matrix_of(truth, guesses, num_classes, each, float32)
-        return {"total": reduce.reduce_sum(matrix, 1), "count": diagonals.diag_part(matrix)}
+        truth, guesses, counts = _examples(truth, guesses, each, float32)
+        truth = checked(truth, "index", num_classes)
+        right = counts * elementwise.cast(elementwise.equal(truth, guesses), float32)
+        return {
+            key: segment.unsorted_segment_sum(value, truth, num_classes)
+            for key, value in (("total", counts), ("count", right))
+        }
 
     def of_classes(total: Tensor, count: Tensor) -> Tensor:
         return elementwise.div_no_nan(count, total)

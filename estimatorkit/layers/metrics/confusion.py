@@ -12,7 +12,7 @@ from typing import Any
 from estimatorkit.core.dtypes import bool_, float32
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming
-from estimatorkit.layers.metrics.thresholds import counts_at
+from estimatorkit.layers.metrics.thresholds import counts_at, tested
 from estimatorkit.layers.weighting import broadcast, same_shapes
 from estimatorkit.ops.math import elementwise, reduce
 
@@ -39,7 +39,7 @@ def _sums(
     """The weight of a batch's examples of each kind; a vector where there are thresholds."""
     if thresholds is not None:
         truth, guesses = same_shapes(labels, predictions)
-        counts = counts_at(truth, guesses, weights, thresholds)._asdict()
+        counts = counts_at(truth, tested(truth, guesses), weights, thresholds)._asdict()
         return {kind: counts[kind] for kind in kinds}
     truth, decision, full = _decisions(labels, predictions, weights)
     found = {}

@@ -13,7 +13,7 @@ from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming
-from estimatorkit.layers.metrics.thresholds import Counts, counts_at, even_thresholds
+from estimatorkit.layers.metrics.thresholds import Counts, counts_at, even_thresholds, tested
 from estimatorkit.layers.weighting import same_shapes
 from estimatorkit.ops.array import filling, indexing
 from estimatorkit.ops.math import elementwise, reduce
@@ -42,8 +42,7 @@ def metric_at_thresholds(
 
     def sums() -> dict[str, Tensor]:
         truth, guesses = same_shapes(labels, predictions)
-        guesses = elementwise.clip_by_value(elementwise.cast(guesses, float32), 0.0, 1.0)
-        return counts_at(truth, guesses, weights, thresholds)._asdict()
+        return counts_at(truth, tested(truth, guesses), weights, thresholds)._asdict()
 
     return streaming(
         *(name, sums, lambda *counts: formula(Counts(*counts))),
@@ -67,7 +66,7 @@ def auc(
 
     Args:
         labels: of the shape of `predictions`; nonzero means positive.
-        predictions: probabilities; values outside [0, 1] are clipped.
+        predictions: probabilities, in [0, 1].
         weights, metrics_collections, updates_collections, name: see `mean`.
         num_thresholds: the number of points of the curve; it does not affect the cost per batch.
         curve: "ROC" or "PR".

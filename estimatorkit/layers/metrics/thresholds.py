@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import make
-from estimatorkit.core.dtypes import float32
+from estimatorkit.core.dtypes import bool_, float32
 from estimatorkit.core.registry import Case, Spec
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.weighting import broadcast
 from estimatorkit.ops.array import array, indexing
 from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.math.checked import checked
 
 
 def _buckets(predictions: Any, limits: NDArray[Any], module: Any) -> Any:
@@ -115,6 +116,14 @@ def even_thresholds(count: int, margin: float = 1e-7) -> list[float]:
     """0, ..., 1 in even steps, the first and the last moved outwards by `margin`."""
     inner = [(index + 1) / (count - 1) for index in range(count - 2)]
     return [0.0 - margin, *inner, 1.0 + margin]
+
+
+def tested(labels: Tensor, predictions: Tensor) -> Tensor:
+    """Predictions, which must be in [0, 1] when run; as in TensorFlow, any are taken where neither
+    they nor the labels are cast, to float32 and bool."""
+    if predictions.dtype is float32 and labels.dtype is bool_:
+        return predictions
+    return checked(elementwise.cast(predictions, float32), "probability")
 
 
 def counts_at(

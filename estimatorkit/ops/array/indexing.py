@@ -163,14 +163,13 @@ def _outside(position: int, index: Any, axis: int, size: int) -> Fault:
     return Fault(position, (index < -size) | (index >= size), (index,), text)
 
 
-def _index_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
-    """The tests of the indices of `getitem`; those of known dimensions were tested before."""
+def index_fault(inputs: Sequence[Any], attrs: Mapping[str, Any], position: int = 1) -> list[Fault]:
+    """The tests of the indices of `getitem`; computed ones are the inputs from `position` on."""
     shape, index = inputs[0].shape, list(attrs["index"])
     rest = len(shape) - sum(part not in ("newaxis", "ellipsis") for part in index)
     place = index.index("ellipsis") if "ellipsis" in index else len(index)
     index[place : place + 1] = [("slice", None, None, None)] * rest
     faults: list[Fault] = []
-    position = 1
     for axis, part in enumerate(part for part in index if part != "newaxis"):
         if part == "input":
             faults.append(_outside(position, inputs[position], axis, int(shape[axis])))
@@ -185,7 +184,7 @@ def _index_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]
 register(
     "StridedSlice",
     _strided_slice,
-    fault=_index_fault,
+    fault=index_fault,
     moves=True,
     infer=infer_strided_slice,
     numpy_kernel=lambda x, *dynamic, index: x[index_of(index, dynamic)],

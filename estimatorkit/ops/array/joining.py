@@ -27,8 +27,10 @@ from estimatorkit.core.registry import Case, Spec, constant_value, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor, holds_tensors
 from estimatorkit.ops.array.array import shape
-from estimatorkit.ops.array.indexing import slice_
+from estimatorkit.ops.array.indexing import slice_, where
 from estimatorkit.ops.array.own_rows import length_of, own_slices
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.math.checked import checked
 
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
 
@@ -273,6 +275,12 @@ def _split_by_computed(
     if rank is None:
         raise value_error("split by computed lengths: the rank must be known")
     with get_default_graph().name_scope(name):
+        length_of_axis = tensor.shape[axis]
+        if length_of_axis is not None:
+            sizes = checked(sizes, "sizes", length_of_axis)
+        whole = elementwise.cast(shape(tensor)[axis], sizes.dtype)
+        rest = whole - (reduce.reduce_sum(sizes) + 1)
+        sizes = where(elementwise.equal(sizes, -1), rest, sizes)
         parts, start = [], convert_to_tensor(0, sizes.dtype)
         for length in unstack(sizes, count):
             begin = [start if position == axis else 0 for position in range(rank)]

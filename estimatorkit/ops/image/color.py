@@ -20,6 +20,7 @@ from estimatorkit.core.registry import Case, Spec, constant_value, output, regis
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.image.shapes import checked_image
+from estimatorkit.ops.math.checked import checked
 from estimatorkit.ops.math.elementwise import (
     cast,
     floordiv,
@@ -394,6 +395,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
 
     Raises:
         ValueError: gamma is known and negative.
+        InvalidArgumentError: (when run) it is negative.
     """
     known = constant_value(gamma) if isinstance(gamma, Tensor) else gamma
     if known is not None and known < 0:
@@ -401,6 +403,8 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
 
     def change(colors: Tensor) -> Tensor:
         exponent = cast(convert_to_tensor(gamma, name="gamma"), colors.dtype)
+        if known is None:
+            exponent = checked(exponent, "gamma")
         return power(colors, exponent) * cast(convert_to_tensor(gain, name="gain"), colors.dtype)
 
     return _in_floats(image, change, "adjust_gamma")

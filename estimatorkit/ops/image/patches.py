@@ -12,6 +12,7 @@ import numpy as np
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
 from estimatorkit.core.dtypes import float32, float64, int32
 from estimatorkit.core.errors import value_error
+from estimatorkit.core.faults import in_range
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value, output, register
 from estimatorkit.core.shapes import TensorShape
@@ -218,6 +219,13 @@ def _infer_crops(inputs: Any, attrs: Any) -> list[Spec]:
 register(
     "CropAndResize",
     _crop_and_resize,
+    fault=lambda inputs, attrs: in_range(
+        2,
+        inputs[2],
+        int(inputs[0].shape[0]),
+        "box_index has values outside [0, batch_size): box_index{at} = {value}, batch_size = "
+        "{bound}",
+    ),
     infer=_infer_crops,
     static=(3,),
     accepts=("dn float16 uint8 uint16", "d", "int32", "int32"),
@@ -262,7 +270,7 @@ def crop_and_resize(
 
     Raises:
         ValueError: the method is none of these.
-        InvalidArgumentError: (when compiled) an image's number is out of range.
+        InvalidArgumentError: (when run) an image's number is out of range.
     """
     if method not in ("bilinear", "nearest"):
         raise value_error(

@@ -16,6 +16,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
 from estimatorkit.core.errors import value_error
+from estimatorkit.core.faults import Fault, refused
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value, output, register
 from estimatorkit.core.shapes import TensorShape
@@ -131,9 +132,22 @@ def _infer_target(position: int) -> Any:
 
 _ACCEPTED = "ficb"
 
+
+def _crop_fault(inputs: Sequence[Any], attrs: Any) -> list[Fault]:
+    image, offset, target = inputs
+    faults = []
+    for axis, what in enumerate(("height", "width")):
+        end, length = offset[axis] + target[axis], image.shape[axis - 3]
+        before = f"assertion failed: [offset_{what} must be >= 0.]"
+        behind = f"assertion failed: [{what} must be >= target + offset.]"
+        faults += [refused(1, offset[axis] < 0, before), refused(1, end > length, behind)]
+    return faults
+
+
 register(
     "CropToBoundingBox",
     _crop,
+    fault=_crop_fault,
     infer=_infer_target(2),
     numpy_kernel=_crop,
     static=(2,),
@@ -182,13 +196,12 @@ def crop_to_bounding_box(
 
     Args:
         image: `(batch, height, width, channels)` or `(height, width, channels)`.
-        offset_height, offset_width: ints, or scalar tensors; computed values are clamped so that
-            the box lies within the image.
+        offset_height, offset_width: ints, or scalar tensors.
         target_height, target_width: ints, or scalar tensors.
 
     Raises:
         ValueError: the box is statically known to exceed the image.
-        InvalidArgumentError: (when compiled) the box exceeds the image.
+        InvalidArgumentError: (when run) the box exceeds the image.
     """
     return _boxed(
         "CropToBoundingBox",

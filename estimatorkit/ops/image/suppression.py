@@ -53,6 +53,8 @@ def _choose(
         least: so is what has no higher score.
         sigma: where it is above 0, scores fall with similarity (Bodla et al., 2017, "Soft-NMS").
     """
+    if most < 0:
+        raise InvalidArgumentError(None, None, f"output size must be non-negative, got {most}")
     if not 0 <= threshold <= 1:
         problem = f"iou_threshold must be in [0, 1], got {threshold}"
         raise InvalidArgumentError(None, None, problem)

@@ -12,6 +12,7 @@ import numpy as np
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, int32
+from estimatorkit.core.faults import Fault, refused
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
@@ -55,9 +56,15 @@ def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     return [Spec(x.dtype, x.shape), Spec(attrs["dtype"], rows)]
 
 
+def _lu_fault(inputs: Any, results: Sequence[Any], attrs: Any) -> list[Fault]:
+    pivots = abs(results[0].diagonal(0, -2, -1))
+    return [refused(0, ~(pivots > 0).all(-1), "Input is not invertible.")]
+
+
 register(
     "Lu",
     _lu,
+    result_fault=_lu_fault,
     infer=_infer,
     accepts="dc",
     numpy_kernel=_numpy_lu,

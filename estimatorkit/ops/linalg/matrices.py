@@ -11,6 +11,7 @@ import numpy as np
 
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
+from estimatorkit.core.faults import Fault, ResultTest, refused, xp
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import UNKNOWN
@@ -32,12 +33,37 @@ from estimatorkit.ops.math.special import real
 
 # -- inverses, determinants, equations
 
+
+def _singular(text: str) -> ResultTest:
+    """The test that a system has a solution: without one, XLA's is not finite."""
+
+    def test(inputs: Sequence[Any], results: Sequence[Any], _: Any) -> list[Fault]:
+        module, axes = xp(results[0]), (-2, -1)
+        bad = ~module.isfinite(results[0]).all(axes)
+        for right in inputs[1:]:
+            bad = bad & xp(right).isfinite(right).all(axes)
+        return [refused(0, bad, text)]
+
+    return test
+
+
+def _or_nan(solve: Any, *arrays: Any) -> Any:
+    """What NumPy finds, or NaN where it refuses a singular matrix."""
+    try:
+        return solve(*arrays)
+    except np.linalg.LinAlgError:
+        return np.full_like(arrays[-1], np.nan)
+
+
 register(
     "MatrixInverse",
     in_32_bits(lambda x, adjoint: jnp.linalg.inv(conjugate_transpose(x) if adjoint else x)),
+    result_fault=_singular("Input is not invertible."),
     infer=square_infer(same_dims),
     accepts="dc float16",
-    numpy_kernel=lambda x, adjoint: np.linalg.inv(conjugate_transpose(x, np) if adjoint else x),
+    numpy_kernel=lambda x, adjoint: _or_nan(
+        np.linalg.inv, conjugate_transpose(x, np) if adjoint else x
+    ),
     cases=lambda: [Case((SQUARE,), {"adjoint": False}), Case((SQUARE,), {"adjoint": True})],
 )
 
@@ -46,11 +72,12 @@ def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -
     """The inverses of square matrices, `(..., n, n)`, or of their adjoints.
 
     Args:
-        input: the matrices; singular ones yield infinities or NaN (XLA cannot raise).
+        input: the matrices.
         adjoint: whether to invert the conjugate transpose.
 
     Raises:
         ValueError: they are not square.
+        InvalidArgumentError: (when run) one of them is singular.
     """
     return make("MatrixInverse", {"input": input}, {"adjoint": bool(adjoint)}, name)
 
@@ -110,10 +137,11 @@ def _infer_solution(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[
 register(
     "MatrixSolve",
     in_32_bits(lambda a, b, adjoint: jnp.linalg.solve(conjugate_transpose(a) if adjoint else a, b)),
+    result_fault=_singular("Input matrix is not invertible."),
     infer=_infer_solution,
     accepts="dc float16",
-    numpy_kernel=lambda a, b, adjoint: np.linalg.solve(
-        conjugate_transpose(a, np) if adjoint else a, b
+    numpy_kernel=lambda a, b, adjoint: _or_nan(
+        np.linalg.solve, conjugate_transpose(a, np) if adjoint else a, b
     ),
     cases=lambda: [
         Case((SQUARE, RIGHT), {"adjoint": False}),
@@ -129,6 +157,9 @@ def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None 
         matrix: `(..., n, n)`.
         rhs: `(..., n, k)`.
         adjoint: whether to solve with the conjugate transpose.
+
+    Raises:
+        InvalidArgumentError: (when run) a matrix is singular.
     """
     inputs = {"matrix": matrix, "rhs": rhs}
     return make("MatrixSolve", inputs, {"adjoint": bool(adjoint)}, name, same_dtype=True)

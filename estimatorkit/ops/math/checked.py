@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import registry
-from estimatorkit.core.faults import Fault, at, bits_of, in_range, known, number_of
+from estimatorkit.core.faults import Fault, at, bits_of, in_range, known, number_of, refused
 from estimatorkit.core.registry import Case, same_as_input
 from estimatorkit.core.tensor import Tensor
 
@@ -62,12 +62,62 @@ def _range(ends: Any) -> list[Fault]:
     return [Fault(0, ~(low < high), (bits_of(low), bits_of(high)), text)]
 
 
+def _probability(values: Any) -> list[Fault]:
+    def text(index: tuple[int, ...], found: tuple[int, ...]) -> str:
+        where = f"predictions{at(index)} = {number_of(found[0])}"
+        return f"assertion failed: [predictions must be in [0, 1]]: {where}"
+
+    inside = (values >= 0) & (values <= 1)  # not of NaN
+    return [Fault(0, ~inside, (bits_of(values),), text)]
+
+
+def _classes(what: str, values: Any, bound: int) -> list[Fault]:
+    where = f"{what}{{at}} = {{value}}"
+    negative = f"assertion failed: [`{what}` contains negative values]: {where}"
+    outside = f"assertion failed: [`{what}` out of bound]: {where} is not below {{bound}}"
+    return [*_not_negative(negative)(values), *in_range(0, values, bound, outside, low=None)]
+
+
+def _tokens(values: Any, bound: int) -> list[Fault]:
+    words = (
+        "assertion failed: [Input values must be in the range 0 <= values < num_tokens with "
+        f"num_tokens={bound}]: values{{at}} = {{value}}"
+    )
+    return in_range(0, values, bound, words)
+
+
+def _sizes(values: Any, bound: int) -> list[Fault]:
+    def text(_: tuple[int, ...], found: tuple[int, ...]) -> str:
+        return (
+            "Determined shape must either match input shape along split_dim exactly if fully "
+            "specified, or be less than the size of the input along split_dim if not fully "
+            f"specified.  Got: {found[0]}, of {bound}"
+        )
+
+    rest = values == -1
+    total = values.sum() + rest.sum().astype(values.dtype)
+    fits = (total == bound) | (rest.any() & (total <= bound))
+    return [Fault(0, ~fits | (values < -1).any(), (total,), text)]
+
+
 TESTS: dict[str, Callable[..., list[Fault]]] = {
     "index": partial(in_range, 0),
     "permutation": _permutation,
     "count": _not_negative("Input arr must be non-negative!: arr{at} = {value}"),
     "labels": _not_negative("All labels must be nonnegative integers: labels{at} = {value}"),
     "range": _range,
+    "probability": _probability,
+    "label classes": partial(_classes, "labels"),
+    "predicted classes": partial(_classes, "predictions"),
+    "tokens": _tokens,
+    "sizes": _sizes,
+    "known words": _not_negative(
+        "When `num_oov_indices=0` all inputs should be in vocabulary, found OOV values: "
+        "inputs{at}; consider setting `num_oov_indices=1`."
+    ),
+    "gamma": lambda value: [
+        refused(0, value < 0, "assertion failed: [Gamma should be a non-negative real number.]")
+    ],
 }
 """The tests, by name."""
 
@@ -82,11 +132,11 @@ for _type, _where in (("Checked", "device"), ("CheckedOnHost", "host")):
         _type,
         lambda x, test, bound=None: x,
         where=_where,
-        accepts="fi",
         fault=_fault,
         numpy_kernel=lambda x, test, bound=None: x,
         infer=same_as_input(),
         gradient="same",
+        accepts="fi",
         cases=lambda: [
             Case((np.array([2, 0, 1], np.int32),), {"test": "permutation"}),
             Case((np.array([0.0, 1.0], np.float32),), {"test": "range"}),
@@ -95,14 +145,20 @@ for _type, _where in (("Checked", "device"), ("CheckedOnHost", "host")):
     )
 
 
-def checked(x: Tensor, test: str, bound: int | None = None, *, on_host: bool = False) -> Tensor:
+def checked(x: Tensor, test: str, bound: Any = None, *, on_host: bool = False) -> Tensor:
     """A tensor, whose values are tested when it is run.
 
     Args:
         x: the tensor.
         test: a name in `TESTS`.
-        bound: of "index", the number of rows.
+        bound: the number of rows, classes or tokens; of "sizes", their sum. An
+            int, or a scalar tensor: nothing is tested if it is not constant.
         on_host: whether the host tests them: values of sparse tensors, whose number changes.
     """
-    attrs = {"test": test} if bound is None else {"test": test, "bound": bound}
+    attrs: dict[str, Any] = {"test": test}
+    if bound is not None:
+        known_bound = registry.constant_value(bound)
+        if known_bound is None:
+            return x
+        attrs["bound"] = int(known_bound)
     return registry.output("CheckedOnHost" if on_host else "Checked", [x], attrs, "Checked")

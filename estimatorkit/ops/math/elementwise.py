@@ -28,7 +28,7 @@ from estimatorkit.core.dtypes import (
     int64,
 )
 from estimatorkit.core.errors import type_error
-from estimatorkit.core.faults import Fault, FaultTest, nonzero
+from estimatorkit.core.faults import Fault, FaultTest, nonzero, refused
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.registry import (
@@ -286,7 +286,24 @@ floormod = _binary(
     fault=_nonzero,
     accepts="fi",
 )
-pow = _binary("Pow", _power, np.power, (_POSITIVE, _OTHER), "x to the power y.", accepts="fnc")
+
+
+def _negative_power(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
+    power = inputs[1]
+    if power.dtype.kind != "i":
+        return []
+    return [refused(1, power < 0, "Integers to negative integer powers are not allowed: y{at}")]
+
+
+pow = _binary(
+    "Pow",
+    _power,
+    np.power,
+    (_POSITIVE, _OTHER),
+    "x to the power y.",
+    fault=_negative_power,
+    accepts="fnc",
+)
 maximum = _binary(
     "Maximum",
     _extreme(jnp.maximum, jnp.greater_equal),

@@ -17,7 +17,8 @@ import numpy as np
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, float32, int64, members, uint32
-from estimatorkit.core.errors import value_error
+from estimatorkit.core.errors import InvalidArgumentError, value_error
+from estimatorkit.core.faults import rising
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, fixed, register
 from estimatorkit.core.shapes import TensorShape
@@ -46,7 +47,11 @@ def _infer(inputs: Any, attrs: Mapping[str, Any]) -> list[Spec]:
 
 
 def _dims(shape: Any) -> tuple[int, ...]:
-    return tuple(int(dim) for dim in np.atleast_1d(shape))
+    dims = tuple(int(dim) for dim in np.atleast_1d(shape))
+    for dim in dims:
+        if dim < 0:
+            raise InvalidArgumentError(None, None, f"Dimension {dim} must be >= 0")
+    return dims
 
 
 _SHAPE = np.array([2, 3], np.int32)
@@ -96,6 +101,7 @@ register(
     "RandomUniformInt",
     lambda shape, low, high, *, key: jax.random.randint(key, _dims(shape), low, high, low.dtype),
     infer=lambda inputs, attrs: [Spec(inputs[1].dtype, constant_value_as_shape(inputs[0]))],
+    fault=lambda inputs, attrs: rising(2, inputs[1], inputs[2]),
     gradient=None,
     static=(0,),
     random=True,

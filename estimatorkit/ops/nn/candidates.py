@@ -18,6 +18,7 @@ from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int64
 from estimatorkit.core.errors import InvalidArgumentError, value_error
+from estimatorkit.core.faults import in_range
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import TensorShape
@@ -132,6 +133,12 @@ def infer_candidates(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list
 register(
     "CandidateSampler",
     _sample,
+    fault=lambda inputs, attrs: in_range(
+        0,
+        inputs[0],
+        len(attrs["probabilities"]),
+        "`true_candidate` out of range [0, {bound}), received {value}",
+    ),
     infer=infer_candidates,
     gradient=None,
     random=True,

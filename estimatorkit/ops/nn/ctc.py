@@ -122,7 +122,12 @@ def _loss_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
             "into a warning by using the flag ignore_longer_outputs_than_inputs"
         )
 
+    def empty(index: tuple[int, ...], _: tuple[int, ...]) -> str:
+        return f"Labels length is zero in batch {index[0]}"
+
     faults = [Fault(2, lengths > time, (lengths,), too_long)]
+    if attrs.get("_labeled"):
+        faults.append(Fault(1, (labels < 0).all(1), (), empty))
     if attrs.get("_strict"):
         required = (labels >= 0).sum(1).astype(lengths.dtype)
         faults.append(Fault(2, required > lengths, (required, lengths), too_short))
@@ -183,6 +188,7 @@ def ctc_loss(
             ignore_longer_outputs_than_inputs,
             merge=bool(ctc_merge_repeated),
             strict=not ignore_longer_outputs_than_inputs,
+            labeled=True,
         )
 
 
@@ -248,6 +254,7 @@ def _make_loss(
     zero_infinite: bool,
     merge: bool = True,
     strict: bool = False,
+    labeled: bool = False,
 ) -> Tensor:
     inputs = [scores, elementwise.cast(dense, int32), convert_to_tensor(lengths, int32)]
     attrs: dict[str, Any] = {"blank": int(blank)}
@@ -255,6 +262,8 @@ def _make_loss(
         attrs["merge"] = False
     if strict:
         attrs["_strict"] = True
+    if labeled:
+        attrs["_labeled"] = True
     loss = registry.output("CTCLoss", inputs, attrs, "CTCLoss")
     if not zero_infinite:
         return loss

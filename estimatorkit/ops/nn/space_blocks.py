@@ -9,7 +9,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import int32
-from estimatorkit.core.errors import value_error
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, register
 from estimatorkit.core.tensor import Tensor
@@ -52,6 +52,12 @@ def _batch_to_space(x: Any, block: Any, crops: Any) -> Any:
     order += list(range(2 * count + 1, 2 * count + 1 + len(rest)))
     wide = [length * size for length, size in zip(space, block, strict=True)]
     x = x.transpose(order).reshape(-1, *wide, *rest)
+    for number, ((a, b), length) in enumerate(zip(crops, wide, strict=True)):
+        if min(a, b) < 0:
+            raise InvalidArgumentError(None, None, "Crops must be non-negative")
+        if a + b > length:
+            left = f"cropped_shape[{number}]={length - a - b}"
+            raise InvalidArgumentError(None, None, f"{left} must be non-negative")
     cut = [slice(int(a), length - int(b)) for (a, b), length in zip(crops, wide, strict=True)]
     return x[(slice(None), *cut)]
 

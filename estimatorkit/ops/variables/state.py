@@ -34,7 +34,12 @@ from estimatorkit.core.registry import (
 )
 from estimatorkit.core.shapes import TensorShape, differ
 from estimatorkit.ops.array.gather_nd import check_updates, point_fault
-from estimatorkit.ops.array.indexing import bounds_of_slices, index_of, infer_strided_slice
+from estimatorkit.ops.array.indexing import (
+    bounds_of_slices,
+    index_fault,
+    index_of,
+    infer_strided_slice,
+)
 
 _VALUE = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], np.float32)
 _ROWS = np.array([2, 0, 2], np.int32)
@@ -254,6 +259,7 @@ def _infer_slice_assigned(inputs: Any, attrs: Any) -> list[Spec]:
 register(
     "ResourceStridedSliceAssign",
     _slice_assigned,
+    fault=lambda inputs, attrs: index_fault(inputs, attrs, 2),
     numpy_kernel=_slice_assigned_on_host,
     infer=_infer_slice_assigned,
     gradient=None,

@@ -105,3 +105,17 @@ def test_an_index_out_of_range_in_a_branch_that_is_not_taken_is_no_error() -> No
     with tf.Session() as session:
         found = [session.run(third, {given: values}) for values in ([1, 2], [1, 2, 3], [])]
     assert found == [-1.0, 3.0, -1.0]
+
+
+@pytest.mark.parametrize("sizes", [(-1, 1, 1), (1, -1, 1), (2, 1, -1), (0, 4, 0), (4, 0, -1)])
+@pytest.mark.parametrize("known", [True, False])
+def test_computed_lengths_may_leave_a_rest(sizes: Any, known: bool) -> None:
+    values = np.arange(4.0)
+    x = tf.placeholder(tf.float64, [4] if known else [None])
+    lengths = tf.placeholder(tf.int32, [3])
+    parts = tf.split(x, lengths)
+    rest = [each if each >= 0 else 4 - sum(sizes) - 1 for each in sizes]
+    with tf.Session() as session:
+        found = session.run(parts, {x: values, lengths: sizes})
+    for ours, expected in zip(found, np.split(values, np.cumsum(rest)[:-1]), strict=True):
+        np.testing.assert_array_equal(ours, expected)
