@@ -84,6 +84,7 @@ class Training:
             warm_start.apply()
         self._scaffold: Scaffold = spec.scaffold
         graph = spec.train_op.graph
+        graph.add_to_collection(GraphKeys.LOSSES, spec.loss)  # where hooks look for it
         self._summarizes = self._scaffold.summary_op is not None or has_summaries(graph)
         alone = not self._summarizes and not self._has_others and self._replicas is None
         self._scalars = recorded_scalars(graph) if alone else {}

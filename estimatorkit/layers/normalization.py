@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from estimatorkit.core.errors import value_error
+from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_options import VariableAggregation
 from estimatorkit.layers.engine.configured import ConfiguredLayer, check_floating, known_dimension
@@ -18,7 +19,7 @@ from estimatorkit.layers.engine.input_spec import InputSpec
 from estimatorkit.layers.engine.scoped import ScopedLayer
 from estimatorkit.layers.noise import known_training
 from estimatorkit.ops.array import array, indexing, joining
-from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.math import elementwise, reduce
 from estimatorkit.ops.nn import nn
 from estimatorkit.ops.nn.normalization import weighted_moments
 
@@ -227,7 +228,9 @@ class BatchNormalization(_ScaleAndShift):
         axes = [each for each in range(rank) if each not in self._axes]
         several = len(self._axes) > 1
         fused = self._is_fused(rank)
-        if mask is None or fused:
+        if fused:
+            mean, variance = _differentiable_moments(x, axes)
+        elif mask is None:
             mean, variance = nn.moments(x, axes, keepdims=several)
         else:
             weights = array.expand_dims(elementwise.cast(mask, x.dtype), -1)
@@ -248,6 +251,18 @@ class BatchNormalization(_ScaleAndShift):
         """Whether TensorFlow would use its fused kernel."""
         channels = len(self._axes) == 1 and self._axes[0] in (1, rank - 1)
         return self.fused is not False and rank in (4, 5) and channels and self.dtype != "float64"
+
+
+def _differentiable_moments(x: Tensor, axes: list[int]) -> tuple[Tensor, Tensor]:
+    """The moments with all their derivatives, as those of TensorFlow's fused kernel.
+
+    `moments` takes the mean in the variance as constant: exact in the first derivative only.
+    """
+    with get_default_graph().name_scope("moments"):
+        mean = reduce.reduce_mean(x, axes, True, name="mean")
+        squares = elementwise.squared_difference(x, mean)
+        variance = reduce.reduce_mean(squares, axes, name="variance")
+        return array.squeeze(mean, axes, name="Squeeze"), variance
 
 
 class LayerNormalization(_ScaleAndShift):

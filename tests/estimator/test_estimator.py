@@ -634,3 +634,22 @@ class TestModelFn:
         for _ in range(2):
             Estimator(model_fn, tmp_path).train(no_input, [recorder], steps=2)
         assert recorder.losses == [1, 2, 1, 2]
+
+
+def test_hooks_find_the_loss_of_training_among_the_losses() -> None:
+    found: list[Any] = []
+
+    class Hook(tf.train.SessionRunHook):
+        def begin(self) -> None:
+            found.extend(tf.get_default_graph().get_collection("losses"))
+
+    def model_fn(features: Any, mode: str) -> Any:
+        loss = tf.reduce_mean((features * tf.Variable(1.0, name="w")) ** 2)
+        step = tf.train.get_or_create_global_step()
+        train_op = tf.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    estimator = tf.estimator.Estimator(model_fn)
+    rows = tf.data.Dataset.from_tensor_slices
+    estimator.train(lambda: rows(np.ones([4, 2], np.float32)).batch(2), hooks=[Hook()])
+    assert [each.shape.rank for each in found] == [0]

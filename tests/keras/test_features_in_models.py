@@ -216,6 +216,7 @@ def test_frozen_features_stay() -> None:
     data = df_to_dataset(people(64), shuffle=False)
     model = classifier()
     model.layers[0].trainable = False
+    model.compile("sgd", keras.losses.BinaryCrossentropy(from_logits=True))
     model.fit(data, verbose=0)
     assert names_of(model.trainable_weights)[0] == "sequential/dense/kernel"
     tables = model.layers[0].get_weights()

@@ -202,3 +202,37 @@ def test_a_frame_of_numbers_is_a_matrix() -> None:
     frame = pd.DataFrame({"c": [1.0, 2.0], "b": [3.0, 4.0], "a": [5.0, 6.0]})
     np.testing.assert_array_equal(model.predict(frame), [[531], [642]])
     assert model.evaluate(frame, pd.DataFrame({"label": [531.0, 643.0]}), verbose=0) == 0.5
+
+
+@pytest.mark.parametrize("was", [True, False])
+def test_a_model_trains_what_was_trainable_when_it_was_compiled(was: bool) -> None:
+    judge = keras.Sequential([keras.layers.Dense(1, input_shape=(2,), kernel_initializer="ones")])
+    judge.trainable = was
+    judge.compile("sgd", "mse")
+    judge.trainable = not was
+    inputs = keras.layers.Input((2,))
+    both = keras.Model(inputs, judge(inputs))
+    both.compile("sgd", "mse")
+    data = np.ones([2, 2], np.float32), np.zeros([2, 1], np.float32)
+    for model, moved in ((judge, was), (both, not was)):
+        before = judge.get_weights()[0]
+        model.train_on_batch(*data)
+        change = before - judge.get_weights()[0]
+        assert (change > 0).all() == moved
+        assert change.any() == moved
+    assert judge.trainable is not was
+    judge.compile("sgd", "mse")
+    before = judge.get_weights()[0]
+    judge.fit(*data, verbose=0)
+    assert (before == judge.get_weights()[0]).all() == was
+
+
+def test_the_input_of_an_input_layer_is_what_it_gives() -> None:
+    inputs = keras.layers.Input((2,))
+    model = keras.Model(inputs, keras.layers.Dense(1, kernel_initializer="ones")(inputs))
+    first, last = model.layers
+    assert first.input is first.output is inputs
+    assert first.input_shape == (None, 2)
+    rows = np.ones([3, 2], np.float32)
+    found = keras.backend.function([first.input], [last.output])([rows])
+    np.testing.assert_array_equal(found[0], rows.sum(1, keepdims=True))

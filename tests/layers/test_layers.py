@@ -155,6 +155,19 @@ def test_batch_normalization_that_is_frozen_uses_its_averages() -> None:
     np.testing.assert_allclose(run(outputs), rows / np.sqrt(1.001), rtol=1e-5)
 
 
+def test_second_derivatives_of_fused_batch_normalization_are_exact() -> None:
+    """A bias in front of it changes nothing, so no gradient penalty depends on it (TensorFlow's
+    kernel without fusion takes the mean in the variance as constant)."""
+    images = np.random.RandomState(0).randn(4, 3, 3, 2).astype(np.float32)
+    x, bias = tf.constant(images), tf.Variable([0.3, -0.2])
+    outputs = layers.BatchNormalization()(x * x + bias, training=True)
+    value = tf.reduce_sum(outputs**3 * np.arange(72, dtype=np.float32).reshape(images.shape))
+    slope = tf.gradients(value, x)[0]
+    penalty = tf.reduce_sum(slope**2)
+    found, size = run([tf.gradients(penalty, bias)[0], penalty])
+    assert np.abs(found).max() < 1e-5 * size
+
+
 def test_lambda_is_a_function_of_its_inputs() -> None:
     x = tf.constant(STEPS)
     scaled = layers.Lambda(lambda x, factor: x * factor, arguments={"factor": 3.0})(x)

@@ -8,7 +8,8 @@ their graph (`layers.engine.sessions`). This module contains training, evaluatio
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from estimatorkit.core import builtin_ops
@@ -20,6 +21,7 @@ from estimatorkit.keras.engine.compiled import map_leaves
 from estimatorkit.keras.engine.data_adapter import Batches, batches_of, split_off
 from estimatorkit.keras.engine.model_files import ModelFiles
 from estimatorkit.keras.engine.model_structure import ModelStructure
+from estimatorkit.layers.engine.base import Layer
 from estimatorkit.ops.sparse.sparse import sparse_placeholder
 
 
@@ -40,11 +42,14 @@ class Model(ModelFiles, ModelStructure):
         ```
     """
 
-    _untracked = ModelStructure._untracked | {"_compiled", "_steps", "history", "callbacks"}
+    _untracked = ModelStructure._untracked | {
+        *("_compiled", "_trainable_as_compiled", "_steps", "history", "callbacks")
+    }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._compiled: training.Compiled | None = None
+        self._trainable_as_compiled: tuple[tuple[Layer, bool], ...] = ()
         self._steps: dict[Any, training.Step] = {}
         self.stop_training = False
         self.history: Any = None
@@ -89,7 +94,7 @@ class Model(ModelFiles, ModelStructure):
         steps_per_execution: Any = None,
         jit_compile: Any = None,
     ) -> None:
-        """Configures the model for training.
+        """Configures the model for training, with the layers that are `trainable` now.
 
         Args:
             optimizer: a Keras optimizer, one of `tf.train`, or a name.
@@ -124,6 +129,8 @@ class Model(ModelFiles, ModelStructure):
         self._compiled = training.Compiled(
             self, chosen, loss, metrics, loss_weights, weighted_metrics
         )
+        layers = (each for each in self.submodules_and_self() if isinstance(each, Layer))
+        self._trainable_as_compiled = tuple((each, each._trainable) for each in layers)
         self._steps = {}
 
     @property
@@ -169,11 +176,26 @@ class Model(ModelFiles, ModelStructure):
             trained = tuple(map(id, self.trainable_weights)) if kind == "train" else ()
             return kind, _structure(spec), shapes, weights, trained
 
-        step = self._steps.get(key())
-        if step is None:
-            step = training.Step(self, spec, kind, class_weight)  # which may build layers
-            self._steps[key()] = step
-        return step
+        with self._as_compiled() if kind == "train" else nullcontext():
+            step = self._steps.get(key())
+            if step is None:
+                step = training.Step(self, spec, kind, class_weight)  # which may build layers
+                self._steps[key()] = step
+            return step
+
+    @contextmanager
+    def _as_compiled(self) -> Iterator[None]:
+        """While it is entered, the layers are trainable that were so at `compile`: a generator's
+        model freezes its discriminator, which goes on training by itself.
+        """
+        changed = [each for each in self._trainable_as_compiled if each[0]._trainable != each[1]]
+        for each, was in changed:
+            each._trainable = was
+        try:
+            yield
+        finally:
+            for each, was in changed:
+                each._trainable = not was
 
     def _prepare_for(self, spec: Any) -> None:
         """Builds the model for batches of a structure before its first step."""

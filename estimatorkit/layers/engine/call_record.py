@@ -38,8 +38,9 @@ class LayerCall:
 
     @property
     def inputs(self) -> Any:
-        """The first argument."""
-        return self.args[0] if self.args else next(iter(self.kwargs.values()))
+        """The first argument; of an input layer, which has none, what it gives."""
+        given = (*self.args, *self.kwargs.values())
+        return given[0] if given else self.outputs
 
     @property
     def input_tensors(self) -> list[Tensor]:
