@@ -210,7 +210,10 @@ def _run_kernel(
         if row.foldable:  # what NumPy may not compute, it must not compute in the kernel either
             static = row.static_positions(attrs)
             inputs = [
-                each if at in static else jax.numpy.asarray(each) for at, each in enumerate(inputs)
+                jax.numpy.asarray(each)
+                if isinstance(each, (np.ndarray, np.generic)) and at not in static
+                else each
+                for at, each in enumerate(inputs)
             ]
         with registry.quiet():  # constants are NumPy's
             result = row.kernel(*inputs, **attrs)
