@@ -84,6 +84,7 @@ for _type, _where in (("Checked", "device"), ("CheckedOnHost", "host")):
         where=_where,
         fault=_fault,
         numpy_kernel=lambda x, test, bound=None: x,
+        accepts="fi",
         infer=same_as_input(),
         gradient="same",
         cases=lambda: [
