@@ -143,9 +143,9 @@ def test_ways(way: str, part: int) -> None:
     _compare(way, [trials[at] for at in kept], [reference[at] for at in kept])
 
 
-@sweep("part", range(PARTS), quick=1)
+@sweep("part", range(2), quick=1)
 def test_every_dtype(part: int) -> None:
-    """One in twenty: constants are what is fed, and that is what NumPy computes."""
+    """One in eighty: constants are what is fed, and that is what NumPy computes."""
     chosen = of_every_dtype(part, 20 * PARTS)
     trials = [each for each in chosen if each.example.row.type not in OTHERWISE]
     reference = attempt("fed", trials)
