@@ -226,8 +226,8 @@ def reply(outputs: Mapping[str, NDArray[Any]], rows: bool) -> dict[str, Any]:
     """The response to a `predict` request, in row or column format.
 
     Raises:
-        RequestError: row format was requested, and the outputs' numbers of rows differ; or an output
-            is complex, which JSON has not.
+        RequestError: row format was requested, and the outputs' numbers of rows differ; or an
+            output is complex, which JSON has not.
     """
     columns = {key: _encoded(key, value) for key, value in outputs.items()}
     if not rows:
