@@ -301,7 +301,9 @@ def _is_initialized(w: Writer) -> None:
 
 
 def _decode_image(w: Writer) -> None:
-    w.require(w.attrs["ratio"] == 1 and not w.attrs["recover"], "it decodes in its own way")
+    # Only JPEG's function sets these two.
+    plain = w.attrs.get("ratio", 1) == 1 and not w.attrs.get("recover")
+    w.require(plain, "it decodes in its own way")
     attrs = {"channels": w.attrs["channels"], "dtype": w.attrs["dtype"]}
     w.node("DecodeImage", w.inputs, expand_animations=w.attrs["frames"] != "one", **attrs)
 

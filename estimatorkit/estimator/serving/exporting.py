@@ -37,7 +37,7 @@ from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor, as_operation
 from estimatorkit.estimator.serving import exported_files as files
 from estimatorkit.estimator.serving.example_requests import sample_inputs
-from estimatorkit.estimator.serving.predictor import Predictor, padded
+from estimatorkit.estimator.serving.predictor import Predictor, array_of, padded
 from estimatorkit.estimator.serving.rest_json import column_request, reply, row_request
 from estimatorkit.estimator.serving.serving_graph import ServingGraph, make_serving_graph
 from estimatorkit.estimator.serving.serving_signatures import export_outputs, make_signatures
@@ -471,7 +471,7 @@ class ServedGraph:
         for inputs, _ in parts:
             if example_inputs and example_inputs.keys() == inputs.keys():
                 given = {inputs[key].name: example_inputs[key] for key in inputs}
-        whole = {key: np.asarray(given[key]) for key in self._feeds if given}
+        whole = {key: array_of(given[key]) for key in self._feeds if given}
         whole = whole or sample_inputs(self._feeds, _ROWS)
         try:
             run = _model(session, fetches, feeds)
@@ -578,7 +578,7 @@ def _rows_alone(whole: Mapping[Tensor, Any], part: Mapping[Tensor, Any]) -> bool
 
 
 def _same(one: Any, other: Any) -> bool:
-    one, other = np.asarray(one), np.asarray(other)
+    one, other = array_of(one), array_of(other)
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
     if one.dtype.kind in "fcV":
@@ -587,11 +587,13 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _example_files(parts: Mapping[str, Parts], shared: Mapping[str, ServedGraph]) -> dict[str, Any]:
-    """The request and the response of the default signature (or of the first)."""
+    """The request and the response of the default signature (or of the first), if JSON has them."""
     default = constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
     name = default if default in parts else next(iter(parts))
     served, (inputs, outputs) = shared[name], parts[name]
-    if served.inputs is None:
+    if served.inputs is None or any(
+        tensor.dtype.is_complex for tensor in (*inputs.values(), *outputs.values())
+    ):
         return {}
     make = row_request if served.rows_alone else column_request
     request = make(name, {key: served.inputs[tensor] for key, tensor in inputs.items()})

@@ -159,7 +159,7 @@ class Predictor:
         found = self._run(signatures, fed)
         if size != rows:
             found = [each[:rows] for each in found]
-        left = map(np.asarray, found)
+        left = map(array_of, found)
         return [{key: next(left) for key in each.fetches} for each in signatures]
 
     def _run(self, signatures: Sequence[Signature], fed: list[Any]) -> list[NDArray[Any]]:
@@ -243,6 +243,15 @@ class Predictor:
 
     def __repr__(self) -> str:
         return f"<Predictor of {os.fspath(self.directory)!r}: {sorted(self.signatures)}>"
+
+
+def array_of(value: Any) -> NDArray[Any]:
+    """A fetched or fed value as an array, text as objects.
+
+    NumPy's own strings lose zero bytes at their end.
+    """
+    array = np.asarray(value, object if isinstance(value, (bytes, str)) else None)
+    return array.astype(object) if array.dtype.kind in "SU" else array
 
 
 def _key(signatures: Sequence[Signature]) -> tuple[Any, ...]:
@@ -395,4 +404,4 @@ def versions_of(base: Path) -> list[int]:
     return [each for each in numbers if (base / str(each) / files.SIGNATURE).is_file()]
 
 
-__all__ = ["Predictor", "Signature", "load_predictor", "padded", "versions_of"]
+__all__ = ["Predictor", "Signature", "array_of", "load_predictor", "padded", "versions_of"]

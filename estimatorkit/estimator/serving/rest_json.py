@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import DType, string
 from estimatorkit.core.errors import explain
-from estimatorkit.estimator.serving.predictor import Signature
+from estimatorkit.estimator.serving.predictor import Signature, array_of
 from estimatorkit.storage.example_proto import Example, Feature
 from estimatorkit.train.saving import saved_model_constants as constants
 
@@ -226,7 +226,8 @@ def reply(outputs: Mapping[str, NDArray[Any]], rows: bool) -> dict[str, Any]:
     """The response to a `predict` request, in row or column format.
 
     Raises:
-        RequestError: row format was requested, and the outputs' numbers of rows differ.
+        RequestError: row format was requested, and the outputs' numbers of rows differ; or an
+            output is complex, which JSON has not.
     """
     columns = {key: _encoded(key, value) for key, value in outputs.items()}
     if not rows:
@@ -280,7 +281,11 @@ def column_request(name: str, inputs: Mapping[str, NDArray[Any]]) -> dict[str, A
 
 def _encoded(key: str, value: Any) -> Any:
     """An array as nested lists; float32 as its shortest decimal representation."""
-    array = np.asarray(value)
+    array = array_of(value)
+    if array.dtype.kind == "c":
+        raise RequestError(
+            explain("JSON has no complex numbers", received=f"{key} of dtype {array.dtype}")
+        )
     if array.dtype == object:
         as_bytes = key.endswith(_BYTES_SUFFIX)
         texts = np.empty(array.shape, object)

@@ -300,6 +300,8 @@ register(
 
 
 def _contrast(image: Any, factor: Any) -> Any:
+    if image.size == 0:
+        return image
     mean = image.mean(axis=(-3, -2), keepdims=True, dtype=image.dtype)
     return (image - mean) * jnp.asarray(factor).astype(image.dtype) + mean
 
