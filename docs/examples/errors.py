@@ -15,7 +15,8 @@ with tf.train.MonitoredSession() as session:
 
 # %% AlreadyExistsError
 for name in ("a.txt", "b.txt"):
-    tf.gfile.GFile(name, "w").close()
+    with tf.gfile.GFile(name, "w") as file:
+        file.write("text")
 try:
     tf.gfile.Copy("a.txt", "b.txt")
 except tf.errors.AlreadyExistsError as error:

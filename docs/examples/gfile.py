@@ -21,7 +21,8 @@ with tf.gfile.FastGFile("notes.txt") as file:
 
 # %% Glob
 for name in ("b.csv", "a.csv", "notes.txt"):
-    tf.gfile.GFile(name, "w").close()
+    with tf.gfile.GFile(name, "w") as file:
+        file.write("text")
 tf.gfile.Glob("*.csv")
 
 # %% IsDirectory
@@ -30,7 +31,8 @@ tf.gfile.IsDirectory("model"), tf.gfile.IsDirectory("missing")
 
 # %% ListDirectory
 tf.gfile.MakeDirs("model/export")
-tf.gfile.GFile("model/checkpoint", "w").close()
+with tf.gfile.GFile("model/checkpoint", "w") as file:
+    file.write("text")
 tf.gfile.ListDirectory("model")
 
 # %% MakeDirs
@@ -83,7 +85,8 @@ schemes = tf.gfile.get_registered_schemes()
 
 # %% glob
 for name in ("b.csv", "a.csv", "notes.txt"):
-    tf.gfile.GFile(name, "w").close()
+    with tf.gfile.GFile(name, "w") as file:
+        file.write("text")
 tf.gfile.glob(["*.csv", "*.txt"])
 
 # %% isdir
@@ -96,7 +99,8 @@ tf.gfile.join("model", "export", "1")
 
 # %% listdir
 tf.gfile.makedirs("model/export")
-tf.gfile.GFile("model/checkpoint", "w").close()
+with tf.gfile.GFile("model/checkpoint", "w") as file:
+    file.write("text")
 tf.gfile.listdir("model")
 
 # %% makedirs

@@ -92,7 +92,8 @@ tf.io.encode_base64("hello", pad=True)
 
 # %% matching_files
 for name in ("a.txt", "b.txt"):
-    tf.gfile.GFile(name, "w").close()
+    with tf.gfile.GFile(name, "w") as file:
+        file.write("text")
 tf.io.matching_files("*.txt")
 
 # %% parse_example

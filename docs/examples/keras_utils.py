@@ -34,6 +34,11 @@ model = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer="zeros"
 model.compile("sgd", "mse")
 model.evaluate(Squares(), verbose=0)
 
+# %% deserialize_keras_object
+layer = tf.keras.layers.Dense(2, activation="relu")
+config = {"class_name": "Dense", "config": layer.get_config()}
+tf.keras.utils.deserialize_keras_object(config).units
+
 
 # %% get_custom_objects
 def doubled(x):

@@ -575,7 +575,8 @@ tf.train.load_variable("model", "weights")
 
 # %% match_filenames_once
 for name in ("b.csv", "a.csv", "notes.txt"):
-    tf.gfile.GFile(name, "w").close()
+    with tf.gfile.GFile(name, "w") as file:
+        file.write("text")
 tf.train.match_filenames_once("*.csv")
 
 # %% maybe_batch

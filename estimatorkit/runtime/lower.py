@@ -124,11 +124,11 @@ def interpret(
         except MemoryError as error:
             raise out_of_memory([op], str(error)) from error
         if row.result_fault is not None and (host or is_collecting()):
-            faults = row.result_fault(inputs, outputs, op.attrs)
+            wrong = row.result_fault(inputs, outputs, op.attrs)
             if host:
-                raise_found(op, faults)
+                raise_found(op, wrong)
             else:
-                outputs, later = tested(op, list(outputs), faults, ())
+                outputs, later = tested(op, list(outputs), wrong, ())
                 marks += later
         if not host:
             outputs = marked(outputs, marks)
