@@ -425,5 +425,6 @@ def test_slices_by_tensors(graph: Graph) -> None:
 def test_an_index_out_of_range_is_refused_when_it_is_known(graph: Graph) -> None:
     x = constant(SAMPLE)
     for key in (2, (0, 3), (0, 0, 0, 0), (Ellipsis, 4), (..., ..., 0), -3):
-        with pytest.raises(ValueError, match="StridedSlice"):
+        words = "out of bounds|Index out of range using input dim 3|Multiple ellipses"
+        with pytest.raises(ValueError, match=words):
             x[key]
