@@ -135,12 +135,11 @@ def _concat(w: Writer) -> None:
 
 
 def _split(w: Writer) -> None:
-    sizes = w.attrs["sizes"]
-    inputs = [
-        w.inputs[0],
-        w.const(sizes, "size_splits", int32),
-        w.const(w.attrs["axis"], "split_dim", int32),
-    ]
+    sizes, axis = w.attrs["sizes"], w.const(w.attrs["axis"], "split_dim", int32)
+    if sizes[0] is None:  # equal parts of a length known at run time
+        w.node("Split", [axis, w.inputs[0]], T=w.dtype(), num_split=len(sizes))
+        return
+    inputs = [w.inputs[0], w.const(sizes, "size_splits", int32), axis]
     w.node("SplitV", inputs, T=w.dtype(), Tlen=int32, num_split=len(sizes))
 
 

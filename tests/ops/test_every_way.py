@@ -129,7 +129,7 @@ def _widened(array: NDArray[Any]) -> NDArray[Any]:
 
 @functools.cache
 def _cases(quarter: int, part: int) -> tuple[list[Trial], list[Values]]:
-    trials = of_cases()[quarter::4][part::PARTS]
+    trials = [each for each in of_cases() if each.hash % (4 * PARTS) == 4 * part + quarter]
     return trials, attempt("fed", trials)
 
 
