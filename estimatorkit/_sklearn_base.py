@@ -206,7 +206,7 @@ def is_frame(table: Any) -> bool:
 
 
 def as_frame(array: NDArray[Any], names: Any) -> Any:
-    """An array as a table with these column names."""
+    """Converts an array to a DataFrame with these column names."""
     import pandas as pd
 
     return pd.DataFrame(array, columns=names)

@@ -88,7 +88,7 @@ def flush() -> None:
 
 
 def get_verbosity() -> int:
-    """The least severe level of messages that are shown."""
+    """The threshold: messages below this level are not shown."""
     return get_logger().getEffectiveLevel()
 
 

@@ -160,7 +160,7 @@ def refused(position: int, bad: Any, text: str) -> Fault:
 
 
 def rising(position: int, low: Any, high: Any) -> list[Fault]:
-    """The test that the bounds of random integers have some between them."""
+    """The test that the range of random integers is not empty."""
 
     def text(_: tuple[int, ...], values: tuple[int, ...]) -> str:
         return f"Need minval < maxval, got {values[0]} >= {values[1]}"

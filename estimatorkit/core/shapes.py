@@ -421,7 +421,7 @@ SCALAR = TensorShape(())
 
 
 def differ(shape: Sequence[Any], other: Sequence[Any]) -> bool:
-    """Whether two shapes of arrays are known to differ: an export has dimensions of any length."""
+    """Whether two array shapes are known to differ; symbolic dimensions match any size."""
     if len(shape) != len(other):
         return True
     pairs = zip(shape, other, strict=True)

@@ -37,7 +37,7 @@ def _inner(equation: Any) -> Iterator[Any]:
 def collect(
     function: Callable[..., Any], arguments: Sequence[Any], vector: Any, axis: str | None
 ) -> tuple[list[Any], Any]:
-    """The outputs of a function that has marks, and the vector of the first fault.
+    """Runs a function that contains marks; also returns the vector of its first fault.
 
     Args:
         function: from a list of arrays to a list of arrays.

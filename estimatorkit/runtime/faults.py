@@ -43,7 +43,7 @@ class Sites:
         self._found: list[tuple[Operation, Fault]] = []
 
     def add(self, op: Operation, fault: Fault) -> int:
-        """The number of a new site."""
+        """Registers a test and returns its site number."""
         shape = jax.ShapeDtypeStruct(np.shape(fault.bad), np.bool_)  # type: ignore[no-untyped-call]
         values = (None,) * len(fault.values)  # no tracers
         self._found.append((op, fault._replace(bad=shape, values=values)))

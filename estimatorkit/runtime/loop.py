@@ -190,7 +190,7 @@ class LocalStepLoop(StepLoop):
         return Steps(done, ordered, after, ended, tuple(elements))
 
     def _raise_failed(self) -> NoReturn:
-        """Raises the error of the step after the last, whose element it skips."""
+        """Raises the error of the step that failed, and skips its element."""
         if self._failed is None:
             raise RuntimeError("no step failed")
         error, block = self._failed

@@ -128,7 +128,7 @@ class ReplicaLoop(StepLoop):
         return Steps(1, every, [np.asarray(value) for value in self._after.run([])], False)
 
     def _raise_failed(self, error: OpError) -> NoReturn:
-        """Raises the error of the step after the last in all processes, and skips its elements."""
+        """Raises the error of the step that failed in all processes, and skips its elements."""
         self._failed = None
         if self._blocks is not None:
             self._blocks.used(1)

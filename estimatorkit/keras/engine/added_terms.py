@@ -60,7 +60,7 @@ class AddMetric(Layer):
         self._metric = metrics.deserialize(metric) if isinstance(metric, Mapping) else metric
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """The inputs; further arguments are those of the metric."""
+        """Updates the metric, also with any further arguments, and returns the inputs."""
         if self._metric is None:
             self.add_metric(inputs, name=self.metric_name)
         else:

@@ -113,7 +113,7 @@ def _layers_of(layer: Any, seen: dict[int, Any]) -> list[Any]:
 
 
 def _metrics_of(layer: Any) -> list[Any]:
-    """The metrics that are attributes of a layer, or in lists and dicts there."""
+    """Metrics held by a layer's attributes, directly or in lists and dicts."""
     values = (
         each
         for value in vars(layer).values()

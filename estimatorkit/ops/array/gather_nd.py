@@ -129,7 +129,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: An
 
 
 def check_updates(indices: Any, updates: Any, shape: Sequence[int]) -> None:
-    """Raises ValueError if updates would be broadcast (where shapes are known at run time)."""
+    """Raises ValueError if the shape of the updates does not match the indices."""
     wanted = (*indices.shape[:-1], *shape[indices.shape[-1] :])
     if differ(updates.shape, wanted):
         raise ValueError(

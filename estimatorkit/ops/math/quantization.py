@@ -216,6 +216,14 @@ def fake_quant_with_min_max_args_gradient(
     return found
 
 
+def _gradients(
+    forward: Callable[..., Tensor], incoming: Any, inputs: Sequence[Any], *rest: Any
+) -> list[Tensor]:
+    """The gradients of `forward` by its inputs, given the gradient by its result."""
+    given = [convert_to_tensor(each, float32) for each in inputs]
+    return gradients_of(forward(*given, *rest), given, incoming)
+
+
 def fake_quant_with_min_max_vars_gradient(
     gradients: Any,
     inputs: Any,
@@ -226,11 +234,8 @@ def fake_quant_with_min_max_vars_gradient(
     name: str | None = None,
 ) -> list[Tensor]:
     """The gradients of `fake_quant_with_min_max_vars` by the inputs, `min` and `max`."""
-    given: list[Any] = [convert_to_tensor(each, float32) for each in (inputs, min, max)]
-    rounded = fake_quant_with_min_max_vars(
-        given[0], given[1], given[2], num_bits, narrow_range, name
-    )
-    return gradients_of(rounded, given, gradients)
+    forward = fake_quant_with_min_max_vars
+    return _gradients(forward, gradients, [inputs, min, max], num_bits, narrow_range, name)
 
 
 def fake_quant_with_min_max_vars_per_channel_gradient(
@@ -243,8 +248,5 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
     name: str | None = None,
 ) -> list[Tensor]:
     """The gradients of `fake_quant_with_min_max_vars_per_channel` by inputs, `min` and `max`."""
-    given: list[Any] = [convert_to_tensor(each, float32) for each in (inputs, min, max)]
-    rounded = fake_quant_with_min_max_vars_per_channel(
-        given[0], given[1], given[2], num_bits, narrow_range, name
-    )
-    return gradients_of(rounded, given, gradients)
+    forward = fake_quant_with_min_max_vars_per_channel
+    return _gradients(forward, gradients, [inputs, min, max], num_bits, narrow_range, name)

@@ -46,7 +46,7 @@ class CoordinatorHook(SessionRunHook):
         self._coord = coord
 
     def after_steps(self, steps: FinishedSteps) -> None:
-        """Asks the coordinator."""
+        """Stops the run if the coordinator was asked to stop."""
         if self._coord.should_stop():
             steps.request_stop("the coordinator requested it")
 

@@ -181,7 +181,7 @@ def _operations_before(last: Operation) -> list[Operation]:
 
 
 def _source(tensor: Tensor) -> tuple[str, str] | None:
-    """The name and slice of the restored tensor that a tensor is; None if it is none."""
+    """Name and slice of the restored value that a tensor holds; None if it is not restored."""
     while tensor.op.type in _FORWARDS:
         tensor = tensor.op.inputs[0]
     if tensor.op.type not in _RESTORES:
