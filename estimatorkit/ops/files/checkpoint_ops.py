@@ -150,17 +150,13 @@ def _shard_pattern(name: Any, count: Any) -> NDArray[Any]:
     return np.array(f"{_path(name)}-?????-of-{int(count):05d}".encode(), object)
 
 
-def _no_outputs(inputs: Any, attrs: Any) -> list[Spec]:
-    return []
-
-
 def _of_dtypes(inputs: Any, attrs: Any) -> list[Spec]:
     return [Spec(as_dtype(dtype), _UNKNOWN) for dtype in attrs["dtypes"]]
 
 
 _HOST: dict[str, Any] = {"where": "host", "gradient": None, "pure": False, "effects": "files"}
 
-register("MergeV2Checkpoints", _merge, infer=_no_outputs, **_HOST)
+register("MergeV2Checkpoints", _merge, infer=registry.no_outputs, **_HOST)
 for _type, _kernel, _case in (
     ("ShardedFilename", _shard_name, Case((b"m", 1, 12), {}, b"m-00001-of-00012")),
     ("ShardedFilespec", _shard_pattern, Case((b"m", 12), {}, b"m-?????-of-00012")),
@@ -172,12 +168,12 @@ for _type, _kernel, _case in (
         gradient=None,
         cases=lambda case=_case: [case],
     )
-register("SaveV2", _save, infer=_no_outputs, **_HOST)
+register("SaveV2", _save, infer=registry.no_outputs, **_HOST)
 RESTORE = register("RestoreV2", _restore, infer=_of_dtypes, **_HOST)
 register(
     "Save",
     lambda filename, tensor_names, *data: _save(filename, tensor_names, [b""] * len(data), *data),
-    infer=_no_outputs,
+    infer=registry.no_outputs,
     **_HOST,
 )
 register(
