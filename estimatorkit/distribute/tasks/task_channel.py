@@ -38,6 +38,7 @@ _BROKEN = (
     flight.FlightTimedOutError,
     pa.ArrowException,
     BrokenMessage,
+    OSError,  # a write to a stream that the server has ended
     StopIteration,
 )
 """What a connection that is gone raises."""
@@ -79,7 +80,8 @@ class TaskChannel:
         descriptor = flight.FlightDescriptor.for_command(self._name)
         self._writer, self._reader = self.connection.exchange(descriptor)
         try:
-            self._writer.begin(SCHEMA)
+            with contextlib.suppress(OSError):  # the server has ended the stream: reading says why
+                self._writer.begin(SCHEMA)
             self.about, _ = receive(self._reader.read_chunk)
         except _BROKEN:
             self.end()  # else Arrow would complain of it by itself
