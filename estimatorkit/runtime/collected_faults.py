@@ -85,7 +85,8 @@ def _first(tests: Sequence[_Test]) -> Any:
         kinds.setdefault(test.kind, []).append((test, start))
     every = [functools.reduce(jnp.minimum, starmap(_numbers, own)) for own in kinds.values()]
     # XLA would replace the minimum of a concatenation by one of each part.
-    number = jnp.min(lax.optimization_barrier(jnp.concatenate(every)))
+    joined = lax.optimization_barrier(jnp.concatenate(every))  # type: ignore[no-untyped-call]
+    number = jnp.min(joined)
 
     def of_first(given: Sequence[Any]) -> Any:
         return _of_first(number, starts, given)

@@ -725,7 +725,7 @@ class PlanRunner:
             for steps in self._levels:
                 if len(steps) == 1:
                     (step,) = steps
-                    (step.start if step is self._last else step)(values)  # type: ignore[union-attr]
+                    (step.start if step is self._last else step)(values)
                 else:
                     self._run_together(steps, values)
         else:
