@@ -137,8 +137,7 @@ def interpret(
         new_state, outputs = outputs[: len(updates)], outputs[len(updates) :]
         for position, new in zip(updates, new_state, strict=True):
             name = op.inputs[position].op.name
-            if op.type in _WHOLE_UPDATES:
-                _check_assigned(op, op.inputs[position].op, new)
+            _check_assigned(op, op.inputs[position].op, new)
             if not host and "functions" not in op.attrs:  # which commit within
                 new = committed(state.get(name), new)
             state[name] = new
@@ -398,9 +397,6 @@ def _refused(op: Operation, inputs: Sequence[Any], error: Exception) -> InvalidA
 
 _MOST_BYTES = 1 << 62
 """The maximum size of an array; XLA aborts the process on larger ones."""
-
-
-_WHOLE_UPDATES = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
 
 
 def _check_assigned(op: Operation, handle: Operation, new: Any) -> None:

@@ -85,3 +85,25 @@ for _is_resource in (False, True):
     ):
         _what = f"{_name} of {_values}, {'a resource' if _is_resource else 'a reference'}"
         UNKNOWN_SHAPES[_what] = _change(_name, *_values, is_resource=_is_resource)
+
+
+def _trained(name: str, gradient: Any, *, in_rows: bool) -> _Refusal:
+    def refusal(tf: Any) -> Any:
+        arguments = (0.1, 0.9) if name == "Momentum" else (0.1,)
+        variable = tf.get_variable("v", initializer=np.ones((4, 2), "f"), use_resource=True)
+        given = tf.placeholder_with_default(np.asarray(gradient, "f"), None)
+        if in_rows:
+            given = tf.IndexedSlices(given, _fed(tf, [0, 1]))
+        optimizer = getattr(tf.train, f"{name}Optimizer")(*arguments)
+        return optimizer.apply_gradients([(given, variable)])
+
+    return refusal
+
+
+for _optimizer in ("GradientDescent", "Momentum", "Adagrad", "Adam", "RMSProp", "Ftrl", "Adadelta"):
+    for _name, _gradient in (("a scalar", 1.0), ("one row", [[1.0, 2.0]])):
+        _what = f"{_name} as the gradient of {_optimizer}"
+        UNKNOWN_SHAPES[_what] = _trained(_optimizer, _gradient, in_rows=False)
+    if _optimizer != "Adam":  # which does not look
+        _what = f"one row for two in {_optimizer}"
+        UNKNOWN_SHAPES[_what] = _trained(_optimizer, [[1.0, 2.0]], in_rows=True)

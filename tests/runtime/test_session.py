@@ -261,13 +261,13 @@ def test_a_step_is_one_call_and_shapes_are_compiled_once(monkeypatch: pytest.Mon
         session.run(w.initializer)
         session.state.compilations.clear()
         assert len(session.plan([train, loss], [x]).segments) == 1
-        call = CompiledSegment.__call__
+        call = CompiledSegment.start
 
         def counting(self: CompiledSegment, values: dict[Tensor, Any]) -> None:
             COUNTS["XLA"] += 1
             call(self, values)
 
-        monkeypatch.setattr(CompiledSegment, "__call__", counting)
+        monkeypatch.setattr(CompiledSegment, "start", counting)
         for _ in range(3):
             session.run([train, loss], {x: np.ones([4, 3])})
         assert COUNTS == {"XLA": 3}

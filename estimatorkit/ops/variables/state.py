@@ -174,8 +174,7 @@ def _at_points(function: Any) -> Any:
     """Adapts `function` to indices whose last axis enumerates dimensions."""
 
     def kernel(old: Any, indices: Any, updates: Any) -> Any:
-        if np.ndim(updates):
-            check_updates(indices, updates, old.shape)
+        check_updates(indices, updates, old.shape)
         new = function(old, tuple(jnp.moveaxis(jnp.asarray(indices), -1, 0)), updates)
         return new, new
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from estimatorkit.core import registry
 from estimatorkit.core.registry import Case
+from estimatorkit.core.shapes import differ
 from estimatorkit.runtime import host_tuning
 from estimatorkit.runtime.sharded_rows import ShardedRows, on_own_rows
 from estimatorkit.train.optimizers.deduplicate_slices import distinct
@@ -66,6 +67,7 @@ class UpdateRule:
         `inputs` are the variable, its slots, the gradient and the hyperparameters.
         """
         count = 1 + len(self.slots)
+        _check_gradient(inputs[count], inputs[0].shape)
         return self._step(inputs[:count], inputs[count], inputs[count + 1 :])
 
     def sparse(self, *inputs: Any) -> tuple[Any, ...]:
@@ -81,6 +83,7 @@ class UpdateRule:
         state, (values, indices) = inputs[:count], inputs[count : count + 2]
         hyperparameters = inputs[count + 2 :]
         rows = state[0].shape[0]
+        _check_gradient(values, (*indices.shape, *state[0].shape[1:]))
         values = jnp.asarray(values, _computed_in(state[0]))
         # JAX counts negative indices from the end, so move them past the end, where they are
         # dropped.
@@ -133,6 +136,15 @@ class UpdateRule:
         hyperparameters = [np.float32(values[name]) for name in self.hyperparameters]
         result = tuple(np.array(rows, np.float32)[:, None] for rows in expected)
         return [Case((_EXAMPLE_VALUE, *slots, *gradient, *hyperparameters), {}, result)]
+
+
+def _check_gradient(gradient: Any, wanted: Sequence[Any]) -> None:
+    """Raises ValueError if a gradient would be broadcast."""
+    if differ(gradient.shape, wanted):
+        raise ValueError(
+            "var and grad do not have the same shape: expected a gradient of shape "
+            f"{list(wanted)}, received {list(gradient.shape)}"
+        )
 
 
 def _computed_in(variable: Any) -> Any:
