@@ -9,6 +9,7 @@ Names are imported when they are first used; `dir(estimatorkit)` lists them.
 
 from __future__ import annotations
 
+from estimatorkit import wiring as wiring
 from estimatorkit.lazy import attach
 from estimatorkit.runtime.xla_flags import compile_without_unrolling
 from estimatorkit.version import __version__ as __version__

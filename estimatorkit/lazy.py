@@ -127,6 +127,34 @@ class LazyFunctions:
         return call
 
 
+class Port:
+    """Functions that a lower folder calls and a later one has, by their names.
+
+    The lower folder imports nothing for them: `estimatorkit.wiring` says which module has them.
+
+    Args:
+        name: the port's name in the wiring.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        if self._name not in _connected:
+            raise RuntimeError(f"nothing is connected to the port {self._name!r}; see wiring.py")
+        function = getattr(_connected[self._name], name)
+        setattr(self, name, function)  # found at once the next time
+        return function
+
+
+_connected: dict[str, LazyFunctions] = {}
+
+
+def connect(modules: dict[str, LazyFunctions]) -> None:
+    """Connects modules to ports, by the ports' names."""
+    _connected.update(modules)
+
+
 def public_names(module: ModuleType) -> list[str]:
     """The names that a module gives to others: `__all__` if there is one, or else what it
     defines: its functions and classes, and its constants in capitals.

@@ -17,6 +17,7 @@ import pytest
 
 import estimatorkit
 from estimatorkit.experiment.load import dump_experiment, load_experiment
+from estimatorkit.lazy import stub_places
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "estimatorkit"
@@ -45,6 +46,7 @@ UNSAFE_YAML = {
     "FullLoader",
     "UnsafeLoader",
 }
+_LAZY = ("LazyFunctions", "import_module")
 HEAVY = ("jax", "pandas", "sklearn", "tensorboard", "tqdm", "pydantic", "click", "yaml")
 
 
@@ -63,7 +65,9 @@ def executed(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def imports(tree: ast.Module, path: Path) -> Iterator[tuple[int, str]]:
-    """Yields line and absolute name of every module that a file imports, inside functions too."""
+    """Yields line and absolute name of every module that a file imports, inside functions and
+    lazily too: what `LazyFunctions` and `import_module` name.
+    """
     package = path.relative_to(ROOT).with_suffix("").parts
     for node in executed(tree):
         if isinstance(node, ast.Import):
@@ -74,6 +78,23 @@ def imports(tree: ast.Module, path: Path) -> Iterator[tuple[int, str]]:
             module = ".".join(part for part in (base, node.module) if part)
             for alias in node.names:
                 yield node.lineno, f"{module}.{alias.name}"
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(_LAZY):
+            for argument in node.args:
+                if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                    yield node.lineno, argument.value
+
+
+def listed(tree: ast.Module, path: Path) -> Iterator[str]:
+    """Yields where the public names of a facade live, which its stub lists (see `attach`). A folder
+    may list names of later ones: it does not use them. The package's own are not counted:
+    `experiment` uses them as programs do.
+    """
+    if path == PACKAGE / "__init__.py":
+        return
+    calls = (node for node in executed(tree) if isinstance(node, ast.Call))
+    if any(ast.unparse(call.func) == "attach" for call in calls):
+        for place in stub_places(module_name(path), path.with_suffix(".pyi")).values():
+            yield place.replace(":", ".")
 
 
 def folder(module: str) -> str | None:
@@ -136,7 +157,8 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     graph: dict[str, set[str]] = {}
     for name, path in files.items():
         targets = graph[name] = set()
-        for _, target in imports(ast.parse(path.read_text()), path):
+        tree = ast.parse(path.read_text())
+        for target in (*(module for _, module in imports(tree, path)), *listed(tree, path)):
             while target and target not in files:
                 target = target.rpartition(".")[0]
             targets.update({target} - {"", name})

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from estimatorkit.core import devices, late_bound
+from estimatorkit.core import devices, ports
 from estimatorkit.core.dtypes import DType
 from estimatorkit.core.errors import did_you_mean, explain, type_error, value_error
 from estimatorkit.core.shapes import TensorShape
@@ -596,15 +596,15 @@ class Graph:
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
         """The graph as a `GraphDef` proto (see `graphdef.graph_def_of`)."""
-        return late_bound.graphdef.graph_def_of(self, from_version, add_shapes)
+        return ports.graphdef.graph_def_of(self, from_version, add_shapes)
 
     def verify(self) -> None:
         """Raises ValueError listing the problems if the graph is malformed."""
-        late_bound.verify.verify(self)
+        ports.verification.verify(self)
 
     def to_dot(self) -> str:
         """The graph in the DOT language, for Graphviz."""
-        return late_bound.graph_dot.dot_of(self)
+        return ports.graph_dot.dot_of(self)
 
     def __str__(self) -> str:
         return "\n".join(map(str, self._ops))

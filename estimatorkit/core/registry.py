@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from estimatorkit.core import faults, late_bound
+from estimatorkit.core import faults, ports
 from estimatorkit.core.dtypes import DType, as_dtype, members
 from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.faults import FaultTest, ResultTest
@@ -231,7 +231,7 @@ def lookup(op_type: str) -> OpDef:
         KeyError: there is none.
     """
     if op_type not in _REGISTRY:
-        late_bound.all_ops.load()
+        ports.ops.load()
     return _REGISTRY[op_type]
 
 
@@ -252,7 +252,7 @@ def takes_element(op: Operation | None) -> bool:
 
 def registered_types() -> list[str]:
     """All registered op types."""
-    late_bound.all_ops.load()
+    ports.ops.load()
     return sorted(_REGISTRY)
 
 

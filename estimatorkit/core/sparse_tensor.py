@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from estimatorkit.core import late_bound
+from estimatorkit.core import ports
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.default_session import session_for
 from estimatorkit.core.dtypes import DType, int64
@@ -161,7 +161,7 @@ class SparseTensor:
 
 
 def _operate(name: str, *operands: Any) -> SparseTensor:
-    late_bound.all_ops.load()  # fills `operators`
+    ports.ops.load()  # fills `operators`
     result: SparseTensor = operators[name](*operands)
     return result
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from estimatorkit.core import late_bound
+from estimatorkit.core import ports
 from estimatorkit.core.default_session import session_for
 from estimatorkit.core.dtypes import DType
 from estimatorkit.core.errors import explain, type_error, value_error
@@ -266,7 +266,7 @@ class Tensor(Operators):
 
 
 def _operate(name: str, *operands: Any) -> Tensor:
-    result: Tensor = late_bound.all_ops.operate(name, *operands)
+    result: Tensor = ports.ops.operate(name, *operands)
     return result
 
 
@@ -340,7 +340,7 @@ class Operation:
     @property
     def node_def(self) -> Any:
         """The operation as a `NodeDef` proto."""
-        return late_bound.graphdef.node_def_of(self)
+        return ports.graphdef.node_def_of(self)
 
     def get_attr(self, name: str) -> Any:
         """The attribute called `name`.

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from estimatorkit.core import late_bound, registry
+from estimatorkit.core import ports, registry
 from estimatorkit.core.conversion import as_array, convert_to_tensor, make
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import DType, as_dtype
 from estimatorkit.core.errors import explain, type_error, value_error
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.late_bound import replica_context, variable_updates
+from estimatorkit.core.ports import replica_context, variable_updates
 from estimatorkit.core.shapes import ShapeOfDimensions, TensorShape, as_shape
 from estimatorkit.core.tensor import Operation, Operators, Reference, Tensor
 from estimatorkit.core.variable_options import (
@@ -378,11 +378,11 @@ class Variable(Operators, metaclass=CreatedByScopes):
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
         """Its rows at `indices` (see `gather`)."""
-        return late_bound.indexing.gather(self._as_tensor(), indices, name=name)
+        return ports.indexing.gather(self._as_tensor(), indices, name=name)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
         """Its slices at `indices` (see the function `gather_nd`)."""
-        return late_bound.gather_nd.gather_nd(self._as_tensor(), indices, name=name)
+        return ports.gather_nd.gather_nd(self._as_tensor(), indices, name=name)
 
     def eval(self, session: Any = None) -> Any:
         """Reads the value in `session` or the default session."""

@@ -16,7 +16,7 @@ from estimatorkit.core.dtypes import as_dtype, int64
 from estimatorkit.core.errors import OutOfRangeError, type_error
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.data import late_bound, plan as plans
+from estimatorkit.data import plan as plans, ports
 from estimatorkit.data.dataset_methods import Transformable
 from estimatorkit.data.execution.block_iterator import BlockIterator
 from estimatorkit.data.execution.buffers import Columns, count_rows
@@ -181,7 +181,7 @@ class Dataset(Transformable):
         Raises:
             InvalidArgumentError: no file matches.
         """
-        return late_bound.list_files.list_files(file_pattern, shuffle, seed)
+        return ports.list_files.list_files(file_pattern, shuffle, seed)
 
     @staticmethod
     def from_sparse_tensor_slices(sparse_tensor: Any) -> Dataset:
@@ -207,7 +207,7 @@ class Dataset(Transformable):
         stop_on_empty_dataset: bool = False,
     ) -> Dataset:
         """Samples elements from datasets at random (see `experimental`)."""
-        return late_bound.experimental.sample_from_datasets(
+        return ports.experimental.sample_from_datasets(
             datasets, weights, seed, stop_on_empty_dataset
         )
 
@@ -216,7 +216,7 @@ class Dataset(Transformable):
         datasets: Any, choice_dataset: Dataset, stop_on_empty_dataset: bool = True
     ) -> Dataset:
         """Takes elements from the datasets chosen by another (see `experimental`)."""
-        return late_bound.experimental.choose_from_datasets(
+        return ports.experimental.choose_from_datasets(
             datasets, choice_dataset, stop_on_empty_dataset
         )
 
@@ -302,6 +302,9 @@ class Dataset(Transformable):
         columns, numbers = form
         return columns, numbers.iterator(Seeds(seed, state)), numbers.batch_rows
 
+    def _made(self, plan: Plan) -> Dataset:
+        return Dataset(plan)
+
     def _bound(self, state: Any) -> tuple[Plan, Any]:
         """The plan with its tensor arguments evaluated, and the session's state."""
         if state is None:
@@ -309,15 +312,15 @@ class Dataset(Transformable):
             state = None if session is None else session.state
         if not self._plan.tensors():
             return self._plan, state
-        return late_bound.traced_functions.bound(self._plan, state), state
+        return ports.traced_functions.bound(self._plan, state), state
 
     def make_one_shot_iterator(self) -> GraphIterator:
         """Creates an iterator that needs no initialization, in the graph (TensorFlow 1)."""
-        return late_bound.iterator_ops.make_one_shot_iterator(self)
+        return ports.iterator_ops.make_one_shot_iterator(self)
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> GraphIterator:
         """Creates an iterator in the graph that starts when its `initializer` is run."""
-        return late_bound.iterator_ops.make_initializable_iterator(self, shared_name)
+        return ports.iterator_ops.make_initializable_iterator(self, shared_name)
 
     def __iter__(self) -> Iterator[Any]:
         """Iterates over elements as nested structures of NumPy values; strings are `bytes`."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from estimatorkit.core.dtypes import int32, int64, string
 from estimatorkit.core.errors import type_error, value_error
-from estimatorkit.data import late_bound, plan as plans
+from estimatorkit.data import plan as plans, ports
 from estimatorkit.data.execution.caching import Cache, FileCache
 from estimatorkit.data.execution.counted import Unique
 from estimatorkit.data.execution.errors_ignored import IgnoreErrors
@@ -49,7 +49,8 @@ class Transformable:
         return self._plan.element_spec
 
     def _made(self, plan: Plan) -> Dataset:
-        return late_bound.dataset.Dataset(plan)
+        """The dataset of a plan."""
+        raise NotImplementedError
 
     def _itself(self) -> Dataset:
         return self  # type: ignore[return-value]
@@ -377,11 +378,11 @@ class Transformable:
         self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None
     ) -> Any:
         """Folds elements by `reduce_func(state, element)`; returns the final state as tensors."""
-        return late_bound.dataset_values.reduce_dataset(self._itself(), initial_state, reduce_func)
+        return ports.dataset_values.reduce_dataset(self._itself(), initial_state, reduce_func)
 
     def get_single_element(self, name: str | None = None) -> Any:
         """The only element of the dataset, as tensors."""
-        return late_bound.dataset_values.single_element(self._itself())
+        return ports.dataset_values.single_element(self._itself())
 
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
         """Drops elements that raise errors, and logs their number at the end of an epoch.

@@ -22,7 +22,7 @@ from estimatorkit.core.registry import Spec, register
 from estimatorkit.core.shapes import SCALAR
 from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.data import late_bound
+from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.execution.buffers import Columns
 from estimatorkit.data.execution.iterators import BlockCall, StartFunction
 from estimatorkit.data.execution.randomness import Seeds
@@ -54,7 +54,7 @@ def of_tensors(element_spec: Any, tensors: Sequence[Tensor]) -> Any:
             leaves.append(sparse)
         elif isinstance(spec, DatasetSpec) and spec.shape.rank == 0:
             handle = Pending((next(rest),), lambda value: np.asarray(value, object).item())
-            leaves.append(late_bound.dataset.Dataset(Nested(handle, spec.element_spec)))
+            leaves.append(Dataset(Nested(handle, spec.element_spec)))
         else:
             leaves.append(next(rest))
     return pack(element_spec, leaves)

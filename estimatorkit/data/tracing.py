@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from estimatorkit.core.errors import value_error
-from estimatorkit.data import late_bound
+from estimatorkit.data import ports
 
 
 def trace_function(function: Callable[..., Any], element_spec: Any, *, unpack: bool = True) -> Any:
@@ -31,4 +31,4 @@ def trace_function(function: Callable[..., Any], element_spec: Any, *, unpack: b
         several = type(element) is tuple if unpack else True
         return function(*element) if several else function(element)
 
-    return late_bound.traced_functions.dataset_function(of_element, element_spec)
+    return ports.traced_functions.dataset_function(of_element, element_spec)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import jax
 import numpy as np
 
-from estimatorkit.core import late_bound
+from estimatorkit.core import ports
 from estimatorkit.core.conversion import as_array
 from estimatorkit.core.default_session import default_session, get_default_session
 from estimatorkit.core.errors import CancelledError, InvalidArgumentError, value_error
@@ -219,7 +219,7 @@ class Session:
             trace.fill(metadata)
         if metadata is not None and getattr(options, "output_partition_graphs", False):
             names = [op.name for op in run.fetches.operations]
-            part = late_bound.graph_util.extract_sub_graph(self.graph_def, names)
+            part = ports.graph_util.extract_sub_graph(self.graph_def, names)
             metadata.partition_graphs.append(part)
         return results
 

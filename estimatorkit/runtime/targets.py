@@ -13,7 +13,7 @@ from typing import Protocol
 
 from estimatorkit.core.errors import NotFoundError
 from estimatorkit.core.graph import Graph
-from estimatorkit.lazy import LazyFunctions
+from estimatorkit.lazy import Port
 from estimatorkit.runtime.executor import State
 from estimatorkit.runtime.loop import LocalStepLoop
 from estimatorkit.runtime.placement import Placer
@@ -71,7 +71,7 @@ class Target:
 
 _targets: dict[str, Target] = {}
 _numbers = itertools.count(1)
-_task_cluster = LazyFunctions("estimatorkit.distribute.tasks.task_cluster")
+_servers = Port("servers")
 
 
 def open_target() -> str:
@@ -95,7 +95,7 @@ def target_of(name: str, wait_secs: float = 0.0) -> Target:
     if not name:
         return Target(ResourceStore(), shared=False)
     if name.startswith("grpc://"):
-        opened: Target = _task_cluster.open_server(name, wait_secs)
+        opened: Target = _servers.open_server(name, wait_secs)
         return opened
     if name not in _targets:
         raise NotFoundError.explained(

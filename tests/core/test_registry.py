@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from estimatorkit.core import builtin_ops, late_bound, registry
+from estimatorkit.core import builtin_ops, ports, registry
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.graph import Graph
@@ -28,7 +28,7 @@ from estimatorkit.runtime.session import Session
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    late_bound.all_ops.load()  # into the registry that stays
+    ports.ops.load()  # into the registry that stays
     monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
     with Graph().as_default():
         yield

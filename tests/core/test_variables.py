@@ -464,7 +464,7 @@ def test_slices_at_points() -> None:
     session = initialized()
     session.run(tf.scatter_nd_update(v, [[0, 1], [1, 2]], [1.0, 2.0]))
     session.run(v.scatter_nd_add([[1]], [[10.0, 10.0, 10.0]]))
-    session.run(tf.scatter_nd_sub(v, [[0, 0]], 5.0))
+    session.run(tf.scatter_nd_sub(v, [[0, 0]], [5.0]))
     np.testing.assert_array_equal(session.run(v), [[-5, 1, 0], [10, 10, 12]])
     np.testing.assert_array_equal(session.run(v.sparse_read([1])), [[10, 10, 12]])
 
@@ -481,6 +481,8 @@ def test_updates_that_do_not_fit() -> None:
         tf.scatter_update(v, [0, 1], [1.0])
     with pytest.raises(ValueError, match="do not match the indices"):
         tf.scatter_nd_update(v, [[0], [1]], [1.0])
+    with pytest.raises(ValueError, match="do not match the indices"):
+        tf.scatter_nd_add(v, [[0], [1]], 1.0)
     with pytest.raises(TypeError, match="must contain integers"):
         tf.scatter_update(v, [0.5], [1.0])
 

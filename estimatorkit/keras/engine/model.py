@@ -209,7 +209,7 @@ class Model(ModelFiles, ModelStructure):
     ) -> Any:
         """The `CallbackList` for a run: `given`, the progress output for `verbose` and, in
         training, a `History`."""
-        from estimatorkit.keras.callbacks import CallbackList
+        from estimatorkit.keras.callback_list import CallbackList
 
         return CallbackList(
             given,

@@ -1,6 +1,6 @@
 """`ModelFiles`: methods of a model for saving, configs and summaries.
 
-They call modules that build on `Model`, which are imported at the first call.
+They call modules that build on `Model`, by ports (see `core.ports`).
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from estimatorkit.lazy import LazyFunctions
+from estimatorkit.lazy import Port
 
 if TYPE_CHECKING:
     from estimatorkit.keras.engine import model_config, model_summary, saving
 else:
-    model_config = LazyFunctions("estimatorkit.keras.engine.model_config")
-    model_summary = LazyFunctions("estimatorkit.keras.engine.model_summary")
-    saving = LazyFunctions("estimatorkit.keras.engine.saving")
+    model_config = Port("model_config")
+    model_summary = Port("model_summary")
+    saving = Port("model_saving")
 
 
 class ModelFiles:

@@ -9,13 +9,13 @@ from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.keras.optimizers import built_in
 from estimatorkit.keras.optimizers.optimizer import Optimizer
 from estimatorkit.layers.serialization import Registry, get_registered_object
-from estimatorkit.lazy import LazyFunctions
+from estimatorkit.lazy import Port
 from estimatorkit.train.optimizers import optimizer as train_optimizer
 
 if TYPE_CHECKING:
     from estimatorkit.keras.mixed_precision import loss_scale_optimizer
 else:  # it builds on this module
-    loss_scale_optimizer = LazyFunctions("estimatorkit.keras.mixed_precision.loss_scale_optimizer")
+    loss_scale_optimizer = Port("loss_scaling")
 
 _CLASSES: dict[str, type[Optimizer]] = {
     each.__name__: each

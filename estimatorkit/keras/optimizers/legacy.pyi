@@ -1,4 +1,5 @@
-from estimatorkit.keras.optimizers import (
+from estimatorkit.keras.optimizers.built_in import (
     Adadelta as Adadelta, Adagrad as Adagrad, Adam as Adam, Adamax as Adamax, Ftrl as Ftrl,
-    Nadam as Nadam, Optimizer as Optimizer, RMSprop as RMSprop, SGD as SGD,
+    Nadam as Nadam, RMSprop as RMSprop, SGD as SGD,
 )
+from estimatorkit.keras.optimizers.optimizer import Optimizer as Optimizer

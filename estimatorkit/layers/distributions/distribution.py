@@ -25,7 +25,7 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.lazy import LazyFunctions
+from estimatorkit.lazy import Port
 from estimatorkit.ops.array import array
 from estimatorkit.ops.array.joining import concat
 from estimatorkit.ops.math import elementwise
@@ -34,7 +34,7 @@ from estimatorkit.ops.math.reduce import reduce_prod
 if TYPE_CHECKING:
     from estimatorkit.layers.distributions import divergence
 else:  # it builds on this module
-    divergence = LazyFunctions("estimatorkit.layers.distributions.divergence")
+    divergence = Port("divergence")
 
 
 class ReparameterizationType:

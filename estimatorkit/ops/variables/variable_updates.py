@@ -27,15 +27,18 @@ def scatter(kind: str, variable: Variable, indices: Any, updates: Any, name: str
         at = as_index_tensor(indices, "indices")
         values = convert_to_tensor(updates, variable.dtype, "updates")
         whole, chosen = variable.shape, at.shape
-        if whole.rank is not None and chosen.rank is not None and values.shape.rank != 0:
-            if kind.startswith("Nd"):
+        at_points = kind.startswith("Nd")
+        may_be_scalar = values.shape.rank == 0 and not at_points
+        if whole.rank is not None and chosen.rank is not None and not may_be_scalar:
+            if at_points:
                 expected = chosen[:-1].concatenate(whole[chosen[-1] :]) if chosen[-1] else None
             else:
                 expected = chosen.concatenate(whole[1:])
             if expected is not None and not values.shape.is_compatible_with(expected):
                 raise value_error(
                     f"the updates of {variable.name} do not match the indices",
-                    expected=f"shape {expected}: one slice per index, or a scalar",
+                    expected=f"shape {expected}: one slice per index"
+                    + ("" if at_points else ", or a scalar"),
                     received=f"shape {values.shape}, indices of shape {chosen}",
                     made_at=variable.op.source,
                 )
