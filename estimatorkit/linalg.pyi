@@ -27,24 +27,6 @@ from estimatorkit.ops.linalg.products import (
 from estimatorkit.ops.math.linalg import matmul as matmul
 from estimatorkit.ops.nn.nn import l2_normalize as l2_normalize
 from estimatorkit.train.optimizers.clip import global_norm as global_norm
-from estimatorkit.ops.linear_operators.operator import LinearOperator as LinearOperator
-from estimatorkit.ops.linear_operators.dense import (
-    LinearOperatorFullMatrix as LinearOperatorFullMatrix,
-    LinearOperatorLowerTriangular as LinearOperatorLowerTriangular,
-    LinearOperatorLowRankUpdate as LinearOperatorLowRankUpdate,
-)
-from estimatorkit.ops.linear_operators.diagonal import (
-    LinearOperatorDiag as LinearOperatorDiag, LinearOperatorIdentity as LinearOperatorIdentity,
-    LinearOperatorScaledIdentity as LinearOperatorScaledIdentity,
-    LinearOperatorZeros as LinearOperatorZeros,
-)
-from estimatorkit.ops.linear_operators.related import (
-    LinearOperatorAdjoint as LinearOperatorAdjoint,
-    LinearOperatorBlockDiag as LinearOperatorBlockDiag,
-    LinearOperatorComposition as LinearOperatorComposition,
-    LinearOperatorInversion as LinearOperatorInversion,
-    LinearOperatorKronecker as LinearOperatorKronecker,
-)
 
 det = matrix_determinant
 inv = matrix_inverse

@@ -30,10 +30,6 @@ from estimatorkit.ops.nn.pooling import (
     max_pool1d as max_pool1d, max_pool2d as max_pool2d, max_pool3d as max_pool3d,
     max_pool_v2 as max_pool_v2, max_pool_with_argmax as max_pool_with_argmax, pool as pool,
 )
-from estimatorkit.ops.nn.fractional_pooling import (
-    fractional_avg_pool as fractional_avg_pool, fractional_max_pool as fractional_max_pool,
-)
-from estimatorkit.ops.nn.morphology import dilation2d as dilation2d, erosion2d as erosion2d
 from estimatorkit.ops.nn.normalization import (
     batch_norm_with_global_normalization as batch_norm_with_global_normalization,
     fused_batch_norm as fused_batch_norm, lrn as lrn, normalize_moments as normalize_moments,
@@ -65,9 +61,6 @@ from estimatorkit.ops.nn.candidates import (
     log_uniform_candidate_sampler as log_uniform_candidate_sampler, nce_loss as nce_loss,
     sampled_softmax_loss as sampled_softmax_loss,
     uniform_candidate_sampler as uniform_candidate_sampler,
-)
-from estimatorkit.ops.nn.learned_candidates import (
-    learned_unigram_candidate_sampler as learned_unigram_candidate_sampler,
 )
 from estimatorkit.ops.nn.ctc import (
     collapse_repeated as collapse_repeated, ctc_loss as ctc_loss, ctc_loss_v2 as ctc_loss_v2,

@@ -20,9 +20,6 @@ from estimatorkit.ops.nn.candidates import (
     log_uniform_candidate_sampler as log_uniform_candidate_sampler,
     uniform_candidate_sampler as uniform_candidate_sampler,
 )
-from estimatorkit.ops.nn.learned_candidates import (
-    learned_unigram_candidate_sampler as learned_unigram_candidate_sampler,
-)
 from estimatorkit.core.graph import set_random_seed as set_random_seed
 
 normal = random_normal

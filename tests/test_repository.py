@@ -29,7 +29,7 @@ ORDER = (
     *("core", "runtime", "storage"),
     *("ops/math", "ops/array", "ops/debug", "ops/variables", "ops/queues", "ops/linalg"),
     *("ops/text", "ops/files", "ops/tables", "ops/sparse", "ops/nn", "ops/parsing"),
-    *("ops/control", "ops/linear_operators", "ops/image", "ops", "interop"),
+    *("ops/control", "ops/image", "ops", "interop"),
     *("data", "distribute", "layers", "train", "keras", "estimator", "premade", "experiment"),
     "compat",
 )

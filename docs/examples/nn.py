@@ -182,11 +182,6 @@ image = np.array([[1.0, 10.0], [2.0, 20.0]]).reshape(1, 1, 2, 2)
 filters = np.array([[1.0, 2.0], [3.0, 4.0]]).reshape(1, 1, 2, 2)
 tf.nn.depthwise_conv2d_native(image, filters, [1, 1, 1, 1], "VALID")
 
-# %% dilation2d
-image = np.array([[0.0, 0.0, 5.0, 0.0, 0.0]]).reshape(1, 1, 5, 1)
-element = np.array([[0.0, 1.0, 0.0]]).reshape(1, 3, 1)
-tf.nn.dilation2d(image, element, strides=1, padding="SAME")[0, 0, :, 0]
-
 # %% dropout
 tf.nn.dropout(tf.ones([2, 8]), rate=0.5, seed=1)
 
@@ -209,26 +204,11 @@ table = tf.constant([[1.0, 10.0], [2.0, 20.0], [4.0, 40.0]])
 words = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], [0, 1, 2], [2, 2])
 tf.nn.embedding_lookup_sparse(table, words, None, combiner="mean")
 
-# %% erosion2d
-image = np.array([[5.0, 5.0, 0.0, 5.0, 5.0]]).reshape(1, 1, 5, 1)
-element = np.array([[0.0, 1.0, 0.0]]).reshape(1, 3, 1)
-tf.nn.erosion2d(image, element, strides=1, padding="SAME")[0, 0, :, 0]
-
 # %% fixed_unigram_candidate_sampler
 candidates = tf.nn.fixed_unigram_candidate_sampler(
     [[0]], 1, num_sampled=8, unique=False, range_max=3, unigrams=[6, 1, 1], seed=1
 )
 candidates.sampled_candidates, candidates.true_expected_count
-
-# %% fractional_avg_pool
-image = np.arange(25.0).reshape(1, 5, 5, 1)
-pooled = tf.nn.fractional_avg_pool(image, 1.6, deterministic=True, seed=1)
-pooled.output[0, :, :, 0], pooled.row_pooling_sequence, pooled.col_pooling_sequence
-
-# %% fractional_max_pool
-image = np.arange(25.0).reshape(1, 5, 5, 1)
-pooled = tf.nn.fractional_max_pool(image, 1.6, deterministic=True, seed=1)
-pooled.output[0, :, :, 0], pooled.row_pooling_sequence, pooled.col_pooling_sequence
 
 # %% fused_batch_norm
 image = np.array([1.0, 3.0, 5.0, 7.0], "float32").reshape(1, 2, 2, 1)
@@ -247,14 +227,6 @@ tf.nn.l2_normalize([[3.0, 4.0], [0.0, 2.0]], axis=1)
 
 # %% leaky_relu
 tf.nn.leaky_relu([-10.0, 0.0, 10.0], alpha=0.1)
-
-# %% learned_unigram_candidate_sampler
-candidates = tf.nn.learned_unigram_candidate_sampler(
-    [[1]] * 50, 1, num_sampled=8, unique=False, range_max=3, seed=1
-)
-with tf.Session() as session:
-    for _ in range(3):
-        print(session.run(candidates.sampled_candidates))
 
 # %% local_response_normalization
 channels = np.array([1.0, 2.0, 3.0], "float32").reshape(1, 1, 1, 3)

@@ -425,9 +425,8 @@ python.ops.stateless_random_ops:
 python.ops.nn_ops:
     .nn: batch_norm_with_global_normalization_v2=batch_norm_with_global_normalization
         conv2d_v2=conv2d conv2d_transpose_v2=conv2d_transpose conv3d_v2=conv3d
-        convolution_v2=convolution depthwise_conv2d_v2=depthwise_conv2d dilation2d_v2=dilation2d
-        erosion2d_v2=erosion2d fractional_avg_pool_v2=fractional_avg_pool
-        fractional_max_pool_v2=fractional_max_pool l2_normalize_v2=l2_normalize
+        convolution_v2=convolution depthwise_conv2d_v2=depthwise_conv2d
+        l2_normalize_v2=l2_normalize
         log_softmax_v2=log_softmax max_pool_with_argmax_v2=max_pool_with_argmax
         separable_conv2d_v2=separable_conv2d softmax_v2=softmax
         sufficient_statistics_v2=sufficient_statistics bias_add_v1=bias_add conv3d_v1=conv3d
@@ -436,9 +435,8 @@ python.ops.nn_ops:
 python.ops.nn_impl:
     .nn: batch_norm_with_global_normalization_v2=batch_norm_with_global_normalization
         conv2d_v2=conv2d conv2d_transpose_v2=conv2d_transpose conv3d_v2=conv3d
-        convolution_v2=convolution depthwise_conv2d_v2=depthwise_conv2d dilation2d_v2=dilation2d
-        erosion2d_v2=erosion2d fractional_avg_pool_v2=fractional_avg_pool
-        fractional_max_pool_v2=fractional_max_pool l2_normalize_v2=l2_normalize
+        convolution_v2=convolution depthwise_conv2d_v2=depthwise_conv2d
+        l2_normalize_v2=l2_normalize
         log_softmax_v2=log_softmax max_pool_with_argmax_v2=max_pool_with_argmax
         separable_conv2d_v2=separable_conv2d softmax_v2=softmax
         sufficient_statistics_v2=sufficient_statistics

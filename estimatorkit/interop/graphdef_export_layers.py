@@ -111,46 +111,6 @@ def _convolution_s_filter(w: Writer) -> None:
     w.node("Conv2DBackpropFilter", w.inputs, T=w.dtype(), **attrs)
 
 
-def _dilation(w: Writer) -> None:
-    w.node("Dilation2D", w.inputs, T=w.dtype(), **_spread_window(w, False, "strides", "rates"))
-
-
-def _fractional_windows(w: Writer) -> list[str]:
-    """Writes the pooling node, which also outputs window bounds; `_of_windows` uses its output."""
-    poolings = [op for op in w.op.outputs[0].consumers() if op.type in _FRACTIONAL]
-    w.require(len(poolings) == 1, "it is not the gradient of a single pooling")
-    pooling, fixed = poolings[0], w.attrs["fixed"]
-    w.require(list(pooling.inputs) == [w.op.inputs[0], *w.op.outputs], "it is of another input")
-    name = w.node(
-        _FRACTIONAL[pooling.type],
-        w.inputs,
-        T=w.dtype(),
-        pooling_ratio=[1.0, *w.attrs["ratios"], 1.0],
-        pseudo_random=w.attrs["pseudo_random"],
-        overlapping=pooling.attrs["overlapping"],
-        deterministic=fixed is not None,
-        **_seeds(fixed or w.attrs["_seed"]),
-    )
-    return [f"{name}:1", f"{name}:2"]
-
-
-_FRACTIONAL = {"AvgPoolOfSequences": "FractionalAvgPool", "MaxPoolOfSequences": "FractionalMaxPool"}
-
-
-def _of_windows(w: Writer) -> None:
-    of_the_pooling = w.op.inputs[1].op.type == "FractionalPoolingSequences"
-    w.require(of_the_pooling, "its windows are given")
-    w.node("Identity", [w.inputs[1].partition(":")[0]], T=w.dtype())
-
-
-def _learned_candidates(w: Writer) -> None:
-    classes = w.op.inputs[0].shape
-    w.require(classes.rank == 2 and classes[1] is not None, "the number of classes is unknown")
-    kept = {key: w.attrs[key] for key in ("num_sampled", "unique", "range_max")}
-    seeds = _seeds(w.attrs["seed"])
-    w.node("LearnedUnigramCandidateSampler", w.inputs, num_true=classes[1], **kept, **seeds)
-
-
 def _pool(type_: str) -> Rule:
     def rule(w: Writer) -> None:
         first = w.attrs["channels_first"]
@@ -358,7 +318,6 @@ LAYER_RULES: dict[str, Rule] = {
     **rows(_resize, "ResizeBilinear ResizeNearestNeighbor"),
     **rows(_random, "RandomUniform RandomStandardNormal TruncatedNormal"),
     **rows(_assign, "AssignVariableOp AssignAddVariableOp AssignSubVariableOp"),
-    **dict.fromkeys(_FRACTIONAL, _of_windows),
     "AsString": plain("AsString", "T", "precision scientific shortest width fill"),
     "BiasAdd": _bias_add,
     "Broadcastable": _broadcastable,
@@ -368,13 +327,10 @@ LAYER_RULES: dict[str, Rule] = {
     "ConvolutionBackpropInput": _transposed_convolution,
     "DecodeImage": _decode_image,
     "DecodeRaw": plain("DecodeRaw", "", "out_type little_endian"),
-    "Dilation2D": _dilation,
     "EnsureLeading": composed(_ensure_leading),
-    "FractionalPoolingSequences": _fractional_windows,
     "FusedBatchNormV3": _batch_norm,
     "FlipImage": _flip,
     "GrayscaleToRGB": _to_rgb,
-    "LearnedUnigramCandidateSampler": _learned_candidates,
     "MatchRank": composed(_match_rank),
     "ParseExampleV2": _parse_example,
     "ReadVariableOp": _read,

@@ -101,26 +101,9 @@ def _conv2d_backprop_filter(f: Any, n: Node) -> Any:
     return f(*n.inputs, dilations=_dilations(n), **_window(n))
 
 
-def _dilation2d(f: Any, n: Node) -> Any:
-    windows = {key: list(n[key]) for key in ("strides", "rates")}
-    return f(n[0], n[1], **windows, padding=n["padding"], name=n.name)
-
-
-def _fractional_pool(f: Any, n: Node) -> Any:
-    flags = {key: n.get(key, False) for key in ("pseudo_random", "overlapping", "deterministic")}
-    seeds = {key: n.get(key, 0) for key in ("seed", "seed2")}
-    return f(n[0], list(n["pooling_ratio"]), **flags, **seeds, name=n.name)
-
-
 def _bucketize(_: Any, n: Node) -> Any:
     boundaries = {"boundaries": tuple(n.get("boundaries", ()))}
     return registry.output("Bucketize", [n[0]], boundaries, n.name)
-
-
-def _learned_candidates(f: Any, n: Node) -> Any:
-    kept = {key: n[key] for key in ("num_true", "num_sampled", "unique", "range_max")}
-    seeded = n.get("seed", 0) or n.get("seed2", 0)
-    return f(n[0], **kept, seed=n.get("seed2", 0) if seeded else None, name=n.name)
 
 
 def _pool(f: Any, n: Node) -> Any:
@@ -311,12 +294,6 @@ RULES: dict[str, Rule] = {
     "Conv2DBackpropInput": Rule("nn.conv2d_transpose", _conv2d_transpose),
     "Conv3D": Rule("nn.conv3d", _conv3d),
     "DepthwiseConv2dNative": Rule("nn.depthwise_conv2d", _depthwise_conv2d),
-    "Dilation2D": Rule("nn.dilation2d", _dilation2d),
-    "FractionalAvgPool": Rule("nn.fractional_avg_pool", _fractional_pool),
-    "FractionalMaxPool": Rule("nn.fractional_max_pool", _fractional_pool),
-    "LearnedUnigramCandidateSampler": Rule(
-        "nn.learned_unigram_candidate_sampler", _learned_candidates
-    ),
     "MaxPool": Rule("nn.max_pool", _pool),
     "AvgPool": Rule("nn.avg_pool", _pool),
     **{

@@ -68,9 +68,6 @@ import estimatorkit.ops.nn.convolution_functions
 import estimatorkit.ops.nn.ctc
 import estimatorkit.ops.nn.ctc_decoders
 import estimatorkit.ops.nn.embedding
-import estimatorkit.ops.nn.fractional_pooling
-import estimatorkit.ops.nn.learned_candidates
-import estimatorkit.ops.nn.morphology
 import estimatorkit.ops.nn.nearest_neighbors
 import estimatorkit.ops.nn.nn
 import estimatorkit.ops.nn.normalization

@@ -211,58 +211,6 @@ def _parts_of_unknown_shape(tf: Any) -> Any:
     ]
 
 
-def _operators(tf: Any) -> Any:
-    linalg = tf.linalg
-    matrix = np.array([[[4.0, 1.0], [0.5, 3.0]], [[2.0, -1.0], [1.0, 5.0]]], np.float32)
-    full = linalg.LinearOperatorFullMatrix(matrix, is_non_singular=True)
-    diagonal = linalg.LinearOperatorDiag([2.0, 3.0], is_positive_definite=True)
-    positive = linalg.LinearOperatorFullMatrix(
-        [[4.0, 1.0], [1.0, 3.0]], is_self_adjoint=True, is_positive_definite=True
-    )
-    tall = linalg.LinearOperatorFullMatrix([[1.0, 2.0], [0.0, 1.0], [3.0, -1.0]])
-    square = [
-        full,
-        diagonal,
-        positive,
-        linalg.LinearOperatorIdentity(2, batch_shape=[2]),
-        linalg.LinearOperatorScaledIdentity(2, multiplier=[2.0, -3.0]),
-        linalg.LinearOperatorLowerTriangular(matrix),
-        linalg.LinearOperatorComposition([full, positive]),
-        linalg.LinearOperatorKronecker([positive, diagonal]),
-        linalg.LinearOperatorBlockDiag([full, diagonal]),
-        linalg.LinearOperatorLowRankUpdate(diagonal, [[1.0], [2.0]], diag_update=[0.5]),
-        diagonal.matmul(linalg.LinearOperatorScaledIdentity(2, multiplier=4.0)),
-        diagonal.matmul(linalg.LinearOperatorLowerTriangular(matrix)),
-        full.solve(positive),
-        positive.cholesky(),
-    ]
-    found = []
-    for each in square:
-        rows = tf.cast(tf.reshape(tf.range(2 * each.shape.as_list()[-1]), [-1, 2]), each.dtype)
-        found += [
-            each.matmul(rows, adjoint=True),
-            each.solve(rows),
-            each.solvevec(rows[:, 1], adjoint=True),
-            each.determinant(),
-            each.log_abs_determinant(),
-            each.trace(),
-            each.H.to_dense(),
-            each.shape_tensor(),
-        ]
-    return [
-        *found,
-        tall.matmul(tf.ones([3, 1]), adjoint=True),
-        tall.matvec([1.0, 2.0]),
-        (tall @ diagonal).to_dense(),
-        linalg.LinearOperatorZeros(2).matmul(tf.ones([3, 2, 4])),
-        linalg.LinearOperatorBlockDiag([tall, diagonal]).to_dense(),
-        positive.eigvals(),
-        positive.cond(),
-        diagonal.inverse().to_dense(),
-        *tf.gradients(tf.reduce_sum(full.solve(tf.ones([2, 1]))), full.matrix),
-    ]
-
-
 def _segments_of_integers(tf: Any) -> Any:
     most = np.iinfo(np.int32).max
     rows = (tf.constant([most, most, 1, 2]), unknown(tf, np.array([[most], [most], [1], [2]])))
@@ -331,7 +279,6 @@ SNIPPETS: dict[str, Callable[[Any], Any]] = {
     "counts of a long constant": lambda tf: tf.gather(
         tf.math.bincount(np.arange(10000) % 9000), [0, 999, 1000, 8999]
     ),
-    "linear_operators": _operators,
     "parts_of_unknown_shape": _parts_of_unknown_shape,
     "axes as lists": _list_axes,
     "computed axes": _computed_axes,
@@ -352,18 +299,6 @@ SNIPPETS: dict[str, Callable[[Any], Any]] = {
 
 _X = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 ARRAY_ERRORS: dict[str, Callable[[Any], Any]] = {
-    "operator_of_a_scalar": lambda tf: tf.linalg.LinearOperatorDiag(1.0),
-    "operator_of_other_hints": lambda tf: tf.linalg.LinearOperatorFullMatrix(
-        [[1.0]], is_square=False, is_non_singular=True
-    ),
-    "operator_of_other_size": lambda tf: tf.linalg.LinearOperatorDiag([1.0, 2.0]).matmul([[1.0]]),
-    "operator_that_is_singular": lambda tf: tf.group(
-        tf.linalg.LinearOperatorDiag([1.0, 0.0]).assert_non_singular()
-    ),
-    "operator_without_cholesky": lambda tf: tf.linalg.LinearOperatorDiag([1.0]).cholesky(),
-    "operator_that_is_not_positive": lambda tf: tf.group(
-        tf.linalg.LinearOperatorDiag([1.0, -2.0]).assert_positive_definite()
-    ),
     "range_of_a_vector": lambda tf: tf.range([1, 2]),
     "stack axis": lambda tf: tf.stack([_X, _X], axis=5),
     "unstack axis": lambda tf: tf.unstack(tf.constant(_X), axis=2),

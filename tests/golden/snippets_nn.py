@@ -210,29 +210,6 @@ def _pool_dilated(tf: Any) -> Any:
     ]
 
 
-def _dilation2d(tf: Any) -> Any:
-    x, w = of(tf, 0, 2, 7, 6, 3), of(tf, 1, 3, 2, 3)
-    found = []
-    for padding, stride, rate in (("SAME", 1, 1), ("VALID", 2, 1), ("SAME", 2, 3), ("VALID", 1, 2)):
-        options = {"strides": [1, stride, stride, 1], "rates": [1, rate, rate, 1]}
-        y = tf.nn.dilation2d(x, w, padding=padding, **options)
-        found += with_slopes(tf, y, x, w)
-        found += with_slopes(tf, tf.nn.erosion2d(x, w, padding=padding, **options), x, w)
-    return found
-
-
-def _dilation2d_of_equals(tf: Any) -> Any:
-    x, w = tf.ones([1, 4, 5, 2]), tf.zeros([2, 3, 2])
-    y = tf.nn.dilation2d(x, filters=w, strides=[1] * 4, padding="SAME", dilations=[1] * 4)
-    return with_slopes(tf, y, x, w)
-
-
-def _dilation2d_of_integers(tf: Any) -> Any:
-    x, w = tf.constant([[[[3], [-7]], [[5], [2]]]]), tf.constant([[[-4], [1]]])
-    options: dict[str, Any] = {"strides": [1] * 4, "rates": [1] * 4, "padding": "SAME"}
-    return [tf.nn.dilation2d(x, w, **options), tf.nn.erosion2d(x, w, **options)]
-
-
 def _pool_of_equals(tf: Any) -> Any:
     """Where several elements are the greatest, one of them gets the gradient."""
     x = tf.constant(np.array([1, 1, 0, 2, 2, 2, 1, 0, 2, 3, 3, 3], np.float32).reshape(1, 3, 4, 1))
@@ -680,9 +657,6 @@ NN: dict[str, Snippet] = {
     "pools_of_ranks": _pools_of_ranks,
     "pool_dilated": _pool_dilated,
     "pool_of_equals": _pool_of_equals,
-    "dilation2d": _dilation2d,
-    "dilation2d_of_equals": _dilation2d_of_equals,
-    "dilation2d_of_integers": _dilation2d_of_integers,
     "argmax": _argmax,
     "batch_normalization": _batch_normalization,
     "fused_training": _fused(True),
@@ -719,10 +693,6 @@ NN: dict[str, Snippet] = {
 
 def _image(tf: Any) -> Any:
     return tf.ones([1, 5, 5, 3])
-
-
-def _dilated(tf: Any, kernel: Any) -> Any:
-    return tf.nn.dilation2d(_image(tf), kernel, [1] * 4, [1] * 4, "VALID")
 
 
 NN_ERRORS: dict[str, Snippet] = {
@@ -783,13 +753,6 @@ NN_ERRORS: dict[str, Snippet] = {
         _image(tf), [2, 2], "MAX", "VALID", dilation_rate=[2, 2], strides=[2, 2]
     ),
     "pool_dilations": lambda tf: tf.nn.pool(_image(tf), [2, 2], "MAX", "VALID", dilation_rate=[2]),
-    "dilation_too_large": lambda tf: _dilated(tf, tf.ones([7, 7, 3])),
-    "dilation_channels": lambda tf: _dilated(tf, tf.ones([2, 2, 2])),
-    "dilation_rank": lambda tf: _dilated(tf, tf.ones([2, 2, 3, 1])),
-    "fractional_ratio": lambda tf: tf.nn.fractional_max_pool(_image(tf), [1, 0.5, 1.5, 1])[0],
-    "fractional_batch": lambda tf: tf.nn.fractional_avg_pool(_image(tf), [2, 1.5, 1.5, 1])[0],
-    "fractional_too_large": lambda tf: tf.nn.fractional_max_pool(_image(tf), [1, 7.5, 1.5, 1])[0],
-    "fractional_rank": lambda tf: tf.nn.fractional_max_pool(tf.ones([5, 5, 3]), [1, 2, 2, 1])[0],
     "fused_no_mean": lambda tf: tf.nn.fused_batch_norm(
         _image(tf), tf.ones([3]), tf.ones([3]), is_training=False
     )[0],

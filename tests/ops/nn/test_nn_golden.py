@@ -56,13 +56,6 @@ WORDS = {
     "pool_dilated_same": "pooling with 'SAME' padding is not implemented for `dilation_rate` > 1",
     "pool_dilated_strides": "`strides > 1` not supported in conjunction with `dilation_rate > 1`",
     "pool_dilations": "`len(dilation_rate)` should be 2",
-    "dilation_too_large": "Computed output size would be negative: -1 [input_size: 5, effective_",
-    "dilation_channels": "Dimensions must be equal, but are 3 and 2",
-    "dilation_rank": "Shape must be rank 3 but is rank 4",
-    "fractional_ratio": "pooling_ratio cannot be smaller than 1, got: 0.5",
-    "fractional_batch": "Fractional average pooling is not yet supported on the batch nor channel ",
-    "fractional_too_large": "Pooling ratio is higher than input dimension size for dimension 1",
-    "fractional_rank": "Shape must be rank 4 but is rank 3",
     "pool_rank": "Shape must be rank 4 but is rank 1",
     "fused_no_mean": "Both `mean` and `variance` must be",
     "top_k_too_many": "input must have last dimension >= k = 4 but is 3",
@@ -204,23 +197,20 @@ def test_gradients_of_convolutions_whose_channels_do_not_fit(known: bool) -> Non
 
 def test_windows_of_shapes_that_the_run_tells() -> None:
     """Refused as TensorFlow's kernels do; empty where less than two strides are missing."""
-    x, element = tf.placeholder(tf.float32, [2, None, None, 3]), tf.ones([7, 7, 3])
+    x = tf.placeholder(tf.float32, [2, None, None, 3])
     value = {x: np.ones([2, 5, 5, 3])}
-    ones = [1, 1, 1, 1]
 
     def made(size: int, step: int) -> list[Any]:
-        steps = [1, step, step, 1]
         return [
             tf.nn.conv2d(x, tf.ones([size, size, 3, 4]), step, "VALID"),
             tf.nn.max_pool(x, size, step, "VALID"),
             tf.nn.avg_pool(x, size, step, "VALID"),
-            tf.nn.dilation2d(x, element[:size, :size], steps, ones, "VALID"),
         ]
 
     words = r"negative: -1 \[input_size: 5, effective_filter_size: 7, stride: 1\]"
     with tf.Session() as session:
         for empty in session.run([made(6, 1), made(7, 2)], value):
-            assert [each.shape[1:3] for each in empty] == [(0, 0)] * 4
+            assert [each.shape[1:3] for each in empty] == [(0, 0)] * 3
         for large in made(7, 1):
             with pytest.raises(tf.errors.InvalidArgumentError, match=words):
                 session.run(large, value)
@@ -279,7 +269,6 @@ def test_samplers_draw_by_their_law() -> None:
     laws: dict[str, Any] = {  # of the first run
         "uniform": (tf.nn.uniform_candidate_sampler, {}, np.full(8, 1 / 8)),
         "log_uniform": (tf.nn.log_uniform_candidate_sampler, {}, zipf),
-        "learned": (tf.nn.learned_unigram_candidate_sampler, {}, np.full(8, 1 / 8)),
     }
     for name, options, weights in (
         ("fixed", {"unigrams": counts.tolist()}, counts),
@@ -336,49 +325,8 @@ def test_a_shard_of_unigrams_is_numbered_anew() -> None:
         )
 
 
-def test_learned_samplers_count_what_was_true() -> None:
-    """`LearnedUnigramCandidateSampler`: a run draws by the counts of the runs before it, and each
-    sampler of each session (the counts of `UnigramSampler`) has its own."""
-    fed = tf.placeholder(tf.int64, [None, 2])
-    sampler = tf.nn.learned_unigram_candidate_sampler
-    drawn = sampler(fed, 2, 4000, False, 4, seed=3)
-    unique = sampler(fed, 2, 3, True, 4, seed=3)
-    assert drawn[2].name == "LearnedUnigramCandidateSampler:2"
-    assert [each.shape.as_list() for each in drawn] == [[4000], [None, 2], [4000]]
-    with tf.Session() as session:
-        for counts, classes in (
-            ([1, 1, 1, 1], [[0, 0], [3, 0]]),
-            ([4, 1, 1, 2], [[3, 3]] * 4),
-            ([4, 1, 1, 10], [[1, 2]]),
-        ):
-            law = np.array(counts) / sum(counts)
-            ids, true, sampled = session.run(drawn, {fed: classes})
-            shares = np.bincount(ids, minlength=4) / 4000
-            np.testing.assert_allclose(shares, law, atol=5 * np.sqrt(0.25 / 4000))
-            np.testing.assert_allclose(true, 4000 * law[classes], rtol=1e-6)
-            np.testing.assert_allclose(sampled, 4000 * law[ids], rtol=1e-6)
-        few, of_true, _ = session.run(unique, {fed: [[2, 0]]})
-        assert len(set(few.tolist())) == 3
-        # 1 - (1 - 1/4) ** tries, of at least three tries
-        assert (of_true == of_true[0, 0]).all()
-        tries = np.log1p(-of_true[0, 0]) / np.log(0.75)
-        assert tries == pytest.approx(round(float(tries)), abs=1e-3)
-        assert tries > 2.9
-        with pytest.raises(
-            tf.errors.InvalidArgumentError, match=r"out of range \[0, 4\), received 4"
-        ):
-            session.run(drawn, {fed: [[4, 0]]})
-    with tf.Session() as session:  # anew, and with equal seeds the same draws
-        ids = [session.run(drawn[0], {fed: [[0, 0]]}) for _ in range(2)]
-    with tf.Session() as session:
-        np.testing.assert_array_equal(ids[0], session.run(drawn[0], {fed: [[0, 0]]}))
-    assert np.mean(ids[1] == 0) > np.mean(ids[0] == 0)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="Sampler's range is too small"):
-        sampler(fed, 2, 5, True, 4)
-
-
 def test_samplers_look_at_the_number_of_true_classes() -> None:
-    names = ("uniform", "log_uniform", "learned_unigram")
+    names = ("uniform", "log_uniform")
     for sampler in (getattr(tf.nn, f"{name}_candidate_sampler") for name in names):
         for classes, count in (([[0], [3]], 2), ([0, 3], 1)):
             with pytest.raises(tf.errors.InvalidArgumentError, match="must have num_true columns"):

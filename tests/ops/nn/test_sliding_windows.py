@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -71,13 +70,8 @@ def test_formats() -> None:
 
 def test_functions_that_take_channels_last_only() -> None:
     image = np.zeros((1, 2, 2, 1), np.float32)
-    calls: tuple[Callable[[], Any], ...] = (
-        lambda: nn.max_pool_with_argmax(image, 2, 1, "SAME", data_format="NCHW"),
-        lambda: nn.dilation2d(image, image[0], 1, 1, "SAME", data_format="NCHW"),
-    )
-    for make in calls:
-        with pytest.raises(ValueError, match="Data formats other than 'NHWC'"):
-            make()
+    with pytest.raises(ValueError, match="Data formats other than 'NHWC'"):
+        nn.max_pool_with_argmax(image, 2, 1, "SAME", data_format="NCHW")
 
 
 @pytest.mark.parametrize("dilations", [(1, 1), (2, 3)])
