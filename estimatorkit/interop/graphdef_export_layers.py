@@ -345,7 +345,6 @@ LAYER_RULES: dict[str, Rule] = {
     "StringToHashBucketFast": plain("StringToHashBucketFast", "", "num_buckets"),
     "StringToNumber": plain("StringToNumber", "", "out_type"),
     "StringUpper": plain("StringUpper", "", "encoding"),
-    "UnigramSampler": plain("NoOp"),  # TensorFlow's sampler counts internally
     "VarHandleOp": _handle,
     "VarIsInitializedOp": _is_initialized,
 }
