@@ -30,7 +30,8 @@ ORDER = (
     *("ops/math", "ops/array", "ops/debug", "ops/variables", "ops/queues", "ops/linalg"),
     *("ops/text", "ops/files", "ops/tables", "ops/sparse", "ops/nn", "ops/parsing"),
     *("ops/control", "ops/image", "ops", "interop"),
-    *("data", "distribute", "layers", "train", "keras", "estimator", "premade", "experiment"),
+    *("data", "distribute", "layers", "train", "keras", "estimator", "premade", "recommend"),
+    "experiment",
     "compat",
 )
 FORBIDDEN_MODULES = {"pickle", "cPickle", "cloudpickle", "dill", "marshal", "shelve", "joblib"}

@@ -46,19 +46,19 @@ from estimatorkit.premade.baseline import (
     BaselineClassifier as BaselineClassifier, BaselineEstimator as BaselineEstimator,
     BaselineRegressor as BaselineRegressor,
 )
-from estimatorkit.premade.recommend.two_tower import TwoTower as TwoTower
-from estimatorkit.premade.recommend.candidates import export_candidates as export_candidates
-from estimatorkit.premade.recommend.retrieval_head import RetrievalHead as RetrievalHead
-from estimatorkit.premade.recommend.din import DIN as DIN
-from estimatorkit.premade.recommend.dien import DIEN as DIEN
-from estimatorkit.premade.recommend.mmoe import MMoE as MMoE
-from estimatorkit.premade.recommend.ple import PLE as PLE
-from estimatorkit.premade.recommend.esmm import ESMM as ESMM
-from estimatorkit.premade.recommend.autoint import AutoInt as AutoInt
-from estimatorkit.premade.recommend.dcn import DCN as DCN
-from estimatorkit.premade.recommend.deepfm import DeepFM as DeepFM
-from estimatorkit.premade.recommend.fibinet import FiBiNET as FiBiNET
-from estimatorkit.premade.recommend.xdeepfm import xDeepFM as xDeepFM
+from estimatorkit.recommend.two_tower import TwoTower as TwoTower
+from estimatorkit.recommend.candidates import export_candidates as export_candidates
+from estimatorkit.recommend.retrieval_head import RetrievalHead as RetrievalHead
+from estimatorkit.recommend.din import DIN as DIN
+from estimatorkit.recommend.dien import DIEN as DIEN
+from estimatorkit.recommend.mmoe import MMoE as MMoE
+from estimatorkit.recommend.ple import PLE as PLE
+from estimatorkit.recommend.esmm import ESMM as ESMM
+from estimatorkit.recommend.autoint import AutoInt as AutoInt
+from estimatorkit.recommend.dcn import DCN as DCN
+from estimatorkit.recommend.deepfm import DeepFM as DeepFM
+from estimatorkit.recommend.fibinet import FiBiNET as FiBiNET
+from estimatorkit.recommend.xdeepfm import xDeepFM as xDeepFM
 from estimatorkit.premade.head import Head as Head
 from estimatorkit.premade.classification_heads import (
     BinaryClassHead as BinaryClassHead, MultiClassHead as MultiClassHead,

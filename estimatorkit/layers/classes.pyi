@@ -62,28 +62,28 @@ from estimatorkit.layers.attention import (
     AdditiveAttention as AdditiveAttention, Attention as Attention,
     MultiHeadAttention as MultiHeadAttention,
 )
-from estimatorkit.layers.interaction.target_attention import (
+from estimatorkit.recommend.interaction.target_attention import (
     Dice as Dice, TargetAttention as TargetAttention,
 )
-from estimatorkit.layers.interaction.interest_evolution import AUGRUCell as AUGRUCell
-from estimatorkit.layers.interaction.experts import (
+from estimatorkit.recommend.interaction.interest_evolution import AUGRUCell as AUGRUCell
+from estimatorkit.recommend.interaction.experts import (
     MultiGateMixtureOfExperts as MultiGateMixtureOfExperts,
     ProgressiveLayeredExtraction as ProgressiveLayeredExtraction,
 )
-from estimatorkit.layers.interaction.bilinear_interaction import (
+from estimatorkit.recommend.interaction.bilinear_interaction import (
     BilinearInteraction as BilinearInteraction,
 )
-from estimatorkit.layers.interaction.compressed_interaction import (
+from estimatorkit.recommend.interaction.compressed_interaction import (
     CompressedInteraction as CompressedInteraction,
 )
-from estimatorkit.layers.interaction.cross_network import (
+from estimatorkit.recommend.interaction.cross_network import (
     CrossNetwork as CrossNetwork, CrossNetworkV2 as CrossNetworkV2,
 )
-from estimatorkit.layers.interaction.factorization_machine import (
+from estimatorkit.recommend.interaction.factorization_machine import (
     FactorizationMachine as FactorizationMachine,
 )
-from estimatorkit.layers.interaction.field_attention import FieldAttention as FieldAttention
-from estimatorkit.layers.interaction.squeeze_excitation import (
+from estimatorkit.recommend.interaction.field_attention import FieldAttention as FieldAttention
+from estimatorkit.recommend.interaction.squeeze_excitation import (
     SqueezeExcitation as SqueezeExcitation,
 )
 from estimatorkit.layers.recurrent.recurrent import RNN as RNN

@@ -41,8 +41,8 @@ from estimatorkit.premade.dnn import (
     optimizer_of,
 )
 from estimatorkit.premade.parts import OptimizerLike, Part, Premade
-from estimatorkit.premade.recommend.item_frequency import ItemFrequency
-from estimatorkit.premade.recommend.retrieval_head import (
+from estimatorkit.recommend.item_frequency import ItemFrequency
+from estimatorkit.recommend.retrieval_head import (
     CATALOGUE,
     ITEM,
     NEGATIVE,

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 import estimatorkit as tf
 from estimatorkit.core.graph import Graph
-from estimatorkit.premade.recommend.item_frequency import ItemFrequency
-from estimatorkit.premade.recommend.retrieval_head import Catalogue, fingerprints
+from estimatorkit.recommend.item_frequency import ItemFrequency
+from estimatorkit.recommend.retrieval_head import Catalogue, fingerprints
 
 Array = NDArray[Any]
 

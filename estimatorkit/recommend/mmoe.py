@@ -14,7 +14,6 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.layers.feature_column import FeatureColumn, input_layer, normalize_columns
-from estimatorkit.layers.interaction.experts import MultiGateMixtureOfExperts
 from estimatorkit.ops.array import joining
 from estimatorkit.ops.nn import nn
 from estimatorkit.ops.variables.variable_scope import variable_scope
@@ -28,6 +27,7 @@ from estimatorkit.premade.dnn import (
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.multi_head import MultiHead
 from estimatorkit.premade.parts import OptimizerLike, Part, Premade
+from estimatorkit.recommend.interaction.experts import MultiGateMixtureOfExperts
 from estimatorkit.train.saving.column_notes import note_columns
 
 

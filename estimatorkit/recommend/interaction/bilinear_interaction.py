@@ -9,10 +9,10 @@ import numpy as np
 from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.configured import ConfiguredLayer
-from estimatorkit.layers.interaction.fields import fields_and_dimension, of_each_matrix
 from estimatorkit.ops.array import indexing
 from estimatorkit.ops.linalg.products import einsum
 from estimatorkit.ops.math import linalg
+from estimatorkit.recommend.interaction.fields import fields_and_dimension, of_each_matrix
 
 _TYPES = ("all", "each", "interaction")
 

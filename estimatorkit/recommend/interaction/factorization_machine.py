@@ -6,8 +6,8 @@ from typing import Any
 
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.configured import ConfiguredLayer
-from estimatorkit.layers.interaction.fields import fields_and_dimension
 from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.recommend.interaction.fields import fields_and_dimension
 
 
 class FactorizationMachine(ConfiguredLayer):

@@ -31,7 +31,6 @@ from estimatorkit.layers.feature_column.layers import (
 )
 from estimatorkit.layers.feature_column.sequence import SequenceCategoricalColumn
 from estimatorkit.layers.feature_column.weights import WeightMaker
-from estimatorkit.layers.interaction.target_attention import Dice, TargetAttention
 from estimatorkit.ops.array import joining
 from estimatorkit.ops.variables.variable_scope import variable_scope
 from estimatorkit.premade.classification_heads import classification_head
@@ -44,6 +43,7 @@ from estimatorkit.premade.dnn import (
 )
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.parts import OptimizerLike, Part, Premade
+from estimatorkit.recommend.interaction.target_attention import Dice, TargetAttention
 from estimatorkit.train.saving.column_notes import note_columns
 
 ActivationLike = Activation | str

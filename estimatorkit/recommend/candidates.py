@@ -29,7 +29,7 @@ from estimatorkit.ops.nn.nearest_neighbors import nearest_neighbors
 from estimatorkit.ops.variables.initializers import Zeros
 from estimatorkit.ops.variables.variable_collections import global_variables
 from estimatorkit.ops.variables.variable_scope import get_variable, variable_scope
-from estimatorkit.premade.recommend.retrieval_head import (
+from estimatorkit.recommend.retrieval_head import (
     ITEM_EMBEDDING,
     ITEM_ID,
     USER_EMBEDDING,

@@ -11,8 +11,8 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.keras import layers
-from estimatorkit.premade.recommend.dien import auxiliary_loss
-from estimatorkit.premade.recommend.esmm import logit_of_product
+from estimatorkit.recommend.dien import auxiliary_loss
+from estimatorkit.recommend.esmm import logit_of_product
 
 GOLDEN = np.load(Path(__file__).parent.parent / "golden" / "recommend_sequences.npz")
 RANDOM = np.random.default_rng(5)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.premade.recommend.dien import auxiliary_loss, sampled_steps
-from estimatorkit.premade.recommend.esmm import logit_of_product
+from estimatorkit.recommend.dien import auxiliary_loss, sampled_steps
+from estimatorkit.recommend.esmm import logit_of_product
 
 RANDOM = np.random.default_rng(7)
 COUNT, ITEMS, STEPS = 256, 6, 5

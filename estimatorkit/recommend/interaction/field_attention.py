@@ -8,11 +8,11 @@ from typing import Any
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.configured import ConfiguredLayer
-from estimatorkit.layers.interaction.fields import fields_and_dimension
 from estimatorkit.ops.array import array
 from estimatorkit.ops.linalg.products import einsum
 from estimatorkit.ops.math import linalg
 from estimatorkit.ops.nn import nn
+from estimatorkit.recommend.interaction.fields import fields_and_dimension
 
 
 class FieldAttention(ConfiguredLayer):

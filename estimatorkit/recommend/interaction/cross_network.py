@@ -7,10 +7,10 @@ from typing import Any
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.configured import ConfiguredLayer, known_dimension
-from estimatorkit.layers.interaction.fields import of_each_matrix
 from estimatorkit.ops.array import array
 from estimatorkit.ops.linalg.products import einsum
 from estimatorkit.ops.math import linalg, reduce
+from estimatorkit.recommend.interaction.fields import of_each_matrix
 
 
 class _Cross(ConfiguredLayer):

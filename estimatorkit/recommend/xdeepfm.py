@@ -1,4 +1,4 @@
-"""`FiBiNET`: bilinear interactions of fields and of reweighted fields, under a deep network."""
+"""`xDeepFM`: a compressed interaction network beside a deep network."""
 
 from __future__ import annotations
 
@@ -8,26 +8,24 @@ from typing import Any
 
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.run_config import RunConfig
-from estimatorkit.layers.interaction.bilinear_interaction import BilinearInteraction
-from estimatorkit.layers.interaction.squeeze_excitation import SqueezeExcitation
 from estimatorkit.ops.nn import nn
 from estimatorkit.premade.dnn import Activation
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.parts import OptimizerLike
-from estimatorkit.premade.recommend.recommender import (
+from estimatorkit.recommend.interaction.compressed_interaction import CompressedInteraction
+from estimatorkit.recommend.recommender import (
     Columns,
     Inputs,
     Network,
     Recommender,
     first_order,
-    joined,
     layer,
 )
 
 
-class FiBiNET(Recommender):
-    """A click-through model: bilinear products of the fields, and of the fields weighed by a
-    squeeze-and-excitation network, are the inputs of a deep network (arXiv:1905.09433).
+class xDeepFM(Recommender):
+    """A click-through model: a compressed interaction network (CIN), a deep network and a
+    linear model (arXiv:1803.05170).
 
     Labels, metrics and predictions: see `DNNClassifier`.
 
@@ -35,8 +33,9 @@ class FiBiNET(Recommender):
         feature_columns, hidden_units, model_dir, linear_feature_columns, head, n_classes,
             weight_column, label_vocabulary, optimizer, linear_optimizer, activation_fn, dropout,
             batch_norm, config, warm_start_from, loss_reduction: see `DeepFM`.
-        bilinear_type: 'all', 'each' or 'interaction' (default); see `BilinearInteraction`.
-        reduction_ratio: see `SqueezeExcitation`; 3 by default.
+        cin_layers: the number of feature maps of each layer of the CIN; `[128, 128]` by default.
+        cin_split_half: see `CompressedInteraction`; False by default.
+        cin_activation_fn: applied to the feature maps; None (default) for none.
 
     Raises:
         ValueError: an argument is invalid, or the dimensions of the embedding columns differ.
@@ -60,24 +59,23 @@ class FiBiNET(Recommender):
         config: RunConfig | None = None,
         warm_start_from: Any = None,
         loss_reduction: str = "sum_over_batch_size",
-        bilinear_type: str = "interaction",
-        reduction_ratio: int = 3,
+        cin_layers: Sequence[int] = (128, 128),
+        cin_split_half: bool = False,
+        cin_activation_fn: Activation = None,
     ) -> None:
-        SqueezeExcitation(reduction_ratio)  # their errors
-        BilinearInteraction(bilinear_type)
+        cin: dict[str, Any] = {
+            "maps": cin_layers,
+            "split_half": cin_split_half,
+            "activation": cin_activation_fn,
+        }
+        CompressedInteraction(**cin)  # its errors
 
         def interaction(inputs: Inputs) -> Tensor:
-            fields = inputs.fields
-            weigh = layer(SqueezeExcitation, "senet", reduction_ratio=reduction_ratio)
-            products = [
-                layer(BilinearInteraction, name, bilinear_type=bilinear_type)(each)
-                for name, each in (("weighed_pairs", weigh(fields)), ("pairs", fields))
-            ]
-            net = joined([*products, *inputs.dense])
-            return inputs.logits(inputs.deep(net) or [net])
+            maps = layer(CompressedInteraction, "cin", **cin)(inputs.fields)
+            return inputs.logits([maps, *inputs.deep(inputs.flat)])
 
         super().__init__(
-            "fibinet",
+            "xdeepfm",
             interaction,
             feature_columns,
             Network(hidden_units, activation_fn, dropout, batch_norm),
@@ -98,4 +96,4 @@ class FiBiNET(Recommender):
         )
 
 
-__all__ = ["FiBiNET"]
+__all__ = ["xDeepFM"]

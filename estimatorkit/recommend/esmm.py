@@ -21,7 +21,7 @@ from estimatorkit.premade.classification_heads import BinaryClassHead
 from estimatorkit.premade.dnn import Activation
 from estimatorkit.premade.multi_head import MultiHead
 from estimatorkit.premade.parts import OptimizerLike, Premade
-from estimatorkit.premade.recommend.mmoe import multi_task_part
+from estimatorkit.recommend.mmoe import multi_task_part
 
 
 def logit_of_product(one: Tensor, other: Tensor) -> Tensor:

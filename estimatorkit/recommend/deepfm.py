@@ -8,12 +8,12 @@ from typing import Any
 
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.run_config import RunConfig
-from estimatorkit.layers.interaction.factorization_machine import FactorizationMachine
 from estimatorkit.ops.nn import nn
 from estimatorkit.premade.dnn import Activation
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.parts import OptimizerLike
-from estimatorkit.premade.recommend.recommender import (
+from estimatorkit.recommend.interaction.factorization_machine import FactorizationMachine
+from estimatorkit.recommend.recommender import (
     Columns,
     Inputs,
     Network,

@@ -19,8 +19,6 @@ from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.layers.dense_and_embedding import Dense
 from estimatorkit.layers.feature_column import FeatureColumn
-from estimatorkit.layers.interaction.interest_evolution import AUGRUCell
-from estimatorkit.layers.interaction.target_attention import TargetAttention
 from estimatorkit.layers.recurrent.recurrent import RNN
 from estimatorkit.layers.recurrent.recurrent_kinds import GRU
 from estimatorkit.ops.array import array, indexing, joining, rearrange, selection
@@ -30,13 +28,15 @@ from estimatorkit.ops.variables.variable_scope import variable_scope
 from estimatorkit.premade.dnn import checked_units
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.parts import OptimizerLike, Premade
-from estimatorkit.premade.recommend.din import (
+from estimatorkit.recommend.din import (
     ActivationLike,
     Behaviours,
     Sequences,
     behaviour_part,
     head_or_binary,
 )
+from estimatorkit.recommend.interaction.interest_evolution import AUGRUCell
+from estimatorkit.recommend.interaction.target_attention import TargetAttention
 
 
 def sampled_steps(steps: Tensor, lengths: Tensor) -> Tensor:

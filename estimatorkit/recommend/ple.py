@@ -12,13 +12,13 @@ from typing import Any
 
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.layers.feature_column import FeatureColumn
-from estimatorkit.layers.interaction.experts import ProgressiveLayeredExtraction
 from estimatorkit.ops.nn import nn
 from estimatorkit.premade.dnn import Activation, checked_units
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.multi_head import MultiHead
 from estimatorkit.premade.parts import OptimizerLike, Premade
-from estimatorkit.premade.recommend.mmoe import as_multi_head, multi_task_part
+from estimatorkit.recommend.interaction.experts import ProgressiveLayeredExtraction
+from estimatorkit.recommend.mmoe import as_multi_head, multi_task_part
 
 
 class PLE(Premade):

@@ -1,4 +1,4 @@
-"""`xDeepFM`: a compressed interaction network beside a deep network."""
+"""`FiBiNET`: bilinear interactions of fields and of reweighted fields, under a deep network."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ from typing import Any
 
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.run_config import RunConfig
-from estimatorkit.layers.interaction.compressed_interaction import CompressedInteraction
 from estimatorkit.ops.nn import nn
 from estimatorkit.premade.dnn import Activation
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.parts import OptimizerLike
-from estimatorkit.premade.recommend.recommender import (
+from estimatorkit.recommend.interaction.bilinear_interaction import BilinearInteraction
+from estimatorkit.recommend.interaction.squeeze_excitation import SqueezeExcitation
+from estimatorkit.recommend.recommender import (
     Columns,
     Inputs,
     Network,
     Recommender,
     first_order,
+    joined,
     layer,
 )
 
 
-class xDeepFM(Recommender):
-    """A click-through model: a compressed interaction network (CIN), a deep network and a
-    linear model (arXiv:1803.05170).
+class FiBiNET(Recommender):
+    """A click-through model: bilinear products of the fields, and of the fields weighed by a
+    squeeze-and-excitation network, are the inputs of a deep network (arXiv:1905.09433).
 
     Labels, metrics and predictions: see `DNNClassifier`.
 
@@ -33,9 +35,8 @@ class xDeepFM(Recommender):
         feature_columns, hidden_units, model_dir, linear_feature_columns, head, n_classes,
             weight_column, label_vocabulary, optimizer, linear_optimizer, activation_fn, dropout,
             batch_norm, config, warm_start_from, loss_reduction: see `DeepFM`.
-        cin_layers: the number of feature maps of each layer of the CIN; `[128, 128]` by default.
-        cin_split_half: see `CompressedInteraction`; False by default.
-        cin_activation_fn: applied to the feature maps; None (default) for none.
+        bilinear_type: 'all', 'each' or 'interaction' (default); see `BilinearInteraction`.
+        reduction_ratio: see `SqueezeExcitation`; 3 by default.
 
     Raises:
         ValueError: an argument is invalid, or the dimensions of the embedding columns differ.
@@ -59,23 +60,24 @@ class xDeepFM(Recommender):
         config: RunConfig | None = None,
         warm_start_from: Any = None,
         loss_reduction: str = "sum_over_batch_size",
-        cin_layers: Sequence[int] = (128, 128),
-        cin_split_half: bool = False,
-        cin_activation_fn: Activation = None,
+        bilinear_type: str = "interaction",
+        reduction_ratio: int = 3,
     ) -> None:
-        cin: dict[str, Any] = {
-            "maps": cin_layers,
-            "split_half": cin_split_half,
-            "activation": cin_activation_fn,
-        }
-        CompressedInteraction(**cin)  # its errors
+        SqueezeExcitation(reduction_ratio)  # their errors
+        BilinearInteraction(bilinear_type)
 
         def interaction(inputs: Inputs) -> Tensor:
-            maps = layer(CompressedInteraction, "cin", **cin)(inputs.fields)
-            return inputs.logits([maps, *inputs.deep(inputs.flat)])
+            fields = inputs.fields
+            weigh = layer(SqueezeExcitation, "senet", reduction_ratio=reduction_ratio)
+            products = [
+                layer(BilinearInteraction, name, bilinear_type=bilinear_type)(each)
+                for name, each in (("weighed_pairs", weigh(fields)), ("pairs", fields))
+            ]
+            net = joined([*products, *inputs.dense])
+            return inputs.logits(inputs.deep(net) or [net])
 
         super().__init__(
-            "xdeepfm",
+            "fibinet",
             interaction,
             feature_columns,
             Network(hidden_units, activation_fn, dropout, batch_norm),
@@ -96,4 +98,4 @@ class xDeepFM(Recommender):
         )
 
 
-__all__ = ["xDeepFM"]
+__all__ = ["FiBiNET"]

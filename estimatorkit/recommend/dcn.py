@@ -9,12 +9,12 @@ from typing import Any
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.run_config import RunConfig
-from estimatorkit.layers.interaction.cross_network import CrossNetwork, CrossNetworkV2
 from estimatorkit.ops.nn import nn
 from estimatorkit.premade.dnn import Activation
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.parts import OptimizerLike
-from estimatorkit.premade.recommend.recommender import (
+from estimatorkit.recommend.interaction.cross_network import CrossNetwork, CrossNetworkV2
+from estimatorkit.recommend.recommender import (
     Columns,
     Inputs,
     Network,

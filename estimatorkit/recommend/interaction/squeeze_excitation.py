@@ -7,9 +7,9 @@ from typing import Any
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.configured import ConfiguredLayer
-from estimatorkit.layers.interaction.fields import fields_and_dimension
 from estimatorkit.ops.array import array
 from estimatorkit.ops.math import linalg, reduce
+from estimatorkit.recommend.interaction.fields import fields_and_dimension
 
 
 class SqueezeExcitation(ConfiguredLayer):

@@ -1,1 +1,0 @@
-"""Premade estimators of recommendation."""

@@ -1,0 +1,1 @@
+"""Recommendation: premade estimators, and their layers (`interaction`)."""
