@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, whole_numbers
 from estimatorkit.core.errors import type_error, value_error
-from estimatorkit.core.registry import constant_value
+from estimatorkit.core.registry import constant_value, fixed_value
 from estimatorkit.core.tensor import Tensor
 
 
@@ -33,7 +33,7 @@ def ints_of(value: Any, what: str) -> NDArray[Any]:
     if isinstance(value, Tensor) or hasattr(value, "_as_tensor"):
         tensor = convert_to_tensor(value)
         registry.check_allowed(tensor, "x", what, "axis")
-        value = constant_value(tensor)
+        value = fixed_value(tensor)
         if value is None:
             raise value_error(
                 f"{what}: the axis must be known when the graph is built",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import value_error
-from estimatorkit.core.registry import constant_value
+from estimatorkit.core.registry import fixed_value
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.interop import attr_values
 
@@ -41,7 +41,7 @@ class Node:
 
     def known(self, position: int) -> NDArray[Any]:
         """Returns the value of an input that must be a constant."""
-        value = constant_value(self.inputs[position])
+        value = fixed_value(self.inputs[position])
         if value is None:
             raise value_error(
                 f"node {self.proto.name!r} ({self.proto.op}): input {position} must be a constant",

@@ -17,7 +17,7 @@ from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import constant_value
+from estimatorkit.core.registry import fixed_value
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.interop.graphdef_files import FILE_RULES
@@ -188,7 +188,7 @@ def _strided_slice(f: Any, n: Node) -> Any:
 
 def _elements(n: Node, position: int, length: int) -> list[Any]:
     """Returns a vector's elements: ints if it is constant, else tensors."""
-    value = constant_value(n[position])
+    value = fixed_value(n[position])
     if value is not None:
         return [int(each) for each in value]
     return [n[position][at] for at in range(length)]

@@ -36,6 +36,7 @@ from estimatorkit.core.registry import (
     Spec,
     constant_value,
     constant_value_as_shape,
+    fixed_value,
     register,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
@@ -233,7 +234,7 @@ def parts_of(tensor: Tensor, key: Any) -> tuple[tuple[Any, ...], dict[str, Tenso
             parts.append("ellipsis")
         elif hasattr(part, "_as_tensor") or isinstance(part, Tensor):
             index = convert_to_tensor(part)
-            value = constant_value(index)
+            value = fixed_value(index)
             if index.shape.rank not in (0, None) or index.dtype not in members("x int16"):
                 raise _no_index(tensor, part)
             if value is not None:
@@ -267,7 +268,7 @@ def _bound(tensor: Tensor, bound: Any, dynamic: list[Tensor]) -> Any:
     value = convert_to_tensor(bound)
     if value.shape.rank not in (0, None) or value.dtype not in members("x int16"):
         raise _no_index(tensor, bound)
-    known = constant_value(value)
+    known = fixed_value(value)
     if known is not None:
         return int(known)
     dynamic.append(value)

@@ -23,7 +23,7 @@ from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.gradients import vjp
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.registry import Case, Spec, constant_value, register
+from estimatorkit.core.registry import Case, Spec, fixed_value, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor, holds_tensors
 from estimatorkit.ops.array.array import shape
@@ -362,7 +362,7 @@ def split(
         at = in_range(at, tensor.shape.rank, "split")
     length = None if tensor.shape.rank is None else tensor.shape[at]
     wanted = as_index_tensor(num_or_size_splits, "size_splits")
-    found = constant_value(wanted)
+    found = fixed_value(wanted)
     if wanted.shape.rank == 0 and found is not None:
         count = int(found)
         if count < 1 or (length is not None and length % count):

@@ -18,7 +18,7 @@ from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.faults import Fault, refused
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Case, Spec, constant_value, output, register
+from estimatorkit.core.registry import Case, Spec, constant_value, fixed_value, output, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array.joining import stack
@@ -310,9 +310,7 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
         ValueError: `central_fraction` is not in (0, 1].
     """
     given = (
-        constant_value(central_fraction)
-        if isinstance(central_fraction, Tensor)
-        else central_fraction
+        fixed_value(central_fraction) if isinstance(central_fraction, Tensor) else central_fraction
     )
     if given is None:
         raise value_error(

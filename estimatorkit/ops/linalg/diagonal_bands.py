@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import InvalidArgumentError, value_error
-from estimatorkit.core.registry import Case, Spec, constant_value, register, same_as_input
+from estimatorkit.core.registry import Case, Spec, fixed_value, register, same_as_input
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.linalg.matrix_parts import TALL, batch_and
@@ -211,7 +211,7 @@ def ends(k: Any) -> tuple[int, int]:
 
     Raises ValueError if `k` is neither one nor two diagonals, or unknown at graph construction.
     """
-    known = constant_value(k) if isinstance(k, Tensor) else k
+    known = fixed_value(k) if isinstance(k, Tensor) else k
     numbers = [] if known is None else [int(each) for each in np.atleast_1d(known)]
     if len(numbers) not in (1, 2) or numbers[0] > numbers[-1]:
         raise value_error(

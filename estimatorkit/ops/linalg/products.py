@@ -13,7 +13,7 @@ from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import bfloat16
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Case, Spec, constant_value, register
+from estimatorkit.core.registry import Case, Spec, fixed_value, register
 from estimatorkit.core.shapes import differ
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array
@@ -117,7 +117,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
 
 def _tensordot_axes(axes: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[int]]:
     if isinstance(axes, Tensor):
-        axes = constant_value(axes)
+        axes = fixed_value(axes)
         if axes is None:
             raise ValueError("tensordot: the axes must be known at graph construction.")
     rank_x, rank_y = x.shape.rank or 0, y.shape.rank or 0
