@@ -50,9 +50,10 @@ class Node:
             )
         return np.asarray(value)
 
-    def ints(self, position: int) -> list[int]:
-        """Returns `known` as a list of ints."""
-        return [int(each) for each in np.atleast_1d(self.known(position))]
+    def number(self, position: int) -> Any:
+        """Returns the value of an input, an int or a list of ints; the tensor if it is unknown."""
+        value = fixed_value(self.inputs[position])
+        return self.inputs[position] if value is None else np.asarray(value).tolist()
 
 
 Call: TypeAlias = Callable[[Any, Node], Any]
