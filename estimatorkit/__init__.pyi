@@ -66,7 +66,7 @@ from estimatorkit.core.conversion import (
     constant as constant, convert_to_tensor as convert_to_tensor,
     register_tensor_conversion_function as register_tensor_conversion_function,
 )
-from estimatorkit.core.registry import constant_value
+from estimatorkit.core.registry import fixed_value
 from estimatorkit.core.dtypes import (
     as_dtype as as_dtype, bfloat16 as bfloat16, bool_, complex128 as complex128,
     complex64 as complex64, DType as DType, float16 as float16, float32 as float32,
@@ -347,8 +347,8 @@ from estimatorkit.premade.classification_heads import (
 from estimatorkit.premade.regression_head import RegressionHead as RegressionHead
 
 NotDifferentiable = no_gradient
-get_static_value = constant_value
 bool = bool_
+get_static_value = fixed_value
 initialize_all_tables = tables_initializer
 initialize_all_variables = global_variables_initializer
 initialize_local_variables = local_variables_initializer

@@ -269,7 +269,7 @@ contrib.training.python.training.{hparam,hparam_pb2}:
     .compat.hparams: HParamDef HParams parse_values
 contrib.util:
     .compat.private.tensor_protos: make_tensor_proto make_ndarray
-    .core.registry: constant_value
+    .core.registry: constant_value=fixed_value
 contrib.eager:
     enable_eager_execution -> programs here are graphs with sessions, as in TensorFlow 1
 contrib.deprecated: .compat.summaries

@@ -1,19 +1,24 @@
-"""Resolving axis arguments: ints, constant tensors, lists of one."""
+"""Axis arguments: ints, constant tensors, lists of one, and tensors that only a run knows.
+
+An axis that is known becomes an attribute. Another one is the operation's last input, which must be
+known when the kernel is traced (`OpDef.static`); the attribute then says which (`input_of`).
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core import registry
-from estimatorkit.core.conversion import convert_to_tensor, whole_numbers
+from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, whole_numbers
 from estimatorkit.core.errors import type_error, value_error
-from estimatorkit.core.registry import constant_value
-from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.registry import Infer, OpDef, Spec, constant_value, fixed_value
+from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.tensor import Tensor, holds_tensors
 
 
 def ints_of(value: Any, what: str) -> NDArray[Any]:
@@ -33,7 +38,7 @@ def ints_of(value: Any, what: str) -> NDArray[Any]:
     if isinstance(value, Tensor) or hasattr(value, "_as_tensor"):
         tensor = convert_to_tensor(value)
         registry.check_allowed(tensor, "x", what, "axis")
-        value = constant_value(tensor)
+        value = fixed_value(tensor)
         if value is None:
             raise value_error(
                 f"{what}: the axis must be known when the graph is built",
@@ -59,6 +64,115 @@ def axis_of(axis: Any, what: str) -> int:
             f"{what}: the axis must be an int or a tensor with a single value", received=axis
         )
     return int(found.reshape(()))
+
+
+def unknown_numbers(value: Any, what: str) -> Tensor | None:
+    """The tensor of numbers that only a run knows; None for all others (see `ints_of`).
+
+    Raises:
+        TypeError: it is neither int32 nor int64.
+    """
+    if not holds_tensors([value]):
+        return None
+    parts = value if isinstance(value, (list, tuple)) else [value]
+    if all(constant_value(each) is not None for each in parts):
+        return None
+    tensor = as_index_tensor(value, "axis") if parts is value else convert_to_tensor(value)
+    registry.check_allowed(tensor, "x", what, "axis")
+    return tensor
+
+
+def with_axis(
+    inputs: Mapping[str, Any], axis: Any, what: str, attr: str = "axis"
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The inputs and the attribute of an operation with an axis (or another int).
+
+    Raises:
+        TypeError, ValueError: see `axis_of`.
+    """
+    tensor = unknown_numbers(axis, what)
+    if tensor is None:
+        return dict(inputs), {attr: axis_of(axis, what)}
+    if tensor.shape.num_elements() not in (1, None):
+        raise value_error(f"{what}: the axis must be a single number", received=tensor)
+    return {**inputs, attr: tensor}, {attr: input_attr(len(inputs))}
+
+
+def input_attr(position: int) -> str:
+    """The attribute whose value is that of an input."""
+    return f"input {position}"
+
+
+def input_of(attr: Any) -> int | None:
+    """The position of the input whose value an attribute has; None if it has its own."""
+    return int(attr.split()[1]) if isinstance(attr, str) and attr.startswith("input ") else None
+
+
+def register_with_axis(
+    op_type: str,
+    kernel: Callable[..., Any],
+    *,
+    infer: Infer,
+    attr: str = "axis",
+    read: Callable[[Any], Mapping[str, Any]] | None = None,
+    unknown: Infer | None = None,
+    **rest: Any,
+) -> OpDef:
+    """Adds a row, one of whose attributes may be the value of an input (see `registry.register`).
+
+    Args:
+        op_type, kernel, infer, rest: the row, as if the attribute were always given.
+        attr: the attribute.
+        read: the attributes that the input's value stands for; by default `attr` alone, an int or
+            a tuple of ints.
+        unknown: infers while the value is unknown; by default, the ranks are those for -1.
+    """
+
+    def one(value: Any) -> Mapping[str, Any]:
+        return {attr: tuple(value.tolist()) if np.ndim(value) else int(value)}
+
+    def resolved(
+        inputs: Sequence[Any], attrs: Mapping[str, Any], value: Any = None
+    ) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        place = input_of(attrs[attr])
+        if place is None:
+            return inputs, attrs
+        found = np.asarray(inputs[place] if value is None else value)
+        return [*inputs[:place], *inputs[place + 1 :]], {**attrs, **(read or one)(found)}
+
+    def given(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*inputs: Any, **attrs: Any) -> Any:
+            own, known = resolved(inputs, attrs)
+            return function(*own, **known)
+
+        return call
+
+    def inferred(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Sequence[Spec]:
+        place = input_of(attrs[attr])
+        value = None if place is None else constant_value(inputs[place])
+        own, known = resolved(inputs, attrs, -1 if value is None else value)
+        if place is None or value is not None:
+            return infer(own, known)
+        if unknown is not None:
+            return unknown(own, attrs)
+        return [Spec(each.dtype, _rank(each)) for each in infer(own, known)]
+
+    def static(attrs: Mapping[str, Any]) -> tuple[int, ...]:
+        place = input_of(attrs[attr])
+        return () if place is None else (place,)
+
+    if "numpy_kernel" in rest:
+        rest["numpy_kernel"] = given(rest["numpy_kernel"])
+    if "fault" in rest:
+        fault = rest["fault"]
+        rest["fault"] = lambda inputs, attrs: fault(*resolved(inputs, attrs))
+    return registry.register(op_type, given(kernel), infer=inferred, static=static, **rest)
+
+
+def _rank(spec: Spec) -> TensorShape:
+    rank = spec.shape.rank
+    return UNKNOWN if rank is None else TensorShape([None] * rank)
 
 
 def with_axes(kernel: Callable[..., Any], attr: str = "axis") -> Callable[..., Any]:

@@ -381,19 +381,20 @@ def make(
         inputs: the inputs by name, in order.
         attrs: attributes for the kernel.
         name: the requested name; the type by default.
-        same_dtype: all inputs must have the dtype of the first tensor among them.
+        same_dtype: all inputs must have the dtype of the first tensor among them, but for those
+            that are the value of an attribute of their name.
         dtypes: the dtypes of some inputs.
 
     Raises:
         TypeError, ValueError: an input cannot be converted.
     """
+    alike = [key for key in inputs if same_dtype and key not in (attrs or {})]
     if all(isinstance(value, Tensor) for value in inputs.values()):
         tensors = list(inputs.values())
-        if same_dtype:
-            registry.check_same_dtype(op_type, tensors, name)
+        registry.check_same_dtype(op_type, [inputs[key] for key in alike], name)
         return registry.output(op_type, tensors, attrs, name)
     with get_default_graph().name_scope(name or op_type) as scope:
-        shared = _first_dtype(inputs.values()) if same_dtype else None
+        shared = _first_dtype(inputs[key] for key in alike)
         tensors = []
         for key, value in inputs.items():
             wanted = (dtypes or {}).get(key)
@@ -408,16 +409,16 @@ def make(
                 )
             try:
                 tensor = convert_to_tensor(
-                    value, wanted, key, dtype_hint=None if wanted else shared
+                    value, wanted, key, dtype_hint=shared if key in alike and not wanted else None
                 )
             except (TypeError, ValueError) as error:
                 raise type(error)(
                     f"{name or op_type}: input {key!r} cannot be used. {error}"
                 ) from error
-            shared = shared or (tensor.dtype if same_dtype else None)
+            shared = shared or (tensor.dtype if key in alike else None)
             tensors.append(tensor)
-        if same_dtype:
-            registry.check_same_dtype(op_type, tensors, name)
+        shared_by = [each for key, each in zip(inputs, tensors, strict=True) if key in alike]
+        registry.check_same_dtype(op_type, shared_by, name)
         return registry.output(op_type, tensors, attrs, scope)
 
 

@@ -64,8 +64,6 @@ class Graph:
         self._finalized = False
         self.known_inputs: dict[Tensor, Tensor] = {}
         """Inputs of a function's body that have the value of a tensor of an enclosing graph."""
-        self.read_tensors: set[Tensor] = set()
-        """Tensors whose constant values were read while the graph was being built."""
         self._not_fed: set[Tensor] = set()
         self._not_fetched: set[Operation] = set()
         self._lock = threading.RLock()

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -282,11 +281,7 @@ def apply(
             allowed = row.accepted(position)
             if allowed and tensor.dtype not in allowed:
                 raise not_allowed(tensor, allowed, f"{name or row.type} ({row.type})", position)
-    outer, _building.inferring = _building.inferring, True
-    try:
-        outputs = row.infer(inputs, attrs) if row.infer else infer_from_kernel(row, inputs, attrs)
-    finally:
-        _building.inferring = outer
+    outputs = row.infer(inputs, attrs) if row.infer else infer_from_kernel(row, inputs, attrs)
     graph = get_default_graph()
     if inputs and not graph.reaches(inputs[0].graph):
         graph = inputs[0].graph
@@ -607,59 +602,31 @@ def as_declared(result: Any, outputs: Sequence[Tensor]) -> list[Any]:
     ]
 
 
-class _Building(threading.local):
-    """What this thread builds a graph for.
-
-    Attributes:
-        inferring: whether `constant_value` serves shape inference alone.
-    """
-
-    inferring = False
-
-
-_building = _Building()
-
-
 def constant_value(tensor: Tensor) -> Any | None:
     """The value of `tensor` if it follows from constants and static shapes, else None.
 
-    Like `tf.get_static_value`: that of a variable is None. Anything else is returned as is. What
-    Python code may make of the value is not computed again in a run: a constant that nothing else
-    uses can then not be fed (see `is_compiled_in`).
+    That of a variable is None. Anything else is returned as is. For shape inference and checks; a
+    run that is fed another value must not depend on it (see `fixed_value`).
     """
     if not isinstance(tensor, Tensor):
         return None if hasattr(tensor, "_as_tensor") else tensor
-    value = _constant_value(tensor)
-    if value is not None and not _building.inferring:
-        while tensor in tensor.graph.known_inputs:
-            tensor = tensor.graph.known_inputs[tensor]
-        tensor.graph.read_tensors.add(tensor)
-    return value
+    return _constant_value(tensor)
 
 
-def is_compiled_in(constant: Tensor, fetched: Sequence[Tensor]) -> bool:
-    """Whether a constant only served to build the graph, so that a feed of it would be ignored.
-
-    Args:
-        constant: a tensor.
-        fetched: the tensors of the run.
+def fixed_value(tensor: Tensor) -> Any | None:
+    """`constant_value` for what becomes part of the graph: attributes, a number of operations, the
+    choice of a branch. The tensors that it follows from cannot be fed any more, as in TensorFlow.
     """
-    if _constant_value(constant) is None:
-        return False
-    graph = constant.graph
-    unread = {constant} - graph.read_tensors
-    known = {constant}
-    for op in graph.get_operations():
-        if known.isdisjoint(op.inputs) or lookup(op.type).known_from_shape:
-            continue
-        if not lookup(op.type).foldable or not all(
-            each in known or role_of(each.op) is Role.CONSTANT for each in op.inputs
-        ):
-            return False  # something that runs uses it
-        known.update(op.outputs)
-        unread.difference_update(op.inputs)
-        unread.update(set(op.outputs) - graph.read_tensors)
-    return not unread and known.isdisjoint(fetched)
+    value = constant_value(tensor)
+    pending = [tensor] if value is not None and isinstance(tensor, Tensor) else []
+    while pending:
+        each = pending.pop()
+        each.graph.prevent_feeding(each)
+        if each in each.graph.known_inputs:
+            pending.append(each.graph.known_inputs[each])
+        elif not lookup(each.op.type).known_from_shape:
+            pending.extend(each.op.inputs)
+    return value
 
 
 def _constant_value(tensor: Tensor) -> Any | None:

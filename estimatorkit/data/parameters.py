@@ -140,7 +140,7 @@ def collect(parts: Sequence[Any], finish: Callable[[list[Any]], Any]) -> Any:
 
 
 def _known_or_pending(tensor: Tensor, finish: Callable[[Any], Any]) -> Any:
-    from estimatorkit.core.registry import constant_value
+    from estimatorkit.core.registry import fixed_value
 
-    known: NDArray[Any] | None = constant_value(tensor)
+    known: NDArray[Any] | None = fixed_value(tensor)
     return Pending((tensor,), finish) if known is None else finish(known)

@@ -160,7 +160,7 @@ class DatasetFunction:
         if self.captured is not None:
             return self
         captured = tuple(
-            values[tensor] if tensor in values else registry.constant_value(tensor)
+            values[tensor] if tensor in values else registry.fixed_value(tensor)
             for tensor in self.function.captured
         )
         return replace(self, captured=captured)

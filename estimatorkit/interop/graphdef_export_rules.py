@@ -41,9 +41,9 @@ def _reduction(type_: str) -> Rule:
 
 def _arg(type_: str) -> Rule:
     def rule(w: Writer) -> None:
-        place = w.const(w.attrs["axis"], "dimension", int32)
+        place, of = w.number("axis", "dimension")
         inputs = [w.inputs[0], place]
-        w.node(type_, inputs, T=w.dtype(), Tidx=int32, output_type=w.attrs["dtype"])
+        w.node(type_, inputs, T=w.dtype(), Tidx=of, output_type=w.attrs["dtype"])
 
     return rule
 
@@ -56,10 +56,10 @@ def _along(type_: str, key: str, part: str, **rest: str) -> Rule:
     """
 
     def rule(w: Writer) -> None:
-        place = w.const(w.attrs[key], part, int32)
+        place, of = w.number(key, part)
         dtype = "Tdim" if type_ == "ExpandDims" else "Tidx"
         kept = {theirs: w.attrs[ours] for theirs, ours in rest.items()}
-        w.node(type_, [w.inputs[0], place], T=w.dtype(), **{dtype: int32}, **kept)
+        w.node(type_, [w.inputs[0], place], T=w.dtype(), **{dtype: of}, **kept)
 
     return rule
 
@@ -130,12 +130,14 @@ def _transpose(w: Writer) -> None:
 
 
 def _concat(w: Writer) -> None:
-    axis = w.const(w.attrs["axis"], "axis", int32)
-    w.node("ConcatV2", [*w.inputs, axis], T=w.dtype(), N=len(w.inputs), Tidx=int32)
+    axis, of = w.number("axis", "axis")
+    values = [each for each in w.inputs if each != axis]
+    w.node("ConcatV2", [*values, axis], T=w.dtype(), N=len(values), Tidx=of)
 
 
 def _split(w: Writer) -> None:
-    sizes, axis = w.attrs["sizes"], w.const(w.attrs["axis"], "split_dim", int32)
+    sizes, (axis, of) = w.attrs["sizes"], w.number("axis", "split_dim")
+    w.require(of is int32, "its axis is not of int32")
     if sizes[0] is None:  # equal parts of a length known at run time
         w.node("Split", [axis, w.inputs[0]], T=w.dtype(), num_split=len(sizes))
         return
@@ -144,9 +146,9 @@ def _split(w: Writer) -> None:
 
 
 def _gather(w: Writer) -> None:
-    params, indices = w.inputs
-    dims = w.op.inputs[0].shape.dims
-    axis = w.const(w.attrs["axis"], "axis", int32)
+    params, indices = w.inputs[:2]
+    axis, of = w.number("axis", "axis")
+    dims = w.op.inputs[0].shape.dims if axis not in w.inputs else None
     if dims is not None and may_hold_surplus(w.op.inputs[1]):
         # The row past the end is clamped to the last row here, an error in TensorFlow.
         dtype, size = w.dtype(1), dims[w.attrs["axis"]]
@@ -159,7 +161,7 @@ def _gather(w: Writer) -> None:
         else:
             last = w.const(size - 1, "last", dtype)
         indices = w.node("Minimum", [indices, last], "Minimum", T=dtype)
-    dtypes = {"Tparams": w.dtype(), "Tindices": w.dtype(1), "Taxis": int32}
+    dtypes = {"Tparams": w.dtype(), "Tindices": w.dtype(1), "Taxis": of}
     w.node("GatherV2", [params, indices, axis], batch_dims=w.attrs["batch_dims"], **dtypes)
 
 

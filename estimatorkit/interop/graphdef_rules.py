@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import value_error
-from estimatorkit.core.registry import constant_value
+from estimatorkit.core.registry import fixed_value
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.interop import attr_values
 
@@ -41,7 +41,7 @@ class Node:
 
     def known(self, position: int) -> NDArray[Any]:
         """Returns the value of an input that must be a constant."""
-        value = constant_value(self.inputs[position])
+        value = fixed_value(self.inputs[position])
         if value is None:
             raise value_error(
                 f"node {self.proto.name!r} ({self.proto.op}): input {position} must be a constant",
@@ -50,9 +50,10 @@ class Node:
             )
         return np.asarray(value)
 
-    def ints(self, position: int) -> list[int]:
-        """Returns `known` as a list of ints."""
-        return [int(each) for each in np.atleast_1d(self.known(position))]
+    def number(self, position: int) -> Any:
+        """Returns the value of an input, an int or a list of ints; the tensor if it is unknown."""
+        value = fixed_value(self.inputs[position])
+        return self.inputs[position] if value is None else np.asarray(value).tolist()
 
 
 Call: TypeAlias = Callable[[Any, Node], Any]

@@ -18,7 +18,7 @@ from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import constant_value
+from estimatorkit.core.registry import fixed_value
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.interop.graphdef_files import FILE_RULES
@@ -34,17 +34,17 @@ def _elementwise(f: Any, n: Node) -> Any:
 
 
 def _reduction(f: Any, n: Node) -> Any:
-    return f(n[0], axis=n.ints(1), keepdims=n.get("keep_dims", False), name=n.name)
+    return f(n[0], axis=n.number(1), keepdims=n.get("keep_dims", False), name=n.name)
 
 
 def _arg(f: Any, n: Node) -> Any:
     output_type = n.get("output_type", "int64")
-    return f(n[0], axis=int(n.known(1)), output_type=output_type, name=n.name)
+    return f(n[0], axis=n.number(1), output_type=output_type, name=n.name)
 
 
 def _cumulated(f: Any, n: Node) -> Any:
     flags = {key: n.get(key, False) for key in ("exclusive", "reverse")}
-    return f(n[0], axis=int(n.known(1)), **flags, name=n.name)
+    return f(n[0], axis=n.number(1), **flags, name=n.name)
 
 
 def _matmul(f: Any, n: Node) -> Any:
@@ -172,18 +172,18 @@ def _strided_slice(f: Any, n: Node) -> Any:
 
 def _elements(n: Node, position: int, length: int) -> list[Any]:
     """Returns a vector's elements: ints if it is constant, else tensors."""
-    value = constant_value(n[position])
+    value = fixed_value(n[position])
     if value is not None:
         return [int(each) for each in value]
     return [n[position][at] for at in range(length)]
 
 
 def _split(f: Any, n: Node) -> Any:
-    return f(n[1], n["num_split"], axis=int(n.known(0)), name=n.name)
+    return f(n[1], n["num_split"], axis=n.number(0), name=n.name)
 
 
 def _one_hot(f: Any, n: Node) -> Any:
-    return f(n[0], int(n.known(1)), n[2], n[3], axis=n.get("axis", -1), name=n.name)
+    return f(n[0], n.number(1), n[2], n[3], axis=n.get("axis", -1), name=n.name)
 
 
 def _as_string(f: Any, n: Node) -> Any:
@@ -261,27 +261,30 @@ RULES: dict[str, Rule] = {
     "Squeeze": Rule(
         "squeeze", lambda f, n: f(n[0], list(n.get("squeeze_dims", ())) or None, name=n.name)
     ),
-    "ExpandDims": Rule("expand_dims", lambda f, n: f(n[0], int(n.known(1)), name=n.name)),
-    "Transpose": Rule("transpose", lambda f, n: f(n[0], n.ints(1), name=n.name)),
+    "ExpandDims": Rule("expand_dims", lambda f, n: f(n[0], n.number(1), name=n.name)),
+    "Transpose": Rule("transpose", lambda f, n: f(n[0], n.number(1), name=n.name)),
     # joining, splitting, choosing
-    "ConcatV2": Rule("concat", lambda f, n: f(n.inputs[:-1], int(n.known(-1)), name=n.name)),
-    "Concat": Rule("concat", lambda f, n: f(n.inputs[1:], int(n.known(0)), name=n.name)),
+    "ConcatV2": Rule("concat", lambda f, n: f(n.inputs[:-1], n.number(-1), name=n.name)),
+    "Concat": Rule("concat", lambda f, n: f(n.inputs[1:], n.number(0), name=n.name)),
     "Pack": Rule("stack", lambda f, n: f(n.inputs, axis=n.get("axis", 0), name=n.name)),
     "Unpack": Rule("unstack", lambda f, n: f(n[0], n["num"], axis=n.get("axis", 0), name=n.name)),
     "Split": Rule("split", _split),
-    "SplitV": Rule("split", lambda f, n: f(n[0], n.ints(1), axis=int(n.known(2)), name=n.name)),
+    "SplitV": Rule("split", lambda f, n: f(n[0], n.number(1), n.number(2), n["num_split"], n.name)),
     "StridedSlice": Rule("", _strided_slice),
     "Bucketize": Rule("", _bucketize),
-    "GatherV2": Rule("gather", lambda f, n: f(n[0], n[1], axis=int(n.known(2)), name=n.name)),
+    "GatherV2": Rule(
+        "gather",
+        lambda f, n: f(
+            n[0], n[1], axis=n.number(2), batch_dims=n.get("batch_dims", 0), name=n.name
+        ),
+    ),
     "OneHot": Rule("one_hot", _one_hot),
     "PadV2": Rule(
         "pad", lambda f, n: f(n[0], n[1], constant_values=n.known(2).item(), name=n.name)
     ),
     "MirrorPad": Rule("pad", lambda f, n: f(n[0], n[1], n["mode"], name=n.name)),
-    "TopKV2": Rule(
-        "nn.top_k", lambda f, n: f(n[0], int(n.known(1)), n.get("sorted", True), n.name)
-    ),
-    "ReverseV2": Rule("reverse", lambda f, n: f(n[0], n.ints(1), name=n.name)),
+    "TopKV2": Rule("nn.top_k", lambda f, n: f(n[0], n.number(1), n.get("sorted", True), n.name)),
+    "ReverseV2": Rule("reverse", lambda f, n: f(n[0], n.number(1), name=n.name)),
     # layers
     "MatMul": Rule("matmul", _matmul),
     **{type_: Rule("matmul", _batch_matmul) for type_ in ("BatchMatMul", "BatchMatMulV2")},

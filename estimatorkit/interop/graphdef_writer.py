@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from estimatorkit.core.axes import input_of
 from estimatorkit.core.builtin_ops import placeholder
-from estimatorkit.core.dtypes import DType, as_dtype
+from estimatorkit.core.dtypes import DType, as_dtype, int32
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
@@ -148,6 +149,13 @@ class Writer:
         """Writes a constant, and returns its name."""
         array = np.asarray(value, None if dtype is None else as_dtype(dtype).numpy_dtype)
         return self.node("Const", [], part, dtype=as_dtype(array.dtype), value=array)
+
+    def number(self, attr: str, part: str) -> tuple[str, DType]:
+        """An attribute that is an input in TensorFlow, and may be one here: its name and dtype."""
+        place = input_of(self.attrs[attr])
+        if place is None:
+            return self.const(self.attrs[attr], part, int32), int32
+        return self.inputs[place], self.dtype(place)
 
     def _name(self, part: str) -> str:
         if not part:

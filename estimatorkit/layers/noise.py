@@ -12,7 +12,7 @@ from typing import Any
 
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.errors import type_error
-from estimatorkit.core.registry import constant_value
+from estimatorkit.core.registry import fixed_value
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.engine.configured import ConfiguredLayer, as_data_format
 from estimatorkit.layers.engine.input_spec import InputSpec
@@ -24,7 +24,7 @@ from estimatorkit.ops.nn import nn
 
 def known_training(training: Any) -> bool | None:
     """The training mode as a bool if it is static; None for a tensor."""
-    known = constant_value(training) if isinstance(training, Tensor) else training
+    known = fixed_value(training) if isinstance(training, Tensor) else training
     return None if known is None else bool(known)
 
 

@@ -15,7 +15,7 @@ from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import float32, int32, int64, string
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import constant_value
+from estimatorkit.core.registry import fixed_value
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.serving.export_outputs import (
     ClassificationOutput,
@@ -283,7 +283,7 @@ class MultiClassHead(_ClassificationHead):
     ) -> None:
         if n_classes is None:
             raise ValueError("n_classes cannot be None")
-        known = constant_value(n_classes) if isinstance(n_classes, Tensor) else n_classes
+        known = fixed_value(n_classes) if isinstance(n_classes, Tensor) else n_classes
         if known is None or int(known) <= 2:
             raise ValueError(f"n_classes must be > 2: {n_classes}.")
         classes = int(known)

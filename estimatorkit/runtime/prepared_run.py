@@ -14,7 +14,7 @@ from estimatorkit.core.conversion import as_array
 from estimatorkit.core.dtypes import resource, string
 from estimatorkit.core.errors import explain, type_error, value_error
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.registry import Role, is_compiled_in, role_of
+from estimatorkit.core.registry import Role, role_of
 from estimatorkit.core.tensor import Operation, Tensor, as_operation
 from estimatorkit.runtime.executor import State
 from estimatorkit.runtime.session_handle import SessionStore, TensorHandle
@@ -191,13 +191,6 @@ class PreparedRun:
         self.fetches = Fetches(graph, fetches)
         self.feeds = Feeds(graph, feed_keys)
         asked = self.fetches.tensors
-        for tensor in self.feeds.tensors:
-            if is_compiled_in(tensor, asked):
-                raise value_error(
-                    f"Tensor {tensor.name} may not be fed: its value was used to build the graph",
-                    made_at=tensor.op.source,
-                    hint="use tf.placeholder_with_default(value, shape)",
-                )
         self._checks = checks_of_run(graph, asked, self.fetches.targets, self.feeds.tensors)
         self._handles = [
             at for at, each in enumerate(asked) if role_of(each.op) is Role.SESSION_HANDLE
@@ -343,7 +336,11 @@ def _feed(graph: Graph, key: Any) -> Tensor:
     except (TypeError, ValueError, KeyError) as error:
         raise TypeError(f"Cannot interpret feed_dict key as Tensor: {_text(error)}") from error
     if not graph.is_feedable(found):
-        raise ValueError(f"Tensor {found.name} may not be fed.")
+        raise value_error(
+            f"Tensor {found.name} may not be fed",
+            made_at=found.op.source,
+            hint="if its value was used to build the graph: tf.placeholder_with_default(value, [])",
+        )
     return cast(Tensor, value_of(found))
 
 

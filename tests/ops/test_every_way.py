@@ -39,7 +39,6 @@ OTHERWISE = {
     **dict.fromkeys(("Cumprod", "Prod", "PSNR", "RecurrentLoop"), "rounding that adds up"),
     "Mean": "integers are added in floats where XLA computes",
     "RankedListSums": "sums in float32",
-    "Rot90": "of computed turns images must be square",
 }
 
 # Rows whose values and those of NumPy differ, and why.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import constant_value as known_value
+from estimatorkit.core.registry import fixed_value
 from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
@@ -72,7 +72,7 @@ def constant_value(value_or_tensor_or_var: Any, dtype: Any = None) -> Any:
         return value
     if dtype and value.dtype != dtype:
         raise ValueError(f"It has the wrong type {value.dtype} instead of {dtype}")
-    return None if isinstance(value, Variable) else known_value(value)
+    return None if isinstance(value, Variable) else fixed_value(value)
 
 
 def static_cond(pred: Any, fn1: Callable[[], Any], fn2: Callable[[], Any]) -> Any:
@@ -91,7 +91,7 @@ def smart_cond(
     pred: Any, fn1: Callable[[], Any], fn2: Callable[[], Any], name: str | None = None
 ) -> Any:
     """`static_cond` if the predicate is known, otherwise `cond`."""
-    known = constant_value(pred)
+    known = fixed_value(pred)
     if known is None:
         return cond(pred, true_fn=fn1, false_fn=fn2, name=name)
     return static_cond(known, fn1, fn2)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.graph import Graph
+from estimatorkit.core.registry import fixed_value as constant_value  # noqa: F401
 from estimatorkit.storage.tensor_proto import compact_tensor_proto, tensor_proto, tensor_value
 
 

@@ -22,7 +22,7 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, int32
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import constant_value
+from estimatorkit.core.registry import constant_value, fixed_value
 from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.lazy import Port
@@ -271,7 +271,7 @@ class Distribution:
             wanted = convert_to_tensor(sample_shape, int32, name="sample_shape")
             if wanted.shape.rank is not None and wanted.shape.rank > 1:
                 raise value_error("Input is neither scalar nor vector.", received=wanted.shape)
-            known = constant_value(wanted)
+            known = fixed_value(wanted)
             if known is not None:
                 known = known.reshape(-1)
                 wanted = convert_to_tensor(known, int32)

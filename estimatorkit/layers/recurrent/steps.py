@@ -39,7 +39,8 @@ def zeros_of(size: Any, batch_size: Any, dtype: Any) -> Any:
         return nest.pack_sequence_as(size, leaves)
     dims = [batch_size, *(size.as_list() if isinstance(size, TensorShape) else [size])]
     known = [known_size(each) for each in dims]
-    zeros = filling.zeros(joining.stack(dims) if None in known else known, dtype)
+    computed = any(isinstance(each, Tensor) for each in dims)
+    zeros = filling.zeros(joining.stack(dims) if computed else known, dtype)
     zeros.set_shape(known)
     return zeros
 

@@ -8,7 +8,7 @@ from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int64
 from estimatorkit.core.errors import value_error
-from estimatorkit.core.registry import constant_value
+from estimatorkit.core.registry import constant_value, fixed_value
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.recurrent.steps import size_of
 from estimatorkit.layers.seq2seq.attention_wrapper import AttentionWrapperState
@@ -211,7 +211,7 @@ def scores_of(
             f"coverage_penalty_weight should be a scalar, but saw shape: {weight.shape}",
             made_at=weight.op.source,
         )
-    if constant_value(weight) == 0.0:
+    if fixed_value(weight) == 0.0:
         return scores
     if accumulated_attention_probs is None:
         raise ValueError(
@@ -229,7 +229,7 @@ def length_penalty(sequence_lengths: Any, penalty_factor: Any) -> Any:
     """((5 + length) / 6) ** penalty_factor; 1.0 if the factor is 0."""
     factor = convert_to_tensor(penalty_factor, name="penalty_factor")
     factor.set_shape([])
-    if constant_value(factor) == 0:
+    if fixed_value(factor) == 0:
         return 1.0
     lengths = elementwise.cast(convert_to_tensor(sequence_lengths), float32)
     return elementwise.pow((lengths + 5.0) / 6.0, factor)

@@ -13,7 +13,15 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from estimatorkit.core.axes import axis_of, in_range, ints_of, known_axes, with_axes
+from estimatorkit.core.axes import (
+    in_range,
+    ints_of,
+    known_axes,
+    register_with_axis,
+    unknown_numbers,
+    with_axes,
+    with_axis,
+)
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import DType, as_dtype, int32
 from estimatorkit.core.errors import value_error
@@ -168,7 +176,7 @@ def _infer_expand_dims(inputs: Any, attrs: Any) -> list[Spec]:
     return [Spec(inputs[0].dtype, TensorShape((*dims[:at], 1, *dims[at:])))]
 
 
-register(
+register_with_axis(
     "ExpandDims",
     lambda x, axis: jnp.expand_dims(x, axis),
     moves=True,
@@ -180,8 +188,8 @@ register(
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
     """Inserts a dimension of length 1 at `axis` (`dim` is its older name)."""
-    chosen = axis_of(dim if axis is None else axis, "expand_dims")
-    return make("ExpandDims", {"input": input}, {"axis": chosen}, name)
+    inputs, attrs = with_axis({"input": input}, dim if axis is None else axis, "expand_dims")
+    return make("ExpandDims", inputs, attrs, name)
 
 
 def _infer_squeeze(inputs: Any, attrs: Any) -> list[Spec]:
@@ -273,8 +281,9 @@ def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool
         a = make("Conj", {"x": given})
     inputs: dict[str, Any] = {"x": a}
     order: Any = None
-    if isinstance(perm, Tensor) and constant_value(perm) is None:
-        inputs["perm"], order = perm, "input"
+    unknown = unknown_numbers(perm, "transpose")
+    if unknown is not None:
+        inputs["perm"], order = unknown, "input"
     elif perm is not None:
         order = tuple(np.atleast_1d(ints_of(perm, "transpose")).tolist())
     return make("Transpose", inputs, {"perm": order}, name or "transpose")

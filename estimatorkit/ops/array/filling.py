@@ -25,6 +25,7 @@ from estimatorkit.core.registry import (
     Spec,
     constant_value,
     constant_value_as_shape,
+    fixed_value,
     register,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
@@ -380,7 +381,7 @@ def pad(
         )
     computed = any(isinstance(each, Tensor) for each in nest.flatten(paddings))
     widths = as_index_tensor(paddings, "paddings") if computed else np.asarray(paddings)
-    value = constant_value(widths) if isinstance(widths, Tensor) else ints_of(widths, "pad")
+    value = fixed_value(widths) if isinstance(widths, Tensor) else ints_of(widths, "pad")
     rank, shape = given.shape.rank, TensorShape(widths.shape)
     if not shape.is_compatible_with([rank, 2]):
         raise value_error(

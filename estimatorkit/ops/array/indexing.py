@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import registry
-from estimatorkit.core.axes import axis_of
+from estimatorkit.core.axes import axis_of, register_with_axis, with_axis
 from estimatorkit.core.conversion import (
     as_index_tensor,
     constant,
@@ -36,6 +36,7 @@ from estimatorkit.core.registry import (
     Spec,
     constant_value,
     constant_value_as_shape,
+    fixed_value,
     register,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
@@ -233,7 +234,7 @@ def parts_of(tensor: Tensor, key: Any) -> tuple[tuple[Any, ...], dict[str, Tenso
             parts.append("ellipsis")
         elif hasattr(part, "_as_tensor") or isinstance(part, Tensor):
             index = convert_to_tensor(part)
-            value = constant_value(index)
+            value = fixed_value(index)
             if index.shape.rank not in (0, None) or index.dtype not in members("x int16"):
                 raise _no_index(tensor, part)
             if value is not None:
@@ -267,7 +268,7 @@ def _bound(tensor: Tensor, bound: Any, dynamic: list[Tensor]) -> Any:
     value = convert_to_tensor(bound)
     if value.shape.rank not in (0, None) or value.dtype not in members("x int16"):
         raise _no_index(tensor, bound)
-    known = constant_value(value)
+    known = fixed_value(value)
     if known is not None:
         return int(known)
     dynamic.append(value)
@@ -293,7 +294,9 @@ def _infer_slice(inputs: Any, attrs: Any) -> list[Spec]:
     lengths = constant_value(size)
     starts = constant_value(begin)
     if lengths is None:
-        return [Spec(tensor.dtype, constant_value_as_shape(size))]
+        known = constant_value_as_shape(size)
+        rows = UNKNOWN if rank is None else TensorShape([None] * rank)
+        return [Spec(tensor.dtype, rows if known.rank is None else known)]
     dims: list[int | None] = []
     for position, length in enumerate(lengths.tolist()):
         if length != -1:
@@ -456,9 +459,9 @@ def _take(params: Any, indices: Any, axis: int, batch_dims: int, module: Any = j
 
 
 def _gather_gradient(op: Any, dy: Tensor) -> Sequence[Any]:
-    params, indices = op.inputs
+    params, indices, *axis = op.inputs
     if op.attrs["axis"] != 0 or op.attrs["batch_dims"]:
-        return [*vjp(op, [dy], (0,)), None]
+        return [*vjp(op, [dy], (0,)), None, *[None for _ in axis]]
     return [slices_of_rows(params, indices, dy), None]
 
 
@@ -480,7 +483,7 @@ def _gather_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault
     return in_range(1, indices, params.shape[attrs["axis"]], text)
 
 
-register(
+register_with_axis(
     "GatherV2",
     _take,
     fault=_gather_fault,
@@ -520,9 +523,10 @@ def gather(
         A tensor of shape
         `params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]`.
     """
-    chosen = batch_dims if axis is None else axis_of(axis, "gather")
-    attrs = {"axis": chosen, "batch_dims": int(batch_dims)}
-    return make("GatherV2", {"params": params, "indices": indices}, attrs, name)
+    inputs, attrs = with_axis(
+        {"params": params, "indices": indices}, batch_dims if axis is None else axis, "gather"
+    )
+    return make("GatherV2", inputs, {**attrs, "batch_dims": int(batch_dims)}, name)
 
 
 def _one_hot(

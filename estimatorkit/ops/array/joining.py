@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import registry
-from estimatorkit.core.axes import axis_of, in_range
+from estimatorkit.core.axes import axis_of, in_range, input_of, register_with_axis, with_axis
 from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import int32
@@ -23,7 +23,7 @@ from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.gradients import vjp
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.registry import Case, Spec, constant_value, register
+from estimatorkit.core.registry import Case, Spec, fixed_value, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor, holds_tensors
 from estimatorkit.ops.array.array import shape
@@ -88,8 +88,10 @@ def _concatenated(numbers: Any, *values: Any, axis: int) -> Any:
 def _row_gradient_of_concat(op: Any, slices: IndexedSlices) -> Sequence[Any]:
     """Rows of a concatenation are rows of one of its parts, or lie across all of them."""
     rank = op.outputs[0].shape.rank
-    if rank is None:
-        return vjp(op, [slices], tuple(range(len(op.inputs))))
+    if rank is None or input_of(op.attrs["axis"]) is not None:
+        wanted = [at for at, each in enumerate(op.inputs) if each.dtype.is_differentiable]
+        dense = dict(zip(wanted, vjp(op, [slices], tuple(wanted)), strict=True))
+        return [dense.get(at) for at in range(len(op.inputs))]
     across = in_range(op.attrs["axis"], rank, "concat")
     if across:
         widths = stack([shape(each)[across] for each in op.inputs])
@@ -106,7 +108,7 @@ def _row_gradient_of_concat(op: Any, slices: IndexedSlices) -> Sequence[Any]:
     return found
 
 
-register(
+register_with_axis(
     "ConcatV2",
     partial(_concatenated, jnp),
     moves=True,
@@ -150,9 +152,8 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
         with get_default_graph().name_scope(name or "concat"):
             return identity(values[0], "concat")
     inputs = {f"values_{index}": value for index, value in enumerate(values)}
-    return make(
-        "ConcatV2", inputs, {"axis": axis_of(axis, "concat")}, name or "concat", same_dtype=True
-    )
+    inputs, attrs = with_axis(inputs, axis, "concat")
+    return make("ConcatV2", inputs, attrs, name or "concat", same_dtype=True)
 
 
 def _infer_stack(inputs: Any, attrs: Any) -> list[Spec]:
@@ -328,7 +329,7 @@ def _split(x: Any, sizes: Any, axis: int, module: Any = jnp) -> Any:
     return tuple(module.split(x, list(ends)[:-1], axis))
 
 
-register(
+register_with_axis(
     "Split",
     _split,
     moves=True,
@@ -357,12 +358,14 @@ def split(
         ValueError: the parts do not add up to the axis's length, or their number is unknown.
     """
     tensor = convert_to_tensor(value)
-    at = axis_of(axis, "split")
-    if tensor.shape.rank is not None:
-        at = in_range(at, tensor.shape.rank, "split")
-    length = None if tensor.shape.rank is None else tensor.shape[at]
+    inputs, attrs = with_axis({"value": tensor}, axis, "split")
+    at, rank = attrs["axis"], tensor.shape.rank
+    known_axis = input_of(at) is None
+    if rank is not None and known_axis:
+        at = attrs["axis"] = in_range(at, rank, "split")
+    length = tensor.shape[at] if rank is not None and known_axis else None
     wanted = as_index_tensor(num_or_size_splits, "size_splits")
-    found = constant_value(wanted)
+    found = fixed_value(wanted)
     if wanted.shape.rank == 0 and found is not None:
         count = int(found)
         if count < 1 or (length is not None and length % count):
@@ -378,6 +381,7 @@ def split(
             "Rank-0 tensors are not supported as the num_or_size_splits argument to split"
         )
     elif found is None:
+        at = axis_of(axis, "split by computed lengths")
         return _split_by_computed(tensor, wanted, at, num, name)
     else:
         given = found.reshape(-1).tolist()
@@ -394,4 +398,5 @@ def split(
         if min(given, default=0) < -1:
             raise value_error("split: a length is negative", received=given)
         sizes = tuple(given)
-    return list(registry.apply("Split", [tensor], {"sizes": sizes, "axis": at}, name).outputs)
+    attrs["sizes"] = sizes
+    return list(registry.apply("Split", list(inputs.values()), attrs, name).outputs)

@@ -15,7 +15,7 @@ from estimatorkit.core.conversion import convert_to_tensor, make, whole_numbers
 from estimatorkit.core.dtypes import bool_, int32
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Case, Spec, constant_value, register
+from estimatorkit.core.registry import Case, Spec, constant_value, fixed_value, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, differ
 from estimatorkit.core.tensor import Tensor
 
@@ -183,7 +183,7 @@ def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = No
         ValueError: the input is a scalar, or `n` is out of range.
     """
     x = convert_to_tensor(input, name="input")
-    place = constant_value(convert_to_tensor(n, name="n"))
+    place = fixed_value(convert_to_tensor(n, name="n"))
     last = x.shape[-1] if x.shape.rank else None
     problem = None
     if x.shape.rank == 0:

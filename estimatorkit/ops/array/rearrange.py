@@ -10,7 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import builtin_ops
-from estimatorkit.core.axes import axis_of, in_range, ints_of, with_axes
+from estimatorkit.core.axes import (
+    axis_of,
+    in_range,
+    input_attr,
+    ints_of,
+    register_with_axis,
+    unknown_numbers,
+    with_axes,
+)
 from estimatorkit.core.conversion import (
     as_index_tensor,
     convert_to_tensor,
@@ -28,11 +36,12 @@ from estimatorkit.core.registry import (
     check_allowed,
     constant_value,
     constant_value_as_shape,
+    fixed_value,
     register,
     same_as_input,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, differ
-from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.tensor import Tensor, holds_tensors
 from estimatorkit.ops.array import array, filling, joining
 from estimatorkit.ops.array.gather_nd import scatter_nd
 from estimatorkit.ops.math import elementwise, reduce
@@ -80,11 +89,12 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
             of a computed tensor causes a compilation.
     """
     x = convert_to_tensor(tensor, name="tensor")
-    value = constant_value(axis) if isinstance(axis, Tensor) else axis
-    if value is not None and np.asarray(value).dtype == bool:
+    value = fixed_value(axis) if isinstance(axis, Tensor) else axis
+    if value is not None and not holds_tensors([value]) and np.asarray(value).dtype == bool:
         axis = np.flatnonzero(np.asarray(value)).tolist()
-    if isinstance(axis, Tensor) and value is None:
-        return make("ReverseV2", {"tensor": x, "axis": axis}, {"axes": "input"}, name)
+    unknown = unknown_numbers(axis, "reverse")
+    if unknown is not None:
+        return make("ReverseV2", {"tensor": x, "axis": unknown}, {"axes": "input"}, name)
     axes = tuple(np.atleast_1d(ints_of(axis, "reverse")).tolist())
     axes = axes if x.shape.rank is None else _once(axes, x.shape.rank)
     return make("ReverseV2", {"tensor": x}, {"axes": axes}, name)
@@ -192,10 +202,13 @@ def _roll(x: Any, shift: Any, axes: tuple[int, ...], module: Any = jnp) -> Any:
     return module.roll(module.asarray(x), tuple(module.atleast_1d(shift)), axes)
 
 
-register(
+register_with_axis(
     "Roll",
     _roll,
     infer=same_as_input(),
+    attr="axes",
+    read=lambda value: {"axes": tuple(np.atleast_1d(value).tolist())},
+    unknown=same_as_input(),
     numpy_kernel=lambda x, shift, axes: _roll(x, shift, axes, np),
     cases=lambda: [Case((_SAMPLE, np.array([1, -2], np.int32)), {"axes": (0, 1)})],
     accepts=("", "x"),
@@ -215,9 +228,13 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
         InvalidArgumentError: an axis is out of range.
     """
     x, moved = convert_to_tensor(input, name="input"), convert_to_tensor(shift, name="shift")
-    rank, axes = x.shape.rank, tuple(np.atleast_1d(ints_of(axis, "roll")).tolist())
+    rank, unknown = x.shape.rank, unknown_numbers(axis, "roll")
     if rank == 0:
         raise ValueError("roll: Shape must be at least rank 1 but is rank 0.")
+    if unknown is not None:
+        inputs = {"input": x, "shift": moved, "axis": unknown}
+        return make("Roll", inputs, {"axes": input_attr(2)}, name)
+    axes = tuple(np.atleast_1d(ints_of(axis, "roll")).tolist())
     known = moved.shape.num_elements()
     if known is not None and known != len(axes):
         raise value_error(

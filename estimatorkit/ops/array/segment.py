@@ -19,7 +19,14 @@ from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.faults import Fault, ascending, in_range
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Case, Spec, check_allowed, constant_value, register
+from estimatorkit.core.registry import (
+    Case,
+    Spec,
+    check_allowed,
+    constant_value,
+    fixed_value,
+    register,
+)
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array, filling, indexing, joining
@@ -260,7 +267,7 @@ def _sorted(kind: str) -> Callable[..., Tensor]:
             x, ids = convert_to_tensor(data, name="data"), convert_to_tensor(segment_ids)
             check_allowed(ids, "x", f"segment_{kind}", "segment_ids")
             _check_ids(x, ids)
-            known = constant_value(ids)
+            known = fixed_value(ids)
             if known is not None and not _out_of_order(known):
                 count: Any = convert_to_tensor(int(_segments_of(known)), int32)
             else:

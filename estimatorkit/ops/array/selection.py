@@ -15,14 +15,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import registry
-from estimatorkit.core.axes import axis_of
+from estimatorkit.core.axes import axis_of, unknown_numbers
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, bool_, int32, int64
 from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.faults import in_range
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, register
-from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array, filling, indexing, joining
 from estimatorkit.ops.array.segment import unsorted_segment_sum
@@ -55,8 +55,9 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
             )
         if chosen.shape.rank == 0:
             raise ValueError("mask cannot be scalar.")
-        start, count = axis_of(0 if axis is None else axis, "boolean_mask"), chosen.shape.rank
-        known = x.shape
+        start: Any = unknown_numbers(axis, "boolean_mask")
+        known, count = x.shape if start is None else UNKNOWN, chosen.shape.rank
+        start = axis_of(0 if axis is None else axis, "boolean_mask") if start is None else start
         if known.rank is not None:
             known[start : start + count].assert_is_compatible_with(chosen.shape)
         if count > 1:
@@ -263,7 +264,7 @@ def sort(
     values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None
 ) -> Tensor:
     """Sorts along an axis."""
-    attrs = {"axis": int(axis), "descending": _order(direction)}
+    attrs = {"axis": axis_of(axis, "sort"), "descending": _order(direction)}
     return make("Sort", {"values": values}, attrs, name or "sort")
 
 
@@ -275,7 +276,7 @@ def argsort(
     name: str | None = None,
 ) -> Tensor:
     """The int32 indices that sort values along an axis; the sort is stable."""
-    attrs = {"axis": int(axis), "descending": _order(direction)}
+    attrs = {"axis": axis_of(axis, "sort"), "descending": _order(direction)}
     return make("ArgSort", {"values": values}, attrs, name or "argsort")
 
 
@@ -497,8 +498,8 @@ def count_nonzero(
 def bincount(
     arr: Any,
     weights: Any = None,
-    minlength: int | None = None,
-    maxlength: int | None = None,
+    minlength: Any = None,
+    maxlength: Any = None,
     dtype: Any = int32,
     name: str | None = None,
 ) -> Tensor:
@@ -518,9 +519,9 @@ def bincount(
         x = elementwise.cast(array.reshape(checked(given, "count"), [-1]), int32)
         length = elementwise.add(reduce.reduce_max(joining.concat([x, [-1]], 0)), 1)
         if minlength is not None:
-            length = elementwise.maximum(length, int(minlength))
+            length = elementwise.maximum(length, _bound_of_length(minlength, "minlength"))
         if maxlength is not None:
-            length = elementwise.minimum(length, int(maxlength))
+            length = elementwise.minimum(length, _bound_of_length(maxlength, "maxlength"))
         if weights is None:
             counted: Tensor = filling.ones_like(x, dtype=as_dtype(dtype))
         else:
@@ -537,6 +538,10 @@ def bincount(
         inside = elementwise.cast(elementwise.less(x, length), counted.dtype)
         kept = indexing.where(elementwise.less(x, length), x, -filling.ones_like(x))
         return unsorted_segment_sum(counted * inside, kept, length)
+
+
+def _bound_of_length(bound: Any, name: str) -> Tensor:
+    return elementwise.cast(convert_to_tensor(bound, name=name), int32)
 
 
 def histogram_fixed_width(

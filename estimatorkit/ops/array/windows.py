@@ -17,7 +17,7 @@ from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, bool_, int32
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Case, Spec, constant_value, register
+from estimatorkit.core.registry import Case, Spec, fixed_value, register
 from estimatorkit.core.shapes import SCALAR
 from estimatorkit.core.tensor import Tensor, operators
 from estimatorkit.ops.array import array, indexing, joining
@@ -174,12 +174,12 @@ def strided_slice(
 def _numbers(vector: Any, what: str) -> list[Any]:
     """The elements of a vector: ints if known, else tensors."""
     tensor = convert_to_tensor(vector, name=what)
-    known = constant_value(tensor)
+    known = fixed_value(tensor)
     if known is not None:
         numbers: list[Any] = np.atleast_1d(known).tolist()
         return numbers
     if (parts := registry.packed(tensor)) is not None:
-        elements = [(each, constant_value(each)) for each in parts]
+        elements = [(each, fixed_value(each)) for each in parts]
         return [each if value is None else int(value) for each, value in elements]
     length = tensor.shape[0] if tensor.shape.rank == 1 else None
     if length is None:

@@ -659,10 +659,10 @@ def smart_cond(
 
 def constant_bool(pred: Any) -> bool | None:
     """The predicate's value if known at graph construction."""
-    from estimatorkit.core.registry import constant_value
+    from estimatorkit.core.registry import fixed_value
 
     if isinstance(pred, Tensor):
-        value = constant_value(pred)
+        value = fixed_value(pred)
         return None if value is None else bool(value)
     return bool(pred) if isinstance(pred, (bool, int)) else None
 

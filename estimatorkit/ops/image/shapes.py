@@ -18,7 +18,7 @@ from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.faults import Fault, refused
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Case, Spec, constant_value, output, register
+from estimatorkit.core.registry import Case, Spec, constant_value, fixed_value, output, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array.joining import stack
@@ -310,9 +310,7 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
         ValueError: `central_fraction` is not in (0, 1].
     """
     given = (
-        constant_value(central_fraction)
-        if isinstance(central_fraction, Tensor)
-        else central_fraction
+        fixed_value(central_fraction) if isinstance(central_fraction, Tensor) else central_fraction
     )
     if given is None:
         raise value_error(
@@ -368,7 +366,7 @@ register(
 )
 
 
-def _rotated(image: Any, quarters: Any) -> Any:
+def _rotated(image: Any, quarters: Any, static: bool) -> Any:
     axes = (image.ndim - 3, image.ndim - 2)
     if isinstance(quarters, np.ndarray):
         return jnp.rot90(image, int(quarters) % 4, axes)
@@ -398,9 +396,10 @@ register(
     _rotated,
     infer=_infer_rotated,
     accepts=_ACCEPTED,
+    static=lambda attrs: (1,) if attrs["static"] else (),
     cases=lambda: [
-        Case((_IMAGE[:3], np.int32(5)), {}, np.rot90(_IMAGE[:3])),
-        Case((_IMAGE[:3], np.int32(2)), {}, np.rot90(_IMAGE[:3], 2)),
+        Case((_IMAGE[:3], np.int32(5)), {"static": True}, np.rot90(_IMAGE[:3])),
+        Case((_IMAGE[:2, :2], np.int32(2)), {"static": False}, np.rot90(_IMAGE[:2, :2], 2)),
     ],
 )
 register(
@@ -442,13 +441,17 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
 
     Args:
         image: `(batch, height, width, channels)` or `(height, width, channels)`.
-        k: an int, or a scalar int32 tensor (then the image must be square).
+        k: an int, or a scalar int32 tensor. If its value is known in a run only, each one is a
+            compilation for an image that is not square, whose size must be known.
     """
     with get_default_graph().name_scope(name or "rot90") as scope:
         checked = checked_image(convert_to_tensor(image, name="image"), (3, 4))
         turns = as_index_tensor(k, "k")
         turns.shape.assert_has_rank(0)
-        return output("Rot90", [checked, turns], name=scope)
+        sides = (checked.shape.dims or (None, None))[:-1][-2:]
+        # The size of another image's result depends on the number of turns.
+        attrs = {"static": None not in sides and sides[0] != sides[1]}
+        return output("Rot90", [checked, turns], attrs, scope)
 
 
 def transpose_image(image: Any, name: str | None = None) -> Tensor:

@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from estimatorkit.core.axes import input_attr, register_with_axis, unknown_numbers
 from estimatorkit.core.errors import InvalidArgumentError, value_error
-from estimatorkit.core.registry import Case, Spec, constant_value, register, same_as_input
+from estimatorkit.core.registry import Case, Spec, fixed_value, same_as_input
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.linalg.matrix_parts import TALL, batch_and
@@ -170,32 +171,50 @@ def _infer_made(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec
     return [Spec(dtype, TensorShape([*dims[:-few], *shape]))]
 
 
+def _read_ends(k: Any) -> dict[str, int]:
+    lower, upper = ends(k)
+    return {"lower": lower, "upper": upper}
+
+
+def _unknown(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    return [Spec(inputs[0].dtype, UNKNOWN)]
+
+
 _BAND = np.array([[0.0, 2.0], [1.0, 3.0], [-0.5, 0.25]], np.float32)  # of TALL, -1 to 1
 _ZERO = np.zeros((), np.float32)
 _K = {"lower": -1, "upper": 1, "align": "RIGHT_LEFT"}
 _WHOLE = np.array([[1.0, 2.0], [-0.5, 3.0], [9.0, 0.25]], np.float32)
 
-register(
+register_with_axis(
     "MatrixDiagPartV3",
     _diagonals,
     infer=_infer_diagonals,
+    attr="lower",
+    read=_read_ends,
+    unknown=_unknown,
     accepts="",
     cases=lambda: [
         Case((TALL, _ZERO), _K, _BAND),
         Case((TALL, _ZERO), {**_K, "lower": 1}, TALL[:1, 1]),
     ],
 )
-register(
+register_with_axis(
     "MatrixSetDiagV3",
     _put,
     infer=same_as_input(),
+    attr="lower",
+    read=_read_ends,
+    unknown=same_as_input(),
     accepts="",
     cases=lambda: [Case((np.full((3, 2), 9, np.float32), _BAND), _K, _WHOLE)],
 )
-register(
+register_with_axis(
     "MatrixDiagV3",
     _make,
     infer=_infer_made,
+    attr="lower",
+    read=_read_ends,
+    unknown=_unknown,
     accepts="",
     cases=lambda: [
         Case((_BAND, np.float32(9)), {**_K, "rows": 3, "columns": 2}, _WHOLE),
@@ -211,7 +230,7 @@ def ends(k: Any) -> tuple[int, int]:
 
     Raises ValueError if `k` is neither one nor two diagonals, or unknown at graph construction.
     """
-    known = constant_value(k) if isinstance(k, Tensor) else k
+    known = fixed_value(k) if isinstance(k, Tensor) else k
     numbers = [] if known is None else [int(each) for each in np.atleast_1d(known)]
     if len(numbers) not in (1, 2) or numbers[0] > numbers[-1]:
         raise value_error(
@@ -221,6 +240,17 @@ def ends(k: Any) -> tuple[int, int]:
             received=k,
         )
     return numbers[0], numbers[-1]
+
+
+def with_ends(inputs: dict[str, Any], k: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The inputs and the attributes `lower` and `upper` of an operation on the diagonals `k`.
+
+    Raises ValueError as `ends`.
+    """
+    unknown = unknown_numbers(k, "k")
+    if unknown is None:
+        return inputs, _read_ends(k)
+    return {**inputs, "lower": unknown}, {"lower": input_attr(len(inputs)), "upper": None}
 
 
 def alignment(align: str) -> str:

@@ -18,7 +18,7 @@ from estimatorkit.core.registry import Case, Spec, register, same_as_input
 from estimatorkit.core.shapes import TensorShape, differ
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array, filling, joining
-from estimatorkit.ops.linalg.diagonal_bands import alignment, ends
+from estimatorkit.ops.linalg.diagonal_bands import alignment, with_ends
 from estimatorkit.ops.linalg.matrix_parts import (
     POSITIVE,
     SQUARE,
@@ -79,14 +79,12 @@ def matrix_diag(
         ValueError: the arguments are invalid, or the diagonals do not fit the rows and columns.
         InvalidArgumentError: the same, if shapes are known only at run time.
     """
-    lower, upper = ends(k)
+    inputs, attrs = with_ends({"diagonal": diagonal, "padding_value": padding_value}, k)
     rows, columns = (None if int(size) == -1 else int(size) for size in (num_rows, num_cols))
-    plain = lower == upper == 0 and rows is columns is None
+    plain = attrs["lower"] == attrs["upper"] == 0 and rows is columns is None
     if plain and not isinstance(padding_value, Tensor) and padding_value == 0:
         return make("MatrixDiag", {"diagonal": diagonal}, name=name)
-    attrs = {"lower": lower, "upper": upper, "align": alignment(align)}
-    inputs = {"diagonal": diagonal, "padding_value": padding_value}
-    attrs |= {"rows": rows, "columns": columns}
+    attrs |= {"align": alignment(align), "rows": rows, "columns": columns}
     return make("MatrixDiagV3", inputs, attrs, name, same_dtype=True)
 
 
@@ -108,11 +106,10 @@ def matrix_diag_part(
         ValueError: the arguments are invalid, or there is no such diagonal.
         InvalidArgumentError: the same, if shapes are known only at run time.
     """
-    lower, upper = ends(k)
-    if lower == upper == 0:
+    inputs, attrs = with_ends({"input": input, "padding_value": padding_value}, k)
+    if attrs["lower"] == attrs["upper"] == 0:
         return make("MatrixDiagPart", {"input": input}, name=name)
-    attrs = {"lower": lower, "upper": upper, "align": alignment(align)}
-    inputs = {"input": input, "padding_value": padding_value}
+    attrs["align"] = alignment(align)
     return make("MatrixDiagPartV3", inputs, attrs, name, same_dtype=True)
 
 
@@ -169,11 +166,10 @@ def matrix_set_diag(
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
     """Replaces diagonals of matrices; see `diag` and `diag_part` for the arguments."""
-    inputs = {"input": input, "diagonal": diagonal}
-    lower, upper = ends(k)
-    if lower == upper == 0:
+    inputs, attrs = with_ends({"input": input, "diagonal": diagonal}, k)
+    if attrs["lower"] == attrs["upper"] == 0:
         return make("MatrixSetDiag", inputs, name=name, same_dtype=True)
-    attrs = {"lower": lower, "upper": upper, "align": alignment(align)}
+    attrs["align"] = alignment(align)
     return make("MatrixSetDiagV3", inputs, attrs, name, same_dtype=True)
 
 

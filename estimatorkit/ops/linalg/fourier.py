@@ -19,8 +19,8 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
     Spec,
-    constant_value,
     constant_value_as_shape,
+    fixed_value,
     output,
     register,
 )
@@ -346,7 +346,7 @@ def static_ints(values: Sequence[Any], what: str) -> list[int]:
     """The values of ints or constant tensors; raises ValueError for other tensors."""
     found = []
     for value in values:
-        known = constant_value(value) if isinstance(value, Tensor) else value
+        known = fixed_value(value) if isinstance(value, Tensor) else value
         if known is None:
             raise value_error(
                 f"{what}: lengths must be known at graph construction",

@@ -9,11 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import registry
-from estimatorkit.core.conversion import convert_to_tensor, make
+from estimatorkit.core.axes import unknown_numbers
+from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import bfloat16
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Case, Spec, constant_value, register
+from estimatorkit.core.registry import Case, Spec, fixed_value, register
 from estimatorkit.core.shapes import differ
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array
@@ -87,6 +88,23 @@ def _vector_norm(size: Tensor, ord: Any, axis: Any) -> Tensor:
     return elementwise.pow(powers, 1.0 / float(ord))
 
 
+def _tensordot(a: Any, b: Any, axes: Any) -> Any:
+    one = jnp.asarray(a)
+    return jnp.tensordot(one, b, int(axes) if np.ndim(axes) == 0 else axes.tolist())
+
+
+register(
+    "Tensordot",  # of ranks or axes that a run knows
+    _tensordot,
+    static=(2,),
+    accepts=("fic", "fic", "x"),
+    cases=lambda: [
+        Case((TALL, SQUARE[0], np.int32(1)), {}, TALL @ SQUARE[0]),
+        Case((TALL, TALL, np.array([[0], [0]], np.int32)), {}, TALL.T @ TALL),
+    ],
+)
+
+
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """The product of two tensors, summed over pairs of axes.
 
@@ -101,8 +119,10 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     with get_default_graph().name_scope(name or "Tensordot"):
         x = convert_to_tensor(a, name="a")
         y = convert_to_tensor(b, x.dtype, name="b")
-        if x.shape.rank is None or y.shape.rank is None:
-            raise ValueError("tensordot: the ranks must be known.")
+        unknown = unknown_numbers(axes, "tensordot")
+        if unknown is not None or x.shape.rank is None or y.shape.rank is None:
+            places = as_index_tensor(axes, "axes") if unknown is None else unknown
+            return make("Tensordot", {"a": x, "b": y, "axes": places}, name="MatMul")
         of_x, of_y = _tensordot_axes(axes, x, y)
         letters = [chr(97 + at) for at in range(x.shape.rank + y.shape.rank)]
         left = letters[: x.shape.rank]
@@ -116,10 +136,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
 
 
 def _tensordot_axes(axes: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[int]]:
-    if isinstance(axes, Tensor):
-        axes = constant_value(axes)
-        if axes is None:
-            raise ValueError("tensordot: the axes must be known at graph construction.")
+    axes = fixed_value(axes) if isinstance(axes, Tensor) else axes
     rank_x, rank_y = x.shape.rank or 0, y.shape.rank or 0
     if np.ndim(axes) == 0:
         count = int(axes)

@@ -13,7 +13,7 @@ from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, float32
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Case, Spec, constant_value, output, register
+from estimatorkit.core.registry import Case, Spec, fixed_value, output, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.linalg.fourier import dct, fitted, irfft, length_along, rfft, static_ints
@@ -407,7 +407,7 @@ def linear_to_mel_weight_matrix(
         ValueError: a number is out of range.
     """
     bands, count = static_ints([num_mel_bins, num_spectrogram_bins], "linear_to_mel_weight_matrix")
-    rate = constant_value(sample_rate) if isinstance(sample_rate, Tensor) else sample_rate
+    rate = fixed_value(sample_rate) if isinstance(sample_rate, Tensor) else sample_rate
     kind = as_dtype(dtype)
     if rate is None:
         raise ValueError("linear_to_mel_weight_matrix: sample_rate must be known.")

@@ -157,7 +157,7 @@ def checked(x: Tensor, test: str, bound: Any = None, *, on_host: bool = False) -
     """
     attrs: dict[str, Any] = {"test": test}
     if bound is not None:
-        known_bound = registry.constant_value(bound)
+        known_bound = registry.fixed_value(bound)
         if known_bound is None:
             return x
         attrs["bound"] = int(known_bound)

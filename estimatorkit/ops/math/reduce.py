@@ -10,11 +10,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimatorkit.core.axes import axis_of, ints_of, known_axes, with_axes
+from estimatorkit.core.axes import (
+    ints_of,
+    known_axes,
+    register_with_axis,
+    unknown_numbers,
+    with_axes,
+    with_axis,
+)
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, int32, int64
 from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
-from estimatorkit.core.registry import Case, Spec, constant_value, register
+from estimatorkit.core.registry import Case, Spec, register, same_as_input
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.x64 import x64
@@ -98,15 +105,14 @@ def _reduction(
             raise ValueError("Cannot specify both 'reduction_indices' and 'axis'.")
         chosen = reduction_indices if axis is None else axis
         inputs = {"input": tensor}
-        if isinstance(chosen, Tensor) and constant_value(chosen) is None:
-            inputs["reduction_indices"] = chosen
-            axes: Any = "input"
-        else:
-            axes = _axes(chosen, tensor, op_type)
+        places = unknown_numbers(chosen, op_type)
+        if places is not None:
+            inputs["reduction_indices"] = places
+        found = "input" if places is not None else _axes(chosen, tensor, op_type)
         return make(
             op_type,
             inputs,
-            {"axis": axes, "keepdims": bool(keepdims or keep_dims)},
+            {"axis": found, "keepdims": bool(keepdims or keep_dims)},
             name or default_name or op_type,
         )
 
@@ -276,7 +282,7 @@ def _infer_arg(inputs: Any, attrs: Any) -> list[Spec]:
 
 
 for _type, _largest in (("ArgMax", True), ("ArgMin", False)):
-    register(
+    register_with_axis(
         _type,
         functools.partial(_arg_extreme, largest=_largest),
         infer=_infer_arg,
@@ -321,19 +327,23 @@ def _arg(
 ) -> Tensor:
     tensor = convert_to_tensor(value, name="input")
     chosen = dimension if axis is None else axis
-    found = ints_of(0 if chosen is None else chosen, op_type)
-    if found.ndim:
+    chosen = 0 if chosen is None else chosen
+    place = unknown_numbers(chosen, op_type)
+    rank = ints_of(chosen, op_type).ndim if place is None else place.shape.rank
+    if rank:
         raise value_error(
-            f"{op_type}: Shape must be rank 0 but is rank {found.ndim}: the axis is a number"
+            f"{op_type}: Shape must be rank 0 but is rank {rank}: the axis is a number"
         )
-    (axis,) = _axes(found, tensor, op_type) or ()
+    inputs, attrs = with_axis({"input": tensor}, chosen, op_type)
+    if place is None:
+        _axes(attrs["axis"], tensor, op_type)
     dtype = as_dtype(output_type)
     if dtype not in (int32, int64):
         raise type_error(
             f"{op_type}: output_type has DataType {dtype.name} not in list of allowed values: "
             "int32, int64"
         )
-    return make(op_type, {"input": tensor}, {"axis": axis, "dtype": dtype}, name)
+    return make(op_type, inputs, {**attrs, "dtype": dtype}, name)
 
 
 def moved_by_one(x: Any, axis: int, first: int, module: Any = jnp) -> Any:
@@ -369,10 +379,11 @@ def infer_along_axis(inputs: Any, attrs: Any) -> list[Spec]:
     return [Spec(inputs[0].dtype, inputs[0].shape)]
 
 
-register(
+register_with_axis(
     "Cumsum",
     _cumsum,
     infer=infer_along_axis,
+    unknown=same_as_input(),
     accepts="fic",
     cases=lambda: [
         Case(
@@ -400,5 +411,5 @@ def cumsum(
         exclusive: whether to leave out the element itself.
         reverse: whether to sum from the end.
     """
-    attrs = {"axis": axis_of(axis, "cumsum"), "exclusive": exclusive, "reverse": reverse}
-    return make("Cumsum", {"x": x}, attrs, name)
+    inputs, attrs = with_axis({"x": x}, axis, "cumsum")
+    return make("Cumsum", inputs, {**attrs, "exclusive": exclusive, "reverse": reverse}, name)

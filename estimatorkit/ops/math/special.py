@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import jax.scipy.special
 import numpy as np
 
-from estimatorkit.core.axes import axis_of
+from estimatorkit.core.axes import in_range, register_with_axis, with_axis
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import complex64, complex128, float32, float64
 from estimatorkit.core.errors import type_error, value_error
@@ -636,10 +636,11 @@ def _cumprod(x: Any, axis: int, exclusive: bool, reverse: bool, module: Any = jn
     return module.flip(result, axis) if reverse else result
 
 
-register(
+register_with_axis(
     "Cumprod",
     _cumprod,
     infer=reduce.infer_along_axis,
+    unknown=same_as_input(),
     numpy_kernel=lambda x, axis, exclusive, reverse: _cumprod(x, axis, exclusive, reverse, np),
     accepts="fic",
     cases=lambda: [
@@ -650,20 +651,22 @@ register(
 
 
 def _cumulative_logsumexp(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
-    total = jax.lax.cumlogsumexp(x, axis=axis % x.ndim, reverse=reverse)
+    axis = in_range(axis, x.ndim, "cumulative_logsumexp")
+    total = jax.lax.cumlogsumexp(x, axis=axis, reverse=reverse)
     if not exclusive:
         return total
     last = x.shape[axis] - 1
-    least = jnp.full_like(jax.lax.slice_in_dim(x, 0, min(1, last + 1), axis=axis % x.ndim), -np.inf)
+    least = jnp.full_like(jax.lax.slice_in_dim(x, 0, min(1, last + 1), axis=axis), -np.inf)
     start, stop = (1, last + 1) if reverse else (0, last)
-    kept = jax.lax.slice_in_dim(total, start, max(start, stop), axis=axis % x.ndim)
+    kept = jax.lax.slice_in_dim(total, start, max(start, stop), axis=axis)
     return jnp.concatenate([kept, least] if reverse else [least, kept], axis)
 
 
-register(
+register_with_axis(
     "CumulativeLogsumexp",
     _cumulative_logsumexp,
     infer=reduce.infer_along_axis,
+    unknown=same_as_input(),
     accepts="f",
     cases=lambda: [
         Case(
@@ -684,12 +687,9 @@ def cumulative_logsumexp(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
     """log(cumsum(exp(x))) along an axis, without overflow; see `cumprod` for the arguments."""
-    attrs = {
-        "axis": axis_of(axis, "cumulative_logsumexp"),
-        "exclusive": exclusive,
-        "reverse": reverse,
-    }
-    return make("CumulativeLogsumexp", {"x": x}, attrs, name)
+    inputs, attrs = with_axis({"x": x}, axis, "cumulative_logsumexp")
+    attrs = {**attrs, "exclusive": exclusive, "reverse": reverse}
+    return make("CumulativeLogsumexp", inputs, attrs, name)
 
 
 def cumprod(
@@ -703,5 +703,5 @@ def cumprod(
         exclusive: whether to leave out the element itself.
         reverse: whether to start from the end.
     """
-    attrs = {"axis": axis_of(axis, "cumprod"), "exclusive": exclusive, "reverse": reverse}
-    return make("Cumprod", {"x": x}, attrs, name)
+    inputs, attrs = with_axis({"x": x}, axis, "cumprod")
+    return make("Cumprod", inputs, {**attrs, "exclusive": exclusive, "reverse": reverse}, name)

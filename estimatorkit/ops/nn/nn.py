@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import builtin_ops, registry
+from estimatorkit.core.axes import input_of, register_with_axis, with_axis
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import float32, int32, int64
 from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
@@ -126,11 +127,12 @@ for _type, _jax, _numpy in (
     ("Softmax", jax.nn.softmax, scipy_special.softmax),
     ("LogSoftmax", jax.nn.log_softmax, _numpy_log_softmax),
 ):
-    register(
+    register_with_axis(
         _type,
         lambda x, axis, function=_jax: function(x, axis=axis),
         accepts="f",
         infer=same_as_input(),
+        unknown=same_as_input(),
         numpy_kernel=lambda x, axis, function=_numpy: function(x, axis=axis).astype(x.dtype),
         cases=lambda: [Case((_SAMPLE,), {"axis": -1}), Case((_SAMPLE,), {"axis": 0})],
     )
@@ -151,13 +153,15 @@ def log_softmax(
 
 
 def _along(op_type: str, logits: Any, axis: int | None, name: str | None) -> Tensor:
-    chosen = -1 if axis is None else int(axis)
     scores = convert_to_tensor(logits, name="logits")
+    inputs, attrs = with_axis({"logits": scores}, -1 if axis is None else axis, op_type)
+    chosen = attrs["axis"]
     rank = scores.shape.rank
     if rank == 0:
         problem = f"{op_type}: Shape must be at least rank 1 but is rank 0"
         raise value_error(problem, received=scores, made_at=scores.op.source)
-    if rank is not None and not -rank <= chosen < rank:
+    known = rank is not None and input_of(chosen) is None
+    if rank is not None and known and not -rank <= chosen < rank:
         raise InvalidArgumentError.explained(
             f"`dim` must be in the range [{-rank}, {rank}) where {rank} is the number of "
             f"dimensions in the input. Received: dim={chosen}",
@@ -165,7 +169,7 @@ def _along(op_type: str, logits: Any, axis: int | None, name: str | None) -> Ten
             made_at=scores.op.source,
             op=scores.op,
         )
-    return make(op_type, {"logits": scores}, {"axis": chosen}, name)
+    return make(op_type, inputs, attrs, name)
 
 
 # -- cross-entropies

@@ -22,6 +22,7 @@ from estimatorkit.core.registry import (
     apply,
     constant_value,
     constant_value_as_shape,
+    fixed_value,
     output,
     register,
 )
@@ -153,7 +154,7 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
         perm: the permutation, ints or a constant tensor.
     """
     sparse = as_sparse(sp_input)
-    given = constant_value(perm) if isinstance(perm, Tensor) else perm
+    given = fixed_value(perm) if isinstance(perm, Tensor) else perm
     order = None if given is None else tuple(int(axis) for axis in given)
     dims = sparse.shape.dims
     shape = UNKNOWN

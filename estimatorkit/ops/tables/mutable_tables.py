@@ -16,7 +16,7 @@ from estimatorkit.core.dtypes import DType, as_dtype
 from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.registry import apply, constant_value
+from estimatorkit.core.registry import apply, fixed_value
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.lazy import listing
 from estimatorkit.ops.tables.lookup_tables import TableSpec
@@ -217,7 +217,7 @@ BUCKETS = 2**17
 
 def _value(key: Any, dtype: DType) -> NDArray[Any]:
     """A reserved key, which must be known at graph construction."""
-    value = constant_value(convert_to_tensor(key, dtype, "key"))
+    value = fixed_value(convert_to_tensor(key, dtype, "key"))
     if value is None:
         raise type_error(
             "the reserved keys of a table must be known at graph construction",
