@@ -42,7 +42,8 @@ def on_values(*kinds: type) -> Callable[[Function], Function]:
                 return function(*args, **kwargs)
             rest = {name: kwargs[name] for name in kwargs if name != first}
             whole: Any = x
-            return whole.with_values(function(whole.values, *args[1:], **rest))
+            values = whole.all_values if hasattr(whole, "all_values") else whole.values
+            return whole.with_values(function(values, *args[1:], **rest))
 
         return cast(Function, mapped)
 

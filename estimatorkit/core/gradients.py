@@ -468,8 +468,8 @@ def _total(gradients: Sequence[Any]) -> Any:
         return gradients[0]
     if all(isinstance(each, IndexedSlices) for each in gradients):
         return IndexedSlices(
-            _rows([each.values for each in gradients]),
-            _rows([each.indices for each in gradients]),
+            _rows([each.all_values for each in gradients]),
+            _rows([each.all_indices for each in gradients]),
             gradients[0].dense_shape,
         )
     return registry.output("AddN", [convert_to_tensor(each) for each in gradients])

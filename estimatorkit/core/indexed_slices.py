@@ -12,11 +12,12 @@ import numpy as np
 from estimatorkit.core.conversion import make
 from estimatorkit.core.dtypes import DType, as_dtype, float32, int64
 from estimatorkit.core.faults import in_range
-from estimatorkit.core.graph import Graph
+from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.registry import (
     Case,
     Role,
     Spec,
+    apply,
     constant_value_as_shape,
     lookup,
     register,
@@ -43,34 +44,57 @@ class IndexedSlices:
     """
 
     def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
-        self.values = values
-        self.indices = indices
+        self.all_values = values
+        self.all_indices = indices
         self.dense_shape = dense_shape
+        self._own: dict[Graph, tuple[Tensor, Tensor]] = {}
+
+    @property
+    def values(self) -> Tensor:
+        """The rows, without surplus ones (see `SURPLUS`), which `all_values` has."""
+        return self._own_rows()[0]
+
+    @property
+    def indices(self) -> Tensor:
+        """The indices of `values`, without surplus ones, which `all_indices` has."""
+        return self._own_rows()[1]
+
+    def _own_rows(self) -> tuple[Tensor, Tensor]:
+        """Values and indices; how many are known when they are computed if some may be surplus."""
+        if self.dense_shape is None or not may_hold_surplus(self.all_indices):
+            return self.all_values, self.all_indices
+        graph = get_default_graph()
+        if graph not in self._own:
+            attrs = {"axis": 0, "batch_dims": 0}
+            indices, places = apply("OwnRows", [self.all_indices, self.dense_shape]).outputs
+            values = make("GatherV2", {"params": self.all_values, "indices": places}, attrs)
+            self._own[graph] = (values, indices)
+        return self._own[graph]
 
     @property
     def dtype(self) -> DType:
         """The dtype of the values."""
-        return self.values.dtype
+        return self.all_values.dtype
 
     @property
     def op(self) -> Operation:
         """The operation that produces the values."""
-        return self.values.op
+        return self.all_values.op
 
     @property
     def name(self) -> str:
         """The name of the values."""
-        return self.values.name
+        return self.all_values.name
 
     @property
     def graph(self) -> Graph:
         """The graph that holds the tensors."""
-        return self.values.graph
+        return self.all_values.graph
 
     @property
     def device(self) -> str:
         """The device of the values."""
-        return self.values.device
+        return self.all_values.device
 
     @property
     def shape(self) -> TensorShape:
@@ -78,23 +102,23 @@ class IndexedSlices:
         return UNKNOWN if self.dense_shape is None else constant_value_as_shape(self.dense_shape)
 
     def with_values(self, new_values: Tensor) -> IndexedSlices:
-        """The same rows with other values."""
-        return IndexedSlices(new_values, self.indices, self.dense_shape)
+        """The same rows with other values, of the shape of `all_values`."""
+        return IndexedSlices(new_values, self.all_indices, self.dense_shape)
 
     def _as_tensor(self) -> Tensor:
         """The dense tensor."""
         if self.dense_shape is None:
             raise ValueError("IndexedSlices without dense_shape cannot become a dense tensor.")
         inputs = {
-            "values": self.values,
-            "indices": self.indices,
+            "values": self.all_values,
+            "indices": self.all_indices,
             "dense_shape": self.dense_shape,
         }
         return make("IndexedSlicesToDense", inputs)
 
     def _components(self) -> tuple[Tensor, ...]:
         """Its component tensors."""
-        parts = (self.values, self.indices, self.dense_shape)
+        parts = (self.all_values, self.all_indices, self.dense_shape)
         return tuple(part for part in parts if part is not None)
 
     def _from_values(self, values: Sequence[Any]) -> IndexedSlicesValue:
@@ -102,13 +126,11 @@ class IndexedSlices:
         if len(values) == 2:
             return IndexedSlicesValue(*values)
         rows, indices, dense_shape = values
-        own = indices < dense_shape[0]
-        if not own.all():
-            rows, indices = rows[own], indices[own]
-        return IndexedSlicesValue(rows, indices, dense_shape)
+        own, places = _own_rows(indices, dense_shape)
+        return IndexedSlicesValue(rows[places], own, dense_shape)
 
     def __neg__(self) -> IndexedSlices:
-        return self.with_values(-self.values)
+        return self.with_values(-self.all_values)
 
     def consumers(self) -> list[Operation]:
         """The operations that have its tensors as inputs."""
@@ -116,7 +138,16 @@ class IndexedSlices:
 
     def __repr__(self) -> str:
         whole = "" if self.dense_shape is None else f", dense_shape={self.dense_shape}"
-        return f"IndexedSlices(indices={self.indices}, values={self.values}{whole})"
+        return f"IndexedSlices(indices={self.all_indices}, values={self.all_values}{whole})"
+
+
+class RowsOfUpdate(IndexedSlices):
+    """Slices whose `values` and `indices` are all, surplus ones too: an optimizer's update, which
+    drops them, compiles once.
+    """
+
+    def _own_rows(self) -> tuple[Tensor, Tensor]:
+        return self.all_values, self.all_indices
 
 
 SURPLUS = "_surplus"
@@ -125,6 +156,7 @@ SURPLUS = "_surplus"
 XLA needs the number of rows of a gradient before it knows their values. So what turns out not to be
 a row of the variable (an id of another part, a repeat) stays among the indices as the number of
 rows, with a value of 0: one past the end, which updates and `scatter_` drop and `gather` clamps.
+`IndexedSlices.values` and `.indices` are without such rows.
 """
 
 
@@ -210,14 +242,40 @@ class IndexedSlicesSpec:
 def spec_of(slices: IndexedSlices) -> IndexedSlicesSpec:
     """The spec of an `IndexedSlices`."""
     whole = slices.dense_shape
-    shape = slices.values.shape[1:] if slices.values.shape.rank else UNKNOWN
+    shape = slices.all_values.shape[1:] if slices.all_values.shape.rank else UNKNOWN
     return IndexedSlicesSpec(
         TensorShape([None]).concatenate(shape) if whole is None else slices.shape,
         slices.dtype,
-        slices.indices.dtype,
+        slices.all_indices.dtype,
         None if whole is None else whole.dtype,
-        slices.indices.shape,
+        slices.all_indices.shape,
     )
+
+
+def _own_rows(indices: Any, dense_shape: Any) -> tuple[Any, Any]:
+    """Those that are not surplus, and their places."""
+    (places,) = np.nonzero(indices < dense_shape[0])
+    return indices[places], places
+
+
+register(
+    "OwnRows",
+    _own_rows,
+    where="host",
+    infer=lambda inputs, attrs: [
+        Spec(inputs[0].dtype, TensorShape([None])),
+        Spec(int64, TensorShape([None])),
+    ],
+    gradient=None,
+    accepts="i",
+    cases=lambda: [
+        Case(
+            (np.array([1, 2, 0], np.int32), np.array([2, 1], np.int32)),
+            {},
+            (np.array([1, 0], np.int32), np.array([0, 2])),
+        )
+    ],
+)
 
 
 def _to_dense(values: Any, indices: Any, dense_shape: Any) -> Any:

@@ -456,7 +456,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
     ) -> Tensor:
         """An operation that sets elements of each row; see the function `batch_scatter_update`."""
         variable_updates.check_rows(sparse_delta)
-        indices, values = sparse_delta.indices, sparse_delta.values
+        indices, values = sparse_delta.all_indices, sparse_delta.all_values
         return variable_updates.batch_scatter_update(self, indices, values, use_locking, name)
 
 

@@ -90,7 +90,7 @@ def summed_gradients(gradients: Sequence[Any]) -> list[Any]:
     slices = [each for each in gradients if isinstance(each, IndexedSlices)]
     dense = [each for each in gradients if not isinstance(each, IndexedSlices)]
     sums = iter(context.all_reduce(dense) if dense else ())
-    parts = [part for each in slices for part in (each.values, each.indices)]
+    parts = [part for each in slices for part in (each.all_values, each.all_indices)]
     rows = iter(context.all_gather(parts) if parts else ())
     return [
         IndexedSlices(next(rows), next(rows), each.dense_shape)

@@ -36,15 +36,22 @@ def to_number(dtype: DType) -> Callable[[bytes], Any]:
 
 def to_numbers(texts: Sequence[bytes], dtype: DType) -> list[Any]:
     """Parses texts as numbers of a dtype; raises ValueError if one is malformed."""
-    if dtype.is_floating and b"_" not in b" ".join(texts):
+    if dtype.is_floating and not _UNCOMMON.search(b" ".join(texts)):
         return list(map(float, texts))  # twice as fast as `to_number`
     return list(map(to_number(dtype), texts))
 
 
+_UNCOMMON = re.compile(rb"[_xXyY]")
+_HEXADECIMAL = re.compile(rb"\s*([-+]?0[xX][0-9a-fA-F]+)\s*")
+
+
 def _to_float(text: bytes) -> float:
-    if b"_" in text:  # Python's own digit groups
+    if not _UNCOMMON.search(text):
+        return float(text)
+    whole = _HEXADECIMAL.fullmatch(text)
+    if whole is None:  # digit groups and 'infinity' are Python's own
         raise ValueError(text)
-    return float(text)
+    return float(int(whole[1], 16))
 
 
 def number_text(

@@ -199,3 +199,44 @@ def routes_of_rows(tf: Any) -> dict[str, Any]:
         for name, values in session.run(fetched).items():
             facts[name]["values"] = [value.round(6).tolist() for value in values]
     return facts
+
+
+READERS: dict[str, Callable[[Any, Any], Any]] = {
+    "indices": lambda tf, rows: rows.indices,
+    "values": lambda tf, rows: rows.values,
+    "counts": lambda tf, rows: tf.math.bincount(rows.indices, minlength=2),
+    "length": lambda tf, rows: tf.shape(rows.indices),
+    "mean": lambda tf, rows: tf.reduce_mean(rows.values),
+    "of the negative": lambda tf, rows: tf.size((-rows).values),
+    "of the clipped": lambda tf, rows: tf.reduce_mean(tf.clip_by_norm(rows, 1.0).values),
+    "made again": lambda tf, rows: tf.convert_to_tensor(
+        tf.IndexedSlices(rows.values + 1.0, rows.indices, rows.dense_shape)
+    ),
+    "second gradients": lambda tf, rows: tf.gradients(
+        tf.reduce_sum(rows.values**2), tf.global_variables()
+    ),
+}
+
+
+@snippet
+def rows_that_are_read(tf: Any) -> dict[str, Any]:
+    """What a program computes from the rows of the gradients of parts."""
+    made = table(tf, "table")
+    found = {
+        **{way: tf.nn.embedding_lookup(made, IDS[0], way) for way in ("mod", "div")},
+        "gather": tf.gather(made, IDS[0]),
+    }
+    fetched = {}
+    for way, looked_up in found.items():
+        loss = tf.reduce_sum(looked_up**3)
+        for at, rows in enumerate(tf.gradients(loss, list(made))):
+            for name, read in READERS.items():
+                each = read(tf, rows)
+                whole = each if isinstance(each, list) else [each]
+                fetched[f"{way} {at} {name}"] = [
+                    tf.convert_to_tensor(one) for one in whole if one is not None
+                ]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        values = session.run(fetched)
+    return {name: [one.round(5).tolist() for one in each] for name, each in values.items()}

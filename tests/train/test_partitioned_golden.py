@@ -27,7 +27,7 @@ def check(found: Any, expected: Any, where: str) -> None:
         for one, other in zip(found, expected, strict=True):
             check(one, other, where)
     elif isinstance(expected, float):
-        assert found == pytest.approx(expected, rel=1e-4, abs=1e-5), where
+        assert found == pytest.approx(expected, rel=1e-4, abs=1e-5, nan_ok=True), where
     else:
         assert found == expected, where
 

@@ -126,8 +126,8 @@ def clip_gradient_norms(gradients_to_variables: Pairs, max_norm: float) -> Pairs
 
 def _clipped(gradient: Any, max_norm: float) -> Any:
     if isinstance(gradient, IndexedSlices):
-        values = clip.clip_by_norm(gradient.values, max_norm)
-        return IndexedSlices(values, gradient.indices, gradient.dense_shape)
+        values = clip.clip_by_norm(gradient.all_values, max_norm)
+        return gradient.with_values(values)
     return clip.clip_by_norm(gradient, max_norm)
 
 

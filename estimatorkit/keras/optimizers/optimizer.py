@@ -349,7 +349,7 @@ class Optimizer(Hyperparameters):
 
     def _rows_update(self, gradient: IndexedSlices, variable: Variable) -> Any:
         method = "_resource_apply_sparse_duplicate_indices"
-        return self._call_for_step(method, gradient.values, variable, gradient.indices)
+        return self._call_for_step(method, gradient.all_values, variable, gradient.all_indices)
 
     def _resource_apply_sparse_duplicate_indices(
         self, grad: Tensor, handle: Variable, indices: Tensor, **kwargs: Any

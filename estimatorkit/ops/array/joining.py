@@ -95,16 +95,16 @@ def _row_gradient_of_concat(op: Any, slices: IndexedSlices) -> Sequence[Any]:
     across = in_range(op.attrs["axis"], rank, "concat")
     if across:
         widths = stack([shape(each)[across] for each in op.inputs])
-        parts = split(slices.values, widths, across, num=len(op.inputs))
+        parts = split(slices.all_values, widths, across, num=len(op.inputs))
         return [
-            IndexedSlices(values, slices.indices, shape(each))
+            IndexedSlices(values, slices.all_indices, shape(each))
             for values, each in zip(parts, op.inputs, strict=True)
         ]
     start: Any = 0
     found = []
     for part in op.inputs:
         found.append(own_slices(slices, start, part))
-        start += length_of(part, slices.indices)
+        start += length_of(part, slices.all_indices)
     return found
 
 

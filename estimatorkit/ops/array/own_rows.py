@@ -67,13 +67,13 @@ def own_indices(own: Tensor, indices: Tensor, rows: Any) -> Tensor:
 
 def own_slices(slices: IndexedSlices, start: Any, part: Tensor) -> IndexedSlices:
     """The slices of a part of a tensor, the rows from `start` on; those of others are surplus."""
-    indices = wide(slices.indices)
+    indices = wide(slices.all_indices)
     rows = length_of(part, indices)
     own = elementwise.logical_and(
         elementwise.greater_equal(indices, start), elementwise.less(indices, start + rows)
     )
-    zero = convert_to_tensor(0, slices.values.dtype)
-    values = indexing.where(_for_rows(own, slices.values), slices.values, zero)
+    zero = convert_to_tensor(0, slices.all_values.dtype)
+    values = indexing.where(_for_rows(own, slices.all_values), slices.all_values, zero)
     return IndexedSlices(values, own_indices(own, indices - start, rows), array.shape(part))
 
 

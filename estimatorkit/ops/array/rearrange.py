@@ -25,7 +25,7 @@ from estimatorkit.core.conversion import (
     make,
     whole_numbers,
 )
-from estimatorkit.core.dtypes import as_dtype, float32, float64, int32, members
+from estimatorkit.core.dtypes import DType, as_dtype, complex64, float32, float64, int32, members
 from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.faults import Fault
 from estimatorkit.core.graph import get_default_graph
@@ -357,14 +357,24 @@ def _infer_linspace(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[
     return [Spec(ends.dtype, TensorShape(dims))]
 
 
+def _linspace(start: Any, stop: Any, num: Any, axis: int, module: Any = jnp) -> Any:
+    """The ends as they are, even if they are infinite, and what is between."""
+    first, last = (module.expand_dims(each, axis) for each in module.broadcast_arrays(start, stop))
+    steps = max(int(num) - 1, 1)
+    at = axis % first.ndim
+    dims = [1] * first.ndim
+    dims[at] = steps - 1
+    with np.errstate(invalid="ignore"):  # of infinities
+        delta = (last - first) / np.asarray(steps, first.dtype)
+        between = first + delta * np.arange(1, steps).astype(first.dtype).reshape(dims)
+    whole = module.concatenate([first, between, last], axis)
+    return whole[(slice(None),) * at + (slice(int(num)),)]
+
+
 register(
     "LinSpace",
-    lambda start, stop, num, axis: jnp.linspace(
-        start, stop, int(num), dtype=start.dtype, axis=axis
-    ),
-    numpy_kernel=lambda start, stop, num, axis: np.linspace(
-        start, stop, int(num), dtype=start.dtype, axis=axis
-    ),
+    _linspace,
+    numpy_kernel=lambda start, stop, num, axis: _linspace(start, stop, num, axis, np),
     infer=_infer_linspace,
     static=(2,),
     accepts=("fc", "fc", "x"),
@@ -450,14 +460,20 @@ register(
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
-    """Reinterprets bytes as another dtype; adds or drops a last dimension if sizes differ."""
+    """Reinterprets bytes as another dtype; adds or drops a last dimension if sizes differ.
+
+    Raises:
+        ValueError: the last dimension does not make up one element of the dtype.
+    """
     return make("Bitcast", {"input": input}, {"dtype": as_dtype(type)}, name)
 
 
 def _infer_bitcast(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     x, dtype = inputs[0], attrs["dtype"]
     wider = dtype.size // max(x.dtype.size, 1)
-    if wider > 1 and x.shape.dims is not None and (x.shape.dims or (0,))[-1] not in (wider, None):
+    if wider > 1 and x.shape.rank == 0:
+        raise value_error("Shape must be at least rank 1 but is rank 0", received=x)
+    if wider > 1 and x.shape.dims is not None and x.shape.dims[-1] not in (wider, None):
         raise value_error(
             f"Cannot bitcast from {x.dtype.name} to {dtype.name}: the last dimension must be "
             f"{wider}",
@@ -471,15 +487,36 @@ def _infer_bitcast(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[S
     return [Spec(dtype, TensorShape(x.shape.dims[:-1]))]
 
 
+def _bitcast(x: Any, dtype: DType) -> Any:
+    x, given = jnp.asarray(x), as_dtype(x.dtype)
+    if not (given.is_complex or dtype.is_complex):
+        return jax.lax.bitcast_convert_type(x, dtype.numpy_dtype)
+    shape = x.shape  # XLA does not reinterpret complex numbers, but their parts
+    parts = jnp.stack([x.real, x.imag], -1) if given.is_complex else x
+    octets = jax.lax.bitcast_convert_type(parts, np.uint8)
+    if dtype.size > given.size:
+        shape = shape[:-1]
+    elif dtype.size < given.size:
+        shape = (*shape, given.size // dtype.size)
+    if not dtype.is_complex:
+        rows = octets.reshape(*shape, dtype.size) if dtype.size > 1 else octets.reshape(shape)
+        return jax.lax.bitcast_convert_type(rows, dtype.numpy_dtype)
+    part = dtype.real_dtype
+    pair = jax.lax.bitcast_convert_type(octets.reshape(*shape, 2, part.size), part.numpy_dtype)
+    return jax.lax.complex(pair[..., 0], pair[..., 1])
+
+
 register(
     "Bitcast",
-    lambda x, dtype: jax.lax.bitcast_convert_type(x, dtype.numpy_dtype),
+    _bitcast,
     infer=_infer_bitcast,
     gradient="undefined",
     accepts="fic",
     cases=lambda: [
         Case((_SAMPLE.view(np.int32),), {"dtype": float32}, _SAMPLE),
         Case((np.array([1, 2, 3, 4], np.uint8),), {"dtype": int32}, np.int32(67305985)),
+        Case((np.array([2**30]),), {"dtype": complex64}, np.array([2.0], np.complex64)),
+        Case((np.array([2j], np.complex64),), {"dtype": int32}, np.array([[0, 2**30]], np.int32)),
     ],
 )
 

@@ -367,7 +367,13 @@ def while_loop(
             return structure if isinstance(structure, (list, tuple)) else [structure]
 
         condition = trace(cond, like, arguments, lambda value: _as_predicate(value, "while_loop"))
-        step = trace(body, like, arguments, lambda value: _next_values(value, converted))
+        bodies: list[Any] = []
+
+        def next_values(value: Any) -> Any:
+            bodies.append(value)
+            return _next_values(value, converted)
+
+        step = trace(body, like, arguments, next_values)
         arrays = _array_positions(converted)
         _check_step(step, tensors, declared, arrays)
         loose = any(
@@ -391,10 +397,22 @@ def while_loop(
             from estimatorkit.core.builtin_ops import stop_gradient
 
             results = [stop_gradient(each) for each in results]
-    returned = rebuild(results)
-    if len(returned) == 1 and not return_same_structure and isinstance(returned, (list, tuple)):
-        return returned[0]
-    return returned
+    found = rebuild(results)
+    if not isinstance(found, (list, tuple)):
+        return found
+    return _like_body(list(found), bodies[-1], return_same_structure)
+
+
+def _like_body(results: list[Any], returned: Any, keep: bool) -> Any:
+    """A loop's results in the kind of sequence that its body returned; one tensor is bare unless
+    it is to be kept in its sequence.
+    """
+    first, *others = nest.flatten(results) or [None]
+    if not keep and not others and (isinstance(first, Tensor) or hasattr(first, "write")):
+        return results[0]
+    if not _is_sequence_of(returned, len(results)):  # the structure of the only variable
+        return results[0] if len(results) == 1 else results
+    return type(returned)(*results) if nest.is_namedtuple(returned) else type(returned)(results)
 
 
 def _as_loop_variable(value: Any) -> Any:
@@ -612,8 +630,11 @@ def _bounded(
     def bounded_cond(count: Tensor, *values: Any) -> Tensor:
         return logical_and(less(count, limit), _as_predicate(cond(*values), "while_loop"))
 
+    bodies: list[Any] = []
+
     def bounded_body(count: Tensor, *values: Any) -> Any:
         after = body(*values)
+        bodies.append(after)
         if len(inner) == 1 and not _is_sequence_of(after, 1):
             after = [after]
         return [add(count, 1), *after]
@@ -631,11 +652,9 @@ def _bounded(
         name=name,
         return_same_structure=True,
     )[1:]
-    if sequence:
-        if len(results) == 1 and not return_same_structure:
-            return results[0]
-        return type(loop_vars)(results)
-    return results[0]
+    if not sequence:
+        return results[0]
+    return _like_body(list(results), bodies[-1], return_same_structure)
 
 
 def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: Any = None) -> Any:

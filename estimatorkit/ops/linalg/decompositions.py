@@ -21,8 +21,8 @@ from estimatorkit.ops.linalg.matrix_parts import (
     TALL,
     check_rank,
     conjugate_transpose,
-    from_lower,
     in_32_bits,
+    mirrored,
     same_dims,
     smaller,
     square_infer,
@@ -84,7 +84,8 @@ def _svd(x: Any, full: bool, vectors: bool) -> Any:
 def _infer_svd(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     x = inputs[0]
     if x.shape.dims is None:
-        return [Spec(x.dtype, UNKNOWN)] * (3 if attrs["vectors"] else 1)
+        vectors = [Spec(x.dtype, UNKNOWN)] * (2 if attrs["vectors"] else 0)
+        return [Spec(x.dtype.real_dtype, UNKNOWN), *vectors]
     check_rank(x)
     *batch, rows, columns = x.shape.dims
     inner = smaller(rows, columns)
@@ -153,7 +154,7 @@ def _numpy_eigen(x: Any) -> Any:
 
 register(
     "SelfAdjointEigV2",
-    in_32_bits(lambda x: _positive_first(*jnp.linalg.eigh(from_lower(x), symmetrize_input=False))),
+    in_32_bits(lambda x: _positive_first(*jnp.linalg.eigh(mirrored(x), symmetrize_input=False))),
     infer=_infer_eigen,
     accepts="dc float16",
     numpy_kernel=_numpy_eigen,
@@ -164,8 +165,8 @@ register(
 def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Eigenvalues in ascending order, and eigenvectors as columns, of symmetric matrices.
 
-    Only the lower triangles are read. The first element of each eigenvector is not negative
-    (TensorFlow leaves the sign unspecified).
+    Only the lower triangles are read, and have gradients. The first element of each eigenvector is
+    not negative (TensorFlow leaves the sign unspecified).
     """
     with get_default_graph().name_scope(name or "self_adjoint_eig"):
         op = registry.apply("SelfAdjointEigV2", [convert_to_tensor(tensor)])

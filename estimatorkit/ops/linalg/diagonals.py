@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.faults import Fault, in_range
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, register, same_as_input
-from estimatorkit.core.shapes import TensorShape, differ
+from estimatorkit.core.shapes import UNKNOWN, TensorShape, differ
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array, filling, joining
 from estimatorkit.ops.linalg.diagonal_bands import alignment, with_ends
@@ -33,6 +34,8 @@ from estimatorkit.ops.math import elementwise, reduce
 
 
 def _matrix_diag(x: Any, module: Any = jnp) -> Any:
+    if not x.ndim:
+        raise ValueError("diagonal must be at least 1-dim, received shape: []")
     return x[..., None] * module.eye(x.shape[-1], dtype=x.dtype)
 
 
@@ -83,6 +86,9 @@ def matrix_diag(
     rows, columns = (None if int(size) == -1 else int(size) for size in (num_rows, num_cols))
     plain = attrs["lower"] == attrs["upper"] == 0 and rows is columns is None
     if plain and not isinstance(padding_value, Tensor) and padding_value == 0:
+        diagonal = convert_to_tensor(diagonal, name="diagonal")
+        if diagonal.shape.rank == 0:
+            raise value_error("Shape must be at least rank 1 but is rank 0", received=diagonal)
         return make("MatrixDiag", {"diagonal": diagonal}, name=name)
     attrs |= {"align": alignment(align), "rows": rows, "columns": columns}
     return make("MatrixDiagV3", inputs, attrs, name, same_dtype=True)
@@ -265,12 +271,44 @@ def diag(diagonal: Any, name: str | None = None) -> Tensor:
         return array.reshape(whole, joining.concat([dims, dims], 0), name=scope)
 
 
+def _diag_part(x: Any, module: Any = jnp) -> Any:
+    half = x.ndim // 2
+    if x.ndim % 2 or not half:
+        raise ValueError(
+            f"The rank of the tensor should be even and positive, got shape {list(x.shape)}"
+        )
+    dims = x.shape[:half]
+    if dims != x.shape[half:]:
+        raise ValueError(f"Invalid shape {list(x.shape)}: its halves differ")
+    count = math.prod(dims)
+    return module.diagonal(module.reshape(x, (count, count))).reshape(dims)
+
+
+register(
+    "DiagPart",  # of an unknown rank
+    _diag_part,
+    infer=lambda inputs, attrs: [
+        Spec(
+            inputs[0].dtype,
+            UNKNOWN
+            if inputs[0].shape.rank is None
+            else inputs[0].shape[: inputs[0].shape.rank // 2],
+        )
+    ],
+    numpy_kernel=lambda x: _diag_part(x, np),
+    accepts="ficb",
+    cases=lambda: [Case((POSITIVE,), {}, np.diagonal(POSITIVE))],
+)
+
+
 def diag_part(input: Any, name: str | None = None) -> Tensor:
     """The diagonal of a tensor of even rank: the elements with both halves of the index equal."""
     with get_default_graph().name_scope(name or "DiagPart") as scope:
         x = convert_to_tensor(input, name="input")
         rank = x.shape.rank
-        if rank is None or rank % 2 or rank == 0:
+        if rank is None:
+            return make("DiagPart", {"input": x}, name=scope)
+        if rank % 2 or rank == 0:
             raise value_error("diag_part: the rank must be even and not 0", received=x)
         x.shape[: rank // 2].assert_is_compatible_with(x.shape[rank // 2 :])
         if rank == 2 and x.shape.is_fully_defined():

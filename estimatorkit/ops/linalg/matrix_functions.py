@@ -39,6 +39,13 @@ def _of_each(function: Any, *stacks: Any) -> Any:
     return results
 
 
+def _logarithm(matrix: Any) -> Any:
+    """The logarithm of a matrix; NaN, as in TensorFlow, where there is none."""
+    if not np.isfinite(matrix).all() or np.linalg.matrix_rank(matrix) < len(matrix):
+        return np.full_like(matrix, np.nan)
+    return scipy_linalg.logm(matrix)
+
+
 def _solve_for_root(root: Any, gradient: Any, module: Any = jnp) -> Any:
     """Solves the Sylvester equation R* X + X R* = gradient, R* being the adjoint of the root."""
     size = root.shape[-1]
@@ -77,7 +84,7 @@ register(
 )
 register(
     "MatrixLogarithm",
-    lambda x: _of_each(scipy_linalg.logm, x),
+    lambda x: _of_each(_logarithm, x),
     where="host",
     infer=square_infer(same_dims),
     accepts="c",

@@ -74,10 +74,15 @@ def conjugate_transpose(x: Any, module: Any = jnp) -> Any:
     return module.conj(module.swapaxes(x, -1, -2))
 
 
-@jax.custom_jvp
-def from_lower(x: Any) -> Any:
-    """The Hermitian matrix whose lower triangle is that of x; its gradient is Hermitian as well."""
-    return jnp.tril(x) + conjugate_transpose(jnp.tril(x, -1), jnp)
+def mirrored(x: Any) -> Any:
+    """The Hermitian matrix whose lower triangle is that of x."""
+    below = jnp.tril(x, -1)
+    diagonal = jnp.where(np.eye(x.shape[-1], dtype=np.bool_), x.real, 0).astype(x.dtype)
+    return below + diagonal + conjugate_transpose(below, jnp)
+
+
+from_lower = jax.custom_jvp(mirrored)
+"""`mirrored`, but that its gradient is Hermitian as well."""
 
 
 @from_lower.defjvp

@@ -535,7 +535,7 @@ def _truncated(x: Any, dtype: Any, module: Any) -> Any:
 
 def _row_gradient_of_cast(op: Any, slices: IndexedSlices) -> list[IndexedSlices]:
     attrs = {"dtype": op.inputs[0].dtype}
-    return [slices.with_values(make("Cast", {"x": slices.values}, attrs))]
+    return [slices.with_values(make("Cast", {"x": slices.all_values}, attrs))]
 
 
 CAST = register(

@@ -215,14 +215,17 @@ def _no_nan(x: Any, y: Any) -> Any:
     return jnp.where(y == 0, jnp.zeros((), x.dtype), x * y)
 
 
-def _incomplete_gamma(function: Callable[..., Any], of_infinite_order: float) -> Any:
-    """The function outside its domain (where it is NaN) and of infinite order, as in TensorFlow."""
+def _incomplete_gamma(function: Callable[..., Any], lower: bool, module: Any = jnp) -> Any:
+    """The function outside its domain (where it is NaN), of infinite order, and the lower one at
+    0 and of infinity twice, as in TensorFlow.
+    """
 
     def kernel(a: Any, x: Any) -> Any:
-        limited = jnp.isposinf(a) & (x >= 0) & ~jnp.isinf(x)
-        found = _wide(function)(jnp.where(limited, 1, a), jnp.where(limited, 1, x))
-        found = jnp.where((a <= 0) | (x < 0), jnp.asarray(jnp.nan, found.dtype), found)
-        return jnp.where(limited, jnp.asarray(of_infinite_order, found.dtype), found)
+        limited = module.isposinf(a) & (x >= 0) & (lower | ~module.isinf(x))
+        zero = (x == 0) & lower
+        found = function(module.where(limited, 1, a), module.where(limited, 1, x))
+        found = module.where((a <= 0) | (x < 0), module.asarray(np.nan, found.dtype), found)
+        return module.where(limited | zero, module.asarray(1 - lower, found.dtype), found)
 
     return kernel
 
@@ -265,16 +268,16 @@ xlog1py = _binary(
 )
 igamma = _binary(
     "Igamma",
-    _incomplete_gamma(jax.scipy.special.gammainc, 0.0),
-    scipy_special.gammainc,
+    _incomplete_gamma(_wide(jax.scipy.special.gammainc), True),
+    _incomplete_gamma(scipy_special.gammainc, True, np),
     (np.broadcast_to(_OTHER, (2, 3)).copy(), _POSITIVE),
     "The lower regularized incomplete gamma function of order a, at x.",
     parameters=("a", "x"),
 )
 igammac = _binary(
     "Igammac",
-    _incomplete_gamma(jax.scipy.special.gammaincc, 1.0),
-    scipy_special.gammaincc,
+    _incomplete_gamma(_wide(jax.scipy.special.gammaincc), False),
+    _incomplete_gamma(scipy_special.gammaincc, False, np),
     (np.broadcast_to(_OTHER, (2, 3)).copy(), _POSITIVE),
     "The upper regularized incomplete gamma function of order a, at x.",
     parameters=("a", "x"),
@@ -569,7 +572,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
 
     if isinstance(x, IndexedSlices):
         return IndexedSlices(  # type: ignore[return-value]
-            scalar_mul(scalar, x.values, name), x.indices, x.dense_shape
+            scalar_mul(scalar, x.all_values, name), x.all_indices, x.dense_shape
         )
     values = convert_to_tensor(x, name="x")
     factor = convert_to_tensor(scalar, values.dtype, name="scalar")

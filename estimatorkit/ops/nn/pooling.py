@@ -588,6 +588,13 @@ def _lacking(x: Tensor, rates: Sequence[int]) -> list[Any]:
     ]
 
 
+class MaxPoolWithArgmax(NamedTuple):
+    """The result of `max_pool_with_argmax`."""
+
+    output: Tensor
+    argmax: Tensor
+
+
 def max_pool_with_argmax(
     input: Any,
     ksize: Any,
@@ -598,7 +605,7 @@ def max_pool_with_argmax(
     name: str | None = None,
     output_dtype: Any = None,
     include_batch_in_index: bool = False,
-) -> tuple[Tensor, Tensor]:
+) -> MaxPoolWithArgmax:
     """The maximum of each window and its index in the flattened example.
 
     Args:
@@ -624,4 +631,4 @@ def max_pool_with_argmax(
         "batch": include_batch_in_index,
     }
     op = registry.apply("MaxPoolWithArgmax", [convert_to_tensor(input)], attrs, name)
-    return op.outputs[0], op.outputs[1]
+    return MaxPoolWithArgmax(*op.outputs)

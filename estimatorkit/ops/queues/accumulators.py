@@ -9,7 +9,7 @@ Source: Chen et al. 2016, "Revisiting Distributed Synchronous SGD"; `tf.Conditio
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -297,6 +297,14 @@ class ConditionalAccumulator(_Accumulator):
         return self._op("AccumulatorTakeGradient", [required], name, spec=spec)[0]
 
 
+class SparseAccumulatorTakeGradient(NamedTuple):
+    """The result of `SparseConditionalAccumulator.take_grad`."""
+
+    indices: Tensor
+    values: Tensor
+    shape: Tensor
+
+
 class SparseConditionalAccumulator(_Accumulator):
     """Accumulates sparse gradients (`IndexedSlices`) that are not stale.
 
@@ -354,12 +362,15 @@ class SparseConditionalAccumulator(_Accumulator):
         """`apply_grad` of `IndexedSlices`."""
         return self.apply_grad(grad.indices, grad.values, grad.dense_shape, local_step, name)
 
-    def take_grad(self, num_required: Any, name: str | None = None) -> tuple[Tensor, ...]:
+    def take_grad(
+        self, num_required: Any, name: str | None = None
+    ) -> SparseAccumulatorTakeGradient:
         """Like `ConditionalAccumulator.take_grad`; returns sorted indices, values and the shape."""
         required = convert_to_tensor(num_required, int32, "num_required")
         rest = self._shape[1:] if self._shape.rank else TensorShape(None)
         spec = Spec(self.dtype, TensorShape([None]).concatenate(rest))
-        return self._op("SparseAccumulatorTakeGradient", [required], name, spec=spec)
+        found = self._op("SparseAccumulatorTakeGradient", [required], name, spec=spec)
+        return SparseAccumulatorTakeGradient(*found)
 
     def take_indexed_slices_grad(self, num_required: Any, name: str | None = None) -> IndexedSlices:
         """The mean as `IndexedSlices`; see `take_grad`."""

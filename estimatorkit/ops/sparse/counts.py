@@ -21,7 +21,7 @@ from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array.array import reshape
 from estimatorkit.ops.math.elementwise import cast
-from estimatorkit.ops.sparse.sparse import Array, as_sparse, longs, sparse_from
+from estimatorkit.ops.sparse.sparse import Array, as_sparse, check_in_bounds, longs, sparse_from
 from estimatorkit.ops.tables.feature_crosses import HASH_KEY, join_fingerprint
 from estimatorkit.ops.text import farmhash
 
@@ -39,6 +39,7 @@ def _count(
 ) -> tuple[Array, Array, Array]:
     if np.any(values < 0):
         raise ValueError("Input values must all be non-negative")
+    check_in_bounds(indices, shape)
     length = maxlength if maxlength > 0 else max(int(values.max(initial=-1)) + 1, minlength)
     kept = values < length
     rows = np.concatenate([indices[:, :-1], values[:, None].astype(np.int64)], axis=1)[kept]

@@ -33,6 +33,7 @@ from estimatorkit.ops.sparse.sparse import (
     Array,
     as_sparse,
     back_through_destinations,
+    check_in_bounds,
     floats,
     keys,
     length_of,
@@ -51,11 +52,34 @@ _SHAPE = np.array([3, 4], np.int64)
 
 
 def _merged(a_indices: Array, b_indices: Array, shape: Array) -> tuple[Array, Array, Array]:
-    """The sorted union of two sets of indices, and the position of each input's elements in it."""
+    """The union of two sets of indices, and the position of each input's elements in it."""
     both = np.concatenate([a_indices, b_indices])
-    _, first, place = np.unique(keys(both, shape), return_index=True, return_inverse=True)
+    numbers = keys(both, shape)
+    of_a, of_b = numbers[: len(a_indices)], numbers[len(a_indices) :]
+    if not ((np.diff(of_a) > 0).all() and (np.diff(of_b) > 0).all()):
+        return _interleaved(both, of_a.tolist(), of_b.tolist())
+    _, first, place = np.unique(numbers, return_index=True, return_inverse=True)
     place = place.reshape(-1).astype(np.int64)
     return both[first], place[: len(a_indices)], place[len(a_indices) :]
+
+
+def _interleaved(both: Array, a_keys: list[int], b_keys: list[int]) -> tuple[Array, Array, Array]:
+    """As `_merged`, of indices that are not sorted, or repeated: each step takes the next index of
+    one input, or of both if they are equal, as in TensorFlow.
+    """
+    in_a, in_b = np.empty(len(a_keys), np.int64), np.empty(len(b_keys), np.int64)
+    a = b = count = 0
+    while a < len(a_keys) or b < len(b_keys):
+        from_a = b == len(b_keys) or (a < len(a_keys) and a_keys[a] <= b_keys[b])
+        from_b = a == len(a_keys) or (b < len(b_keys) and b_keys[b] <= a_keys[a])
+        if from_a:
+            in_a[a] = count
+        if from_b:
+            in_b[b] = count
+        a, b, count = a + from_a, b + from_b, count + 1
+    places = np.empty((count, both.shape[1]), np.int64)
+    places[np.concatenate([in_a, in_b])] = both
+    return places, in_a, in_b
 
 
 def _check_same_shape(a_shape: Array, b_shape: Array) -> None:
@@ -127,6 +151,8 @@ def _of_two(pick: Callable[[Array, Array], Array]) -> Callable[..., Any]:
         b_shape: Array,
     ) -> Any:
         _check_same_shape(a_shape, b_shape)
+        check_in_bounds(a_indices, a_shape)
+        check_in_bounds(b_indices, b_shape)
         places, in_a, in_b = _merged(a_indices, b_indices, a_shape)
         both = np.zeros([2, len(places)], a_values.dtype)
         both[0, in_a] = a_values
@@ -182,6 +208,8 @@ def _two(op_type: str, a: Any, b: Any, more: list[Tensor], name: str | None) -> 
             made_at=two.op.source,
         )
     op = apply(op_type, [*one._components(), *two._components(), *more], name=name)
+    if op_type != "SparseAdd" and not one.shape.is_compatible_with(two.shape):
+        return sparse_from(op, one.shape)  # a run refuses it, as in TensorFlow
     return sparse_from(op, one.shape.merge_with(two.shape))
 
 

@@ -49,7 +49,7 @@ def scatter(kind: str, variable: Variable, indices: Any, updates: Any, name: str
 def scatter_rows(kind: str, variable: Variable, rows: Any, name: str | None) -> Tensor:
     """`scatter` with the indices and values of `IndexedSlices`; raises TypeError otherwise."""
     check_rows(rows)
-    return scatter(kind, variable, rows.indices, rows.values, name)
+    return scatter(kind, variable, rows.all_indices, rows.all_values, name)
 
 
 def check_rows(rows: Any) -> None:

@@ -131,7 +131,9 @@ def _values(t_list: Sequence[Any]) -> list[Any]:
     if not isinstance(t_list, (list, tuple)):
         raise TypeError(f"`t_list` should be a sequence of tensors. Received {type(t_list)}.")
     return [
-        None if t is None else convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t)
+        None
+        if t is None
+        else convert_to_tensor(t.all_values if isinstance(t, IndexedSlices) else t)
         for t in t_list
     ]
 

@@ -297,8 +297,8 @@ class DecoupledWeightDecayExtension(Optimizer):
         if decay is None:
             return super()._update(gradient, variable)
         if isinstance(gradient, IndexedSlices):
-            kept = indexing.gather(variable, gradient.indices) * (1.0 - decay)
-            decayed = variable.scatter_update(IndexedSlices(kept, gradient.indices))
+            kept = indexing.gather(variable, gradient.all_indices) * (1.0 - decay)
+            decayed = variable.scatter_update(IndexedSlices(kept, gradient.all_indices))
         else:
             decayed = variable.assign_sub(decay * variable)
         with get_default_graph().control_dependencies([decayed]):

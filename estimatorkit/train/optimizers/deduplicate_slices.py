@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import registry
-from estimatorkit.core.indexed_slices import SURPLUS, IndexedSlices
+from estimatorkit.core.indexed_slices import SURPLUS, IndexedSlices, RowsOfUpdate
 from estimatorkit.core.registry import Case, Spec
 from estimatorkit.core.tensor import Tensor
 
@@ -26,9 +26,9 @@ def deduplicate_slices(gradient: IndexedSlices, rows: int) -> IndexedSlices:
     index `rows` and the value 0. `gather` clamps that index, and scatter drops it.
     """
     attrs = {"rows": rows, SURPLUS: True}
-    op = registry.apply("SumRepeatedRows", [gradient.values, gradient.indices], attrs)
+    op = registry.apply("SumRepeatedRows", [gradient.all_values, gradient.all_indices], attrs)
     values, indices = op.outputs
-    return IndexedSlices(values, indices, gradient.dense_shape)
+    return RowsOfUpdate(values, indices, gradient.dense_shape)
 
 
 def _sum_repeated_rows(values: Any, indices: Any, rows: int) -> tuple[Any, Any]:

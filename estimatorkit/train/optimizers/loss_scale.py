@@ -161,7 +161,7 @@ class DynamicLossScale(LossScale):
 
 def all_finite(grads: Sequence[Any]) -> Tensor:
     """Returns whether all elements of all gradients are finite."""
-    values = [each.values if isinstance(each, IndexedSlices) else each for each in grads]
+    values = [each.all_values if isinstance(each, IndexedSlices) else each for each in grads]
     each_finite = [reduce.reduce_all(elementwise.is_finite(value)) for value in values]
     return reduce.reduce_all(joining.stack(each_finite))
 

@@ -53,7 +53,7 @@ class MultitaskOptimizerWrapper(WrappingOptimizer):
 
         def update_where_trained(gradient: Any, variable: Variable) -> Operation:
             updated.append(variable)
-            values = gradient.values if isinstance(gradient, IndexedSlices) else gradient
+            values = gradient.all_values if isinstance(gradient, IndexedSlices) else gradient
             trained = reduce.reduce_any(elementwise.not_equal(values, 0.0))
 
             def apply() -> Tensor:

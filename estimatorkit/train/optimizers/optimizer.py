@@ -308,7 +308,7 @@ class Optimizer:
     ) -> Any:
         method = getattr(self, name)
         if separate:
-            return method(gradient.values, variable, gradient.indices)
+            return method(gradient.all_values, variable, gradient.all_indices)
         return method(gradient, variable)
 
     def _nearer(self, resource: str, other: str) -> str:
@@ -493,7 +493,7 @@ def checked_pair(pair: Any) -> GradientAndVariable:
     if gradient is None:
         return None, variable
     if isinstance(gradient, IndexedSlices):
-        expected, shape = variable.shape[1:], gradient.values.shape[1:]
+        expected, shape = variable.shape[1:], gradient.all_values.shape[1:]
     else:
         gradient = convert_to_tensor(gradient, dtype_hint=variable.dtype, name="gradient")
         expected, shape = variable.shape, gradient.shape

@@ -97,7 +97,7 @@ def apply_rule(
     handles = [each.handle for each in (variable, *slots)]
     given = [hyperparameters[name] for name in rule.hyperparameters]
     if isinstance(gradient, IndexedSlices):
-        rows = [gradient.values, gradient.indices]
+        rows = [gradient.all_values, gradient.all_indices]
         return registry.apply(f"SparseApply{rule.name}", [*handles, *rows, *given])
     return registry.apply(f"Apply{rule.name}", [*handles, gradient, *given])
 
