@@ -37,26 +37,23 @@ class _HostAccumulator(Blocking):
         self._applied = 0
         self._sums: dict[int, NDArray[Any]] = {}
         self._counts: dict[int, int] = {}
-        self._given_shape: list[int] | None = None
 
-    def apply(
-        self, step: int, rows: Mapping[int, NDArray[Any]], shape: list[int] | None = None
-    ) -> None:
-        """Adds a gradient, unless it is stale."""
+    def apply(self, step: int, rows: Mapping[int, NDArray[Any]]) -> None:
+        """Adds a gradient, unless it is stale.
+
+        Raises InvalidArgumentError if its rows have another shape than those applied before.
+        """
         with self._changed:
             if step < self._step:
                 return
+            known = {value.shape for value in self._sums.values()}
+            for value in rows.values():
+                if known and value.shape not in known:
+                    raise _mismatch(f"expected {_text(known.pop())}, got {_text(value.shape)}")
             for row, value in rows.items():
                 before = self._sums.get(row)
-                if before is not None and before.shape != value.shape:
-                    raise InvalidArgumentError.explained(
-                        "Shape mismatch: expected values shape of the first gradient",
-                        expected=f"shape {before.shape}, as the first",
-                        received=f"shape {value.shape}",
-                    )
                 self._sums[row] = value.copy() if before is None else before + value
                 self._counts[row] = self._counts.get(row, 0) + 1
-            self._given_shape = shape or self._given_shape
             self._applied += 1
             self._changed.notify_all()
 
@@ -83,10 +80,42 @@ class _HostAccumulator(Blocking):
             self._step += 1
             return taken
 
+    def check_dense(self, gradient: NDArray[Any]) -> None:
+        """Raises InvalidArgumentError if a gradient does not have the accumulator's shape."""
+        if not self._shape.is_compatible_with(gradient.shape):
+            raise _mismatch(f"expected {_text(self._shape.as_list())}, got {_text(gradient.shape)}")
+
+    def check_sparse(
+        self, indices: NDArray[Any], values: NDArray[Any], shape: tuple[int, ...] | None
+    ) -> None:
+        """Raises InvalidArgumentError if rows do not fit each other or the accumulator's shape."""
+        if indices.ndim != 1:
+            fault = f"Input indices should be vector but received shape: {_text(indices.shape)}"
+            raise InvalidArgumentError(None, None, fault)
+        if values.ndim == 0:
+            raise InvalidArgumentError(None, None, "Values cannot be 0-dimensional.")
+        if len(indices) != len(values):
+            fault = f"Expected {len(indices)} non-empty input values, got {len(values)}"
+            raise InvalidArgumentError(None, None, fault)
+        known = self._shape.as_list() if self._shape.rank else []
+        if shape is not None:
+            _check_dims("shape", shape, known, 0)
+        _check_dims("values", values.shape, known, 1)
+        for applied in [*self._sums.values()][:1]:
+            _check_dims("values", values.shape, [None, *applied.shape], 1)
+        for place in np.flatnonzero(indices >= (known[0] or np.inf) if known else [])[:1]:
+            raise _mismatch(
+                f"index of slice {place} exceeded limits of shape; "
+                f"index is {indices[place]} exceeded {known[0]}"
+            )
+
     def whole_shape(self, rows: NDArray[Any]) -> list[int]:
-        """The dense shape of sparse gradients; the first dimension is -1 if unknown."""
-        known = self._shape.as_list() if self._shape.is_fully_defined() else self._given_shape
-        return [-1, *rows.shape[1:]] if known is None else [int(dim or 0) for dim in known]
+        """The dense shape of sparse gradients; dimensions that the accumulator's shape does not
+        give are -1 (the first) or those of the rows.
+        """
+        seen = [-1, *rows.shape[1:]]
+        known = self._shape.as_list() if self._shape.rank else seen
+        return [dim if size is None else int(size) for size, dim in zip(known, seen, strict=False)]
 
     def set_step(self, step: int) -> None:
         """Sets the step; earlier gradients are then stale."""
@@ -99,6 +128,24 @@ class _HostAccumulator(Blocking):
             return self._applied
 
 
+def _mismatch(what: str) -> InvalidArgumentError:
+    return InvalidArgumentError(None, None, f"Shape mismatch: {what}")
+
+
+def _check_dims(
+    what: str, given: Sequence[int], known: Sequence[int | None], first_axis: int
+) -> None:
+    if len(given) < len(known):
+        raise _mismatch(f"expected {what} rank at least {len(known)}, got {len(given)}")
+    for axis in range(first_axis, len(known)):
+        if known[axis] not in (None, given[axis]):
+            raise _mismatch(f"expected {what} dim {axis} to be {known[axis]}, got {given[axis]}")
+
+
+def _text(shape: Sequence[int | None]) -> str:
+    return f"[{','.join('?' if dim is None else str(dim) for dim in shape)}]"
+
+
 def _held(context: Any, name: str) -> _HostAccumulator:
     attrs = context.graph.get_operation_by_name(name).attrs
     held: _HostAccumulator = context.resource(
@@ -108,7 +155,9 @@ def _held(context: Any, name: str) -> _HostAccumulator:
 
 
 def _apply(step: Any, gradient: Any, *, accumulator: str, context: Any) -> list[Any]:
-    _held(context, accumulator).apply(int(step), {0: np.array(gradient)})
+    held = _held(context, accumulator)
+    held.check_dense(np.asarray(gradient))
+    held.apply(int(step), {0: np.array(gradient)})
     return []
 
 
@@ -119,17 +168,13 @@ def _take(required: Any, *, accumulator: str, spec: Spec, context: Any) -> Any:
 def _apply_rows(
     step: Any, indices: Any, values: Any, *shape: Any, accumulator: str, context: Any
 ) -> list[Any]:
-    if np.ndim(indices) != 1:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Input indices should be vector but received shape: {list(np.shape(indices))}",
-        )
+    held = _held(context, accumulator)
+    given = tuple(np.ravel(shape[0]).tolist()) if shape else None
+    held.check_sparse(np.asarray(indices), np.asarray(values), given)
     rows: dict[int, NDArray[Any]] = {}
     for row, value in zip(np.asarray(indices).tolist(), np.array(values), strict=True):
         rows[row] = rows[row] + value if row in rows else value
-    given = np.asarray(shape[0]).tolist() if shape else None
-    _held(context, accumulator).apply(int(step), rows, given)
+    held.apply(int(step), rows)
     return []
 
 
@@ -345,11 +390,11 @@ class SparseConditionalAccumulator(_Accumulator):
             local_step: the step at which it was computed.
 
         Raises:
-            ValueError: the values have another shape or dtype.
+            ValueError: the values have another dtype. In the run InvalidArgumentError: indices,
+                values or the shape do not fit each other, the accumulator's shape, or the
+                gradients before.
         """
         values = convert_to_tensor(grad_values, self.dtype, "gradient_values")
-        if values.shape.rank is not None and self._shape.rank is not None:
-            values.shape[1:].assert_is_compatible_with(self._shape[1:])
         inputs = [_as_int64(local_step, "local_step"), _as_int64(grad_indices, "indices"), values]
         if grad_shape is not None:
             inputs.append(_as_int64(grad_shape, "gradient_shape"))

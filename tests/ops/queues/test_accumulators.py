@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,6 +71,42 @@ def test_what_is_refused(session: tf.Session) -> None:
         session.run(accumulator.apply_grad([1.0, 2.0]))
     with pytest.raises(ValueError, match="incompatible"):
         tf.ConditionalAccumulator(tf.float32, [2]).apply_grad([1.0])
+    unknown = tf.placeholder_with_default([1.0], None)
+    with pytest.raises(errors.InvalidArgumentError, match=r"expected \[\?,2\], got \[1\]"):
+        session.run(tf.ConditionalAccumulator(tf.float32, [None, 2]).apply_grad(unknown))
+
+
+@pytest.mark.parametrize(
+    ("shape", "gradient", "message"),
+    [  # indices, values and dense shape that TensorFlow refuses, too
+        (
+            [2, 2],
+            ([[0]], [[1.0, 2.0]]),
+            r"Input indices should be vector but received shape: \[1,1",
+        ),
+        ([2, 2], ([0], 1.0), "Values cannot be 0-dimensional"),
+        ([2, 2], ([0, 1], [[1.0, 2.0]]), "Expected 2 non-empty input values, got 1"),
+        ([2, 2], ([0], [1.0]), "expected values rank at least 2, got 1"),
+        ([2, 2], ([0], [[1.0, 2.0, 3.0]]), "expected values dim 1 to be 2, got 3"),
+        ([2, 2], ([5], [[1.0, 2.0]]), "index of slice 0 exceeded limits of shape; index is 5 exce"),
+        ([2, 2], ([0], [[1.0, 2.0]], [3, 2]), "expected shape dim 0 to be 2, got 3"),
+        ([2, 2], ([0], [[1.0, 2.0]], [2]), "expected shape rank at least 2, got 1"),
+        (None, ([1], [[1.0]]), "expected values dim 1 to be 2, got 1"),  # as applied before
+        ([None, 2], ([7], [[1.0, 2.0]], [9, 2]), None),
+    ],
+)
+def test_rows_that_do_not_fit(
+    session: tf.Session, shape: Any, gradient: Any, message: str | None
+) -> None:
+    accumulator = tf.SparseConditionalAccumulator(tf.float32, shape)
+    session.run(accumulator.apply_grad([0], [[1.0, 2.0]]))
+    add = accumulator.apply_grad(*gradient)
+    if message:
+        with pytest.raises(errors.InvalidArgumentError, match=message):
+            session.run(add)
+    else:
+        session.run(add)
+        assert session.run(accumulator.take_grad(2))[2].tolist() == [-1, 2]
 
 
 def test_rows(session: tf.Session) -> None:
