@@ -280,6 +280,4 @@ def separable_conv2d(
         middle = depthwise_conv2d(
             input, depthwise_filter, strides, padding, rate, "depthwise", data_format, dilations
         )
-        return _conv(
-            middle, point, 2, 1, "VALID", data_format, 1, scope, "separable_conv2d"
-        )
+        return _conv(middle, point, 2, 1, "VALID", data_format, 1, scope, "separable_conv2d")
