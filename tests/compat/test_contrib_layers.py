@@ -197,7 +197,7 @@ def test_optimize_loss_follows_a_schedule_runs_updates_and_scales_gradients() ->
         learning_rate=1.0,
         optimizer="SGD",
         learning_rate_decay_fn=lambda rate, step: rate * 0.5,
-        gradient_multipliers={"w": 0.25},
+        gradient_multipliers={"w:0": 0.25},
         increment_global_step=False,
         name="train",
     )

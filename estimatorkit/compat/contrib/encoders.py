@@ -102,9 +102,9 @@ def bow_encoder(
         ids: `(batch, steps)` ints.
         sparse_lookup: accepted for compatibility only.
         vocab_size, embed_dim, initializer, regularizer, trainable, reuse: see `embed_sequence`.
-        scope: the variable scope; 'BowEncoder', made unique, by default.
+        scope: the variable scope; 'bow_encoder', made unique, by default.
     """
-    with variable_scope(scope, "BowEncoder", [ids], reuse=reuse) as inner:
+    with variable_scope(scope, "bow_encoder", [ids], reuse=reuse) as inner:
         rows = embed_sequence(
             ids,
             vocab_size,

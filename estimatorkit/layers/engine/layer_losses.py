@@ -29,17 +29,16 @@ class LayerLosses(Tracker):
     def losses(self) -> list[Tensor]:
         """Losses of the layer and its sublayers in the default graph.
 
-        One per regularized variable, and those added by calls.
+        Those added by calls, and one per regularized variable.
         """
         graph = get_default_graph().outermost
-        own: list[Tensor] = []
+        own = [loss for loss in self._made_losses if loss.graph.outermost is graph]
         if self._trainable:
             made = self._regularization.setdefault(graph, {})
             for number, (variable, regularizer) in enumerate(self._regularized):
                 if number not in made and (variable is None or variable.graph is graph):
                     made[number] = regularizer(variable)
             own += made.values()
-        own += [loss for loss in self._made_losses if loss.graph.outermost is graph]
         return own + [loss for each in self._parts() for loss in each.losses]
 
     @property

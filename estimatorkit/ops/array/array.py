@@ -8,6 +8,7 @@ constants, from other tensors' shapes, or from feeds.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import jax.numpy as jnp
@@ -117,7 +118,7 @@ def _infer_reshape(inputs: Any, attrs: Any) -> list[Spec]:
         raise value_error("reshape: only one dimension may be -1", received=dims)
     rest = int(np.prod([dim for dim in dims if dim != -1], dtype=np.int64))
     if count is not None:
-        fits = (rest > 0 and count % rest == 0) if -1 in dims else count == rest
+        fits = count % rest == 0 if -1 in dims and rest else count == rest
         if not fits:
             raise value_error(
                 f"Cannot reshape a tensor with {count} elements to shape {dims}",
@@ -125,13 +126,24 @@ def _infer_reshape(inputs: Any, attrs: Any) -> list[Spec]:
                 made_at=tensor.op.source,
             )
     if -1 in dims and count is not None:
-        dims[dims.index(-1)] = count // rest
+        dims[dims.index(-1)] = count // rest if rest else _rest_of_nothing(tensor.shape, dims)
     return [Spec(tensor.dtype, TensorShape([None if dim == -1 else dim for dim in dims]))]
+
+
+def _rest_of_nothing(given: Iterable[Any], wanted: Iterable[int]) -> int:
+    """What -1 stands for beside a 0: inferred from the dimensions that are not 0.
+
+    So `[batch, -1]` flattens the rows of an empty batch.
+    """
+    return math.prod(filter(None, given)) // -math.prod(filter(None, wanted))
 
 
 def _reshape(x: Any, shape: Any, module: Any = jnp) -> Any:
     dims = tuple(int(dim) for dim in np.atleast_1d(shape))
     known = math.prod(dim for dim in dims if dim != -1)
+    if known == 0 and -1 in dims and x.size == 0:
+        rest = _rest_of_nothing(x.shape, dims)
+        return module.reshape(x, [rest if dim == -1 else dim for dim in dims])
     if x.size != known and (-1 not in dims or not known or x.size % known):
         multiple = "a multiple of " if -1 in dims else ""
         raise ValueError(
@@ -148,7 +160,14 @@ register(
     infer=_infer_reshape,
     numpy_kernel=lambda x, shape: _reshape(x, shape, np),
     static=(1,),
-    cases=lambda: [Case((_SAMPLE, np.array([3, -1], np.int32)))],
+    cases=lambda: [
+        Case((_SAMPLE, np.array([3, -1], np.int32))),
+        Case(
+            (np.zeros((0, 3, 2), np.float32), np.array([0, -1], np.int32)),
+            {},
+            np.zeros((0, 6), np.float32),
+        ),
+    ],
     accepts=("", "x"),
 )
 

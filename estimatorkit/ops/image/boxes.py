@@ -288,8 +288,10 @@ def sample_distorted_bounding_box(
             )
     with get_default_graph().name_scope(name or "sample_distorted_bounding_box") as scope:
         own = None if seed is None and seed2 is None else (seed or 0) + (seed2 or 0)
+        sizes = convert_to_tensor(image_size, name="image_size")
+        sizes.shape.assert_is_compatible_with([3])
         inputs = [
-            convert_to_tensor(image_size, name="image_size"),
+            sizes,
             convert_to_tensor(bounding_boxes, float32, name="bounding_boxes"),
             convert_to_tensor(min_object_covered, float32, name="min_object_covered"),
             random_words(get_seed(own)),

@@ -281,6 +281,12 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
         return convert_image_dtype(gray, given.dtype, name=scope)
 
 
+def _repeated(image: Any) -> Any:
+    if image.shape[-1] != 1:
+        raise ValueError("Last dimension of a grayscale image should be size 1.")
+    return jnp.concatenate([image] * 3, axis=-1)
+
+
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """Converts grayscale images `(..., 1)` to RGB `(..., 3)` of the same dtype."""
     given = _checked_channels(convert_to_tensor(images, name="images"), 1, "grayscale_to_rgb")
@@ -289,7 +295,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
 
 register(
     "GrayscaleToRGB",
-    lambda image: jnp.concatenate([image] * 3, axis=-1),
+    _repeated,
     infer=_with_channels(3),
     accepts="fic",
     cases=lambda: [Case((_COLORS[..., :1],), {}, np.repeat(_COLORS[..., :1], 3, -1))],

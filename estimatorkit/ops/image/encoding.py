@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import string
-from estimatorkit.core.errors import UnimplementedError, explain, value_error
+from estimatorkit.core.errors import InvalidArgumentError, UnimplementedError, explain, value_error
 from estimatorkit.core.registry import Case, Spec, output, register
 from estimatorkit.core.shapes import UNKNOWN
 from estimatorkit.core.tensor import Tensor
@@ -118,7 +118,10 @@ def encode_jpeg(
     allowed = {"": (1, 3), "grayscale": (1,), "rgb": (3,)}
     if format not in allowed:
         raise value_error("encode_jpeg: no such format", expected=sorted(allowed), received=format)
+    if not 0 <= quality <= 100:
+        raise InvalidArgumentError(None, None, f"quality must be in [0,100], got {quality}")
     given = _encodable(image, allowed[format], ("uint8",), "encode_jpeg")
+    given.shape.assert_has_rank(3)
     inch = 1.0 if density_unit == "in" else 2.54
     options: list[tuple[str, Any]] = [
         ("progressive", bool(progressive)),

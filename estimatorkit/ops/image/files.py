@@ -1,4 +1,4 @@
-"""JPEG, PNG, GIF and BMP decoding by Pillow, on the host.
+"""JPEG, PNG and GIF decoding by Pillow, and BMP decoding, on the host.
 
 Input is untrusted: only these formats are tried, the pixel count is checked before decoding, and
 every defect of a file raises InvalidArgumentError.
@@ -36,7 +36,7 @@ _MOST_A_BYTE = 9000
 _ALWAYS = 1 << 20
 """Pixels that an image of any size may have."""
 
-_FORMATS = ("JPEG", "PNG", "GIF", "BMP")
+_FORMATS = ("JPEG", "PNG", "GIF")
 
 
 def _refused(problem: str, data: bytes, hint: str | None = None) -> InvalidArgumentError:
@@ -80,15 +80,66 @@ def _opened(data: bytes) -> Any:
             "JPEG, PNG, GIF, BMP required",
             data,
         ) from error
+    _check_size(data, frames, image.height, image.width)
+    return image
+
+
+def _check_size(data: bytes, frames: int, height: int, width: int) -> None:
     most = min(MOST_PIXELS, max(_MOST_A_BYTE * len(data), _ALWAYS) * frames)
-    if image.width * image.height * frames > most:
+    if width * height * frames > most:
         raise _refused(
-            f"the image is too large: {frames} x {image.height} x {image.width} pixels, more than "
-            f"{most}",
+            f"the image is too large: {frames} x {height} x {width} pixels, more than {most}",
             data,
             "if you trust the file, make it smaller with an image program first",
         )
-    return image
+
+
+_BMP_HEADER = 32
+
+
+def _decode_bmp(data: bytes, channels: int, dtype: DType) -> Array:
+    """An uncompressed BMP file of 1, 3 or 4 bytes a pixel; palettes are ignored, as in TensorFlow.
+
+    Pillow drops the fourth byte, alpha.
+    """
+    if len(data) < _BMP_HEADER:
+        raise _refused(
+            f"Incomplete bmp content, requires at least {_BMP_HEADER} bytes to find the header "
+            f"size, width, height, and bpp, got {len(data)} bytes",
+            data,
+        )
+    start, width, height = (struct.unpack_from("<i", data, at)[0] for at in (10, 18, 22))
+    found = struct.unpack_from("<H", data, 28)[0] // 8
+    row = -(-width * found // 4) * 4
+    excess = len(data) - start - row * abs(height)
+    for is_right, words in (
+        (width > 0, "Width must be positive"),
+        (height != 0, "Height must be nonzero"),
+        (start >= 0, "header size must be nonnegative"),
+        (channels != 1, "`channels` must be 0, 3 or 4 for BMP, but got 1"),
+        (
+            found in (1, 3, 4),
+            f"Number of channels inherent in the image must be 1, 3 or 4, was {found}",
+        ),
+        (
+            excess == 0,
+            f"Input size should match (header_size + row_size * abs_height) but they differ by "
+            f"{excess}",
+        ),
+    ):
+        if not is_right:
+            raise _refused(words, data)
+    _check_size(data, 1, abs(height), width)
+    lines = np.frombuffer(data, np.uint8, row * abs(height), start).reshape(abs(height), row)
+    pixels = lines[:, : width * found].reshape(abs(height), width, found)
+    if height > 0:
+        pixels = pixels[::-1]
+    order = ([0, 0, 0] if channels else [0]) if found == 1 else [2, 1, 0]
+    colors = pixels[..., order]
+    if (channels or found) == 4:
+        opaque = np.full((*pixels.shape[:-1], 1), 255, np.uint8)
+        colors = np.concatenate([colors, pixels[..., 3:] if found == 4 else opaque], -1)
+    return _in_dtype(colors, dtype)
 
 
 _BY_CHANNELS = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
@@ -115,8 +166,26 @@ def _pixels(image: Any, channels: int, dtype: DType) -> Array:
     array = np.asarray(image if image.mode == mode else image.convert(mode))
     if array.ndim == 2:
         array = array[..., None]
-    # 255 of 8 bits is 65535 of 16.
-    return array.astype(np.uint16) * np.uint16(257) if dtype.name == "uint16" else array
+    if mode in ("L", "LA") and image.mode not in ("L", "LA", "1"):
+        gray = _gray(np.asarray(image.convert("RGB")))
+        array = np.concatenate([gray, array[..., 1:]], -1)
+    return _in_dtype(array, dtype, image.format == "PNG")
+
+
+def _in_dtype(array: Array, dtype: DType, is_png: bool = False) -> Array:
+    # 255 of 8 bits is 65535 of 16 in libpng; TensorFlow multiplies those of other formats.
+    return (
+        array.astype(np.uint16) * np.uint16(257 if is_png else 256)
+        if dtype.name == "uint16"
+        else array
+    )
+
+
+def _gray(colors: Array) -> Array:
+    """The luminance as libpng computes it, without rounding; Pillow rounds."""
+    red, green = 9798, 19235  # 0.299 and 0.587 of 2 ** 15
+    weights = np.array([red, green, (1 << 15) - red - green], np.uint32)
+    return (colors.astype(np.uint32) @ weights >> 15).astype(np.uint8)[..., None]
 
 
 def _decode(
@@ -130,6 +199,8 @@ def _decode(
     data = _bytes(contents)
     if recover and data[:2] == b"\xff\xd8":
         data += b"\xff\xd9"  # an end, so that what is missing is gray
+    if data[:2] == b"BM" and frames != "all":
+        return _decode_bmp(data, channels, dtype)
     image = _opened(data)
     animated = getattr(image, "n_frames", 1) > 1
     if frames == "one" and animated:
@@ -139,6 +210,8 @@ def _decode(
             data,
         )
     try:
+        if image.format == "JPEG" and channels == 1:
+            image.draft("L", None)  # its luminance, which the file has
         if ratio > 1:
             image = _reduced(image, ratio)
         if frames in ("one", "first") or (frames == "any" and image.format != "GIF"):
@@ -388,9 +461,9 @@ def decode_png(
 
 
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
-    """Decodes a BMP file: uint8 `(height, width, channels)`; channels 0, 1, 3 or 4."""
+    """Decodes a BMP file: uint8 `(height, width, channels)`; channels 0, 3 or 4."""
     attrs = {
-        "channels": _checked_channels(channels, (0, 1, 3, 4)),
+        "channels": _checked_channels(channels, (0, 3, 4)),
         "dtype": uint8,
         "frames": "one",
     }

@@ -11,7 +11,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
 from estimatorkit.core.dtypes import float32, float64, int32
-from estimatorkit.core.errors import value_error
+from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.core.faults import in_range
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value, output, register
@@ -176,7 +176,11 @@ def _sample_positions(start: Any, end: Any, length: int, count: int) -> Any:
     if count == 1:
         return (0.5 * (start + end) * (length - 1))[:, None]
     step = (end - start) * (length - 1) / (count - 1)
-    return start[:, None] * (length - 1) + jnp.arange(count, dtype=start.dtype) * step[:, None]
+    # Clipped, that is rounded: XLA would fuse the product with the sum, whose last position could
+    # be -1e-8 for 0, outside the image.
+    most = jnp.finfo(start.dtype).max
+    way = jnp.clip(jnp.arange(count, dtype=start.dtype) * step[:, None], -most, most)
+    return jnp.clip(start[:, None] * (length - 1), -most, most) + way
 
 
 def _sample(images: Any, number: Any, rows: Any, columns: Any, method: str, outside: float) -> Any:
@@ -208,8 +212,21 @@ def _index(position: Any, length: int) -> Any:
 
 def _infer_crops(inputs: Any, attrs: Any) -> list[Spec]:
     image, boxes, _, size = inputs
+    for each, wanted in ((boxes, [None, 4]), (inputs[2], [None]), (size, [2])):
+        if not each.shape.is_compatible_with(wanted):
+            raise value_error(
+                "Dimensions must be equal: an input of crop_and_resize has another shape",
+                expected=TensorShape(wanted),
+                received=each,
+                made_at=each.op.source,
+            )
+    boxes.shape[:1].assert_is_compatible_with(inputs[2].shape)
     given = constant_value(size)
     sides = [None, None] if given is None else [int(side) for side in given]
+    if None not in sides and min(sides) <= 0:
+        raise InvalidArgumentError.explained(
+            "crop dimensions must be positive", received=sides, op=size.op
+        )
     count = boxes.shape[0] if boxes.shape.rank is not None else None
     channels = image.shape[-1] if image.shape.rank is not None else None
     dtype = float64 if boxes.dtype is float64 else float32

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype, float32, float64, int32
-from estimatorkit.core.errors import did_you_mean, value_error
+from estimatorkit.core.errors import InvalidArgumentError, did_you_mean, value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, apply, constant_value, output, register
 from estimatorkit.core.shapes import TensorShape
@@ -242,6 +242,10 @@ def _scaled_kernel(images: Any, size: Any, method: str, antialias: bool, preserv
 def _infer(keeps_dtype: bool) -> Callable[..., list[Spec]]:
     def infer(inputs: Any, attrs: Any) -> list[Spec]:
         images, size = inputs
+        if attrs.get("align_corners") and attrs["half_pixel_centers"]:
+            raise InvalidArgumentError(
+                None, None, "If half_pixel_centers is True, align_corners must be False."
+            )
         kind = images.dtype if keeps_dtype else _result(images.dtype)
         if images.shape.rank is None:
             return [Spec(kind, TensorShape([None] * 4))]

@@ -76,14 +76,14 @@ def pair(first: Any, second: Any, name: str) -> Tensor:
 # -- crop and pad
 
 
-def check_box(image: tuple[int, int], offset: Any, target: Any) -> None:
+def check_box(image: Sequence[int | None], offset: Any, target: Any) -> None:
     """Raises ValueError if a box at a static position exceeds the image."""
     for length, at, wanted, what in zip(image, offset, target, ("height", "width"), strict=True):
         if at < 0:
             raise ValueError(f"offset_{what} must be >= 0.")
         if wanted <= 0:
             raise ValueError(f"target_{what} must be > 0.")
-        if at + wanted > length:
+        if length is not None and at + wanted > length:
             raise ValueError(f"{what} must be >= target + offset.")
 
 
@@ -242,14 +242,15 @@ def _boxed(
 
 def _check_statically(op_type: str, inputs: Sequence[Tensor]) -> None:
     offset, target = constant_value(inputs[1]), constant_value(inputs[2])
-    dims = inputs[0].shape.dims
-    if offset is None or target is None or dims is None or dims[-3] is None or dims[-2] is None:
+    if offset is None or target is None:
         return
-    image = np.broadcast_to(np.zeros((), np.int8), (dims[-3], dims[-2], 1))
+    sizes = (inputs[0].shape.dims or [None] * 3)[-3:-1]
     if op_type == "CropToBoundingBox":
-        check_box((dims[-3], dims[-2]), offset, target)
-    else:
-        jax.eval_shape(lambda x: _pad(x, offset, target), image)
+        check_box(sizes, offset, target)
+        return
+    lengths = [0 if size is None else size for size in sizes]
+    image = np.broadcast_to(np.zeros((), np.int8), (*lengths, 1))
+    jax.eval_shape(lambda x: _pad(x, offset, target), image)
 
 
 def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:

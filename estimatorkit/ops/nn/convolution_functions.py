@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
@@ -65,6 +67,12 @@ def _groups(x: Tensor, filters: Tensor, rank: int, first: bool) -> int:
     return channels // taken
 
 
+def _filters_of(filter: Any, filters: Any) -> Any:
+    if filter is not None and filters is not None:
+        raise ValueError("Cannot specify both 'filter' and 'filters'.")
+    return filters if filter is None else filter
+
+
 def conv2d(
     input: Any,
     filter: Any = None,
@@ -95,7 +103,7 @@ def conv2d(
     Raises:
         ValueError: shapes or arguments are invalid.
     """
-    chosen = filters if filter is None else filter
+    chosen = _filters_of(filter, filters)
     return _conv(input, chosen, 2, strides, padding, data_format, dilations, name, "Conv2D")
 
 
@@ -110,7 +118,7 @@ def conv3d(
     filters: Any = None,
 ) -> Tensor:
     """A convolution over depth, height and width; see `conv2d`."""
-    chosen = filters if filter is None else filter
+    chosen = _filters_of(filter, filters)
     return _conv(input, chosen, 3, strides, padding, data_format, dilations, name, "Conv3D")
 
 
@@ -154,9 +162,14 @@ def convolution(
     dilations: Any = None,
 ) -> Tensor:
     """A convolution over as many dimensions as the filter has; see `conv2d`."""
-    tensor = convert_to_tensor(filters if filter is None else filter, name="filter")
+    tensor = convert_to_tensor(_filters_of(filter, filters), name="filter")
     rank = (tensor.shape.rank or 4) - 2
     rate = dilation_rate if dilations is None else dilations
+    if np.max(1 if rate is None else rate) > 1 and np.max(1 if strides is None else strides) > 1:
+        raise value_error(
+            "`strides > 1` not supported in conjunction with `dilation_rate > 1`",
+            received=f"strides={strides}, dilation_rate={rate}",
+        )
     return _conv(input, tensor, rank, strides, padding, data_format, rate, name, "convolution")
 
 
@@ -256,9 +269,15 @@ def separable_conv2d(
         pointwise_filter: `(1, 1, channels x multiplier, outputs)`.
     """
     with get_default_graph().name_scope(name or "separable_conv2d") as scope:
+        point = convert_to_tensor(pointwise_filter, name="pointwise_filter")
+        if not point.shape.is_compatible_with([1, 1, None, None]):
+            raise value_error(
+                "separable_conv2d: dimensions are not compatible",
+                expected="a pointwise_filter of shape (1, 1, channels x multiplier, outputs)",
+                received=point,
+                made_at=point.op.source,
+            )
         middle = depthwise_conv2d(
             input, depthwise_filter, strides, padding, rate, "depthwise", data_format, dilations
         )
-        return _conv(
-            middle, pointwise_filter, 2, 1, "VALID", data_format, 1, scope, "separable_conv2d"
-        )
+        return _conv(middle, point, 2, 1, "VALID", data_format, 1, scope, "separable_conv2d")

@@ -12,7 +12,7 @@ import numpy as np
 from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.axes import input_of, register_with_axis, with_axis
 from estimatorkit.core.conversion import convert_to_tensor, make
-from estimatorkit.core.dtypes import float32, int32, int64
+from estimatorkit.core.dtypes import float16, float32, int32, int64
 from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
 from estimatorkit.core.faults import Fault, in_range
 from estimatorkit.core.graph import get_default_graph
@@ -142,26 +142,35 @@ def softmax(
     logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
     """exp(x) / sum(exp(x)) along an axis (the last by default; `dim` is an older spelling)."""
-    return _along("Softmax", logits, dim if axis is None else axis, name)
+    return _along("Softmax", logits, _either(axis, dim), name)
 
 
 def log_softmax(
     logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
     """x - log(sum(exp(x))) along an axis (the last by default; `dim` is an older spelling)."""
-    return _along("LogSoftmax", logits, dim if axis is None else axis, name)
+    return _along("LogSoftmax", logits, _either(axis, dim), name)
 
 
-def _along(op_type: str, logits: Any, axis: int | None, name: str | None) -> Tensor:
+def _either(axis: Any, dim: Any) -> Any:
+    if axis is not None and dim is not None:
+        raise ValueError("Cannot specify both 'dim' and 'axis'.")
+    return dim if axis is None else axis
+
+
+def _along(op_type: str, logits: Any, axis: Any, name: str | None) -> Tensor:
     scores = convert_to_tensor(logits, name="logits")
     inputs, attrs = with_axis({"logits": scores}, -1 if axis is None else axis, op_type)
-    chosen = attrs["axis"]
+    _check_axis(op_type, scores, attrs["axis"])
+    return make(op_type, inputs, attrs, name)
+
+
+def _check_axis(op_type: str, scores: Tensor, chosen: Any) -> None:
     rank = scores.shape.rank
     if rank == 0:
         problem = f"{op_type}: Shape must be at least rank 1 but is rank 0"
         raise value_error(problem, received=scores, made_at=scores.op.source)
-    known = rank is not None and input_of(chosen) is None
-    if rank is not None and known and not -rank <= chosen < rank:
+    if rank is not None and input_of(chosen) is None and not -rank <= chosen < rank:
         raise InvalidArgumentError.explained(
             f"`dim` must be in the range [{-rank}, {rank}) where {rank} is the number of "
             f"dimensions in the input. Received: dim={chosen}",
@@ -169,14 +178,19 @@ def _along(op_type: str, logits: Any, axis: int | None, name: str | None) -> Ten
             made_at=scores.op.source,
             op=scores.op,
         )
-    return make(op_type, inputs, attrs, name)
 
 
 # -- cross-entropies
 
 
-def _drop_last(inputs: Any, attrs: Any) -> list[Spec]:
-    return [Spec(inputs[0].dtype, inputs[0].shape[:-1])]
+def _infer_dense(inputs: Any, attrs: Any) -> list[Spec]:
+    logits, labels = inputs
+    return [Spec(logits.dtype, logits.shape.merge_with(labels.shape)[:-1])]
+
+
+def _infer_sparse(inputs: Any, attrs: Any) -> list[Spec]:
+    logits, labels = inputs
+    return [Spec(logits.dtype, logits.shape[:-1].merge_with(labels.shape))]
 
 
 def _check_classes(logits: Any, labels: Any) -> None:
@@ -224,7 +238,7 @@ register(
     "SoftmaxCrossEntropyWithLogits",
     _softmax_cross_entropy,
     accepts="f",
-    infer=_drop_last,
+    infer=_infer_dense,
     numpy_kernel=lambda logits, labels: (
         -np.sum(labels * scipy_special.log_softmax(logits, -1), -1).astype(logits.dtype)
         if logits.shape[-1]
@@ -237,7 +251,7 @@ register(
     _sparse_softmax_cross_entropy,
     fault=_label_fault,
     accepts="f",
-    infer=_drop_last,
+    infer=_infer_sparse,
     numpy_kernel=_numpy_sparse_softmax_cross_entropy,
     cases=lambda: [Case((_SAMPLE, np.array([2, 0], np.int64)))],
 )
@@ -315,8 +329,9 @@ def softmax_cross_entropy_with_logits_v2(
 
     `dim` is the old name of `axis`. Label dimensions of 1 are broadcast to those of the logits.
     """
-    axis = dim if axis is None else axis
+    axis = _either(axis, dim)
     scores = convert_to_tensor(logits, name="logits")
+    _check_axis("SoftmaxCrossEntropyWithLogits", scores, -1 if axis is None else axis)
     probabilities = convert_to_tensor(
         labels, scores.dtype if not isinstance(labels, Tensor) else None
     )
@@ -450,7 +465,11 @@ def _infer_bias_add(inputs: Any, attrs: Any) -> list[Spec]:
             received=f"{bias.shape}, value {value.shape}",
             made_at=bias.op.source,
         )
-    return [Spec(value.dtype, value.shape)]
+    shape = value.shape
+    if shape.rank is not None and bias.shape.rank == 1 and shape[channel] is None:
+        at = channel % shape.rank
+        shape = shape[:at].concatenate(bias.shape).concatenate(shape[at + 1 :])
+    return [Spec(value.dtype, shape)]
 
 
 register(
@@ -524,14 +543,20 @@ def moments(
         keep_dims, keepdims: whether to keep the reduced axes with length 1.
     """
     with get_default_graph().name_scope(name or "moments"):
-        tensor = convert_to_tensor(x, name="x")
+        given = convert_to_tensor(x, name="x")
+        tensor = widened(given)
         kept = bool(keep_dims or keepdims)
         mean = reduce.reduce_mean(tensor, axes, True, name="mean")
         squares = elementwise.squared_difference(tensor, builtin_ops.stop_gradient(mean))
         variance = reduce.reduce_mean(squares, axes, kept, name="variance")
         if not kept:
             mean = array.squeeze(mean, np.atleast_1d(axes), name="Squeeze")
-        return mean, variance
+        return elementwise.cast(mean, given.dtype), elementwise.cast(variance, given.dtype)
+
+
+def widened(x: Tensor) -> Tensor:
+    """x, or float16 as float32: sums of squares of float16 overflow."""
+    return elementwise.cast(x, float32) if x.dtype is float16 else x
 
 
 def batch_normalization(

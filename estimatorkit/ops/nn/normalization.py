@@ -305,19 +305,21 @@ def weighted_moments(
         keep_dims, keepdims: whether to keep the reduced axes with length 1.
     """
     with get_default_graph().name_scope(name or "weighted_moments"):
-        tensor = convert_to_tensor(x, name="x")
+        given = convert_to_tensor(x, name="x")
+        tensor = nn.widened(given)
         weights = convert_to_tensor(frequency_weights, name="frequency_weights")
         weights = elementwise.cast(weights, tensor.dtype) + filling.zeros_like(tensor)
         chosen = [int(axis) for axis in np.atleast_1d(axes)]
         total = reduce.reduce_sum(weights, chosen, keepdims=True)
-        mean = reduce.reduce_sum(weights * tensor, chosen, keepdims=True) / total
+        sums = reduce.reduce_sum(weights * tensor, chosen, keepdims=True)
+        mean = elementwise.div_no_nan(sums, total)
         spread = reduce.reduce_sum(
             weights * elementwise.squared_difference(tensor, mean), chosen, keepdims=True
         )
-        variance = spread / total
-        if bool(keepdims if keep_dims is None else keep_dims):
-            return mean, variance
-        return array.squeeze(mean, chosen), array.squeeze(variance, chosen)
+        variance = elementwise.div_no_nan(spread, total)
+        if not bool(keepdims if keep_dims is None else keep_dims):
+            mean, variance = array.squeeze(mean, chosen), array.squeeze(variance, chosen)
+        return elementwise.cast(mean, given.dtype), elementwise.cast(variance, given.dtype)
 
 
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:

@@ -319,7 +319,7 @@ register(
         _infer(inputs, {**attrs, "channels_first": False})[0],
         Spec(attrs["dtype"], _infer(inputs, {**attrs, "channels_first": False})[0].shape),
     ],
-    accepts="f",
+    accepts="fi",
     cases=lambda: [
         Case(
             (np.array([[[[1.0], [5.0]], [[3.0], [2.0]]]], np.float32),),
@@ -538,7 +538,7 @@ def pool(
     rank = len(window_shape)
     steps = as_spatial(strides, rank, False, "strides")
     given = dilations if dilation_rate is None else dilation_rate
-    rates = _rates(1 if given is None else given, rank, padding, steps)
+    rates = _rates(1 if given is None else given, window_shape, padding, steps)
     if max(rates) == 1:
         default = name or "pool"
         return _pool(op_type, input, rank, window_shape, steps, padding, data_format, default)
@@ -557,8 +557,11 @@ def pool(
         return array.transpose(whole, [0, rank + 1, *range(1, rank + 1)], name=scope)
 
 
-def _rates(given: Any, rank: int, padding: Any, steps: Sequence[int]) -> tuple[int, ...]:
+def _rates(
+    given: Any, window: Sequence[int], padding: Any, steps: Sequence[int]
+) -> tuple[int, ...]:
     """The dilation per dimension."""
+    rank = len(window)
     rates = (int(given),) * rank if np.ndim(given) == 0 else tuple(int(each) for each in given)
     problem = None
     if len(rates) != rank:
@@ -569,11 +572,14 @@ def _rates(given: Any, rank: int, padding: Any, steps: Sequence[int]) -> tuple[i
         problem = f"pooling with {padding!r} padding is not implemented for `dilation_rate` > 1"
     elif max(rates) > 1 and max(steps) > 1:
         problem = "`strides > 1` not supported in conjunction with `dilation_rate > 1`"
+    elif any(step > size for step, size in zip(steps, window, strict=True)):
+        problem = "`strides` > `window_shape` not supported"
     if problem:
         raise value_error(
             problem,
             expected=f"{rank} numbers of at least 1; above 1 with 'VALID' and strides of 1",
-            received=f"dilation_rate={given}, padding={padding!r}, strides={steps}",
+            received=f"dilation_rate={given}, padding={padding!r}, strides={steps}, "
+            f"window_shape={window}",
         )
     return rates
 
