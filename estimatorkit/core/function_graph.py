@@ -18,7 +18,7 @@ import jax
 
 from estimatorkit.core import registry
 from estimatorkit.core.builtin_ops import identity, placeholder
-from estimatorkit.core.dtypes import resource
+from estimatorkit.core.dtypes import resource, variant
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.nest import expand
 from estimatorkit.core.registry import Role, never_runs, role_of
@@ -34,6 +34,8 @@ class FunctionGraph(Graph):
     Attributes:
         captures: maps captured tensors of outer graphs to the body's inputs.
         outer_control: operations of outer graphs that must run before the body.
+        runs_actions: whether operations with side effects run though no output depends on them: so
+            in functions of datasets, with the branches and loops inside.
     """
 
     def __init__(self, outer: Graph) -> None:
@@ -41,6 +43,7 @@ class FunctionGraph(Graph):
         self.outer = outer
         self.captures: dict[Tensor, Tensor] = {}
         self.outer_control: list[Operation] = []
+        self.runs_actions: bool = getattr(outer, "runs_actions", False)
         self.seed = outer.seed
         self._collections = outer._collections
         self._scopes.name = outer.get_name_scope()
@@ -145,6 +148,29 @@ def functions_held(value: Any) -> Iterator[GraphFunction]:
     elif isinstance(value, dict):
         for each in value.values():
             yield from functions_held(each)
+
+
+def acts(op: Operation) -> bool:
+    """Whether an operation has side effects, or may raise by intent: a function always runs it."""
+    row = registry.lookup(op.type)
+    if row.pure or row.random or never_runs(op) or role_of(op) is not None:
+        return False
+    if any(tensor.dtype in (resource, variant) for tensor in op.outputs):
+        return False
+    held = list(functions_held(op.attrs))
+    return any(acts(each) for function in held for each in function.ops) if held else True
+
+
+def after_actions(graph: FunctionGraph, outputs: list[Tensor]) -> list[Tensor]:
+    """A function's outputs; if it `runs_actions`, the first one waits for those that are left."""
+    if not graph.runs_actions:
+        return outputs
+    waits = set(graph.get_operations()).difference(_needed(outputs))
+    actions = [op for op in graph.get_operations() if op in waits and acts(op)]
+    if not actions or not outputs:
+        return outputs
+    with graph.control_dependencies(actions):
+        return [identity(outputs[0]), *outputs[1:]]
 
 
 def may_not_end(op: Operation) -> bool:
@@ -305,7 +331,7 @@ def trace(
         if convert is not None:
             returned = convert(returned)
         leaves, _ = expand(returned)
-        outputs = [as_output(graph, leaf) for leaf in leaves]
+        outputs = after_actions(graph, [as_output(graph, leaf) for leaf in leaves])
     return GraphFunction(graph, inputs, outputs, returned)
 
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from estimatorkit.core import nest
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import as_dtype, int64
-from estimatorkit.core.errors import OutOfRangeError, type_error
-from estimatorkit.core.sparse_tensor import SparseTensor
+from estimatorkit.core.errors import OutOfRangeError, type_error, value_error
+from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data import plan as plans, ports
-from estimatorkit.data.dataset_methods import Transformable
+from estimatorkit.data.dataset_methods import Transformable, with_options_of
 from estimatorkit.data.execution.block_iterator import BlockIterator
 from estimatorkit.data.execution.buffers import Columns, count_rows
 from estimatorkit.data.execution.checksums import Witnesses
@@ -124,7 +124,8 @@ class Dataset(Transformable):
             output_signature: the nested structure of `TensorSpec`s, instead of types and shapes.
 
         Raises:
-            TypeError: `generator` is not callable, or neither types nor signature are given.
+            TypeError: `generator` is not callable, or neither types nor signature are given, or
+                both.
         """
         if not callable(generator):
             raise type_error(
@@ -133,15 +134,24 @@ class Dataset(Transformable):
                 received=repr(generator),
                 hint="pass the function itself, without calling it",
             )
-        if (output_signature is None) == (output_types is None):
-            raise TypeError("from_generator() takes either output_signature or output_types.")
+        if output_signature is None and output_types is None:
+            raise TypeError(
+                "To specify the output signature you need to provide either the "
+                "`output_signature` argument or the `output_types` argument."
+            )
+        for kind, given in (("output_types", output_types), ("output_shapes", output_shapes)):
+            if output_signature is not None and given is not None:
+                raise TypeError(
+                    f"The `{kind}` argument can not be used together with the "
+                    "`output_signature` argument."
+                )
         if output_signature is None:
             output_signature = of_types(output_types, output_shapes)
-        given = tuple(
+        arguments = tuple(
             then(parameter(arg, None, "from_generator(): args"), lambda value: value[()])
             for arg in args
         )
-        return Dataset(plans.Generated(generator, output_signature, given))
+        return Dataset(plans.Generated(generator, output_signature, arguments))
 
     @staticmethod
     def zip(datasets: Any, *more: Dataset) -> Dataset:
@@ -150,9 +160,15 @@ class Dataset(Transformable):
         Args:
             datasets: a nested structure of datasets, which elements will have.
             more: further datasets, if `datasets` is a single one.
+
+        Raises:
+            TypeError: something is not a dataset.
+            ValueError: there is no dataset.
         """
-        structure = (datasets, *more) if more or isinstance(datasets, Dataset) else datasets
+        structure = (datasets, *more) if more else datasets
         leaves = flatten(structure)
+        if not leaves:
+            raise value_error("zip(): there are no datasets", received=repr(datasets))
         for leaf in leaves:
             if not isinstance(leaf, Dataset):
                 raise type_error(
@@ -161,7 +177,8 @@ class Dataset(Transformable):
                     expected="dicts and tuples of Dataset (lists are not nests)",
                     received=repr(leaf),
                 )
-        return Dataset(plans.Zip(structure, tuple(leaf._plan for leaf in leaves)))
+        zipped = Dataset(plans.Zip(structure, tuple(leaf._plan for leaf in leaves)))
+        return with_options_of(leaves, zipped)
 
     @staticmethod
     def list_files(
@@ -188,9 +205,24 @@ class Dataset(Transformable):
         """A dataset of the rows of a sparse tensor as (indices, values, dense shape).
 
         `from_tensor_slices` returns them as sparse tensors.
+
+        Raises:
+            TypeError: the value is not sparse.
         """
+        if not isinstance(sparse_tensor, (SparseTensor, SparseTensorValue)):
+            raise type_error(
+                "Invalid `sparse_tensor`. `sparse_tensor` must be a `tf.sparse.SparseTensor`",
+                received=repr(sparse_tensor),
+            )
         rows = Dataset.from_tensor_slices(sparse_tensor)
         return rows.map(lambda row: (row.indices, row.values, row.dense_shape))
+
+    @staticmethod
+    def counter(
+        start: Any = 0, step: Any = 1, dtype: Any = int64, name: str | None = None
+    ) -> Dataset:
+        """The infinite sequence `start`, `start + step`, ... of `dtype`."""
+        return ports.experimental.Counter(start, step, dtype)
 
     @staticmethod
     def random(seed: int | None = None, name: str | None = None) -> Dataset:
@@ -240,12 +272,12 @@ class Dataset(Transformable):
     def _map_spec(self, function: Callable[[Any], Any]) -> Any:
         return nest.map_structure(function, self.element_spec, lists_are_leaves=True)
 
-    def cardinality(self) -> int:
-        """The number of elements, INFINITE (-1) or UNKNOWN (-2)."""
-        return self._plan.cardinality
+    def cardinality(self) -> Any:
+        """The number of elements, INFINITE (-1) or UNKNOWN (-2), int64; a session can fetch it."""
+        return ports.dataset_values.Cardinality(self._plan.cardinality)
 
     def __len__(self) -> int:
-        count = self.cardinality()
+        count = self._plan.cardinality
         if count == INFINITE:
             raise TypeError("The dataset is infinite.")
         if count == UNKNOWN:
@@ -303,7 +335,9 @@ class Dataset(Transformable):
         return columns, numbers.iterator(Seeds(seed, state)), numbers.batch_rows
 
     def _made(self, plan: Plan) -> Dataset:
-        return Dataset(plan)
+        made = Dataset(plan)
+        made._options = self._options
+        return made
 
     def _bound(self, state: Any) -> tuple[Plan, Any]:
         """The plan with its tensor arguments evaluated, and the session's state."""

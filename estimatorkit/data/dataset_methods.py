@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from estimatorkit.core.dtypes import int32, int64, string
 from estimatorkit.core.errors import type_error, value_error
@@ -24,6 +27,7 @@ from estimatorkit.data.transformations import (
     check_dataset,
     group_plan,
     padding,
+    rebatched,
     scan_plan,
     unbatched,
 )
@@ -49,7 +53,7 @@ class Transformable:
         return self._plan.element_spec
 
     def _made(self, plan: Plan) -> Dataset:
-        """The dataset of a plan."""
+        """The dataset of a plan, with the options of this one."""
         raise NotImplementedError
 
     def _itself(self) -> Dataset:
@@ -125,6 +129,7 @@ class Transformable:
             drop_remainder: drop a smaller last batch, making the batch dimension static.
             num_parallel_calls, deterministic, name: have no effect.
         """
+        _check_calls("batch", num_parallel_calls)
         size = integer(
             "batch(): batch_size", batch_size, least=1, rule="Batch size must be greater than zero"
         )
@@ -146,6 +151,7 @@ class Transformable:
                 in order.
             name: has no effect.
         """
+        _check_calls("map", num_parallel_calls)
         return self._made(plans.Map(self._plan, trace_function(map_func, self.element_spec)))
 
     map_with_legacy_function = map
@@ -171,6 +177,7 @@ class Transformable:
             block_length: the number of consecutive elements from each; 1 by default.
             num_parallel_calls, deterministic, name: have no effect: the order is deterministic.
         """
+        _check_calls("interleave", num_parallel_calls)
         if cycle_length is None or (isinstance(cycle_length, int) and cycle_length == AUTOTUNE):
             cycle_length = os.cpu_count() or 1
         block_length = 1 if block_length is None else block_length
@@ -268,6 +275,39 @@ class Transformable:
         """Splits elements along their first dimension."""
         specs = [unbatched(leaf) for leaf in flatten(self.element_spec)]
         return self._made(plans.Unbatch(self._plan, pack(self.element_spec, specs)))
+
+    def rebatch(
+        self, batch_size: Any, drop_remainder: Any = False, name: str | None = None
+    ) -> Dataset:
+        """Divides batches into rows, and combines these into batches of another size.
+
+        Args:
+            batch_size: rows per batch, >= 1; a vector gives the sizes of consecutive batches, again
+                from its first one after the last.
+            drop_remainder: drop a smaller last batch.
+            name: has no effect.
+
+        Raises:
+            ValueError: the elements are scalars.
+        """
+        return rebatched(self._itself(), batch_size, drop_remainder)
+
+    def rejection_resample(
+        self,
+        class_func: Callable[..., Any],
+        target_dist: Any,
+        initial_dist: Any = None,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """Drops elements at random to reach a target distribution of classes.
+
+        See `experimental.rejection_resample`.
+        """
+        resampled = ports.experimental.rejection_resample(
+            class_func, target_dist, initial_dist, seed
+        )
+        return self.apply(resampled)
 
     def window(
         self,
@@ -396,23 +436,26 @@ class Transformable:
     def with_options(self, options: Options, name: str | None = None) -> Dataset:
         """Sets options, which do not change elements."""
         made = self._made(self._plan)
-        made._options = options if self._options is None else self._options.merge(options)
+        made._options = (self._options or Options()).merge(options)
         return made
 
     def options(self) -> Options:
-        """The options of this dataset."""
-        return self._options or Options()
+        """The options of this dataset, and of those that it is made of; they cannot be changed."""
+        return (self._options or Options()).fixed()
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
         """Appends another dataset with elements of the same structure and dtypes."""
         mine, other = self.element_spec, dataset.element_spec
         if not compatible(mine, other):
             raise type_error(
-                "concatenate(): the elements of the two datasets differ in structure or dtypes",
+                "Incompatible dataset elements: those of the two datasets of concatenate() "
+                "differ in structure or dtypes",
                 expected=mine,
                 received=other,
             )
-        return self._made(plans.Concatenate(self._plan, dataset._plan))
+        return with_options_of(
+            (self, dataset), self._made(plans.Concatenate(self._plan, dataset._plan))
+        )
 
     def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
         """Caches the elements of the first epoch for later ones.
@@ -452,6 +495,19 @@ class Transformable:
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
         """Returns `transformation_func(self)`."""
         return transformation_func(self._itself())
+
+
+def _check_calls(what: str, calls: Any) -> None:
+    if isinstance(calls, (int, np.integer)) and calls != AUTOTUNE:
+        rule = "num_parallel_calls must be greater than zero"
+        integer(f"{what}(): num_parallel_calls", calls, least=1, rule=rule)
+
+
+def with_options_of(datasets: Iterable[Transformable], made: Dataset) -> Dataset:
+    """Gives a dataset that is made of several ones the options of all."""
+    given = [each._options for each in datasets if each._options is not None]
+    made._options = functools.reduce(Options.merge, given) if given else None
+    return made
 
 
 def _prefetched(size: int) -> int:

@@ -6,13 +6,17 @@ Each is one host operation that traverses the dataset.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
 
 from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
+from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import apply, register
 from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.execution.buffers import count_rows, slice_rows
 from estimatorkit.data.execution.grouping import one_row
 from estimatorkit.data.execution.randomness import Seeds
@@ -25,6 +29,23 @@ from estimatorkit.runtime.columns import parts_of
 
 if TYPE_CHECKING:
     from estimatorkit.data.dataset import Dataset
+
+
+class Cardinality(np.int64):
+    """A number of elements: a number of Python, and a tensor of the graph that it was asked in."""
+
+    _tensor: Tensor | None
+
+    def __new__(cls, count: int) -> Self:
+        """Makes the tensor, unless the default graph is finalized."""
+        made = super().__new__(cls, count)
+        made._tensor = None if get_default_graph().finalized else convert_to_tensor(np.int64(count))
+        return made
+
+    def _as_graph_element(self) -> Tensor:
+        if self._tensor is None:
+            raise RuntimeError("Graph is finalized and cannot be modified.")
+        return self._tensor
 
 
 def _reduce(*inputs: Any, plan: Plan, function: DatasetFunction, context: Any) -> list[Any]:

@@ -23,7 +23,7 @@ from estimatorkit.core.graph import control_dependencies
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.data.dataset import Dataset
-from estimatorkit.data.dataset_methods import AUTOTUNE
+from estimatorkit.data.dataset_methods import AUTOTUNE, with_options_of
 from estimatorkit.data.execution.counted import AssertCardinality
 from estimatorkit.data.execution.mixing import Choices, Choose
 from estimatorkit.data.optional import Optional, get_next_as_optional
@@ -238,8 +238,8 @@ register(
 
 
 def cardinality(dataset: Dataset) -> Any:
-    """The number of elements, int64; INFINITE_CARDINALITY (-1) or UNKNOWN_CARDINALITY (-2)."""
-    return np.int64(dataset.cardinality())
+    """The number of elements, INFINITE (-1) or UNKNOWN (-2), int64; a session can fetch it."""
+    return dataset.cardinality()
 
 
 def get_single_element(dataset: Dataset) -> Any:
@@ -272,7 +272,7 @@ def sample_from_datasets(
 
     Raises:
         ValueError: there are no datasets, or not one weight per dataset.
-        TypeError: the datasets have different elements.
+        TypeError: the datasets have different elements, or the weights are not float32 or float64.
     """
     plans = _plans(datasets, "sample_from_datasets()")
     given = np.ones(len(plans)) if weights is None else parameter(weights, None, "weights")
@@ -282,19 +282,29 @@ def sample_from_datasets(
             expected="numbers",
             received=weights,
         )
-    if given.shape != (len(plans),) or (given < 0).any() or not given.sum() > 0:
+    if given.shape != (len(plans),):
         raise value_error(
-            "sample_from_datasets(): `weights` must have the same length as `datasets`, and no "
-            "negative numbers",
-            expected=f"{len(plans)} numbers, not all 0",
+            "Invalid `weights`. `weights` should have the same length as `datasets`: they must "
+            "have the same length in sample_from_datasets()",
+            expected=f"{len(plans)} numbers",
             received=weights,
+        )
+    if given.dtype not in (np.float32, np.float64):
+        raise type_error(
+            "Invalid `weights`. `weights` type must be either `tf.float32` or `tf.float64`",
+            received=given.dtype,
+        )
+    if (given < 0).any() or not given.sum() > 0:
+        raise value_error(
+            "sample_from_datasets(): a weight is negative, or all are 0", received=weights
         )
     # A dataset with weight 0 would never end, and the others would be waited for indefinitely.
     drawn = np.flatnonzero(given)
     plans = tuple(plans[number] for number in drawn)
     if len(plans) == 1:
-        return Dataset(plans[0])
-    return Dataset(Choose(Choices(given[drawn], seed), plans, stop_on_empty_dataset))
+        return with_options_of(datasets, Dataset(plans[0]))
+    chosen = Choose(Choices(given[drawn], seed), plans, stop_on_empty_dataset)
+    return with_options_of(datasets, Dataset(chosen))
 
 
 def choose_from_datasets(
@@ -314,33 +324,40 @@ def choose_from_datasets(
     plans = _plans(datasets, "choose_from_datasets()")
     if not compatible(choice_dataset.element_spec, TensorSpec((), int64)):
         raise type_error(
-            "choose_from_datasets(): `choice_dataset` must be a dataset of scalar int64s",
+            "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar `tf.int64` "
+            "tensors in choose_from_datasets()",
             expected=TensorSpec((), int64),
             received=choice_dataset.element_spec,
         )
-    return Dataset(Choose(choice_dataset._plan, plans, stop_on_empty_dataset))
+    chosen = Choose(choice_dataset._plan, plans, stop_on_empty_dataset)
+    return with_options_of(datasets, Dataset(chosen))
 
 
 def _plans(datasets: Sequence[Dataset], what: str) -> tuple[Plan, ...]:
     if not datasets:
-        raise value_error(f"{what}: there are no datasets", received=datasets)
+        raise value_error(
+            f"Invalid `datasets`. `datasets` should not be empty in {what}", received=datasets
+        )
     for dataset in datasets:
         if not compatible(dataset.element_spec, datasets[0].element_spec):
             raise type_error(
-                f"{what}: the datasets have different element structures or dtypes",
+                "Invalid `datasets`. `datasets` must have compatible element specs, of one "
+                f"structure and with the same dtypes, in {what}",
                 expected=datasets[0].element_spec,
                 received=dataset.element_spec,
             )
     return tuple(dataset._plan for dataset in datasets)
 
 
-def Counter(start: int = 0, step: int = 1, dtype: Any = int64) -> Dataset:
+def Counter(start: Any = 0, step: Any = 1, dtype: Any = int64) -> Dataset:
     """The infinite sequence `start`, `start + step`, ... of `dtype`."""
     from estimatorkit.ops.math.elementwise import cast
 
-    end = np.iinfo(np.int64).max if step > 0 else np.iinfo(np.int64).min
-    numbers = Dataset(Range(range(start, int(end), step)))
-    return numbers if as_dtype(dtype) is int64 else numbers.map(lambda x: cast(x, dtype))
+    largest, least = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+    if as_dtype(dtype) is int64:
+        return Dataset(Range(range(start, largest if step > 0 else least, step)))
+    numbers = Dataset(Range(range(largest)))
+    return numbers.map(lambda x: cast(start, dtype) + cast(x, dtype) * cast(step, dtype))
 
 
 def assert_cardinality(expected_cardinality: int) -> Transformation:

@@ -10,7 +10,7 @@ import numpy as np
 from estimatorkit.core import nest
 from estimatorkit.core.dtypes import int64, string
 from estimatorkit.core.errors import type_error, value_error
-from estimatorkit.core.shapes import TensorShape, as_shape
+from estimatorkit.core.shapes import Dimension, TensorShape, UnknownDimension, as_shape
 from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.execution.grouping import GroupByReducer, GroupByWindow, Scan
@@ -120,7 +120,8 @@ def _padded_shape(shape: Any, spec: TensorSpec, name: str) -> Any:
     wanted = _shape_of(shape)
     if wanted.rank is None:
         raise value_error(
-            f"padded_batch(): the rank of {name} is unknown",
+            "You must provide `padded_shapes` argument because a component has unknown rank: the "
+            f"rank of {name} in padded_batch()",
             received=spec,
             hint="give padded_shapes=",
         )
@@ -144,6 +145,10 @@ def _shape_of(shape: Any) -> TensorShape:
         return shape
     if shape is None:
         return as_shape(None)
+    if isinstance(shape, (list, tuple)) and any(
+        isinstance(dim, (Dimension, UnknownDimension)) for dim in shape
+    ):
+        return TensorShape(shape)
     dims = np.atleast_1d(np.asarray(shape, object))
     if dims.ndim > 1 and None not in dims.ravel().tolist():
         raise ValueError(
@@ -152,7 +157,7 @@ def _shape_of(shape: Any) -> TensorShape:
         )
     if dims.ndim > 1 or not all(dim is None or hasattr(dim, "__index__") for dim in dims.flat):
         raise type_error(
-            "padded_batch(): an entry of padded_shapes is not a shape",
+            f"Padded shape {shape} must be a `tf.int64` vector tensor in padded_batch()",
             expected="numbers and None, one for each dimension of the component",
             received=repr(shape),
         )
@@ -160,7 +165,7 @@ def _shape_of(shape: Any) -> TensorShape:
 
 
 def _padding_value(value: Any, spec: TensorSpec, name: str) -> Any:
-    what = f"padded_batch(): padding_values: {name}"
+    what = f"Invalid `padding_values`. The value for {name} in padded_batch()"
     if value is None:
         return b"" if spec.dtype is string else spec.dtype.numpy_dtype.type(0)
     if isinstance(value, Tensor):
@@ -170,9 +175,14 @@ def _padding_value(value: Any, spec: TensorSpec, name: str) -> Any:
     fits = fits and (
         spec.dtype is string or np.can_cast(given.dtype, spec.dtype.numpy_dtype, "same_kind")
     )
-    if given.ndim or not fits:
+    if given.ndim:
+        raise value_error(
+            "Invalid `padding_values`. `padding_values` values should be scalars",
+            received=repr(value),
+        )
+    if not fits:
         raise type_error(
-            f"{what} does not have the dtype of the component",
+            f"{what} does not match the type of the corresponding input component",
             expected=f"a scalar {spec.dtype.name}",
             received=repr(value),
         )
@@ -397,3 +407,28 @@ def _to_boundary(shape: Any, boundary: Tensor) -> Any:
     if dims.is_fully_defined():
         return dims
     return stack([boundary if dim is None else np.int64(dim) for dim in dims])
+
+
+def rebatched(dataset: Dataset, batch_size: Any, drop_remainder: Any) -> Dataset:
+    """The rows of a dataset of batches, in batches of another size, or of several in turns."""
+    rows = dataset.unbatch()
+    if np.ndim(batch_size) == 0:
+        return rows.batch(batch_size, drop_remainder)
+    from estimatorkit.ops.array.indexing import gather
+    from estimatorkit.ops.array.selection import searchsorted
+    from estimatorkit.ops.math.elementwise import cast
+
+    sizes = np.asarray(batch_size, np.int64)
+    ends = np.cumsum(sizes)
+
+    def number_of_batch(position: Any, row: Any) -> Any:
+        within = searchsorted(ends, (position % ends[-1])[None], side="right")[0]
+        return position // ends[-1] * len(ends) + cast(within, int64)
+
+    def size_of(number: Any) -> Any:
+        return gather(sizes, number % len(sizes))
+
+    def batch_of(number: Any, numbered: Dataset) -> Dataset:
+        return numbered.map(lambda position, row: row).batch(size_of(number), drop_remainder)
+
+    return rows.enumerate().group_by_window(number_of_batch, batch_of, window_size_func=size_of)

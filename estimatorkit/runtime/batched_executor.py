@@ -23,7 +23,7 @@ from estimatorkit.core import registry
 from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import InvalidArgumentError, value_error
-from estimatorkit.core.function_graph import FunctionGraph, GraphFunction, as_output
+from estimatorkit.core.function_graph import FunctionGraph, GraphFunction, after_actions, as_output
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import expand
 from estimatorkit.core.registry import Role, Spec, role_of
@@ -44,6 +44,8 @@ def trace(
 ) -> GraphFunction:
     """Traces a Python function to a new graph inside the default graph.
 
+    Operations with side effects run for each element, also if the outputs do not depend on them.
+
     Args:
         function: takes the inputs; may use tensors of enclosing graphs.
         arguments: the dtype and shape of each input.
@@ -53,12 +55,13 @@ def trace(
         ValueError: the function assigns a variable.
     """
     graph = FunctionGraph(get_default_graph())
+    graph.runs_actions = True
     with graph.as_default():
         inputs = [
             placeholder(spec.dtype, spec.shape, f"arg{i}") for i, spec in enumerate(arguments)
         ]
         returned = convert(function(inputs))
-        outputs = [as_output(graph, leaf) for leaf in expand(returned)[0]]
+        outputs = after_actions(graph, [as_output(graph, leaf) for leaf in expand(returned)[0]])
     traced = GraphFunction(graph, inputs, outputs, returned)
     if traced.updated:
         changed = traced.inputs[traced.updated[0]].op.name

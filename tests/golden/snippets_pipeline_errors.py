@@ -223,6 +223,40 @@ ERRORS.update(
         "generator that is none": lambda tf, session: tf.data.Dataset.from_generator(
             [1, 2], tf.int64
         ),
+        "generator of types and a signature": lambda tf, session: tf.data.Dataset.from_generator(
+            list, tf.int64, output_signature=tf.TensorSpec([], tf.int64)
+        ),
+        "generator of shapes and a signature": lambda tf, session: tf.data.Dataset.from_generator(
+            list, output_shapes=[], output_signature=tf.TensorSpec([], tf.int64)
+        ),
+        "slices of a list": lambda tf, session: tf.data.Dataset.from_sparse_tensor_slices([1, 2]),
+        "concatenate of other types": lambda tf, session: _range(tf, 3).concatenate(
+            tf.data.Dataset.from_tensors("a")
+        ),
+        "choose of numbers": lambda tf, session: tf.data.Dataset.choose_from_datasets(
+            [_range(tf, 3)], tf.data.Dataset.from_tensors(1)
+        ),
+        "choose from none": lambda tf, session: tf.data.Dataset.choose_from_datasets(
+            [], _range(tf, 3)
+        ),
+        "sample by integers": lambda tf, session: tf.data.Dataset.sample_from_datasets(
+            [_range(tf, 3), _range(tf, 2)], weights=[1, 2]
+        ),
+        "sample by too few weights": lambda tf, session: tf.data.Dataset.sample_from_datasets(
+            [_range(tf, 3), _range(tf, 2)], weights=[1.0]
+        ),
+        "zip of nothing": lambda tf, session: tf.data.Dataset.zip(()),
+        "an option of no name": lambda tf, session: setattr(tf.data.Options(), "fast", True),
+        "an option of a type": lambda tf, session: setattr(tf.data.Options(), "threading", 3),
+        "options of a dataset": lambda tf, session: setattr(
+            _range(tf, 2).options(), "deterministic", True
+        ),
+        "map in no calls": lambda tf, session: _run(
+            tf, session, _range(tf, 3).map(lambda x: x, num_parallel_calls=0)
+        ),
+        "padded_shapes of floats": lambda tf, session: _filled(tf).padded_batch(2, [1.5]),
+        "padding of a type": lambda tf, session: _filled(tf).padded_batch(2, [None], "x"),
+        "padding of a vector": lambda tf, session: _filled(tf).padded_batch(2, [None], [1]),
         "unknown argument": lambda tf, session: _range(tf, 3).batch(2, drop_reminder=True),
     }
 )

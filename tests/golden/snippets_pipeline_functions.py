@@ -326,8 +326,59 @@ def _csv(tf: Any) -> Any:
     return run
 
 
+def _not_returned(tf: Any) -> Any:
+    """What functions do besides what they return: asserts and calls of Python."""
+    seen: list[int] = []
+
+    def noted(x: Any) -> Any:
+        tf.py_func(lambda value: seen.append(int(value)) or np.int64(0), [x], tf.int64)
+        return x
+
+    def checked(x: Any) -> Any:
+        tf.debugging.assert_less(x, tf.constant(3, tf.int64))
+        return tf.constant("a")
+
+    def in_a_branch(x: Any) -> Any:
+        tf.cond(x > 1, lambda: noted(x + 10), lambda: x)
+        return {"b": x, "c": (x, x)}
+
+    kinds = [
+        _range(tf, 3).map(noted),
+        _range(tf, 2).map(lambda x: (tf.constant(5), noted(x))[0]),
+        _range(tf, 4).map(in_a_branch),
+        _range(tf, 3).filter(lambda x: noted(x) > 1),
+        _range(tf, 3).flat_map(lambda x: (noted(x), tf.data.Dataset.range(x))[1]),
+        _range(tf, 3).apply(_scan(tf, np.int64(0), lambda s, x: (s + noted(x) * 0, s))),
+    ]
+    iterators = [tf.data.make_initializable_iterator(each) for each in kinds]
+    elements = [iterator.get_next() for iterator in iterators]
+    failing = tf.data.make_initializable_iterator(_range(tf, 5).map(checked))
+    element = failing.get_next()
+
+    def run(session: Any) -> Any:
+        found: list[Any] = []
+        for iterator, each in zip(iterators, elements, strict=True):
+            session.run(iterator.initializer)
+            try:
+                while True:
+                    found.append(session.run(each))
+            except tf.errors.OutOfRangeError:
+                found.append(sorted(seen))
+                seen.clear()
+        session.run(failing.initializer)
+        for _ in range(4):
+            try:
+                found.append(session.run(element))
+            except tf.errors.InvalidArgumentError:
+                found.append("asserted")
+        return found
+
+    return run
+
+
 PROGRAMS.update(
     {
+        "not returned": _not_returned,
         "optionals": _optionals,
         "optionals of elements that fail": _optional_failures,
         "optional of a handle": _optional_of_handle,

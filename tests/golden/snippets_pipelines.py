@@ -312,6 +312,11 @@ PIPELINES.update(
         "zip of nests": lambda tf: tf.data.Dataset.zip(
             {"a": (_range(tf, 3), _rows(tf)), "b": _range(tf, 5, 9)}
         ),
+        "zip of one": lambda tf: tf.data.Dataset.zip(_range(tf, 3)),
+        "rebatch": lambda tf: _range(tf, 8).batch(4).rebatch(3),
+        "rebatch without remainder": lambda tf: _range(tf, 8).batch(3).rebatch(5, True),
+        "rebatch in turns": lambda tf: _rows(tf).batch(2).rebatch([1, 3]),
+        "counter of floats": lambda tf: tf.data.Dataset.counter(1.5, 0.25, tf.float32).take(3),
         "zip with an empty one": lambda tf: tf.data.Dataset.zip((_range(tf, 3), _range(tf, 0))),
         "concatenate of shapes": lambda tf: (
             _range(tf, 4).batch(2, True).concatenate(_range(tf, 9).batch(3, True))
@@ -505,6 +510,26 @@ def _options(tf: Any) -> Any:
     return lambda session: _all(session, element, tf.errors)
 
 
+def _merged_options(tf: Any) -> Any:
+    first, second = tf.data.Options(), tf.data.Options()
+    first.experimental_deterministic = False
+    first.threading.private_threadpool_size = 3
+    second.experimental_slack = True
+    second.threading.max_intra_op_parallelism = 2
+    one, two = (_range(tf, 2).with_options(each) for each in (first, second))
+    first.deterministic = True  # afterwards: it changes nothing
+
+    def given(dataset: Any) -> list[Any]:
+        options = dataset.options()
+        threads = options.threading
+        counts = [threads.private_threadpool_size, threads.max_intra_op_parallelism]
+        return [options.deterministic, options.experimental_slack, *counts]
+
+    made = [one.batch(2).repeat(), one.with_options(second), two.concatenate(one)]
+    made += [tf.data.Dataset.zip({"a": one, "b": two}), one.flat_map(lambda x: two)]
+    return lambda session: [given(each) for each in made]
+
+
 def _twice(tf: Any) -> Any:
     iterator = _range(tf, 6).make_one_shot_iterator()
     first, second = iterator.get_next(), iterator.get_next()
@@ -521,6 +546,12 @@ def _value(make: Callable[[Any], Any]) -> Callable[[Any], Callable[[Any], Any]]:
 
 PROGRAMS.update(
     {
+        "options of several": _merged_options,
+        "cardinality in a session": lambda tf: (
+            lambda session: session.run(
+                [_range(tf, 7).batch(2).cardinality(), _range(tf, 2).repeat().cardinality()]
+            )
+        ),
         "placeholder": _placeholder,
         "from_structure": _structure,
         "string handles": _handles,

@@ -232,7 +232,7 @@ class _TruncationHook(SessionRunHook):
         @functools.wraps(input_fn)
         def noted(*args: Any, **keywords: Any) -> Any:
             made = input_fn(*args, **keywords)
-            self._endless = isinstance(made, Dataset) and made.cardinality() == INFINITE
+            self._endless = isinstance(made, Dataset) and made._plan.cardinality == INFINITE
             return made
 
         return noted

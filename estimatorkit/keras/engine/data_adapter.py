@@ -70,7 +70,7 @@ def batches_of(
         if isinstance(x, GraphIterator):
             x = x.dataset
         if isinstance(x, Dataset):
-            known = x.cardinality() if x.cardinality() >= 0 else None
+            known = x._plan.cardinality if x._plan.cardinality >= 0 else None
             return Batches(_as_tuples(x), steps or known, once=steps is not None and steps != known)
         if _is_sequence(x):
             return _of_sequence(x, steps)

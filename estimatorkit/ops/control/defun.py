@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core import nest, registry
+from estimatorkit.core import nest
 from estimatorkit.core.builtin_ops import group
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype
 from estimatorkit.core.errors import InvalidArgumentError, value_error
-from estimatorkit.core.function_graph import GraphFunction, trace
+from estimatorkit.core.function_graph import GraphFunction, acts, trace
 from estimatorkit.core.gradients import own_gradient
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import expand
-from estimatorkit.core.registry import Role, never_runs, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.ops.control.function_ops import make_function_op
 
@@ -160,16 +159,11 @@ class DefinedFunction:
 
 def _results(returned: Any) -> Any:
     if returned is None:  # it is called for what it does
-        done = [op for op in get_default_graph().get_operations() if _acts(op)]
+        done = [op for op in get_default_graph().get_operations() if acts(op)]
         return group(*done)
     return nest.map_structure(
         lambda leaf: leaf if isinstance(leaf, Operation) else convert_to_tensor(leaf), returned
     )
-
-
-def _acts(op: Operation) -> bool:
-    """Whether an operation has side effects."""
-    return not registry.lookup(op.type).pure and not (never_runs(op) or role_of(op) is Role.READ)
 
 
 def _gradient_of(keywords: dict[str, Any]) -> Callable[..., Any] | None:
