@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import inspect
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from estimatorkit.core.errors import value_error
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.nest import flatten, map_structure
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -105,10 +106,11 @@ def _does_the_same(one: Any, other: Any) -> bool:
 class Lambda(ConfiguredLayer):
     """Wraps a Python function as a layer (`tf.keras.layers.Lambda`).
 
-    The layer has no variables. Its config contains only the function's name: a function that is
-    defined with `def` can be saved, and is found again where it is passed in `custom_objects`,
-    registered with `keras.utils.register_keras_serializable`, or used by a layer of this process.
-    Code is never written to a file, or run from one.
+    The layer has no variables, unless they are its attributes. Its config contains only the
+    function's name: a function that is defined with `def` can be saved, and is found again where it
+    is passed in `custom_objects`, registered with `keras.utils.register_keras_serializable`, or
+    used by a layer of this process. A function without a name is in the config itself, for copies;
+    no file is written with it: code is never written to a file, or run from one.
 
     Args:
         function: called with the inputs; it may also take `mask` and `training`.
@@ -117,7 +119,12 @@ class Lambda(ConfiguredLayer):
         mask: a mask of the outputs, or a function that returns it given the inputs and their mask.
         arguments: further keyword arguments of the function.
         kwargs: as for `Layer`.
+
+    Raises:
+        ValueError: the function creates variables.
     """
+
+    _untracked = ConfiguredLayer._untracked | {"arguments"}
 
     def __init__(
         self,
@@ -131,7 +138,7 @@ class Lambda(ConfiguredLayer):
         self.function: Callable[..., Any] = _functions.get(function)
         _note_use(self.function)
         self._output_shape = output_shape
-        self._mask = mask
+        self.mask = mask
         self.arguments = dict(arguments or {})
         self.supports_masking = mask is not None
 
@@ -140,11 +147,26 @@ class Lambda(ConfiguredLayer):
         taken = inspect.signature(self.function).parameters
         given = {"mask": mask, "training": training}
         found = {key: value for key, value in given.items() if key in taken}
-        return self.function(inputs, **found, **self.arguments)
+        before = len(_variables())
+        outputs = self.function(inputs, **found, **self.arguments)
+        self._check_no_more(_variables()[before:])
+        return outputs
+
+    def _check_no_more(self, created: Sequence[Any]) -> None:
+        own = self.weights
+        lost = [each for each in created if not any(each is one for one in own)]
+        if lost:
+            listed = "\n".join(f"  {each}" for each in lost)
+            raise ValueError(
+                f"The following Variables were created within a Lambda layer ({self.name})\n"
+                f"but are not tracked by said layer:\n{listed}\n"
+                "The layer cannot safely ensure proper Variable reuse across multiple calls: "
+                "create them before, or write a subclass of Layer."
+            )
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Computes the outputs' mask."""
-        return self._mask(inputs, mask) if callable(self._mask) else self._mask
+        return self.mask(inputs, mask) if callable(self.mask) else self.mask
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """Infers the outputs' shape from the inputs'."""
@@ -158,16 +180,15 @@ class Lambda(ConfiguredLayer):
         )
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments.
-
-        Raises:
-            ValueError: a function has no name of its own.
-        """
+        """The constructor's arguments, and under Keras's names which of them are functions."""
+        mask = {"mask": _described(self.mask), "mask_type": _kind(self.mask)}
         return {
             **super().get_config(),
-            "function": _name_of(self.function),
+            "function": _described(self.function),
+            "function_type": _kind(self.function),
             "output_shape": _described(self._output_shape),
-            "mask": _described(self._mask),
+            "output_shape_type": _kind(self._output_shape),
+            **(mask if self.mask is not None else {}),
         }
 
     @classmethod
@@ -179,30 +200,37 @@ class Lambda(ConfiguredLayer):
         Raises:
             ValueError: a function's name is unknown.
         """
-        named = dict(config)
+        named = {key: value for key, value in config.items() if key not in _NOT_ARGUMENTS}
         for key in ("function", "output_shape", "mask"):
             if isinstance(named.get(key), str):
                 named[key] = _found(named[key], custom_objects)
         return cls(**named)
 
 
+_NOT_ARGUMENTS = frozenset(
+    ("module", "function_type", "output_shape_type", "output_shape_module", "mask_type")
+)
+
+
+def _variables() -> list[Any]:
+    found: list[Any] = get_default_graph().outermost.get_collection_ref(GraphKeys.GLOBAL_VARIABLES)
+    return found
+
+
 def _described(value: Any) -> Any:
-    return _name_of(value) if callable(value) else value
-
-
-def _name_of(function: Any) -> str:
-    """The registered name of a function, or its own."""
+    """A function's registered name, or its own; itself where it has none."""
+    if not callable(value):
+        return value
     known = serialization.get_custom_objects()
-    name = next((name for name, each in known.items() if each is function), None)
-    name = name or getattr(function, "__name__", None)
-    if name in (None, "<lambda>"):
-        raise value_error(
-            f"A Lambda layer's function {name or function!r} cannot be written to a config: it has "
-            "no name",
-            expected="a function with a name of its own",
-            hint="define it with def, or write a subclass of Layer",
-        )
-    return str(name)
+    name = next((name for name, each in known.items() if each is value), None)
+    name = name or getattr(value, "__name__", None)
+    return value if name in (None, "<lambda>") else str(name)
+
+
+def _kind(value: Any) -> str:
+    if not callable(value):
+        return "raw"
+    return "lambda" if getattr(value, "__name__", None) == "<lambda>" else "function"
 
 
 # -- activations

@@ -35,7 +35,7 @@ class Dense(ConfiguredLayer):
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: `units` is not positive.
+        ValueError: `units` is negative.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Dense(ConfiguredLayer):
     ) -> None:
         super().__init__(**kwargs)
         self.units = int(units)
-        if self.units < 1:
+        if self.units < 0:
             raise ValueError(
                 f"Received an invalid value for `units`, expected a positive integer. "
                 f"Received: units={units}"

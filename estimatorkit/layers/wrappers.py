@@ -111,7 +111,7 @@ class TimeDistributed(Wrapper):
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Returns the inner layer's mask, or else the mask of the steps."""
         inside = None if mask is None else nest.map_structure(_joined, mask)
-        found = self.layer.compute_mask(nest.map_structure(_joined, inputs), inside)
+        found = self.layer.computed_mask(nest.map_structure(_joined, inputs), inside)
         if found is not None:
             first = nest.flatten(inputs)[0]
             return nest.map_structure(lambda each: _parted(each, first), found)

@@ -236,3 +236,93 @@ def test_the_input_of_an_input_layer_is_what_it_gives() -> None:
     rows = np.ones([3, 2], np.float32)
     found = keras.backend.function([first.input], [last.output])([rows])
     np.testing.assert_array_equal(found[0], rows.sum(1, keepdims=True))
+
+
+def two_outputs() -> Any:
+    """A model with the outputs "a" and "b" of 2 numbers each."""
+    x = keras.Input((3,))
+    return keras.Model(x, [keras.layers.Dense(2, name="a")(x), keras.layers.Dense(2, name="b")(x)])
+
+
+def test_metrics_have_names_after_compile() -> None:
+    model = two_outputs()
+    model.add_metric(tf.reduce_sum(model.outputs[0]), name="sum")
+    model.compile("sgd", {"a": "mse", "b": "mae"}, {"a": ["accuracy"], "b": ["mae"]})
+    names = ["loss", "a_loss", "b_loss", "a_accuracy", "b_mae", "sum"]
+    assert model.metrics_names == names
+    y = np.ones((4, 2), np.float32)
+    history = model.fit(np.ones((4, 3), np.float32), [y, y], verbose=0).history
+    assert model.metrics_names == names
+    assert history["b_mean_absolute_error"] == history["b_mae"]
+    assert "a_acc" in history and "b_mean_squared_error" not in history
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"loss": {"c": "mse"}}, "'c'"),
+        ({"loss": ["mse"]}, "one entry for each of 2 outputs"),
+        ({"loss_weights": [1.0]}, "one entry for each of 2 outputs"),
+        ({"loss_weights": 3}, "Could not interpret loss_weights"),
+        ({"metrics": {"c": "mae"}}, "'c'"),
+        ({"metrics": ["no metric"]}, "no metric"),
+    ],
+)
+def test_compile_refuses_what_does_not_fit_the_outputs(arguments: Any, problem: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=problem):
+        two_outputs().compile("sgd", **{"loss": "mse", **arguments})
+
+
+@pytest.mark.parametrize(
+    ("loss", "refused"),
+    [("mse", True), ("binary_crossentropy", True), ("categorical_crossentropy", True)]
+    + [("mae", False), ("sparse_categorical_crossentropy", False)],
+)
+def test_labels_are_not_broadcast_to_outputs(loss: str, refused: bool) -> None:
+    model = keras.Sequential([keras.layers.Dense(3, activation="softmax", input_shape=(2,))])
+    model.compile("sgd", loss)
+    x, y = np.ones((4, 2), np.float32), np.ones((4, 1), np.float32)
+    if not refused:
+        model.train_on_batch(x, y)
+        return
+    with pytest.raises(ValueError, match="expects targets to have the same shape as the output"):
+        model.train_on_batch(x, y)
+
+
+def test_a_layer_has_the_outputs_of_its_models_own_call() -> None:
+    x = keras.Input((None, 3))
+    layer = keras.layers.Dense(2)
+    model = keras.Model(x, layer(x))
+    model.compile("sgd", "mse")
+    given = np.ones((4, 5, 3), np.float32)
+    model.fit(given, np.ones((4, 5, 2), np.float32), verbose=0)
+    model.predict(given)
+    model(tf.ones((7, 6, 3)))
+    assert layer.output is model.outputs[0]
+    assert layer.output_shape == (None, None, 2)
+    assert [node.input_tensors for node in layer._inbound_nodes] == [x]
+    assert [node.layer for node in model.layers[0]._outbound_nodes] == [layer]
+    assert layer._inbound_nodes[0].inbound_layers is model.layers[0]
+    with pytest.raises(ValueError, match="has only 1 inbound nodes"):
+        layer.get_output_at(1)
+
+
+def test_names_of_layers_and_inputs_are_unique() -> None:
+    x = keras.Input((3,))
+    y = keras.layers.Dense(3, name="same")(x)
+    with pytest.raises(ValueError, match="is used 2 times"):
+        keras.Model(x, keras.layers.Dense(2, name="same")(y))
+    with pytest.raises(ValueError, match="same input multiple times"):
+        keras.Model([x, x], y)
+
+
+def test_metrics_of_one_name_are_all_returned() -> None:
+    class Noted(keras.layers.Layer):
+        def call(self, inputs: Any) -> Any:
+            self.add_metric(tf.reduce_mean(inputs), name="mean")
+            return inputs * 2.0
+
+    model = keras.Sequential([Noted(input_shape=(3,)), Noted()])
+    model.compile("sgd", "mse")
+    x = np.ones((4, 3), np.float32)
+    assert model.evaluate(x, x, return_dict=True) == {"loss": 9.0, "mean": 1.0, "mean_1": 2.0}

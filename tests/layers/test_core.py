@@ -96,7 +96,7 @@ def test_dense_refuses_what_it_cannot_multiply() -> None:
     with pytest.raises(ValueError, match="expected min_ndim=2, found ndim=1"):
         layers.dense(X[0], 2)
     with pytest.raises(ValueError, match="expected a positive integer"):
-        layers.dense(X, 0)
+        layers.dense(X, -1)
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
+from estimatorkit import keras
 from estimatorkit.keras import layers
 from estimatorkit.layers.engine import configured
 from estimatorkit.layers.engine.base import mask_of
@@ -198,8 +199,10 @@ def test_configs_of_lambdas_name_functions_and_nothing_else() -> None:
     with pytest.raises(ValueError, match="Unknown function of a Lambda layer: 'double'"):
         layers.deserialize(described)  # which of the two?
     del other
-    with pytest.raises(ValueError, match=r"<lambda>.* it has no name"):
-        layers.serialize(layers.Lambda(lambda x: x))
+    unnamed = layers.serialize(layers.Lambda(lambda x: x, mask=lambda x, mask: mask))
+    assert layers.deserialize(unnamed).function(3) == 3
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        json.dumps(unnamed)
     register_keras_serializable("tests")(double)
     described = json.loads(json.dumps(layers.serialize(layers.Lambda(double))))
     assert described["config"]["function"] == "tests>double"
@@ -381,3 +384,40 @@ def test_what_is_wrong_is_refused_with_a_reason(what: str) -> None:
     action, words = REFUSED[what]
     with pytest.raises((ValueError, TypeError), match=words):
         action()
+
+
+def test_losses_are_those_of_calls_and_then_those_of_weights() -> None:
+    x = keras.Input((3,))
+    layer = layers.Dense(
+        2, kernel_initializer="ones", kernel_regularizer="l1", activity_regularizer="l2"
+    )
+    model = keras.Model(x, layer(x))
+    layer.trainable = False  # a frozen layer is still regularized
+    activity, weight = model.losses
+    assert model.get_losses_for(None) == [weight]
+    assert model.get_losses_for(x) == [activity]
+    assert not model.get_losses_for(tf.ones(()))
+    values = keras.backend.get_session().run([activity, weight], {x: np.ones((1, 3))})
+    np.testing.assert_allclose(values, [0.18, 0.06], 1e-6)
+
+
+def test_updates_are_chosen_by_inputs() -> None:
+    x, other = keras.Input((3,)), keras.Input((3,))
+    layer = layers.BatchNormalization()
+    layer(x)
+    layer(other)
+    assert len(layer.updates) == 4
+    assert layer.get_updates_for(x) == layer.updates[:2]
+    assert layer.get_updates_for(other) == layer.updates[2:]
+    assert not layer.get_updates_for(None)
+
+
+def test_a_lambda_makes_no_variables() -> None:
+    dense = layers.Dense(2)
+    with pytest.raises(ValueError, match="were created within a Lambda layer"):
+        layers.Lambda(lambda x: dense(x + 1.0))(tf.ones((2, 3)))
+    scale = tf.Variable(2.0)
+    layer = layers.Lambda(lambda x, scale: x * scale, arguments={"scale": scale})
+    assert not layer.weights
+    layer.scale = scale
+    assert layer.weights == [scale]

@@ -152,9 +152,21 @@ class CompiledLoss:
         ]
         weights = [1.0] * len(names)
         if loss_weights is not None:
+            if not isinstance(loss_weights, (Mapping, list, tuple)):
+                raise TypeError(
+                    f"Could not interpret loss_weights argument: {loss_weights!r} - expected a "
+                    "list or a dict."
+                )
             given = by_output(loss_weights, names, "loss_weights")
             weights = [1.0 if each is None else float(each) for each in given]
         self._weights = weights
+
+    @property
+    def names(self) -> list[str]:
+        """What the losses of several outputs are called in logs."""
+        pairs = zip(self._names, self.losses, strict=True)
+        named = [f"{name}_loss" for name, loss in pairs if loss is not None]
+        return named if len(self._names) > 1 else []
 
     def __call__(
         self, y: Sequence[Any], outputs: Sequence[Tensor], weights: Sequence[Any]
@@ -177,11 +189,32 @@ class CompiledLoss:
                     expected="(x, y), y in the structure of the outputs",
                 )
             labels, weight = matched(truth, output, weight)
+            _check_same_shape(loss, labels, output)
             value = loss(labels, output, weight)
             named.append((f"{name}_loss", value))
             term = value if factor == 1.0 else value * elementwise.cast(factor, value.dtype)
             total = added(total, term)
         return total, named if len(self._names) > 1 else []
+
+
+def _check_same_shape(loss: Any, labels: Tensor, output: Tensor) -> None:
+    """Raises ValueError if labels would be broadcast to another shape than the outputs have."""
+    if getattr(loss, "fn", None) not in _OF_EQUAL_SHAPES:
+        return
+    pairs = zip((labels.shape.dims or ())[1:], (output.shape.dims or ())[1:], strict=False)
+    if any(None not in pair and pair[0] != pair[1] for pair in pairs):
+        raise ValueError(
+            f"A target array with shape {labels.shape} was passed for an output of shape "
+            f"{output.shape} while using as loss `{loss.name}`. This loss expects targets to have "
+            "the same shape as the output."
+        )
+
+
+_OF_EQUAL_SHAPES = (
+    keras_losses.mean_squared_error,
+    keras_losses.binary_crossentropy,
+    keras_losses.categorical_crossentropy,
+)
 
 
 def added(total: Tensor | None, more: Any) -> Tensor:
@@ -245,6 +278,20 @@ class CompiledMetrics:
         """The `Metric`s; empty before the first use."""
         return list(self._made.values())
 
+    def names_for(self, outputs: Sequence[Tensor]) -> list[str]:
+        """What the metrics are called in logs, for labels like the outputs."""
+        names: list[str] = []
+        for name, output, plain, weighted in zip(
+            self._names, outputs, self._plain, self._weighted, strict=True
+        ):
+            for given in plain:
+                metric = keras_metrics.as_metric(given, output, output)
+                names.append(self._title(name, metric, False, names))
+            for given in weighted:
+                metric = keras_metrics.as_metric(given, output, output)
+                names.append(self._title(name, metric, True, names))
+        return names
+
     def __call__(
         self, y: Sequence[Any], outputs: Sequence[Tensor], weights: Sequence[Any], x: Any = None
     ) -> list[tuple[str, Any, Any]]:
@@ -266,13 +313,18 @@ class CompiledMetrics:
                     group = getattr(metric, "group", None)
                     more = {} if group is None else {"groups": group_of(x, group)}
                     update = metric.update_state(labels, output, sample_weight=counts, **more)
-                    rows.append((self._title(name, metric, weighted, rows), update, metric))
+                    rows.append(
+                        (
+                            self._title(name, metric, weighted, [each[0] for each in rows]),
+                            update,
+                            metric,
+                        )
+                    )
         return rows
 
-    def _title(self, output: str, metric: Any, weighted: bool, rows: Sequence[Any]) -> str:
+    def _title(self, output: str, metric: Any, weighted: bool, taken: Sequence[str]) -> str:
         """A unique log name for a metric."""
         name = metric.name if len(self._names) == 1 else f"{output}_{metric.name}"
-        taken = {row[0] for row in rows}
         if weighted and name in taken:
             name = (
                 f"weighted_{name}" if len(self._names) == 1 else f"{output}_weighted_{metric.name}"

@@ -46,6 +46,11 @@ class InputLayer(Layer):
             raise ValueError("Input: ragged inputs are not supported; use padding and masks")
         kwargs.pop("type_spec", None)
         trainable = kwargs.pop("trainable", True)
+        if input_shape is not None and batch_input_shape is not None:
+            raise ValueError(
+                "Only provide the input_shape OR batch_input_shape argument to InputLayer, not "
+                "both at the same time."
+            )
         if input_tensor is not None:
             dtype = input_tensor.dtype if dtype is None else dtype
             batch_input_shape = tuple(input_tensor.shape.as_list())
@@ -65,7 +70,7 @@ class InputLayer(Layer):
         self.built = True
         self.supports_masking = True
         tensor = self._placeholder() if input_tensor is None else input_tensor
-        LayerCall(self, (), {}, tensor).record()
+        LayerCall(self, (), {}, tensor, is_input=True).record()
 
     def _placeholder(self) -> Any:
         with get_default_graph().name_scope(None):
@@ -116,11 +121,12 @@ def Input(
         kwargs: `batch_input_shape`, an older name of `batch_shape`.
 
     Raises:
-        ValueError: neither a shape nor a tensor is given, or two shapes are.
+        ValueError: neither a shape nor a tensor is given, or two shapes are; or a keyword is
+            unknown.
     """
     batch_shape = kwargs.pop("batch_input_shape", batch_shape)
     if kwargs:
-        raise TypeError(f"Input() got an unexpected keyword argument {next(iter(kwargs))!r}")
+        raise ValueError(f"Unrecognized keyword arguments: {sorted(kwargs)}")
     if shape is not None and batch_shape is not None:
         raise ValueError(
             "Only provide the `shape` OR `batch_input_shape` argument to Input, not both at the "

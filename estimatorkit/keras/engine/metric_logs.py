@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-_SPELLINGS = {"acc": "accuracy", "ce": "crossentropy"}
-_SPELLINGS |= {long: short for short, long in _SPELLINGS.items()}
+_SHORT = {
+    "accuracy": "acc",
+    "crossentropy": "ce",
+    "mean_squared_error": "mse",
+    "mean_absolute_error": "mae",
+    "mean_absolute_percentage_error": "mape",
+    "mean_squared_logarithmic_error": "msle",
+    "kullback_leibler_divergence": "kld",
+}
+_SPELLINGS = _SHORT | {short: long for long, short in _SHORT.items()}
 
 
 class MetricLogs(dict[str, Any]):
     """Values by the names of metrics: 'val_acc' is found as 'val_accuracy', and the reverse.
 
-    `metrics=["accuracy"]` is called 'acc' in the logs of TensorFlow 1's Keras and 'accuracy' in
-    those of TensorFlow 2's. Keys are as TensorFlow 2's.
+    `metrics=["accuracy", "mae"]` are called 'acc' and 'mean_absolute_error' in the logs of
+    TensorFlow 1's Keras, 'accuracy' and 'mae' in those of TensorFlow 2's. Keys are as TensorFlow
+    2's.
     """
 
     def __missing__(self, key: str) -> Any:
@@ -36,6 +45,7 @@ class MetricLogs(dict[str, Any]):
 def _other_spelling(name: object) -> str | None:
     if not isinstance(name, str):
         return None
-    head, _, last = name.rpartition("_")
-    other = _SPELLINGS.get(last)
-    return other if other is None or not head else f"{head}_{other}"
+    for end, other in _SPELLINGS.items():
+        if name == end or name.endswith(f"_{end}"):
+            return name.removesuffix(end) + other
+    return None

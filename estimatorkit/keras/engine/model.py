@@ -17,6 +17,7 @@ from estimatorkit.core.errors import value_error
 from estimatorkit.core.nest import map_structure
 from estimatorkit.data.spec import SparseTensorSpec, flatten as flatten_specs
 from estimatorkit.keras.engine import training
+from estimatorkit.keras.engine.added_terms import AddMetric
 from estimatorkit.keras.engine.compiled import map_leaves
 from estimatorkit.keras.engine.data_adapter import Batches, batches_of, split_off
 from estimatorkit.keras.engine.model_files import ModelFiles
@@ -69,11 +70,23 @@ class Model(ModelFiles, ModelStructure):
 
     @property
     def metrics_names(self) -> list[str]:
-        """The names of the results of `evaluate`, once the model was trained or evaluated."""
+        """The names of the results of `evaluate`.
+
+        Before the model was trained or evaluated, those of `compile` alone; of a model that defines
+        `call` in Python the loss alone.
+        """
         for (kind, *_), step in self._steps.items():
             if kind in ("train", "test"):
                 return list(step.names)
-        return ["loss"]
+        if self._compiled is None or self._network is None:
+            return ["loss"]
+        added = [
+            each.metric_name or each._metric.name
+            for each in self.layers
+            if isinstance(each, AddMetric)
+        ]
+        names = self._compiled.names_for(self.output_names, self._network.output_tensors)
+        return [*names, *added]
 
     def reset_metrics(self) -> None:
         """Resets the state of the metrics."""
@@ -129,6 +142,8 @@ class Model(ModelFiles, ModelStructure):
         self._compiled = training.Compiled(
             self, chosen, loss, metrics, loss_weights, weighted_metrics
         )
+        if self._network is not None:  # raises where they do not fit the outputs
+            self._compiled.names_for(self.output_names, self._network.output_tensors)
         layers = (each for each in self.submodules_and_self() if isinstance(each, Layer))
         self._trainable_as_compiled = tuple((each, each._trainable) for each in layers)
         self._steps = {}

@@ -423,8 +423,13 @@ class _Builder:
             return self._tensor(given)
         if isinstance(given, Mapping):
             return {key: self._tensor(place) for key, place in given.items()}
-        found = [self._tensor(place) for place in given]
+        found = [self._structure(place) for place in given]
         return found[0] if len(found) == 1 else found
+
+    def _structure(self, places: Any) -> Any:
+        if self._is_place(places):
+            return self._tensor(places)
+        return [self._structure(each) for each in places]
 
 
 class _NotYetError(Exception):

@@ -51,6 +51,10 @@ class ModelStructure(Layer):
         return weights[0].graph if weights else get_default_graph().outermost
 
     @property
+    def _is_graph_network(self) -> bool:
+        return self._network is not None
+
+    @property
     def network(self) -> Network:
         """The layers between inputs and outputs.
 
@@ -85,9 +89,13 @@ class ModelStructure(Layer):
         """Returns the layer of a name, or at an index of `layers`.
 
         Raises:
-            ValueError: there is no such layer.
+            ValueError: there is no such layer, or both are given.
         """
         layers = self.layers
+        if index is not None and name is not None:
+            raise ValueError(
+                f"Provide only a layer name or a layer index. Received: index={index}, name={name}."
+            )
         if index is not None:
             if index >= len(layers):
                 raise ValueError(
@@ -108,14 +116,14 @@ class ModelStructure(Layer):
         )
 
     @property
-    def inputs(self) -> list[Any]:
-        """The input tensors."""
-        return list(self.network.input_tensors)
+    def inputs(self) -> list[Any] | None:
+        """The input tensors; None if the model is not built, or defines `call` in Python."""
+        return None if self._network is None else list(self._network.input_tensors)
 
     @property
-    def outputs(self) -> list[Any]:
-        """The output tensors."""
-        return list(self.network.output_tensors)
+    def outputs(self) -> list[Any] | None:
+        """The output tensors; None like `inputs`."""
+        return None if self._network is None else list(self._network.output_tensors)
 
     @property
     def input(self) -> Any:

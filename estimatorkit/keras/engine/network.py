@@ -38,7 +38,8 @@ class Network:
         layers: the layers without duplicates, in Keras's order.
 
     Raises:
-        ValueError: an output does not depend on the inputs, or depends on another fed tensor.
+        ValueError: an output does not depend on the inputs, or depends on another fed tensor; or
+            an input is given twice, or two layers have the same name.
     """
 
     def __init__(self, inputs: Any, outputs: Any) -> None:
@@ -54,11 +55,27 @@ class Network:
                     raise ValueError(
                         f"{what} tensors to a Model must be tensors. Found: {tensor!r}"
                     )
+        if len(set(map(id, self.input_tensors))) < len(self.input_tensors):
+            raise ValueError(
+                "The list of inputs passed to the model contains the same input multiple times. "
+                "All inputs should only appear once. Received inputs="
+                f"{[each.name for each in self.input_tensors]}"
+            )
         self.side_outputs: list[Tensor] = []  # of the layers that add losses and metrics
         self._graph = self.output_tensors[0].graph
         self._calls: dict[Tensor, LayerCall] = record_of(self._graph).calls
         self.steps = self._sorted_steps()
         self.layers = self._ordered_layers()
+        self._check_names()
+
+    def _check_names(self) -> None:
+        names = [layer.name for layer in self.layers]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(
+                    f'The name "{name}" is used {names.count(name)} times in the model. All layer '
+                    "names should be unique."
+                )
 
     def extend(self, outputs: Sequence[Tensor]) -> None:
         """Adds layers that are called with the others, and whose outputs nobody gets.

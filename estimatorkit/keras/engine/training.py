@@ -77,6 +77,11 @@ class Compiled:
             self._metrics = CompiledMetrics(self.given_metrics, self.given_weighted_metrics, names)
         return self._losses, self._metrics
 
+    def names_for(self, names: Sequence[str], outputs: Sequence[Any]) -> list[str]:
+        """What the loss and the metrics of `compile` are called in logs, for outputs by name."""
+        losses, metrics = self.losses_and_metrics(names)
+        return ["loss", *losses.names, *metrics.names_for(outputs)]
+
     def added(self, scope: CallScope) -> list[tuple[str, Any, list[Any]]]:
         """The metrics of the model's layers: name, `Metric` and updates of each.
 
@@ -248,7 +253,8 @@ class Step:
         self._add(name, mean, update)
 
     def _add(self, name: str, metric: Any, *updates: Any) -> None:
-        self.names.append(name)
+        unique = (name, *(f"{name}_{number}" for number in range(1, len(self.names) + 1)))
+        self.names.append(next(each for each in unique if each not in self.names))
         # In training the values are those after each step, otherwise those after the last one.
         with self._graph.control_dependencies(updates if self._kind == "train" else []):
             self._values.append(metric.result())

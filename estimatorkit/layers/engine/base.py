@@ -100,6 +100,7 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
         self._made_losses: list[Any] = []
         self._made_updates: list[Any] = []
         self._calls: list[LayerCall] = []
+        self._calls_of_inputs: list[LayerCall] = []
         self.built = False
         self.supports_masking = False
         self.stateful = False
@@ -132,8 +133,21 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
         return inputs
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """Returns the outputs' mask: the inputs' if the layer supports masking, else None."""
+        """Returns the outputs' mask: the inputs'.
+
+        Raises:
+            TypeError: the layer does not support masking, and there is a mask.
+        """
+        if not self.supports_masking and any(each is not None for each in flatten(mask)):
+            raise TypeError(
+                f"Layer {self.name} does not support masking, but was passed an input_mask: {mask}"
+            )
         return mask if self.supports_masking else None
+
+    def computed_mask(self, inputs: Any, mask: Any) -> Any:
+        """The outputs' mask; None of a layer that does not say that it has one."""
+        silent = type(self).compute_mask is Layer.compute_mask and not self.supports_masking
+        return None if silent else self.compute_mask(inputs, mask)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """Infers the outputs' shape from `input_shape` by calling the layer in a scratch graph."""
@@ -227,7 +241,7 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
             with autocast(self._policy.compute_dtype if self._policy.is_mixed else None):
                 outputs = self.call(*args, **kwargs)
             outputs = self._distinct(outputs, args, given)
-            self._regularize_activity(outputs)
+            self._regularize_activity(inputs, outputs)
             self._set_mask(inputs, outputs, mask)
         self._record(args, given, outputs)
         return outputs
@@ -345,7 +359,7 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
         tensors = flatten(outputs)
         if all(mask_on(tensor) is not None for tensor in tensors):
             return  # a part of the layer has said it already
-        found = self.compute_mask(inputs, mask)
+        found = self.computed_mask(inputs, mask)
         if found is None:
             return
         for tensor, each in zip(tensors, flatten(found), strict=False):
@@ -365,12 +379,12 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
 
         return map_structure(distinct, outputs)
 
-    def _regularize_activity(self, outputs: Any) -> None:
+    def _regularize_activity(self, inputs: Any, outputs: Any) -> None:
         if self.activity_regularizer is not None:
             for tensor in flatten(outputs):
                 with get_default_graph().name_scope("ActivityRegularizer"):
                     batch = elementwise.cast(array.shape(tensor)[0], tensor.dtype)
-                    self.add_loss(self.activity_regularizer(tensor) / batch)
+                    self.add_loss(self.activity_regularizer(tensor) / batch, inputs)
 
     def _record(self, args: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any) -> None:
         kwargs = {key: value for key, value in kwargs.items() if key != "training"}
@@ -448,7 +462,12 @@ def unbuilt(layer: Layer) -> Iterator[None]:
     kept = [(each, dict(each.__dict__)) for each in layer.submodules_and_self()]
     for each, state in kept:
         names = [variable.op.name for variable in state["_weights"]]
-        before = {**(state["_before_build"] or {}), "_calls": [], "_regularization": {}}
+        before = {
+            **(state["_before_build"] or {}),
+            "_calls": [],
+            "_calls_of_inputs": [],
+            "_regularization": {},
+        }
         before["_names_before"] = names
         now = {key: _copy(before.get(key, value)) for key, value in state.items()}
         object.__setattr__(

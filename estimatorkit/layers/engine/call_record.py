@@ -29,12 +29,14 @@ class LayerCall:
 
     Attributes:
         args, kwargs: the call's arguments, without an inferred `training` or `mask`.
+        is_input: whether it is that of an input layer.
     """
 
     layer: Layer
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     outputs: Any
+    is_input: bool = False
 
     @property
     def inputs(self) -> Any:
@@ -49,11 +51,23 @@ class LayerCall:
             each for each in flatten([self.args, self.kwargs], True) if isinstance(each, Tensor)
         ]
 
+    @property
+    def of_inputs(self) -> bool:
+        """Whether the layer was called on what is computed from the `Input`s of a model."""
+        return self.is_input or any(map(record_of().is_of_inputs, self.input_tensors))
+
     def record(self) -> None:
-        """Makes it the call that gave its outputs, and the parts of those that are sparse."""
+        """Makes it the call that gave its outputs, and the parts of those that are sparse.
+
+        The layer knows its own calls, but not those of a model's steps on batches.
+        """
         calls = record_of().calls
-        place = len(self.layer._calls)
-        self.layer._calls.append(self)
+        place = len(self.layer._nodes)
+        scope = current_call()
+        if scope is None or scope.keeps:
+            self.layer._calls.append(self)
+            if self.of_inputs:
+                self.layer._calls_of_inputs.append(self)
         for number, output in enumerate(flatten(self.outputs)):
             for part in (output, *flatten(output, True)):
                 if isinstance(part, Tensor) or hasattr(part, "_components"):
@@ -107,6 +121,7 @@ class LayerRecord:
         session: the session that holds the layers' weights, unless another is the default.
         metrics: the variables and updates of each metric (`keras.metric_classes.metric`).
         metric_calls: the call that gave each result of a metric.
+        conditional_losses: the losses that layers have added for certain inputs.
     """
 
     calls: dict[Tensor, LayerCall] = field(default_factory=dict)
@@ -114,7 +129,27 @@ class LayerRecord:
     session: Any = None
     metrics: dict[Any, Any] = field(default_factory=dict)
     metric_calls: dict[Tensor, MetricCall] = field(default_factory=dict)
+    conditional_losses: set[Tensor] = field(default_factory=set)
     _names: dict[str, int] = field(default_factory=dict)
+    _of_inputs: dict[Tensor, bool] = field(default_factory=dict)
+
+    def is_of_inputs(self, tensor: Tensor) -> bool:
+        """Whether a tensor is computed from an `Input` of a model."""
+        known = self._of_inputs
+        waiting = [tensor]
+        while waiting:
+            each = waiting[-1]
+            call = self.calls.get(each)
+            needed = each.op.inputs if call is None else call.input_tensors
+            is_input = call is not None and call.is_input
+            unknown = [] if is_input else [one for one in needed if one not in known]
+            if each not in known and unknown and not any(known.get(one) for one in needed):
+                known[each] = False  # until its inputs say more; a loop's body refers to itself
+                waiting += unknown
+                continue
+            waiting.pop()
+            known[each] = is_input or any(known.get(one, False) for one in needed)
+        return known[tensor]
 
     def unique_name(self, base: str, zero_based: bool = True) -> str:
         """Returns the next layer name: `base`, `base_1`, `base_2`, ...

@@ -25,6 +25,10 @@ class InputSpec:
         axes: a dict from axes to lengths.
         allow_last_axis_squeeze: accepted for compatibility only.
         name: accepted for compatibility only.
+
+    Raises:
+        TypeError: a key of `axes` is no integer.
+        ValueError: `axes` has an axis beyond the rank.
     """
 
     def __init__(
@@ -43,7 +47,14 @@ class InputSpec:
         self.ndim = ndim if self.shape is None else len(self.shape)
         self.max_ndim = max_ndim
         self.min_ndim = min_ndim
+        if not all(isinstance(axis, (int, np.integer)) for axis in axes or {}):
+            raise TypeError(f"Argument `axes` must be a dict with integer keys. Received: {axes}")
         self.axes = {int(axis): length for axis, length in (axes or {}).items()}
+        rank = self.ndim if self.ndim is not None else self.max_ndim
+        if rank is not None and self.axes and max(self.axes) >= rank:
+            raise ValueError(
+                f"Axis {max(self.axes)} is greater than the maximum allowed value: {rank - 1}"
+            )
         self.allow_last_axis_squeeze = allow_last_axis_squeeze
         self.name = name
 
@@ -53,7 +64,13 @@ class InputSpec:
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return dict(vars(self))
+        names = ("dtype", "shape", "ndim", "max_ndim", "min_ndim", "axes")
+        return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> InputSpec:
+        """Creates one from the result of `get_config`."""
+        return cls(**config)
 
 
 def check_inputs(specs: Any, inputs: Any, layer: str) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.nest import flatten
-from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.layers.engine.call_record import AddedMetric, current_call, record_of
 from estimatorkit.layers.engine.tracking import Tracker
 
@@ -29,17 +29,16 @@ class LayerLosses(Tracker):
     def losses(self) -> list[Tensor]:
         """Losses of the layer and its sublayers in the default graph.
 
-        Those added by calls, and one per regularized variable.
+        Those added by calls, and one per regularized variable; also of a layer that is not
+        trainable.
         """
         graph = get_default_graph().outermost
-        own = [loss for loss in self._made_losses if loss.graph.outermost is graph]
-        if self._trainable:
-            made = self._regularization.setdefault(graph, {})
-            for number, (variable, regularizer) in enumerate(self._regularized):
-                if number not in made and (variable is None or variable.graph is graph):
-                    made[number] = regularizer(variable)
-            own += made.values()
-        return own + [loss for each in self._parts() for loss in each.losses]
+        own: list[Tensor] = [loss for loss in self._made_losses if loss.graph.outermost is graph]
+        made = self._regularization.setdefault(graph, {})
+        for number, (variable, regularizer) in enumerate(self._regularized):
+            if number not in made and (variable is None or variable.graph is graph):
+                made[number] = regularizer(variable)
+        return own + list(made.values()) + [loss for each in self._parts() for loss in each.losses]
 
     @property
     def updates(self) -> list[Any]:
@@ -58,13 +57,15 @@ class LayerLosses(Tracker):
 
         Args:
             losses: a scalar tensor, a function without arguments giving one, or a list of them.
-            inputs: accepted for compatibility only.
+            inputs: the inputs of the layer for which the losses hold, see `get_losses_for`.
         """
         for loss in flatten(losses):
             if callable(loss):
                 self._regularized.append((None, functools.partial(_called, loss)))
                 continue
             tensor = convert_to_tensor(loss)
+            if inputs is not None:
+                record_of(tensor.graph).conditional_losses.add(tensor)
             scope = current_call()
             if scope is not None:
                 scope.losses.append(tensor)
@@ -117,12 +118,38 @@ class LayerLosses(Tracker):
             scope.metrics.append(AddedMetric(self, name, tensor, made))
 
     def get_updates_for(self, inputs: Any) -> list[Any]:
-        """`updates`; accepted for compatibility only."""
-        return self.updates
+        """The `updates` that are computed from some inputs; for None, those from no input."""
+        if inputs is None:
+            known = record_of()
+            return [each for each in self.updates if not any(map(known.is_of_inputs, _read(each)))]
+        return [each for each in self.updates if _depends(_read(each), inputs)]
 
     def get_losses_for(self, inputs: Any) -> list[Any]:
-        """`losses`; accepted for compatibility only."""
-        return self.losses
+        """The `losses` that calls have added for some inputs; for None, all others."""
+        conditional = record_of().conditional_losses
+        if inputs is None:
+            return [loss for loss in self.losses if loss not in conditional]
+        made = [loss for loss in self.losses if loss in conditional]
+        return [loss for loss in made if _depends([loss], inputs)]
+
+
+def _read(update: Any) -> list[Tensor]:
+    """The tensors that an update reads."""
+    op = update if isinstance(update, Operation) else convert_to_tensor(update).op
+    return [*op.inputs, *(each for before in op.control_inputs for each in before.inputs)]
+
+
+def _depends(tensors: Sequence[Tensor], inputs: Any) -> bool:
+    """Whether tensors are computed from some of the inputs."""
+    wanted, waiting, seen = set(flatten(inputs)), list(tensors), set[Tensor]()
+    while waiting:
+        each = waiting.pop()
+        if each in wanted:
+            return True
+        if each not in seen:
+            seen.add(each)
+            waiting += each.op.inputs
+    return False
 
 
 def _called(loss: Callable[[], Any], _: Any) -> Any:

@@ -12,7 +12,15 @@ class Tracker:
     """Finds the layers and variables among an object's attributes, in creation order."""
 
     _untracked: frozenset[str] = frozenset(
-        {"_calls", "_before_build", "_made_updates", "_made_losses", "_regularized", "_weights"}
+        {
+            "_calls",
+            "_calls_of_inputs",
+            "_before_build",
+            "_made_updates",
+            "_made_losses",
+            "_regularized",
+            "_weights",
+        }
     )
 
     def _parts(self) -> list[Any]:
