@@ -70,7 +70,7 @@ def optimize_loss(
         optimizer: a name ('Adagrad', 'Adam', 'Ftrl', 'Momentum', 'RMSProp', 'SGD'), an optimizer,
             its class, or a function that makes one, given the learning rate or no arguments.
         gradient_noise_scale: the standard deviation of normal noise added to the gradients.
-        gradient_multipliers: factors of gradients by variable or its name.
+        gradient_multipliers: factors of gradients by variable or its name (`w:0`).
         clip_gradients: the maximum global norm of the gradients, or a function from (gradient,
             variable) pairs to such pairs.
         learning_rate_decay_fn: maps the learning rate and the step to the rate to use; ignored if
@@ -78,8 +78,8 @@ def optimize_loss(
         update_ops: operations that run before the step; those in UPDATE_OPS by default.
         variables: those to train; all trainable ones by default.
         name: the variable scope; 'OptimizeLoss' by default.
-        summaries: the summaries to write, of `OPTIMIZER_SUMMARIES`; the loss, the learning rate and
-            the global gradient norm by default.
+        summaries: the summaries to write, of `OPTIMIZER_SUMMARIES`; the loss, the decayed learning
+            rate and the global gradient norm by default.
         colocate_gradients_with_ops: accepted for compatibility only.
         increment_global_step: whether to increment the step counter.
 
@@ -105,10 +105,8 @@ def optimize_loss(
             if step is None:
                 raise ValueError("global_step is required for learning_rate_decay_fn.")
             rate = learning_rate_decay_fn(rate, step)
-        if rate is not None and "learning_rate" in wanted:
-            summary.scalar("learning_rate", rate)
-        if "loss" in wanted:
-            summary.scalar("loss", value)
+            if "learning_rate" in wanted:
+                summary.scalar("learning_rate", rate)
         chosen = _optimizer(optimizer, rate)
         pairs = chosen.compute_gradients(value, variables)
         pairs = [(gradient, each) for gradient, each in pairs if gradient is not None]
@@ -116,13 +114,17 @@ def optimize_loss(
             pairs = [(_noisy(gradient, gradient_noise_scale), each) for gradient, each in pairs]
         if gradient_multipliers is not None:
             pairs = [_scaled(gradient, each, gradient_multipliers) for gradient, each in pairs]
-        _summarize(pairs, wanted, "")
+        _summarize_norm(pairs, wanted, "gradient_norm")
         if clip_gradients is not None:
             if callable(clip_gradients):
                 pairs = clip_gradients(pairs)
             else:
                 pairs = clip_gradients_by_global_norm(pairs, clip_gradients)
-            _summarize(pairs, wanted, "clipped_")
+        if "loss" in wanted:
+            summary.scalar("loss", value)
+        _summarize_each(pairs, wanted)
+        if clip_gradients is not None:
+            _summarize_norm(pairs, wanted, "clipped_gradient_norm")
         train = chosen.apply_gradients(
             pairs, global_step=step if increment_global_step else None, name="train"
         )
@@ -168,20 +170,23 @@ def _noisy(gradient: Any, scale: float) -> Any:
 
 
 def _scaled(gradient: Any, variable: Variable, factors: Mapping[Any, Any]) -> tuple[Any, Variable]:
-    key = variable if variable in factors else variable.op.name
+    key = variable if variable in factors else variable.name
     if key not in factors:
         return gradient, variable
     return clip.scale_gradient(gradient, factors[key]), variable
 
 
-def _summarize(pairs: Sequence[tuple[Any, Any]], wanted: Sequence[str], prefix: str) -> None:
+def _summarize_each(pairs: Sequence[tuple[Any, Any]], wanted: Sequence[str]) -> None:
     for gradient, variable in pairs:
         values = getattr(gradient, "values", gradient)
-        own = variable.op.name.replace(":", "_")
+        own = variable.name.replace(":", "_")
         if "gradients" in wanted:
-            summary.histogram(f"gradients/{prefix}{own}", values)
+            summary.histogram(f"gradients/{own}", values)
         if "gradient_norm" in wanted:
-            summary.scalar(f"gradient_norm/{prefix}{own}", clip.global_norm([values]))
-    if "global_gradient_norm" in wanted and pairs:
+            summary.scalar(f"gradient_norm/{own}", clip.global_norm([values]))
+
+
+def _summarize_norm(pairs: Sequence[tuple[Any, Any]], wanted: Sequence[str], tag: str) -> None:
+    if pairs and not {"global_gradient_norm", "gradient_norm"}.isdisjoint(wanted):
         norm = clip.global_norm([pair[0] for pair in pairs])
-        summary.scalar(f"global_norm/{prefix}gradient_norm", norm)
+        summary.scalar(f"global_norm/{tag}", norm)
