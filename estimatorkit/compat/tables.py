@@ -384,6 +384,10 @@ python.feature_column.{feature_column_v2,feature_column_lib}:
     .layers.feature_column.weights: _StateManagerImpl=LayerState
     .layers.feature_column: make_parse_example_spec_v2=make_parse_example_spec
         shared_embedding_columns_v2=shared_embeddings
+python.feature_column.serialization:
+    .layers.feature_column.configs: deserialize_feature_column deserialize_feature_columns
+        serialize_feature_column serialize_feature_columns
+        _column_name_with_class_name=column_name_with_class_name
 python.feature_column.feature_column:
     .layers.feature_column.numeric: _BucketizedColumn=BucketizedColumn _NumericColumn=NumericColumn
     .layers.feature_column.columns: _CategoricalColumn=CategoricalColumn _DenseColumn=DenseColumn

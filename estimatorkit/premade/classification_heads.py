@@ -229,7 +229,6 @@ class BinaryClassHead(_ClassificationHead):
         labels, weights = batch.targets, batch.weights
         guesses = self._predicted(batch, "class_ids", "logistic")
         class_ids, logistic = guesses["class_ids"], guesses["logistic"]
-        areas = "interpolation" if self._version == 2 else "trapezoidal"
         found = {
             "accuracy": metrics.accuracy(labels, class_ids, weights),
             "precision": metrics.precision(labels, class_ids, weights),
@@ -237,7 +236,7 @@ class BinaryClassHead(_ClassificationHead):
             "prediction/mean": metrics.mean(logistic, weights, name="prediction/mean"),
             "label/mean": metrics.mean(labels, weights, name="label/mean"),
             "accuracy_baseline": metrics.accuracy_baseline(labels, weights),
-            **areas_under_curves(labels, logistic, weights, summation_method=areas),
+            **areas_under_curves(labels, logistic, weights, version=self._version),
         }
         for threshold in self._thresholds:
             found |= metrics_at(threshold, labels, logistic, weights)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -231,7 +232,8 @@ class MultiLabelHead(SingleHead):
     def _metrics(self, batch: Batch) -> Metrics:
         targets, weights = batch.targets, batch.weights
         probabilities = self._predicted(batch, "probabilities")["probabilities"]
-        found = areas_under_curves(targets, probabilities, weights)
+        areas = partial(areas_under_curves, version=self._version)
+        found = areas(targets, probabilities, weights)
         for threshold in self._thresholds:
             found |= metrics_at(threshold, targets, probabilities, weights)
         for number in self._classes:
@@ -240,7 +242,7 @@ class MultiLabelHead(SingleHead):
             key = f"probability_mean/{name}"
             values = probabilities[..., own]
             found[key] = metrics.mean(values, weights, name=key)
-            found |= areas_under_curves(targets[..., own], values, weights, f"/{name}")
+            found |= areas(targets[..., own], values, weights, f"/{name}")
         return found
 
 

@@ -23,7 +23,7 @@ from estimatorkit.layers import losses, metrics
 from estimatorkit.ops.array import array, filling
 from estimatorkit.ops.debug.shape_matching import ensure_leading
 from estimatorkit.ops.math import elementwise, reduce
-from estimatorkit.premade.head import Head, Metrics, Outcome
+from estimatorkit.premade.head import Head, Metrics, Outcome, Version
 from estimatorkit.premade.label_checks import weights_of
 
 LossFn = Callable[..., Tensor]
@@ -298,15 +298,18 @@ def areas_under_curves(
     probabilities: Tensor,
     weights: Tensor | None,
     end: str = "",
-    summation_method: str = "interpolation",
+    *,
+    version: Version,
 ) -> Metrics:
-    """The areas under both curves, by TensorFlow's keys with suffix `end`."""
+    """The areas under both curves, by TensorFlow's keys with suffix `end`, as a version computes
+    them.
+    """
     return {
         f"{key}{end}": metrics.auc(
             *(targets, probabilities, weights),
             curve=curve,
             name=f"{key}{end}",
-            summation_method=summation_method,
+            summation_method="interpolation" if version == 2 else "trapezoidal",
         )
         for key, curve in (("auc", "ROC"), ("auc_precision_recall", "PR"))
     }

@@ -75,7 +75,7 @@ class ScannableStep:
                 return None
             if any(tensor in made and tensor.dtype.on_host for tensor in plan.results):
                 return None
-        if len(after.segments) > 1:
+        if len(after.segments) > 1 or any(tensor.dtype.on_host for tensor in after.results):
             return None
         last = after.segments[0] if after.segments else None
         if last is not None and (last.place != "device" or last.inputs or changed_names(last)):

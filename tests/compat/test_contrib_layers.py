@@ -197,7 +197,7 @@ def test_optimize_loss_follows_a_schedule_runs_updates_and_scales_gradients() ->
         learning_rate=1.0,
         optimizer="SGD",
         learning_rate_decay_fn=lambda rate, step: rate * 0.5,
-        gradient_multipliers={"w:0": 0.25},
+        gradient_multipliers={"w:0": 0.25, "v": 9.0},
         increment_global_step=False,
         name="train",
     )
@@ -219,6 +219,26 @@ def test_optimize_loss_without_a_global_step() -> None:
         layers.optimize_loss(
             weight, None, 0.5, "SGD", learning_rate_decay_fn=lambda rate, step: rate
         )
+
+
+def test_optimize_loss_summarizes_what_tensorflow_does() -> None:
+    weight = tf.get_variable("w", initializer=3.0)
+    step = tf.train.get_or_create_global_step()
+    for summaries in (None, tf.contrib.layers.OPTIMIZER_SUMMARIES):
+        layers.optimize_loss(
+            *(tf.square(weight), step, 0.5, "SGD"), clip_gradients=1.0, summaries=summaries
+        )
+    names = [each.op.name for each in tf.get_collection(tf.GraphKeys.SUMMARIES)]
+    assert names == [
+        "OptimizeLoss/global_norm/gradient_norm",
+        "OptimizeLoss/loss",
+        "OptimizeLoss/global_norm/clipped_gradient_norm",
+        "OptimizeLoss_1/global_norm/gradient_norm",
+        "OptimizeLoss_1/loss",
+        "OptimizeLoss_1/gradients/w_0",
+        "OptimizeLoss_1/gradient_norm/w_0",
+        "OptimizeLoss_1/global_norm/clipped_gradient_norm",
+    ]
 
 
 def test_optimize_loss_refuses_what_it_does_not_know() -> None:

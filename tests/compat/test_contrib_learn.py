@@ -145,3 +145,22 @@ def test_what_else_is_refused(tmp_path: Path) -> None:
         experiment(tmp_path, export_strategies=[3])
     with pytest.raises(ValueError, match="default_output_alternative_key"):
         learn.make_export_strategy(None, "key")
+
+
+def test_a_model_function_may_compute_its_loss_in_predictions(tmp_path: Path) -> None:
+    """`contrib.learn` gives it placeholders like the labels of the training."""
+
+    def model_fn(features: Any, targets: Any, mode: str) -> Any:
+        weight = tf.get_variable("w", initializer=2.0)
+        scores = features * weight
+        loss = tf.losses.mean_squared_error(targets, scores)
+        step = tf.contrib.framework.get_global_step()
+        train_op = tf.contrib.layers.optimize_loss(loss, step, 0.5, "SGD")
+        return scores, loss, train_op
+
+    def input_fn() -> Any:
+        return tf.constant([[1.0]]), tf.constant([[1.0]])
+
+    estimator = tf.contrib.learn.Estimator(model_fn, tmp_path)
+    estimator.fit(input_fn=input_fn, steps=1)
+    assert list(estimator.predict(input_fn=input_fn)) == [[1.0]]

@@ -653,3 +653,23 @@ def test_hooks_find_the_loss_of_training_among_the_losses() -> None:
     rows = tf.data.Dataset.from_tensor_slices
     estimator.train(lambda: rows(np.ones([4, 2], np.float32)).batch(2), hooks=[Hook()])
     assert [each.shape.rank for each in found] == [0]
+
+
+def test_metrics_may_be_strings_and_are_sorted(tmp_path: Path) -> None:
+    def model_fn(features: Any, mode: str) -> EstimatorSpec:
+        metrics = {
+            "word": (tf.constant("cat"), tf.no_op()),
+            "answer": (tf.constant(42, tf.int64), tf.no_op()),
+        }
+        return EstimatorSpec(
+            mode,
+            loss=tf.constant(1.0),
+            train_op=tf.train.get_global_step().assign_add(1),
+            eval_metric_ops=metrics,
+        )
+
+    estimator = Estimator(model_fn, tmp_path)
+    estimator.train(features_of(2), steps=1)
+    results = estimator.evaluate(features_of(4))
+    assert results == {"answer": 42, "loss": 1.0, "word": b"cat", "global_step": 1}
+    assert list(results) == ["answer", "loss", "word", "global_step"]

@@ -98,3 +98,8 @@ def test_several_machines_are_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ValueError, match="supports only single machine"):
         InMemoryEvaluatorHook(Cluster(), scripted.batches)
+
+
+def test_steps_must_be_positive(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="Must specify steps > 0, given: 0"):
+        InMemoryEvaluatorHook(scripted.estimator(tmp_path, SCORES), scripted.batches, steps=0)

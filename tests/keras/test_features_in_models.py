@@ -304,7 +304,7 @@ def test_configs_are_those_of_tensorflow() -> None:
     layer = keras.layers.DenseFeatures(columns(), name="features", trainable=False)
     config = layer.get_config()
     again = keras.layers.deserialize(keras.layers.serialize(layer))
-    assert again._columns == layer._columns
+    assert again._feature_columns == layer._feature_columns
     assert (again.name, again.trainable) == ("features", False)
     assert config["feature_columns"][0] == {
         "class_name": "BucketizedColumn",
@@ -313,13 +313,13 @@ def test_configs_are_those_of_tensorflow() -> None:
                 "class_name": "NumericColumn",
                 "config": {
                     "key": "age",
-                    "shape": [1],
+                    "shape": (1,),
                     "default_value": None,
                     "dtype": "float32",
                     "normalizer_fn": None,
                 },
             },
-            "boundaries": [18.0, 30.0, 45.0, 60.0],
+            "boundaries": (18.0, 30.0, 45.0, 60.0),
         },
     }
     # What TensorFlow writes of an identity and of an embedding.
@@ -374,7 +374,7 @@ def test_sequences_in_a_model() -> None:
     assert one_calls(model) == {"train": True}
     assert names_of(model.weights)[0] == "sequence_features/w_embedding/embedding_weights"
     again = v1.keras.experimental.SequenceFeatures.from_config(layer.get_config())
-    assert again._columns == layer._columns
+    assert again._feature_columns == layer._feature_columns
 
 
 @pytest.mark.slow

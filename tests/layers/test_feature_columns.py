@@ -21,6 +21,12 @@ from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import lookup
 from estimatorkit.interop.graphdef import import_graph_def
 from estimatorkit.layers import feature_column as fc
+from estimatorkit.layers.feature_column.configs import (
+    deserialize_feature_column,
+    deserialize_feature_columns,
+    serialize_feature_column,
+    serialize_feature_columns,
+)
 from estimatorkit.ops.tables.feature_ids import ABSENT, KnownHashes, laid_out
 from estimatorkit.ops.text import farmhash
 from tests.sweep import sweep
@@ -522,3 +528,42 @@ def test_embeddings_combine_as_the_formulas_say() -> None:
             for combiner, result in found.items():
                 expected = reference(values[combiner], some, weight, combiner)
                 np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
+
+
+def increased(numbers: Any) -> Any:
+    return numbers + 2.0
+
+
+def test_columns_have_tensorflows_configs() -> None:
+    ids = tf.feature_column.categorical_column_with_identity("ids", 3)
+    number = tf.feature_column.numeric_column("price", shape=[1], normalizer_fn=increased)
+    config = {"key": "price", "shape": (1,), "default_value": None, "dtype": "float32"}
+    assert number.get_config() == {**config, "normalizer_fn": "increased"}
+    assert ids.get_config() == {"key": "ids", "number_buckets": 3, "default_value": None}
+    known = {"increased": increased}
+    assert type(number).from_config(number.get_config(), custom_objects=known) == number
+    with pytest.raises(ValueError, match="'increased'"):
+        type(number).from_config(number.get_config())
+    crossed = tf.feature_column.crossed_column([ids, "key"], 15)
+    (same,) = deserialize_feature_columns(serialize_feature_columns([crossed]))
+    assert same == crossed
+
+
+def test_columns_are_described_once() -> None:
+    ids = tf.feature_column.categorical_column_with_identity("ids", 3)
+    both = [ids, tf.feature_column.indicator_column(ids)]
+    plain, indicator = deserialize_feature_columns(serialize_feature_columns(both))
+    assert indicator.categorical_column is plain
+    assert serialize_feature_column("key") == deserialize_feature_column("key") == "key"
+    with pytest.raises(ValueError, match="Instance: 3 is not a FeatureColumn"):
+        serialize_feature_column(3)
+    with pytest.raises(ValueError, match="Unknown feature_column_v2: NoColumn"):
+        deserialize_feature_column({"class_name": "NoColumn", "config": {}})
+
+
+def test_a_feature_whose_rank_is_found_when_run_has_rows() -> None:
+    numbers = tf.placeholder(tf.float32)
+    rows = fc.Features({"a": numbers}).get("a")
+    with tf.Session() as session:
+        assert session.run(rows, {numbers: [1.0, 2.0]}).tolist() == [[1.0], [2.0]]
+        assert session.run(rows, {numbers: [[1.0, 2.0]]}).tolist() == [[1.0, 2.0]]

@@ -5,6 +5,7 @@ Each wraps an estimator (`core`). Arrays may be given instead of an `input_fn`.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -13,13 +14,16 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.errors import value_error
+from estimatorkit.core.nest import map_structure
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.arguments import arguments_of
 from estimatorkit.estimator.estimator import Estimator as CoreEstimator
 from estimatorkit.estimator.extenders import add_metrics
 from estimatorkit.estimator.serving.serving_inputs import ServingInputReceiver
-from estimatorkit.estimator.spec import EstimatorSpec
+from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 
 
 class ModelFnOps(NamedTuple):
@@ -303,7 +307,8 @@ class Estimator(Learner):
     Args:
         model_fn: takes features and labels, and `mode`, `params`, `config` and `model_dir` if it
             has such arguments. It returns `ModelFnOps`, an `EstimatorSpec`, or a tuple of
-            predictions, loss and train operation.
+            predictions, loss and train operation. In a prediction after a training or an evaluation
+            the labels are placeholders like those; before, None.
         model_dir, config, params: as for `tf.estimator.Estimator`.
         feature_engineering_fn: maps features and labels to new ones.
     """
@@ -317,10 +322,16 @@ class Estimator(Learner):
         feature_engineering_fn: Callable[..., Any] | None = None,
     ) -> None:
         names = arguments_of(model_fn)[2:]
+        stand_in: Callable[[], Any] = type(None)
 
         def adapted(
             features: Any, labels: Any, mode: str, params: Any, config: Any
         ) -> EstimatorSpec:
+            nonlocal stand_in
+            if labels is None and mode == ModeKeys.PREDICT:
+                labels = stand_in()
+            elif mode != ModeKeys.PREDICT:
+                stand_in = _placeholders_like(labels)
             if feature_engineering_fn is not None:
                 features, labels = feature_engineering_fn(features, labels)
             known = {"mode": mode, "params": params, "config": config}
@@ -337,6 +348,18 @@ class Estimator(Learner):
 
         given = params.values() if hasattr(params, "parse_json") else params
         super().__init__(CoreEstimator(adapted, model_dir, config, given))
+
+
+def _placeholders_like(labels: Any) -> Callable[[], Any]:
+    """A function that makes a placeholder for each dense tensor of some labels."""
+
+    def maker(label: Any) -> Callable[[], Any]:
+        if not isinstance(label, Tensor):
+            return type(None)
+        return functools.partial(placeholder, label.dtype, label.shape)
+
+    makers = map_structure(maker, labels)
+    return lambda: map_structure(lambda make: make(), makers)
 
 
 __all__ = ["Estimator", "InputFnOps", "Learner", "MetricSpec", "ModelFnOps"]

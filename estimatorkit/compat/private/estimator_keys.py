@@ -9,7 +9,15 @@ __dir__ = listing(__name__)
 LOSS_METRIC_KEY = "loss"
 AVERAGE_LOSS_METRIC_KEY = "average_loss"
 
-EXPORT_TAG_MAP = {"infer": ["serve"], "train": ["train"], "eval": ["eval"]}
+
+class _ByMode(dict[str, list[str]]):
+    """Values by the words of Keras for the modes; they are also found by those of Estimators."""
+
+    def __missing__(self, mode: str) -> list[str]:
+        return self[{"infer": "predict", "eval": "test"}[mode]]
+
+
+EXPORT_TAG_MAP = _ByMode(train=["train"], predict=["serve"], test=["eval"])
 """The tags of graphs in a SavedModel by mode (`export_lib.EXPORT_TAG_MAP`)."""
 
 

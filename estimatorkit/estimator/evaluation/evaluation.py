@@ -41,6 +41,7 @@ class Evaluation:
                     hint="give it another name in eval_metric_ops",
                 )
         metrics: dict[str, tuple[Any, Any]] = {**spec.eval_metric_ops, "loss": mean(spec.loss)}
+        metrics = dict(sorted(metrics.items()))
         self._targets = [
             update.op if isinstance(update, Tensor) else update for _, update in metrics.values()
         ]

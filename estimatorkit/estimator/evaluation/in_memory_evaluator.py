@@ -29,7 +29,8 @@ class InMemoryEvaluatorHook(SessionRunHook):
         every_n_iter: steps between evaluations.
 
     Raises:
-        ValueError: `every_n_iter` is not positive, or the estimator trains on several machines.
+        ValueError: `every_n_iter` or `steps` is not positive, or the estimator trains on several
+            machines.
     """
 
     def __init__(
@@ -43,6 +44,8 @@ class InMemoryEvaluatorHook(SessionRunHook):
     ) -> None:
         if every_n_iter is None or every_n_iter <= 0:
             raise ValueError(f"invalid every_n_iter={every_n_iter}.")
+        if steps is not None and steps <= 0:
+            raise ValueError(f"Must specify steps > 0, given: {steps}")
         config = estimator.config
         if config.num_ps_replicas > 0 or config.num_worker_replicas > 1:
             raise value_error(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.shapes import TensorShape
@@ -20,10 +20,14 @@ from estimatorkit.layers.feature_column.protocol import (
     DenseProtocol,
     SequenceProtocol,
 )
+from estimatorkit.lazy import LazyFunctions
 
 if TYPE_CHECKING:
+    from estimatorkit.layers.feature_column import configs
     from estimatorkit.layers.feature_column.features import Features
     from estimatorkit.layers.feature_column.weights import WeightMaker
+else:
+    configs = LazyFunctions("estimatorkit.layers.feature_column.configs")  # it reads all kinds
 
 
 class FeatureColumn(ColumnProtocol, ABC):
@@ -46,6 +50,34 @@ class FeatureColumn(ColumnProtocol, ABC):
     def parents(self) -> list[FeatureColumn | str]:
         """The columns and the keys of raw features that it reads; [] if unknown."""
         return []
+
+    def get_config(self) -> dict[str, Any]:
+        """The fields as plain values; columns as `serialize_feature_columns` has them.
+
+        Raises:
+            ValueError: the column cannot be described (see `configs`).
+        """
+        return configs.config_of(self)
+
+    @classmethod
+    def from_config(
+        cls,
+        config: Mapping[str, Any],
+        custom_objects: Mapping[str, Any] | None = None,
+        columns_by_name: dict[str, FeatureColumn] | None = None,
+    ) -> Self:
+        """The column that `get_config` described.
+
+        Args:
+            config: the fields.
+            custom_objects: functions and classes of columns by name; others must be registered.
+            columns_by_name: the columns made so far, which are used again.
+
+        Raises:
+            ValueError: the config has other keys, or a name is unknown.
+        """
+        made: Self = configs.column_of(cls, config, custom_objects, columns_by_name)
+        return made
 
     @abstractmethod
     def transform(self, features: Features) -> Any:

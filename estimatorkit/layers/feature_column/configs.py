@@ -53,16 +53,26 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 _functions = Registry("function of a feature column", {})
 
 
-def serialize_feature_columns(feature_columns: Sequence[FeatureColumn]) -> list[dict[str, Any]]:
-    """Columns as plain values (`tf.__internal__.feature_column.serialize_feature_columns`).
+# Fields that TensorFlow's columns lack are left out where they have these values.
+_OWN = {("IdentityCategoricalColumn", "dtype"): "int64"}
+
+
+def config_of(column: FeatureColumn) -> dict[str, Any]:
+    """The fields of a column as plain values (`FeatureColumn.get_config`).
 
     Raises:
-        ValueError: one shares a table, or has a function without a name.
+        ValueError: the column shares a table, or has a function without a name.
     """
-    return [_described(column) for column in feature_columns]
+    name = _class_name(column)
+    config = {}
+    for each in dataclasses.fields(_KINDS[name]):
+        value = _plain(each.name, getattr(column, each.name))
+        if value != _OWN.get((name, each.name), ...):
+            config[each.name] = value
+    return config
 
 
-def _described(column: FeatureColumn) -> dict[str, Any]:
+def _class_name(column: FeatureColumn) -> str:
     kind = type(column)
     if kind not in _NAMES:
         raise value_error(
@@ -70,18 +80,16 @@ def _described(column: FeatureColumn) -> dict[str, Any]:
             expected=f"a column of one of the types {', '.join(_KINDS)}",
             hint="use save_weights(), which needs no config",
         )
-    fields = dataclasses.fields(kind)
-    config = {each.name: _plain(each.name, getattr(column, each.name), column) for each in fields}
-    return {"class_name": _NAMES[kind], "config": config}
+    return _NAMES[kind]
 
 
-def _plain(field: str, value: Any, column: FeatureColumn) -> Any:
+def _plain(field: str, value: Any) -> Any:
     if isinstance(value, FeatureColumn):
-        return _described(value)
+        return serialize_feature_column(value)
     if isinstance(value, DType):
         return value.name
     if isinstance(value, tuple):
-        return [_plain(field, each, column) for each in value]
+        return tuple(_plain(field, each) for each in value)
     if isinstance(value, bytes):
         return value.decode()
     if field == "initializer":
@@ -91,55 +99,139 @@ def _plain(field: str, value: Any, column: FeatureColumn) -> Any:
     return value
 
 
-def deserialize_feature_columns(described: Sequence[Any]) -> list[FeatureColumn]:
-    """The columns that `serialize_feature_columns` described; functions are looked up among the
-    registered ones.
+def serialize_feature_column(fc: Any) -> Any:
+    """A column as plain values, or the key of a raw feature as it is.
+
+    Args:
+        fc: a column of this package, one of a class with a `get_config` of its own, or a string.
+
+    Raises:
+        ValueError: it is neither, or the column cannot be described.
+    """
+    if isinstance(fc, str):
+        return fc
+    if not isinstance(fc, FeatureColumn):
+        raise ValueError(f"Instance: {fc} is not a FeatureColumn")
+    config = fc.get_config()
+    return {"class_name": _NAMES.get(type(fc), type(fc).__name__), "config": config}
+
+
+def serialize_feature_columns(feature_columns: Sequence[FeatureColumn]) -> list[dict[str, Any]]:
+    """Columns as plain values (`tf.__internal__.feature_column.serialize_feature_columns`).
+
+    Raises:
+        ValueError: one shares a table, or has a function without a name.
+    """
+    return [serialize_feature_column(column) for column in feature_columns]
+
+
+def deserialize_feature_column(
+    config: Any,
+    custom_objects: Mapping[str, Any] | None = None,
+    columns_by_name: dict[str, FeatureColumn] | None = None,
+) -> Any:
+    """The column that `serialize_feature_column` described; a string is returned as it is.
+
+    Args:
+        config: {'class_name', 'config'}.
+        custom_objects: functions and classes of columns by name; others must be registered.
+        columns_by_name: the columns made so far, by class and name; an equal one is used again.
 
     Raises:
         ValueError: the form is another, or a name is unknown.
     """
-    return [_column(each) for each in described]
-
-
-def _column(described: Any) -> FeatureColumn:
-    name = described.get("class_name") if isinstance(described, Mapping) else None
-    config = described.get("config") if isinstance(described, Mapping) else None
-    if name not in _KINDS or not isinstance(config, Mapping):
+    if isinstance(config, str):
+        return config
+    known = {**_KINDS, **(custom_objects or {})}
+    name = config.get("class_name") if isinstance(config, Mapping) else None
+    values = config.get("config") if isinstance(config, Mapping) else None
+    if not isinstance(values, Mapping):
         raise value_error(
             "Improper config format for a feature column",
             expected=f"{{'class_name': one of {', '.join(_KINDS)}, 'config': ...}}",
-            received=repr(described)[:200],
+            received=repr(config)[:200],
+        )
+    if name not in known:
+        raise value_error(
+            f"Unknown feature_column_v2: {name}",
+            expected=f"one of {', '.join(_KINDS)}, or a name in custom_objects",
             hint=did_you_mean(str(name), _KINDS),
         )
-    kind = _KINDS[name]
-    values = {field: _read(field, value) for field, value in config.items()}
+    made_before = {} if columns_by_name is None else columns_by_name
+    made = known[name].from_config(
+        values, custom_objects=custom_objects, columns_by_name=made_before
+    )
+    return made_before.setdefault(column_name_with_class_name(made), made)
+
+
+def deserialize_feature_columns(
+    configs: Sequence[Any], custom_objects: Mapping[str, Any] | None = None
+) -> list[FeatureColumn]:
+    """The columns that `serialize_feature_columns` described.
+
+    Args:
+        configs: their descriptions.
+        custom_objects: functions and classes of columns by name; others must be registered.
+
+    Raises:
+        ValueError: the form is another, or a name is unknown.
+    """
+    made: dict[str, FeatureColumn] = {}
+    return [deserialize_feature_column(each, custom_objects, made) for each in configs]
+
+
+def column_name_with_class_name(fc: FeatureColumn) -> str:
+    """The key of a column in `columns_by_name`: a column may have the name of one that it reads."""
+    return f"{_NAMES.get(type(fc), type(fc).__name__)}:{fc.name}"
+
+
+def column_of(
+    kind: type[Any],
+    config: Mapping[str, Any],
+    custom_objects: Mapping[str, Any] | None = None,
+    columns_by_name: dict[str, FeatureColumn] | None = None,
+) -> Any:
+    """The column of a class that a config describes (`FeatureColumn.from_config`).
+
+    Args:
+        kind: the column's class.
+        config: the result of `config_of`, or of TensorFlow's `get_config`.
+        custom_objects, columns_by_name: see `deserialize_feature_column`.
+
+    Raises:
+        ValueError: the config has other keys, or a name is unknown.
+    """
+
+    def read(field: str, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            if field == "initializer":
+                return initializers.get(value)
+            return deserialize_feature_column(value, custom_objects, columns_by_name)
+        if isinstance(value, (list, tuple)):
+            return tuple(read(field, each) for each in value)
+        if value is None:
+            return None
+        if field == "dtype":
+            return as_dtype(value)
+        return _functions.deserialize(value, custom_objects) if field == "normalizer_fn" else value
+
+    values = {field: read(field, value) for field, value in config.items()}
     fields = dataclasses.fields(kind)
     unknown = sorted(set(values) - {each.name for each in fields})
     needed = {each.name for each in fields if each.default is dataclasses.MISSING}
     missing = sorted(needed - set(values) - {"fingerprint"})
     if unknown or missing:
         raise value_error(
-            f"the config of a {name} has the wrong keys",
+            f"the config of a {_NAMES.get(kind, kind.__name__)} has the wrong keys",
             expected=f"{[each.name for each in fields]}",
             received=f"{sorted(values)}",
         )
     if kind is VocabularyFileColumn and "fingerprint" not in values:  # a config of TensorFlow
-        made: FeatureColumn = categorical_column_with_vocabulary_file(**values)
-    else:
-        made = kind(**values)
-    return made
+        return categorical_column_with_vocabulary_file(**values)
+    return kind(**values)
 
 
-def _read(field: str, value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return initializers.get(value) if field == "initializer" else _column(value)
-    if isinstance(value, (list, tuple)):
-        return tuple(_read(field, each) for each in value)
-    if value is None:
-        return None
-    if field == "dtype":
-        return as_dtype(value)
-    return _functions.deserialize(value) if field == "normalizer_fn" else value
-
-
-__all__ = ["deserialize_feature_columns", "serialize_feature_columns"]
+__all__ = [
+    *("column_name_with_class_name", "column_of", "config_of", "deserialize_feature_column"),
+    *("deserialize_feature_columns", "serialize_feature_column", "serialize_feature_columns"),
+]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType
 from estimatorkit.core.errors import did_you_mean, value_error
 from estimatorkit.core.graph import get_default_graph
@@ -21,6 +22,7 @@ from estimatorkit.layers.feature_column.columns import (
 )
 from estimatorkit.layers.feature_column.weights import notes_of_graph
 from estimatorkit.ops.array import array
+from estimatorkit.ops.debug.shape_matching import match_rank
 from estimatorkit.ops.sparse.shapes import sparse_reshape
 
 
@@ -136,7 +138,7 @@ class Features:
                     made_at=tensor.op.source,
                     hint="use sparse.to_dense in input_fn, or sequence_numeric_column",
                 )
-            self._tensors[key] = array.expand_dims(tensor, -1) if tensor.shape.rank == 1 else tensor
+            self._tensors[key] = _as_matrix(tensor)
         return self._tensors[key]
 
     def get(self, key: Any, state_manager: Any = None, training: Any = None) -> Any:
@@ -170,10 +172,8 @@ class Features:
 
     def _as_rows(self, key: str) -> Tensor | SparseTensor:
         value = self.raw(key, f"the column that reads {key!r}").value
-        if value.shape.rank != 1:
-            return value
         if isinstance(value, SparseTensor):
-            return sparse_reshape(value, [-1, 1])
+            return sparse_reshape(value, [-1, 1]) if value.shape.rank == 1 else value
         return self.tensor(key, key)
 
     def transformed(self, column: FeatureColumn) -> Any:
@@ -202,6 +202,13 @@ class Features:
         who = f"column {column.name!r}"
         read: list[Any] = [self.raw(key, who).tensors for key in raw_keys(column)]
         return (column, *(read or [self]))  # columns of other classes need not tell what they read
+
+
+def _as_matrix(tensor: Tensor) -> Tensor:
+    """A tensor of rank 1, known or found when run, as one column; others as they are."""
+    if tensor.shape.rank is None:
+        return match_rank(tensor, convert_to_tensor([[0]]), adjust="expand")
+    return array.expand_dims(tensor, -1) if tensor.shape.rank == 1 else tensor
 
 
 def as_tensor(key: str, value: Any) -> Tensor | SparseTensor:

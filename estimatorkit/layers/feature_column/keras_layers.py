@@ -103,7 +103,7 @@ class FeaturesLayer(Layer):
     """
 
     takes_columns = True  # so strings reach the columns as they come from the input
-    _untracked = Layer._untracked | {"_columns", "_tables", "_maker"}
+    _untracked = Layer._untracked | {"_feature_columns", "_tables", "_maker"}
     _kind: type[FeatureColumn] | tuple[type[FeatureColumn], ...]
 
     def __init__(
@@ -116,7 +116,7 @@ class FeaturesLayer(Layer):
     ) -> None:
         columns = columns_of(self._kind, feature_columns)
         super().__init__(trainable, name, **kwargs)
-        self._columns: Any = columns
+        self._feature_columns: Any = columns
         self._partitioner = partitioner
         self._is_made_trainable = trainable
         self._is_scoped = False
@@ -138,7 +138,7 @@ class FeaturesLayer(Layer):
         outer = entered[: len(entered) - 1 - self.name.count("/")]
         scope = variable_scope(self.name, partitioner=self._partitioner, auxiliary_name_scope=False)
         with scope:
-            for column in self._columns:
+            for column in self._feature_columns:
                 inner = as_scope(column.scope_name)
                 with (
                     variable_scope(inner, auxiliary_name_scope=False),
@@ -166,7 +166,7 @@ class FeaturesLayer(Layer):
         if isinstance(features, Features):
             return args, kwargs
         Features(features)  # refuses what is no dict
-        keys = [set(raw_keys(column)) for column in self._columns]
+        keys = [set(raw_keys(column)) for column in self._feature_columns]
         read = set().union(*keys) if all(keys) else set(features)  # all where one does not tell
         tensors = {
             key: as_tensor(key, value)
@@ -178,13 +178,13 @@ class FeaturesLayer(Layer):
     def _each(self, use: Callable[[Any, WeightMaker], Any]) -> list[Any]:
         """`use(column, weights)` of each column, in its name scope."""
         found = []
-        for column in self._columns:
+        for column in self._feature_columns:
             with get_default_graph().name_scope(as_scope(column.scope_name)):
                 found.append(use(column, self._maker))
         return found
 
     def _total(self) -> int:
-        return sum(column.variable_shape.num_elements() or 0 for column in self._columns)
+        return sum(column.variable_shape.num_elements() or 0 for column in self._feature_columns)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments, the columns as `serialize_feature_columns` has them.
@@ -198,7 +198,7 @@ class FeaturesLayer(Layer):
                 hint="use save_weights(), which needs no config",
             )
         config = super().get_config()
-        config["feature_columns"] = serialize_feature_columns(self._columns)
+        config["feature_columns"] = serialize_feature_columns(self._feature_columns)
         return config
 
     @classmethod
@@ -274,16 +274,18 @@ class DenseFeatures(FeaturesLayer):
         """
         outputs: Tensor = super().__call__(features)
         if cols_to_output_tensors is not None:
-            cols_to_output_tensors.update(zip(self._columns, self._parts_of_output, strict=True))
+            cols_to_output_tensors.update(
+                zip(self._feature_columns, self._parts_of_output, strict=True)
+            )
         return outputs
 
     def call(self, features: Any) -> Tensor:
         """The dense tensor of features."""
-        source = as_features(features, self._columns)
-        pack(source, self._columns)
+        source = as_features(features, self._feature_columns)
+        pack(source, self._feature_columns)
         outputs = self._each(lambda column, weights: flat_tensor(column, source, weights))
         self._parts_of_output = outputs
-        check_batches(outputs, self._columns)
+        check_batches(outputs, self._feature_columns)
         return joining.concat(outputs, 1) if len(outputs) > 1 else outputs[0]
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
@@ -326,9 +328,9 @@ class SequenceFeatures(FeaturesLayer):
 
     def call(self, features: Any) -> tuple[Tensor, Tensor]:
         """The steps and the lengths of features."""
-        source = as_features(features, self._columns)
+        source = as_features(features, self._feature_columns)
         steps = self._each(lambda column, weights: steps_of(column, source, weights))
-        return joined_steps(steps, self._columns)
+        return joined_steps(steps, self._feature_columns)
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         """`(batch, steps, n)`, the first two as in `input_shape`."""

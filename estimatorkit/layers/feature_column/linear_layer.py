@@ -77,13 +77,13 @@ class LinearModel(FeaturesLayer):
 
     def call(self, features: Any) -> Tensor:
         """The predictions."""
-        source = as_features(features, self._columns)
-        pack(source, self._columns)
+        source = as_features(features, self._feature_columns)
+        pack(source, self._feature_columns)
         sums = []
-        for column in self._columns:
+        for column in self._feature_columns:
             with get_default_graph().name_scope(as_scope(column.scope_name)):
                 sums.append(weighted_sum(column, source, self._maker, self._units, self._combiner))
-        check_batches(sums, self._columns)
+        check_batches(sums, self._feature_columns)
         total = elementwise.add_n(sums, name="weighted_sum_no_bias")
         return nn.bias_add(total, self.bias, name="weighted_sum")
 
