@@ -41,6 +41,18 @@ class _Mixing(Protocol):
     ) -> Dataset:
         """A dataset that takes from datasets by their numbers."""
 
+    def Counter(self, start: Any = 0, step: Any = 1, dtype: Any = ...) -> Dataset:
+        """The infinite sequence `start`, `start + step`, ..."""
+
+    def rejection_resample(
+        self,
+        class_func: Callable[..., Any],
+        target_dist: Any,
+        initial_dist: Any = None,
+        seed: int | None = None,
+    ) -> Callable[[Dataset], Dataset]:
+        """Drops elements at random to reach a target distribution of classes."""
+
 
 class _TracedFunctions(Protocol):
     def bound(self, plan: Plan, state: Any) -> Plan:
@@ -65,6 +77,9 @@ class _Values(Protocol):
         self, dataset: Dataset, initial_state: Any, reduce_func: Callable[..., Any]
     ) -> Any:
         """The state after all elements."""
+
+    def Cardinality(self, count: int) -> Any:
+        """A number of elements, which a session can fetch."""
 
     def single_element(self, dataset: Dataset) -> Any:
         """The only element."""
