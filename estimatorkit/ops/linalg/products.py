@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -14,7 +15,7 @@ from estimatorkit.core.dtypes import bfloat16
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value, register
-from estimatorkit.core.shapes import differ
+from estimatorkit.core.shapes import UNKNOWN, TensorShape, differ
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array
 from estimatorkit.ops.linalg.decompositions import svd
@@ -46,6 +47,11 @@ def norm(
     """
     keep = bool(keep_dims if keepdims is None else keepdims)
     matrix = isinstance(axis, (list, tuple)) and len(axis) == 2
+    whole = all(isinstance(each, (int, np.integer)) for each in (axis if matrix else [axis]))
+    if axis is not None and not (whole and (not matrix or axis[0] != axis[1])):
+        raise value_error(
+            "norm: 'axis' must be None, an integer, or a tuple of 2 unique integers", received=axis
+        )
     allowed = ("fro", "euclidean", 1, 2, np.inf) if matrix else ("euclidean", 1, 2, np.inf)
     number = isinstance(ord, (int, float)) and not matrix and ord > 0
     if ord not in allowed and not number:
@@ -60,7 +66,9 @@ def norm(
             if not matrix:
                 result = _vector_norm(size, ord, axis)
             elif ord == 2:
-                rank = x.shape.rank or 2
+                if x.shape.rank is None:
+                    raise value_error("norm: the rank must be known", received=x)
+                rank = x.shape.rank
                 rows, columns = (int(a) % rank for a in axis)
                 rest = [a for a in range(rank) if a not in (rows, columns)]
                 moved = array.transpose(x, [*rest, rows, columns])
@@ -72,10 +80,9 @@ def norm(
                 result = reduce.reduce_max(reduce.reduce_sum(size, along, True), across, True)
         if keep:
             return result
-        axes = None if axis is None else [int(a) for a in np.atleast_1d(axis)]
-        if axes is None:
-            axes = list(range(x.shape.rank or 0))
-        return array.squeeze(result, axes) if axes else result
+        if axis is None:  # all are of length 1
+            return array.reshape(result, [])
+        return array.squeeze(result, [int(a) for a in np.atleast_1d(axis)])
 
 
 def _vector_norm(size: Tensor, ord: Any, axis: Any) -> Tensor:
@@ -101,26 +108,28 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     with get_default_graph().name_scope(name or "Tensordot"):
         x = convert_to_tensor(a, name="a")
         y = convert_to_tensor(b, x.dtype, name="b")
+        if isinstance(axes, Tensor):
+            axes = constant_value(axes)
+            if axes is None:
+                raise ValueError("tensordot: the axes must be known at graph construction.")
         if x.shape.rank is None or y.shape.rank is None:
-            raise ValueError("tensordot: the ranks must be known.")
-        of_x, of_y = _tensordot_axes(axes, x, y)
-        letters = [chr(97 + at) for at in range(x.shape.rank + y.shape.rank)]
-        left = letters[: x.shape.rank]
-        right = letters[x.shape.rank :]
-        for one, other in zip(of_x, of_y, strict=True):
-            right[other] = left[one]
-        summed = {left[one] for one in of_x}
-        out = [each for each in (*left, *right) if each not in summed]
-        equation = f"{''.join(left)},{''.join(right)}->{''.join(out)}"
+            return make("Tensordot", {"a": x, "b": y}, {"axes": axes})
+        equation = _tensordot_equation(axes, x.shape.rank, y.shape.rank)
         return make("Einsum", {"a": x, "b": y}, {"equation": equation}, "MatMul")
 
 
-def _tensordot_axes(axes: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[int]]:
-    if isinstance(axes, Tensor):
-        axes = constant_value(axes)
-        if axes is None:
-            raise ValueError("tensordot: the axes must be known at graph construction.")
-    rank_x, rank_y = x.shape.rank or 0, y.shape.rank or 0
+def _tensordot_equation(axes: Any, rank_x: int, rank_y: int) -> str:
+    of_x, of_y = _tensordot_axes(axes, rank_x, rank_y)
+    letters = [chr(97 + at) for at in range(rank_x + rank_y)]
+    left, right = letters[:rank_x], letters[rank_x:]
+    for one, other in zip(of_x, of_y, strict=True):
+        right[other] = left[one]
+    summed = {left[one] for one in of_x}
+    out = [each for each in (*left, *right) if each not in summed]
+    return f"{''.join(left)},{''.join(right)}->{''.join(out)}"
+
+
+def _tensordot_axes(axes: Any, rank_x: int, rank_y: int) -> tuple[list[int], list[int]]:
     if np.ndim(axes) == 0:
         count = int(axes)
         if not 0 <= count <= min(rank_x, rank_y):
@@ -135,6 +144,9 @@ def _tensordot_axes(axes: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[in
         raise ValueError(
             f"Different number of contraction axes 'a' and 'b', {len(one)} != {len(other)}."
         )
+    for axis, rank in [*((a, rank_x) for a in one), *((a, rank_y) for a in other)]:
+        if not -rank <= axis < rank:
+            raise IndexError(f"tensordot: axis {axis} is out of range for a tensor of rank {rank}")
     return [a % rank_x for a in one], [a % rank_y for a in other]
 
 
@@ -168,6 +180,31 @@ def _numpy_einsum(*operands: Any, equation: str) -> Any:
     return np.einsum(equation, *(each.astype(np.float32) for each in operands)).astype(dtype)
 
 
+def _tensordot(einsum: Any) -> Any:
+    def kernel(a: Any, b: Any, axes: Any) -> Any:
+        return einsum(a, b, equation=_tensordot_equation(axes, np.ndim(a), np.ndim(b)))
+
+    return kernel
+
+
+def _infer_tensordot(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    a, b = (each.shape.dims for each in inputs)
+    if a is None or b is None:
+        return [Spec(inputs[0].dtype, UNKNOWN)]
+    of_a, of_b = _tensordot_axes(attrs["axes"], len(a), len(b))
+    dims = [dim for at, dim in enumerate(a) if at not in of_a]
+    dims += [dim for at, dim in enumerate(b) if at not in of_b]
+    return [Spec(inputs[0].dtype, TensorShape(dims))]
+
+
+register(
+    "Tensordot",  # of unknown ranks
+    _tensordot(_einsum),
+    infer=_infer_tensordot,
+    accepts="fic",
+    numpy_kernel=_tensordot(_numpy_einsum),
+    cases=lambda: [Case((TALL, TALL), {"axes": [[0], [0]]})],
+)
 register(
     "Einsum",
     _einsum,
@@ -179,6 +216,9 @@ register(
         Case((SQUARE, RIGHT), {"equation": "...ij,...jk->...ik"}),
     ],
 )
+
+
+_EQUATION = re.compile(r"[a-zA-Z,.]+(->[a-zA-Z.]*)?")
 
 
 def einsum(equation: str, *inputs: Any, name: str | None = None, optimize: Any = None) -> Tensor:
@@ -195,6 +235,18 @@ def einsum(equation: str, *inputs: Any, name: str | None = None, optimize: Any =
     if len(inputs) == 1 and isinstance(inputs[0], (list, tuple)):
         inputs = tuple(inputs[0])
     equation = equation.replace(" ", "")
+    if _EQUATION.fullmatch(equation) is None:
+        raise ValueError(f"Subscripts have incorrect format: {equation}")
+    taken, _, given = equation.replace(".", "").partition("->")
+    for label in given:
+        if given.count(label) > 1:
+            raise ValueError(
+                f"Output subscripts contain a label appearing more than once: {equation}"
+            )
+        if label not in taken:
+            raise ValueError(
+                f"Output subscripts contain the label {label} not present in the input subscripts."
+            )
     if equation.split("->")[0].count(",") + 1 != len(inputs):
         raise value_error(
             f"einsum: the equation {equation!r} does not fit the inputs",
