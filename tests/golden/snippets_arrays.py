@@ -257,7 +257,81 @@ def _tensors_for_counts(tf: Any) -> Any:
     ]
 
 
+def _unknown_ranks(tf: Any) -> Any:
+    """Linear algebra of tensors whose rank is known when they are computed."""
+    stack, one = unknown(tf, _STACK), unknown(tf, _STACK[0])
+    packed, rows = tf.linalg.lu(stack)
+    right = unknown(tf, np.stack([_RIGHT, -_RIGHT]))
+    wide = unknown(tf, _STACK[:, :2])
+    return [
+        tf.linalg.lu_reconstruct(packed, rows),
+        tf.linalg.lu_solve(packed, rows, right),
+        tf.linalg.lu_matrix_inverse(*tf.linalg.lu(one)),
+        *(tf.norm(stack), tf.norm(stack, 1), tf.norm(stack, "fro", [-2, -1])),
+        tf.tensordot(stack, one, [[1], [0]]),
+        tf.tensordot(stack, one, 1),
+        tf.linalg.lstsq(stack, right),
+        tf.linalg.lstsq(wide, right[:, :2], l2_regularizer=0.5),
+        tf.linalg.lstsq(wide, right[:, :2], fast=False),
+        *(tf.diag_part(one), tf.diag_part(unknown(tf, np.arange(16.0).reshape(2, 2, 2, 2)))),
+        tf.linalg.svd(unknown(tf, _STACK + 1j), compute_uv=False),
+        tf.gather(stack, [[1, 0], [2, 2]], batch_dims=-1, axis=1),
+        tf.random_shuffle(unknown(tf, 3)),
+    ]
+
+
+def _eigenvalues(tf: Any) -> Any:
+    """Gradients are of the lower triangle, and those of a broadcast batch of all its matrices."""
+    x = tf.constant(_STACK)
+    values, vectors = tf.self_adjoint_eig(x)
+    solved = tf.matrix_triangular_solve(x[:, 1:, :2], tf.constant(_RIGHT[:2]))
+    return [
+        *tf.gradients(tf.reduce_sum(values**2 * [1.0, 2.0, 3.0]), x),
+        *tf.gradients(tf.reduce_sum(vectors**4), x),
+        solved,
+        *tf.gradients(tf.reduce_sum(solved**2 * np.arange(8.0).reshape(2, 2, 2)), x),
+    ]
+
+
+def _infinities(tf: Any) -> Any:
+    orders = tf.constant([1.0, np.inf, 1.0, np.inf, np.nan, 0.0, 0.0, np.inf, 0.0, 2.0, -1.0])
+    points = tf.constant([np.inf, 1.0, 0.0, np.inf, 1.0, 1.0, 0.0, 0.0, np.inf, np.nan, 1.0])
+    return [
+        *(tf.igamma(orders, points), tf.igammac(orders, points)),
+        *(tf.linspace(0.0, np.inf, 4), tf.linspace(np.float64(-np.inf), np.inf, 2)),
+        *(tf.linspace([np.inf, 1.0], [0.0, 2.0], 3), tf.linspace(1.0, 2.0, 0)),
+        tf.is_nan(tf.real(tf.linalg.logm(np.zeros([2, 2], np.complex64)))),
+        tf.real(tf.bitcast(np.array([[1.0, 2.0]], np.float32), tf.complex64)),
+        tf.bitcast(np.array([1 + 2j], np.complex64), tf.float32),
+    ]
+
+
+def _loops(tf: Any) -> Any:
+    """A loop gives the kind of sequence that its body gave: its length and the first's place."""
+
+    def last(variables: Any, body: Any, **how: Any) -> Any:
+        found = tf.while_loop(lambda *_: tf.constant(False), body, variables, **how)
+        kind = {list: 1, tuple: 2, dict: 3}.get(type(found), 0)
+        inner = {list: 1, tuple: 2, dict: 3}.get(type(found[0]) if kind in (1, 2) else None, 0)
+        return tf.constant([kind, inner])
+
+    zero = tf.constant(0)
+    return [
+        last([zero, zero], lambda a, b: (a, b)),
+        last((zero, zero), lambda a, b: [a, b]),
+        last([zero], lambda a: (a,)),
+        last([zero], lambda a: a, return_same_structure=True),
+        last([(zero, zero)], lambda a: [a]),
+        last([{"a": zero, "b": zero}], lambda a: [a]),
+        last([(zero, zero)], lambda a: (a[0], a[1]), maximum_iterations=2),
+    ]
+
+
 SNIPPETS: dict[str, Callable[[Any], Any]] = {
+    "linear algebra of unknown ranks": _unknown_ranks,
+    "eigenvalues and batches": _eigenvalues,
+    "infinities": _infinities,
+    "kinds of loops": _loops,
     "where_v2": lambda tf: [
         tf.where_v2([True, False], [[1, 2], [3, 4]], [[5, 6], [7, 8]]),
         tf.where_v2([[True], [False]], [1, 2], 3),
@@ -329,6 +403,15 @@ ARRAY_ERRORS: dict[str, Callable[[Any], Any]] = {
     "scalar_mul": lambda tf: tf.scalar_mul(tf.constant([1.0, 2.0]), tf.constant(1.0)),
     "mask of a scalar": lambda tf: tf.constant(_X)[tf.constant(True)],
     "index": lambda tf: tf.constant(_X)[1.5],
+    "tensordot axis": lambda tf: tf.tensordot(_ROWS, _ROWS, [[0], [5]]),
+    "norm axis": lambda tf: tf.norm(tf.constant(_ROWS), axis=[1]),
+    "einsum label": lambda tf: tf.einsum("ij->ik", tf.constant(_ROWS)),
+    "matrix_diag of a scalar": lambda tf: tf.matrix_diag(3.0),
+    "sparse product": lambda tf: tf.sparse_tensor_dense_matmul(
+        tf.SparseTensor(*(unknown(tf, np.array(each)) for each in ([[0, 1]], [1.0], [2, 3]))),
+        np.ones([4, 2]),
+    ),
+    "multinomial of floats": lambda tf: tf.multinomial([[1.0, 2.0]], 1, output_dtype=tf.float32),
     "linspace num": lambda tf: tf.linspace(0.0, 1.0, -1),
     "variance of integers": lambda tf: tf.math.reduce_variance([1, 2]),
     "polyval": lambda tf: tf.math.polyval(tf.constant([1.0]), 2.0),

@@ -254,6 +254,9 @@ SNIPPETS: dict[str, Callable[[Any], Any]] = {
     "dense_times_sparse": lambda tf: tf.constant([[2.0], [4.0], [8.0]]) * sample(tf),
     "add": _add,
     "add_dense": _add_dense,
+    "add_unsorted": lambda tf: tf.sparse_add(
+        tf.SparseTensor([[2, 0], [0, 0], [0, 0]], [1.0, 2.0, 3.0], [3, 4]), sample(tf)
+    ),
     "extremes": lambda tf: [
         tf.sparse_maximum(sample(tf), other(tf)),
         tf.sparse_minimum(sample(tf), other(tf)),
@@ -274,6 +277,15 @@ SPARSE_ERRORS: dict[str, Callable[[Any], Any]] = {
     "repeated": lambda tf: tf.sparse_to_dense([1, 1], [5], [7, 8]),
     "reshape": lambda tf: tf.sparse_reshape(sample(tf), [5, -1]),
     "add_shapes": lambda tf: tf.sparse_add(sample(tf), tf.SparseTensor([[0, 0]], [1.0], [2, 4])),
+    "extremes_shapes": lambda tf: tf.sparse_minimum(
+        sample(tf), tf.SparseTensor([[0, 0]], [1.0], [2, 4])
+    ),
+    "extremes_out_of_bounds": lambda tf: tf.sparse_maximum(
+        sample(tf), tf.SparseTensor([[5, 0]], [1.0], [3, 4])
+    ),
+    "counted_out_of_bounds": lambda tf: tf.sparse.bincount(
+        tf.SparseTensor([[5, 0]], [1], [3, 4]), axis=-1
+    ),
     "parts_do_not_fit": lambda tf: tf.SparseTensor([[0, 1]], [1, 2], [3, 4]),
     "dense_for_sparse": lambda tf: tf.sparse_reorder([[1, 2]]),
     "negative_counted": lambda tf: tf.sparse.bincount(tf.SparseTensor([[0]], [-1], [2]), axis=-1),

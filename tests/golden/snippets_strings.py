@@ -75,6 +75,8 @@ EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
     "regex_replace ignoring case": lambda tf: tf.regex_replace("aAbB", "(?i)a", "."),
     "regex_full_match": lambda tf: tf.strings.regex_full_match(["abc", "xabc", "abcx"], "a.*c"),
     "to_number": lambda tf: tf.string_to_number(NUMBERS),
+    "to_number hexadecimal": lambda tf: tf.string_to_number([" 0x10", "-0XfF ", "nan", "-inf"]),
+    "split words": lambda tf: tf.strings.split(["a b  c", " ", "ab "], maxsplit=1).values,
     "to_number float64": lambda tf: tf.string_to_number(NUMBERS, out_type=tf.float64),
     "to_number int32": lambda tf: tf.string_to_number(["12", " -5 ", "2147483647"], tf.int32),
     "to_number int64": lambda tf: tf.strings.to_number(["-9223372036854775808"], tf.int64),
@@ -142,6 +144,7 @@ EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
 
 ERRORS: dict[str, Callable[[Any], Any]] = {
     "substr out of range": lambda tf: tf.substr("abc", 4, 1),
+    "to_number of infinity": lambda tf: tf.string_to_number(["infinity"]),
     "to_number of a word": lambda tf: tf.string_to_number(["1", "abc"]),
     "to_number of nothing": lambda tf: tf.string_to_number(""),
     "to_number with underscore": lambda tf: tf.string_to_number("1_0"),

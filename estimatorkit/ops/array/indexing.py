@@ -431,6 +431,7 @@ def _infer_gather(inputs: Any, attrs: Any) -> list[Spec]:
     if not -len(params.shape) <= axis < len(params.shape):
         raise value_error("gather: axis out of range", received=axis)
     axis %= len(params.shape)
+    batch += len(indices.shape) if batch < 0 else 0
     if not batch <= min(axis, len(indices.shape)):
         raise value_error(
             "gather: batch_dims must not be above axis", expected=axis, received=batch
@@ -440,6 +441,8 @@ def _infer_gather(inputs: Any, attrs: Any) -> list[Spec]:
 
 
 def _take(params: Any, indices: Any, axis: int, batch_dims: int, module: Any = jnp) -> Any:
+    if batch_dims < 0:
+        batch_dims += np.ndim(indices)
     if isinstance(params, ShardedRows):
         if axis == 0 and batch_dims == 0:
             return params.lookup(indices)

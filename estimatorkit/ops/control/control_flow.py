@@ -411,7 +411,7 @@ def _like_body(results: list[Any], returned: Any, keep: bool) -> Any:
     if not keep and not others and (isinstance(first, Tensor) or hasattr(first, "write")):
         return results[0]
     if not _is_sequence_of(returned, len(results)):  # the structure of the only variable
-        return results[0] if len(results) == 1 else results
+        return results[0] if len(results) == 1 and not keep else results
     return type(returned)(*results) if nest.is_namedtuple(returned) else type(returned)(results)
 
 

@@ -120,8 +120,7 @@ def _parts(packed: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _rows(x: Tensor, numbers: Tensor) -> Tensor:
-    batch = numbers.shape.rank
-    return gather(x, numbers, axis=batch - 1, batch_dims=batch - 1) if batch else x
+    return gather(x, numbers, axis=-2, batch_dims=-1)
 
 
 def lu_reconstruct(

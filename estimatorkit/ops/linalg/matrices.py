@@ -11,12 +11,13 @@ import numpy as np
 
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
+from estimatorkit.core.errors import value_error
 from estimatorkit.core.faults import Fault, ResultTest, refused, xp
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Case, Spec, register
-from estimatorkit.core.shapes import UNKNOWN
+from estimatorkit.core.registry import Case, Spec, broadcast_shapes, register
+from estimatorkit.core.shapes import UNKNOWN, TensorShape, differ
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.ops.linalg.diagonals import eye, matrix_diag_part
+from estimatorkit.ops.linalg.diagonals import matrix_diag_part
 from estimatorkit.ops.linalg.matrix_parts import (
     POSITIVE,
     RIGHT,
@@ -28,7 +29,7 @@ from estimatorkit.ops.linalg.matrix_parts import (
     same_dims,
     square_infer,
 )
-from estimatorkit.ops.math import elementwise, linalg, reduce
+from estimatorkit.ops.math import elementwise, reduce
 from estimatorkit.ops.math.special import real
 
 # -- inverses, determinants, equations
@@ -125,13 +126,22 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
         return 2.0 * reduce.reduce_sum(diagonal, [-1])
 
 
+def _unequal(one: Any, other: Any) -> Exception:
+    return value_error(f"Dimensions must be equal, but are {one} and {other}")
+
+
 def _infer_solution(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     matrix, right = inputs
     check_rank(matrix, square=True)
-    if right.shape.dims is None:
+    if matrix.shape.dims is None or right.shape.dims is None:
         return [Spec(right.dtype, UNKNOWN)]
     check_rank(right)
-    return [Spec(right.dtype, right.shape)]
+    *batch, _, rows = matrix.shape.dims
+    if differ((rows,), right.shape.dims[-2:-1]):
+        raise _unequal(rows, right.shape.dims[-2])
+    whole = broadcast_shapes(TensorShape(batch), TensorShape(right.shape.dims[:-2]), _unequal)
+    rest = TensorShape([right.shape.dims[-2] or rows, right.shape.dims[-1]])
+    return [Spec(right.dtype, whole.concatenate(rest))]
 
 
 register(
@@ -166,6 +176,8 @@ def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None 
 
 
 def _triangular(a: Any, b: Any, lower: bool, adjoint: bool) -> Any:
+    batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])  # JAX would take b for vectors
+    a, b = (jnp.broadcast_to(each, (*batch, *each.shape[-2:])) for each in (a, b))
     # `lower` describes the matrix as stored, before `trans` applies.
     return jax.scipy.linalg.solve_triangular(a, b, trans=2 if adjoint else 0, lower=lower)
 
@@ -229,6 +241,59 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
         return matrix_triangular_solve(chol, half, lower=True, adjoint=True)
 
 
+def _least_squares(a: Any, b: Any, l2_regularizer: float, fast: bool) -> Any:
+    if not fast:
+        return jnp.linalg.pinv(a) @ b
+    wide = a.shape[-2] < a.shape[-1]
+    adjoint = conjugate_transpose(a)
+    gram = a @ adjoint if wide else adjoint @ a
+    gram = gram + l2_regularizer * jnp.eye(gram.shape[-1], dtype=a.dtype)
+    lower = jnp.linalg.cholesky(from_lower(gram), symmetrize_input=False)
+    half = _triangular(lower, b if wide else adjoint @ b, lower=True, adjoint=False)
+    found = _triangular(lower, half, lower=True, adjoint=True)
+    return adjoint @ found if wide else found
+
+
+def _infer_least_squares(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    matrix, right = inputs
+    if matrix.shape.dims is None or right.shape.dims is None:
+        return [Spec(right.dtype, UNKNOWN)]
+    check_rank(matrix)
+    check_rank(right)
+    *_, rows, columns = matrix.shape.dims
+    *batch, others, width = right.shape.dims
+    if differ((rows,), (others,)):
+        raise _unequal(rows, others)
+    return [Spec(right.dtype, TensorShape([*batch, columns, width]))]
+
+
+register(
+    "MatrixSolveLs",
+    in_32_bits(_least_squares),
+    result_fault=_singular(
+        "Cholesky decomposition was not successful. The input might not be valid."
+    ),
+    infer=_infer_least_squares,
+    accepts="dc",
+    cases=lambda: [
+        Case(
+            (SQUARE[:, :1], RIGHT[:, :1]),
+            {"l2_regularizer": 0.5, "fast": True},
+            np.swapaxes(SQUARE[:, :1], 1, 2)
+            * (RIGHT[:, :1] / ((SQUARE[:, :1] ** 2).sum(-1, keepdims=True) + np.float32(0.5))),
+        ),
+        *(
+            Case(
+                (SQUARE, RIGHT),
+                {"l2_regularizer": 0.0, "fast": fast},
+                np.linalg.solve(SQUARE, RIGHT),
+            )
+            for fast in (True, False)
+        ),
+    ],
+)
+
+
 def matrix_solve_ls(
     matrix: Any,
     rhs: Any,
@@ -242,18 +307,9 @@ def matrix_solve_ls(
         matrix: `(..., m, n)`.
         rhs: `(..., m, k)`.
         l2_regularizer: the weight of the squared norm of x that is added to the objective.
-        fast: accepted for compatibility only; always solves the normal equations.
+        fast: whether to solve the normal equations, which takes matrices of full rank; otherwise
+            x is the shortest solution, and `l2_regularizer` is ignored.
     """
-    with get_default_graph().name_scope(name or "matrix_solve_ls"):
-        a = convert_to_tensor(matrix)
-        b = convert_to_tensor(rhs, a.dtype)
-        rows, columns = a.shape[-2], a.shape[-1]
-        wide = rows is not None and columns is not None and rows < columns
-        count = rows if wide else columns
-        if count is None:
-            raise ValueError("matrix_solve_ls: the matrix's size must be known.")
-        gram = linalg.matmul(a, a, transpose_a=not wide, transpose_b=wide)
-        gram = gram + l2_regularizer * eye(count, dtype=a.dtype)
-        if wide:
-            return linalg.matmul(a, cholesky_solve(cholesky(gram), b), transpose_a=True)
-        return cholesky_solve(cholesky(gram), linalg.matmul(a, b, transpose_a=True))
+    attrs = {"l2_regularizer": float(l2_regularizer), "fast": bool(fast)}
+    inputs = {"matrix": matrix, "rhs": rhs}
+    return make("MatrixSolveLs", inputs, attrs, name or "matrix_solve_ls", same_dtype=True)

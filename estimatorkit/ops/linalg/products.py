@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array
 from estimatorkit.ops.linalg.decompositions import svd
 from estimatorkit.ops.linalg.diagonals import matrix_transpose
-from estimatorkit.ops.linalg.matrix_parts import POSITIVE, RIGHT, SQUARE, TALL
+from estimatorkit.ops.linalg.matrix_parts import POSITIVE, SQUARE, TALL
 from estimatorkit.ops.math import elementwise, linalg, reduce, special
 
 # -- norms and general products
@@ -47,6 +48,11 @@ def norm(
     """
     keep = bool(keep_dims if keepdims is None else keepdims)
     matrix = isinstance(axis, (list, tuple)) and len(axis) == 2
+    whole = all(isinstance(each, (int, np.integer)) for each in (axis if matrix else [axis]))
+    if axis is not None and not (whole and (not matrix or axis[0] != axis[1])):
+        raise value_error(
+            "norm: 'axis' must be None, an integer, or a tuple of 2 unique integers", received=axis
+        )
     allowed = ("fro", "euclidean", 1, 2, np.inf) if matrix else ("euclidean", 1, 2, np.inf)
     number = isinstance(ord, (int, float)) and not matrix and ord > 0
     if ord not in allowed and not number:
@@ -61,7 +67,9 @@ def norm(
             if not matrix:
                 result = _vector_norm(size, ord, axis)
             elif ord == 2:
-                rank = x.shape.rank or 2
+                if x.shape.rank is None:
+                    raise value_error("norm: the rank must be known", received=x)
+                rank = x.shape.rank
                 rows, columns = (int(a) % rank for a in axis)
                 rest = [a for a in range(rank) if a not in (rows, columns)]
                 moved = array.transpose(x, [*rest, rows, columns])
@@ -73,10 +81,9 @@ def norm(
                 result = reduce.reduce_max(reduce.reduce_sum(size, along, True), across, True)
         if keep:
             return result
-        axes = None if axis is None else [int(a) for a in np.atleast_1d(axis)]
-        if axes is None:
-            axes = list(range(x.shape.rank or 0))
-        return array.squeeze(result, axes) if axes else result
+        if axis is None:  # all are of length 1
+            return array.reshape(result, [])
+        return array.squeeze(result, [int(a) for a in np.atleast_1d(axis)])
 
 
 def _vector_norm(size: Tensor, ord: Any, axis: Any) -> Tensor:
@@ -86,23 +93,6 @@ def _vector_norm(size: Tensor, ord: Any, axis: Any) -> Tensor:
         return reduce.reduce_sum(size, axis, True)
     powers = reduce.reduce_sum(elementwise.pow(size, float(ord)), axis, True)
     return elementwise.pow(powers, 1.0 / float(ord))
-
-
-def _tensordot(a: Any, b: Any, axes: Any) -> Any:
-    one = jnp.asarray(a)
-    return jnp.tensordot(one, b, int(axes) if np.ndim(axes) == 0 else axes.tolist())
-
-
-register(
-    "Tensordot",  # of ranks or axes that a run knows
-    _tensordot,
-    static=(2,),
-    accepts=("fic", "fic", "x"),
-    cases=lambda: [
-        Case((TALL, SQUARE[0], np.int32(1)), {}, TALL @ SQUARE[0]),
-        Case((TALL, TALL, np.array([[0], [0]], np.int32)), {}, TALL.T @ TALL),
-    ],
-)
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
@@ -123,21 +113,23 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         if unknown is not None or x.shape.rank is None or y.shape.rank is None:
             places = as_index_tensor(axes, "axes") if unknown is None else unknown
             return make("Tensordot", {"a": x, "b": y, "axes": places}, name="MatMul")
-        of_x, of_y = _tensordot_axes(axes, x, y)
-        letters = [chr(97 + at) for at in range(x.shape.rank + y.shape.rank)]
-        left = letters[: x.shape.rank]
-        right = letters[x.shape.rank :]
-        for one, other in zip(of_x, of_y, strict=True):
-            right[other] = left[one]
-        summed = {left[one] for one in of_x}
-        out = [each for each in (*left, *right) if each not in summed]
-        equation = f"{''.join(left)},{''.join(right)}->{''.join(out)}"
+        known = fixed_value(axes) if isinstance(axes, Tensor) else axes
+        equation = _tensordot_equation(known, x.shape.rank, y.shape.rank)
         return make("Einsum", {"a": x, "b": y}, {"equation": equation}, "MatMul")
 
 
-def _tensordot_axes(axes: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[int]]:
-    axes = fixed_value(axes) if isinstance(axes, Tensor) else axes
-    rank_x, rank_y = x.shape.rank or 0, y.shape.rank or 0
+def _tensordot_equation(axes: Any, rank_x: int, rank_y: int) -> str:
+    of_x, of_y = _tensordot_axes(axes, rank_x, rank_y)
+    letters = [chr(97 + at) for at in range(rank_x + rank_y)]
+    left, right = letters[:rank_x], letters[rank_x:]
+    for one, other in zip(of_x, of_y, strict=True):
+        right[other] = left[one]
+    summed = {left[one] for one in of_x}
+    out = [each for each in (*left, *right) if each not in summed]
+    return f"{''.join(left)},{''.join(right)}->{''.join(out)}"
+
+
+def _tensordot_axes(axes: Any, rank_x: int, rank_y: int) -> tuple[list[int], list[int]]:
     if np.ndim(axes) == 0:
         count = int(axes)
         if not 0 <= count <= min(rank_x, rank_y):
@@ -152,6 +144,9 @@ def _tensordot_axes(axes: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[in
         raise ValueError(
             f"Different number of contraction axes 'a' and 'b', {len(one)} != {len(other)}."
         )
+    for axis, rank in [*((a, rank_x) for a in one), *((a, rank_y) for a in other)]:
+        if not -rank <= axis < rank:
+            raise IndexError(f"tensordot: axis {axis} is out of range for a tensor of rank {rank}")
     return [a % rank_x for a in one], [a % rank_y for a in other]
 
 
@@ -185,17 +180,27 @@ def _numpy_einsum(*operands: Any, equation: str) -> Any:
     return np.einsum(equation, *(each.astype(np.float32) for each in operands)).astype(dtype)
 
 
+def _tensordot(einsum: Any) -> Any:
+    def kernel(a: Any, b: Any, axes: Any) -> Any:
+        return einsum(a, b, equation=_tensordot_equation(axes, np.ndim(a), np.ndim(b)))
+
+    return kernel
+
+
 register(
-    "Einsum",
-    _einsum,
-    accepts="fic",
-    numpy_kernel=_numpy_einsum,
+    "Tensordot",  # of ranks or axes that a run knows
+    _tensordot(_einsum),
+    numpy_kernel=_tensordot(_numpy_einsum),
+    static=(2,),
+    accepts=("fic", "fic", "x"),
     cases=lambda: [
-        Case((TALL, TALL), {"equation": "ij,kj->ik"}),
-        Case((SQUARE,), {"equation": "bij->bji"}),
-        Case((SQUARE, RIGHT), {"equation": "...ij,...jk->...ik"}),
+        Case((TALL, SQUARE[0], np.int32(1)), {}, TALL @ SQUARE[0]),
+        Case((TALL, TALL, np.array([[0], [0]], np.int32)), {}, TALL.T @ TALL),
     ],
 )
+
+
+_EQUATION = re.compile(r"[a-zA-Z,.]+(->[a-zA-Z.]*)?")
 
 
 def einsum(equation: str, *inputs: Any, name: str | None = None, optimize: Any = None) -> Tensor:
@@ -212,6 +217,18 @@ def einsum(equation: str, *inputs: Any, name: str | None = None, optimize: Any =
     if len(inputs) == 1 and isinstance(inputs[0], (list, tuple)):
         inputs = tuple(inputs[0])
     equation = equation.replace(" ", "")
+    if _EQUATION.fullmatch(equation) is None:
+        raise ValueError(f"Subscripts have incorrect format: {equation}")
+    taken, _, given = equation.replace(".", "").partition("->")
+    for label in given:
+        if given.count(label) > 1:
+            raise ValueError(
+                f"Output subscripts contain a label appearing more than once: {equation}"
+            )
+        if label not in taken:
+            raise ValueError(
+                f"Output subscripts contain the label {label} not present in the input subscripts."
+            )
     if equation.split("->")[0].count(",") + 1 != len(inputs):
         raise value_error(
             f"einsum: the equation {equation!r} does not fit the inputs",

@@ -16,8 +16,8 @@ import numpy as np
 
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
-from estimatorkit.core.dtypes import as_dtype, float32, int64, members, uint32
-from estimatorkit.core.errors import InvalidArgumentError, value_error
+from estimatorkit.core.dtypes import as_dtype, float32, int32, int64, members, uint32
+from estimatorkit.core.errors import InvalidArgumentError, type_error, value_error
 from estimatorkit.core.faults import rising
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, fixed, register
@@ -111,7 +111,7 @@ register(
 )
 register(
     "RandomShuffle",
-    lambda value, *, key: jax.random.permutation(key, value, axis=0),
+    lambda value, *, key: jax.random.permutation(key, value, axis=0) if value.ndim else value,
     infer=lambda inputs, attrs: [Spec(inputs[0].dtype, inputs[0].shape)],
     gradient=None,
     random=True,
@@ -211,6 +211,11 @@ def _scaled(
     from estimatorkit.ops.math import elementwise
 
     wanted = as_dtype(dtype)
+    if not wanted.is_floating:
+        raise type_error(
+            f"Value passed to parameter 'dtype' has DataType {wanted.name} not in list of "
+            "allowed values: float16, bfloat16, float32, float64"
+        )
     with get_default_graph().name_scope(scope_name) as scope:
         dims = as_index_tensor(shape, "shape")
         scale = convert_to_tensor(stddev, wanted, "stddev")
@@ -269,6 +274,11 @@ def multinomial(
     """
     inputs = {"logits": logits, "num_samples": as_index_tensor(num_samples, "num_samples")}
     attrs = {"dtype": as_dtype(output_dtype or int64)}
+    if attrs["dtype"] not in (int32, int64):
+        raise ValueError(
+            f"Argument `dtype` got invalid value {attrs['dtype']!r}. Accepted dtypes are "
+            "(tf.int32, tf.int64)."
+        )
     return _random("Multinomial", inputs, attrs, seed, name)
 
 

@@ -216,16 +216,17 @@ def _no_nan(x: Any, y: Any) -> Any:
 
 
 def _incomplete_gamma(function: Callable[..., Any], lower: bool, module: Any = jnp) -> Any:
-    """The function outside its domain (where it is NaN), of infinite order, and the lower one at
-    0 and of infinity twice, as in TensorFlow.
+    """The function outside its domain (where it is NaN), of infinite orders and points, and the
+    lower one at 0, as in TensorFlow.
     """
 
     def kernel(a: Any, x: Any) -> Any:
-        limited = module.isposinf(a) & (x >= 0) & (lower | ~module.isinf(x))
-        zero = (x == 0) & lower
+        limited = module.isposinf(a) & (x >= 0) & ~module.isinf(x)
+        zero = ((x == 0) & lower) | (module.isposinf(a) & module.isposinf(x))
         found = function(module.where(limited, 1, a), module.where(limited, 1, x))
         found = module.where((a <= 0) | (x < 0), module.asarray(np.nan, found.dtype), found)
-        return module.where(limited | zero, module.asarray(1 - lower, found.dtype), found)
+        found = module.where(limited, module.asarray(1 - lower, found.dtype), found)
+        return module.where(zero, module.asarray(0, found.dtype), found)
 
     return kernel
 

@@ -350,11 +350,20 @@ def compute_accidental_hits(
         seed: accepted for compatibility only.
 
     Returns:
-        `(indices, ids, weights)`, vectors with an element for each hit: the example, the position
-        among the sampled classes, and a weight to add to that logit, the most negative float32.
+        `(indices, ids, weights)`, vectors with an element for each hit: the example, the (last)
+        position among the sampled classes, and a weight to add to that logit, the most negative
+        float32.
     """
     with get_default_graph().name_scope(name or "ComputeAccidentalHits"):
-        places = indexing.where(_same(true_classes, sampled_candidates, num_true))
+        drawn = array.reshape(convert_to_tensor(sampled_candidates), [-1])
+        order = filling.range_(array.size(drawn))
+        repeats = elementwise.logical_and(
+            elementwise.equal(array.expand_dims(drawn, 1), drawn),
+            elementwise.less(array.expand_dims(order, 1), order),
+        )
+        last = elementwise.logical_not(reduce.reduce_any(repeats, 1))  # as in TensorFlow
+        same = _same(true_classes, drawn, num_true)
+        places = indexing.where(elementwise.logical_and(same, last))
         least = float(np.finfo(np.float32).min)
         return (
             elementwise.cast(places[:, 0], "int32"),

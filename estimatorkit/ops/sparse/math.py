@@ -9,7 +9,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, bool_, int64
-from estimatorkit.core.errors import type_error, value_error
+from estimatorkit.core.errors import type_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
@@ -26,7 +26,8 @@ from estimatorkit.core.sparse_tensor import (
     convert_to_tensor_or_sparse_tensor,
 )
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.ops.array.filling import ones_like
+from estimatorkit.ops.array import array
+from estimatorkit.ops.array.filling import ones_like, range_
 from estimatorkit.ops.math.elementwise import cast
 from estimatorkit.ops.sparse.joining import sparse_merge
 from estimatorkit.ops.sparse.sparse import (
@@ -361,14 +362,7 @@ def _reduction(op_type: str, sparse_result: bool, doc: str) -> Callable[..., Any
         with get_default_graph().name_scope(name or op_type) as scope:
             if chosen is None:
                 rank = sparse.shape.rank
-                if rank is None:
-                    raise value_error(
-                        f"{op_type}: without an axis the rank must be known",
-                        received=sparse,
-                        made_at=sparse.op.source,
-                        hint="give the axis, or the shape of the placeholder",
-                    )
-                chosen = np.arange(rank)
+                chosen = range_(array.size(sparse.dense_shape)) if rank is None else np.arange(rank)
             axes = cast(convert_to_tensor(chosen, name="reduction_axes"), int64)
             attrs = {
                 "keepdims": bool(keep_dims if keepdims is None else keepdims),

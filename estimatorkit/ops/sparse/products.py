@@ -118,21 +118,35 @@ def _matmul_gradient(op: Operation, dy: Tensor) -> list[Any]:
 
 def _sampled_gradient(op: Operation, dy: Tensor) -> list[Any]:
     indices, a, b = op.inputs
-    rows = output("Shape", [a], {"dtype": int64})
+    rows = _lengths(a, b)
     da = output("SparseTensorDenseMatMul", [indices, dy, rows, _conjugate(b)], op.attrs)
     return [None, da, _conjugate(_adjoint(indices, dy, b, a, op.attrs))]
+
+
+def _lengths(rows: Tensor, columns: Tensor) -> Tensor:
+    """The dense shape of a sparse matrix with the rows of one tensor, and those of another as
+    columns.
+    """
+    parts = [output("Shape", [each], {"dtype": int64})[:1] for each in (rows, columns)]
+    return output("ConcatV2", parts, {"axis": 0})
 
 
 def _adjoint(
     indices: Tensor, values: Tensor, like: Tensor, b: Tensor, attrs: dict[str, Any]
 ) -> Tensor:
     """The adjoint of a sparse matrix times b; `like` has the number of rows of the result."""
-    inputs = [indices[:, ::-1], _conjugate(values), output("Shape", [like], {"dtype": int64}), b]
+    inputs = [indices[:, ::-1], _conjugate(values), _lengths(like, b), b]
     return output("SparseTensorDenseMatMul", inputs, attrs)
 
 
 def _matmul_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
     indices, _, shape, b = inputs
+    if int(shape[1]) != b.shape[0]:
+        raise ValueError(
+            "Cannot multiply A and B because inner dimension does not match: "
+            f"{int(shape[1])} vs. {b.shape[0]}.  Did you forget a transpose?  Dimensions of A: "
+            f"{[int(each) for each in shape]}.  Dimensions of B: {list(b.shape)}"
+        )
 
     def outside(column: int, size: int, name: str) -> Fault:
         own = indices[:, column]

@@ -63,7 +63,17 @@ def _splitter_at_any(delimiters: bytes, skip_empty: bool) -> Callable[[bytes], S
 
 
 def _splitter_at(separator: bytes, maxsplit: int) -> Callable[[bytes], Sequence[bytes]]:
-    return lambda text: text.split(separator or None, maxsplit)
+    if separator or maxsplit < 0:
+        return lambda text: text.split(separator or None, maxsplit)
+    if maxsplit == 0:
+        return lambda text: [text]
+
+    def split(text: bytes) -> Sequence[bytes]:
+        """As TensorFlow, which keeps the rest after `maxsplit` words though it is empty."""
+        found = text.split(None, maxsplit)
+        return [*found, b""] if len(found) == maxsplit else found
+
+    return split
 
 
 def _bytes_of(text: bytes) -> Sequence[bytes]:

@@ -97,6 +97,10 @@ class Constant(Initializer):
             return filling.fill(shape, constant(as_array(self.value, wanted)))
         return constant(self.value, wanted, shape, verify_shape=self.verify_shape)
 
+    def get_config(self) -> dict[str, Any]:
+        """The value and its dtype, as in Keras."""
+        return {"value": self.value, "dtype": self.dtype.name}
+
 
 def _floating(dtype: Any) -> DType:
     """Returns `dtype` as a `DType`; raises ValueError if it is not floating."""

@@ -30,6 +30,9 @@ WORDS = {
     "parts_do_not_fit": "",
     "dense_for_sparse": "Input must be a SparseTensor",
     "negative_counted": "Input values must all be non-negative",
+    "extremes_shapes": "Operands' shapes do not match",
+    "extremes_out_of_bounds": "is out of bounds",
+    "counted_out_of_bounds": "",
     "segments_out_of_order": "segment ids are not increasing",
 }
 
