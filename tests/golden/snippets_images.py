@@ -233,7 +233,9 @@ def bmp(image: Any) -> bytes:
     rows = np.pad(stored.reshape(height, -1), [(0, 0), (0, -width * channels % 4)])
     size = 54 + rows.size
     head = struct.pack("<2sIHHI", b"BM", size, 0, 0, 54)
-    info = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 8 * channels, 0, rows.size, 2835, 2835, 0, 0)
+    info = struct.pack(
+        "<IiiHHIIiiII", 40, width, height, 1, 8 * channels, 0, rows.size, 2835, 2835, 0, 0
+    )
     return head + info + rows.tobytes()
 
 
