@@ -33,6 +33,8 @@ def make_files() -> dict[str, bytes]:
                 }
             ),
             "bmp": bmp(pixels()[0]),
+            "rgba_bmp": bmp(pixels(channels=4)[0]),
+            "gray_bmp": bmp(pixels(channels=1)[0]),
             "gif": gif(),
         }
 

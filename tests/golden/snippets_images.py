@@ -68,7 +68,8 @@ def _crop_and_resize(tf: Any) -> Any:
     y = tf.image.crop_and_resize(image, boxes, [0, 1, 1], [3, 4], extrapolation_value=0.5)
     nearest = tf.image.crop_and_resize(image, boxes, [1, 0, 1], [3, 4], method="nearest")
     one = tf.image.crop_and_resize(image, boxes, [1, 0, 1], [1, 1])
-    return [y, nearest, one, *gradient(tf, y, image, boxes)]
+    over = tf.image.crop_and_resize(image, [[1.0, 1.0, 0.0, 0.0]], [0], [3, 4])
+    return [y, nearest, one, over, *gradient(tf, y, image, boxes)]
 
 
 def _glimpse(tf: Any, **options: Any) -> Any:
@@ -226,12 +227,15 @@ IMAGES: dict[str, Callable[[Any], Any]] = {
 
 
 def bmp(image: Any) -> bytes:
-    """An uncompressed BMP file of RGB pixels."""
-    height, width, _ = image.shape
-    rows = np.pad(image[::-1, :, ::-1].reshape(height, -1), [(0, 0), (0, -width * 3 % 4)])
+    """An uncompressed BMP file of gray, RGB or RGBA pixels."""
+    height, width, channels = image.shape
+    stored = image[::-1][..., {1: [0], 3: [2, 1, 0], 4: [2, 1, 0, 3]}[channels]]
+    rows = np.pad(stored.reshape(height, -1), [(0, 0), (0, -width * channels % 4)])
     size = 54 + rows.size
     head = struct.pack("<2sIHHI", b"BM", size, 0, 0, 54)
-    info = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 24, 0, rows.size, 2835, 2835, 0, 0)
+    info = struct.pack(
+        "<IiiHHIIiiII", 40, width, height, 1, 8 * channels, 0, rows.size, 2835, 2835, 0, 0
+    )
     return head + info + rows.tobytes()
 
 
@@ -277,8 +281,16 @@ FILES: dict[str, Callable[[Any, Mapping[str, bytes]], Any]] = {
         tf.image.decode_png(files["png"], dtype=tf.uint16),
         tf.image.decode_png(files["wide_png"], dtype=tf.uint16),
         tf.image.decode_png(files["wide_png"]),
+        tf.image.decode_png(files["png"], channels=1),
     ],
-    "bmp": lambda tf, files: [tf.image.decode_bmp(files["bmp"])],
+    "bmp": lambda tf, files: [
+        tf.image.decode_bmp(files["bmp"]),
+        tf.image.decode_bmp(files["bmp"], channels=4),
+        tf.image.decode_bmp(files["rgba_bmp"]),
+        tf.image.decode_bmp(files["rgba_bmp"], channels=3),
+        tf.image.decode_bmp(files["gray_bmp"]),
+        tf.image.decode_image(files["gray_bmp"], channels=3, dtype=tf.uint16),
+    ],
     "gif": lambda tf, files: [tf.image.decode_gif(files["gif"])],
     "image": lambda tf, files: [
         tf.image.decode_image(files["png"]),
@@ -295,6 +307,7 @@ IMAGE_ERRORS: dict[str, Callable[[Any, Mapping[str, bytes]], Any]] = {
     "no_image": lambda tf, files: tf.image.decode_image(b"this is no image, but a text"),
     "truncated_jpeg": lambda tf, files: tf.image.decode_jpeg(files["jpeg"][:200]),
     "truncated_png": lambda tf, files: tf.image.decode_png(files["png"][:60]),
+    "truncated_bmp": lambda tf, files: tf.image.decode_bmp(files["bmp"][:-1]),
     "animation": lambda tf, files: tf.image.decode_png(files["gif"]),
     "channels": lambda tf, files: tf.image.decode_jpeg(files["jpeg"], channels=5),
     "crop_outside": lambda tf, files: tf.image.crop_to_bounding_box(colors(tf), 3, 0, 4, 3),

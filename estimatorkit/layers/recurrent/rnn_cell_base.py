@@ -32,7 +32,15 @@ class LSTMStateTuple(NamedTuple):
 
     @property
     def dtype(self) -> Any:
-        """The dtype of both."""
+        """The dtype of both.
+
+        Raises:
+            TypeError: they have different dtypes.
+        """
+        if self.c.dtype != self.h.dtype:
+            raise TypeError(
+                f"Inconsistent dtypes for internal state: {self.c.dtype} vs {self.h.dtype}"
+            )
         return self.c.dtype
 
 

@@ -10,6 +10,7 @@ from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import device as device_scope
+from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.layers.recurrent.rnn_cell_base import (
@@ -202,7 +203,7 @@ class DropoutWrapper(CellWrapper):
         from estimatorkit.ops.math.random import random_uniform
 
         drawn = [
-            random_uniform([1, leaf], dtype=dtype, seed=self._seed_for(what, at))
+            random_uniform([1, *_dims(leaf)], dtype=dtype, seed=self._seed_for(what, at))
             for at, leaf in enumerate(nest.flatten(size))
         ]
         return nest.pack_sequence_as(size, drawn)
@@ -250,6 +251,11 @@ class DropoutWrapper(CellWrapper):
         inputs = self._drop("input", inputs)
         output, new = self._step_inside(inputs, state, scope)
         return self._drop("output", output), self._drop("state", new)
+
+
+def _dims(size: Any) -> list[Any]:
+    """The dimensions of a size, which is a number or a `TensorShape`."""
+    return list(size.as_list()) if isinstance(size, TensorShape) else [size]
 
 
 def _not_memory(state: Any) -> Any:

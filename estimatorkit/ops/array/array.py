@@ -135,7 +135,8 @@ def _rest_of_nothing(given: Iterable[Any], wanted: Iterable[int]) -> int:
 
     So `[batch, -1]` flattens the rows of an empty batch.
     """
-    return math.prod(filter(None, given)) // -math.prod(filter(None, wanted))
+    whole, known = (math.prod(filter(None, dims)) for dims in (given, wanted))
+    return int(whole // -known)  # which -1 has made negative
 
 
 def _reshape(x: Any, shape: Any, module: Any = jnp) -> Any:

@@ -178,7 +178,7 @@ def _sample_positions(start: Any, end: Any, length: int, count: int) -> Any:
     step = (end - start) * (length - 1) / (count - 1)
     # Clipped, that is rounded: XLA would fuse the product with the sum, whose last position could
     # be -1e-8 for 0, outside the image.
-    most = jnp.finfo(start.dtype).max
+    most = np.finfo(start.dtype).max
     way = jnp.clip(jnp.arange(count, dtype=start.dtype) * step[:, None], -most, most)
     return jnp.clip(start[:, None] * (length - 1), -most, most) + way
 
@@ -223,7 +223,7 @@ def _infer_crops(inputs: Any, attrs: Any) -> list[Spec]:
     boxes.shape[:1].assert_is_compatible_with(inputs[2].shape)
     given = constant_value(size)
     sides = [None, None] if given is None else [int(side) for side in given]
-    if None not in sides and min(sides) <= 0:
+    if given is not None and min(given) <= 0:
         raise InvalidArgumentError.explained(
             "crop dimensions must be positive", received=sides, op=size.op
         )
