@@ -33,7 +33,7 @@ from estimatorkit.storage.checkpoint import checkpoint_version, read_checkpoint
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.hooks.hooks import SessionRunHook
 from estimatorkit.train.queues.queue_runner import start_queue_runners
-from estimatorkit.train.saving.saver import restore_checkpoint, saved_items
+from estimatorkit.train.saving.saver import input_stays, restore_checkpoint, saved_items
 from estimatorkit.train.sessions.coordinator import Coordinator
 from estimatorkit.train.sessions.scaffold import Scaffold
 
@@ -225,12 +225,11 @@ class BuiltModel:
         version = checkpoint_version(path)
         if version is None or version != self._version:
             self._version = None
-            with self.graph.as_default():
+            with self.graph.as_default(), input_stays():
                 if self.scaffold is not None:
                     self.scaffold.saver.restore(session, path)
                 else:
-                    items = saved_items()
-                    restore_checkpoint(session, read_checkpoint(path), items, iterators=False)
+                    restore_checkpoint(session, read_checkpoint(path), saved_items())
             session.state.put_on_device()
             self._version = version
         # As in a new session: a checkpoint's random counters are for those who train on.

@@ -673,3 +673,22 @@ def test_metrics_may_be_strings_and_are_sorted(tmp_path: Path) -> None:
     results = estimator.evaluate(features_of(4))
     assert results == {"answer": 42, "loss": 1.0, "word": b"cat", "global_step": 1}
     assert list(results) == ["answer", "loss", "word", "global_step"]
+
+
+def test_evaluations_with_a_saver_of_their_own_start_at_the_first_element(tmp_path: Path) -> None:
+    """The training saves the position of the same data."""
+
+    def model_fn(features: Any, mode: str) -> EstimatorSpec:
+        weight = tf.get_variable("weight", initializer=1.0)
+        loss = tf.reduce_mean(features) * weight
+        scaffold = tf.train.Scaffold(saver=tf.train.Saver())
+        train_op = tf.train.get_global_step().assign_add(1)
+        return EstimatorSpec(mode, features, loss, train_op, scaffold=scaffold)
+
+    def input_fn() -> Dataset:
+        return Dataset.from_tensor_slices([1.0, 2.0, 3.0, 6.0])
+
+    estimator = Estimator(model_fn, tmp_path)
+    estimator.train(input_fn, steps=3)
+    assert estimator.evaluate(input_fn)["loss"] == 3.0
+    assert list(estimator.predict(input_fn, yield_single_examples=False)) == [1, 2, 3, 6]

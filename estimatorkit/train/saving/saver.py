@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import accumulate
 from numbers import Integral
 from typing import Any
@@ -472,15 +473,27 @@ def saved_items() -> dict[str, Item]:
     return _by_name([*global_variables(), *extra])
 
 
-def restore_checkpoint(
-    sess: Any, checkpoint: Checkpoint, items: Mapping[str, Item], *, iterators: bool = True
-) -> None:
+_moves_input: ContextVar[bool] = ContextVar("moves_input", default=True)
+
+
+@contextmanager
+def input_stays() -> Iterator[None]:
+    """Within it, restoring a session leaves its iterators where they are: an evaluation starts at
+    the first element, wherever the training has saved the position of the same data.
+    """
+    token = _moves_input.set(False)
+    try:
+        yield
+    finally:
+        _moves_input.reset(token)
+
+
+def restore_checkpoint(sess: Any, checkpoint: Checkpoint, items: Mapping[str, Item]) -> None:
     """Restores a session from a checkpoint in memory.
 
     Args:
         checkpoint: its tensors are removed as they are restored.
         items: variables and `Saveable`s by checkpoint name.
-        iterators: whether to restore iterator positions too.
 
     Raises:
         NotFoundError, InvalidArgumentError: see `Saver.restore`; the message has a table of missing
@@ -493,7 +506,7 @@ def restore_checkpoint(
     found = {name: Found.of_array(checkpoint.tensors[key]) for name, key in keys.items()}
     columns = changed_columns(checkpoint.state.get("columns", {}), noted_columns(sess.graph))
     check_fits(checkpoint.path, found, items, changes=columns)
-    _put(sess, checkpoint, items, keys, iterators)
+    _put(sess, checkpoint, items, keys)
 
 
 def restore_input(sess: Any, checkpoint: Checkpoint) -> None:
@@ -502,11 +515,7 @@ def restore_input(sess: Any, checkpoint: Checkpoint) -> None:
 
 
 def _put(
-    sess: Any,
-    checkpoint: Checkpoint,
-    items: Mapping[str, Item],
-    keys: Mapping[str, str],
-    iterators: bool = True,
+    sess: Any, checkpoint: Checkpoint, items: Mapping[str, Item], keys: Mapping[str, str]
 ) -> None:
     """Loads values, random counters and iterator positions into a session.
 
@@ -547,7 +556,7 @@ def _put(
             item.restore_values(sess.state, values)
     for name, counter in counters.items():
         sess.state.put(name, counter)
-    if iterators:
+    if _moves_input.get():
         restore_dealt(sess.state, dealt, positions)
         restore_iterators(sess.state, positions)
 
