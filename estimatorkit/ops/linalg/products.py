@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ from estimatorkit.core.dtypes import bfloat16
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value, register
-from estimatorkit.core.shapes import differ
+from estimatorkit.core.shapes import TensorShape, differ
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array
 from estimatorkit.ops.linalg.decompositions import svd
@@ -168,9 +168,22 @@ def _numpy_einsum(*operands: Any, equation: str) -> Any:
     return np.einsum(equation, *(each.astype(np.float32) for each in operands)).astype(dtype)
 
 
+def _infer_einsum(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Sequence[Spec]:
+    given, arrow, labels = attrs["equation"].partition("->")
+    ranks = [each.shape.rank for each in inputs]
+    if not arrow or "..." in labels or None not in ranks:
+        return registry.infer_from_kernel(registry.lookup("Einsum"), inputs, attrs)
+    lengths: dict[str, int | None] = {}  # of the inputs whose ranks are known
+    for before, each in zip(given.split(","), inputs, strict=True):
+        if each.shape.dims is not None and len(before) == len(each.shape.dims):
+            lengths.update((k, v) for k, v in zip(before, each.shape.dims, strict=True) if v)
+    return [Spec(inputs[0].dtype, TensorShape([lengths.get(label) for label in labels]))]
+
+
 register(
     "Einsum",
     _einsum,
+    infer=_infer_einsum,
     accepts="fic",
     numpy_kernel=_numpy_einsum,
     cases=lambda: [

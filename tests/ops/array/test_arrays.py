@@ -119,3 +119,30 @@ def test_computed_lengths_may_leave_a_rest(sizes: Any, known: bool) -> None:
         found = session.run(parts, {x: values, lengths: sizes})
     for ours, expected in zip(found, np.split(values, np.cumsum(rest)[:-1]), strict=True):
         np.testing.assert_array_equal(ours, expected)
+
+
+def test_rows_without_elements_have_gradients() -> None:
+    x = tf.placeholder(tf.float64, [2, 0])
+    array = tf.TensorArray(tf.float64, 2).unstack(tf.tanh(x))
+    parts = tf.dynamic_partition(x, [1, 0], 2)
+    results = [tf.gather(x, [1, 0, 1]), array.gather([1, 0]), parts[1]]
+    gradients = [tf.convert_to_tensor(tf.gradients(tf.sin(each), x)[0]) for each in results]
+    joined = tf.TensorArray(tf.float64, 2).unstack(tf.expand_dims(x, 1)).concat()
+    with tf.Session() as session:
+        found = session.run([*gradients, joined], {x: np.zeros([2, 0])})
+    assert {each.shape for each in found} == {(2, 0)}
+
+
+def test_static_shapes_of_unknown_tensors() -> None:
+    x, y = tf.placeholder(tf.float32), tf.placeholder(tf.float32, [2, 3])
+    rows, matrix = tf.placeholder(tf.bool, [2]), tf.placeholder(tf.bool, [2, None])
+    shapes = {
+        tf.pad(x, [[1, 2], [0, 0]]): [None, None],
+        tf.pad(x, tf.placeholder(tf.int32, [1, 2])): [None],
+        tf.einsum("ij,jk->ik", y, x): [2, None],
+        tf.einsum("ij,ij->", x, x): [],
+        tf.where(rows, x, y): [2, 3],
+        tf.where(matrix, x, x): [2, None],
+    }
+    assert [each.shape.as_list() for each in shapes] == list(shapes.values())
+    assert tf.where(rows, x, x).shape.rank is None
