@@ -146,3 +146,17 @@ def test_static_shapes_of_unknown_tensors() -> None:
     }
     assert [each.shape.as_list() for each in shapes] == list(shapes.values())
     assert tf.where(rows, x, x).shape.rank is None
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3,)])
+@pytest.mark.parametrize("axis", [None, []])
+@pytest.mark.parametrize("keepdims", [True, False])
+def test_logsumexp_of_a_constant_has_the_shape_of_a_sum(
+    shape: Any, axis: Any, keepdims: bool
+) -> None:
+    values = np.ones(shape, np.float32)
+    found = tf.reduce_logsumexp(tf.constant(values), axis, keepdims)
+    total = np.exp(values).sum(() if axis == [] else None, keepdims=keepdims)
+    with np.errstate(divide="ignore"), tf.Session() as session:
+        np.testing.assert_allclose(session.run(found), np.log(total), rtol=1e-6)
+        assert session.run(found).shape == np.shape(total)
