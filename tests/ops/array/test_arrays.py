@@ -160,3 +160,27 @@ def test_logsumexp_of_a_constant_has_the_shape_of_a_sum(
     with np.errstate(divide="ignore"), tf.Session() as session:
         np.testing.assert_allclose(session.run(found), np.log(total), rtol=1e-6)
         assert session.run(found).shape == np.shape(total)
+
+
+def test_second_gradients_of_parts_without_rows() -> None:
+    x = tf.constant([1.0, 2.0, 3.0, 4.0])
+    places = tf.dynamic_partition(tf.range(4), [2, 1, 2, 1], 3)  # none is in the first
+    parts = [2 * each for each in tf.dynamic_partition(x, [2, 1, 2, 1], 3)]
+    first = tf.gradients(tf.sin(tf.dynamic_stitch(places, parts)), x)[0]
+    second = tf.gradients(tf.sin(first), x)[0]
+    numbers = np.arange(1.0, 5.0)
+    slope = 2 * np.cos(2 * numbers)
+    with tf.Session() as session:
+        np.testing.assert_allclose(session.run(first), slope, rtol=1e-5)
+        expected = np.cos(slope) * -4 * np.sin(2 * numbers)
+        np.testing.assert_allclose(session.run(second), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_nothing_may_be_divided_by_zero(known: bool) -> None:
+    nothing, zero = np.zeros([0], np.int32), np.zeros([1], np.int32)
+    make = tf.constant if known else lambda value: tf.placeholder_with_default(value, [None])
+    x, y = make(nothing), make(zero)
+    with tf.Session() as session:
+        for result in session.run([x // y, x % y, tf.truncatediv(x, y)]):
+            assert result.shape == (0,)
