@@ -637,6 +637,8 @@ def _is_interpretable(op: Operation, largest: int) -> bool:
     row = registry.lookup(op.type)
     if row.numpy_kernel is None or (row.random and op.outputs[0].dtype is not float32):
         return False
+    if row.context:  # a loop may take any number of steps
+        return False
     return all((each.shape.num_elements() or 0) <= largest for each in op.outputs)
 
 

@@ -138,9 +138,10 @@ def raise_found(op: Operation, faults: Sequence[Fault]) -> None:
 
 
 def committed(old: Any, new: Any) -> Any:
-    """The value of a variable after an update: `old` once there is a fault."""
+    """The value of a variable after an update: `old` once there is a fault. It is JAX's, also of a
+    constant, which later updates would get as NumPy's."""
     if _sites.get() is None or old is None:
-        return new
+        return jnp.asarray(new) if isinstance(new, (np.ndarray, np.generic)) else new
     old, new = (jax.tree.map(jnp.asarray, each) for each in (old, new))
     kinds: list[Any] = [jax.tree.structure(each) for each in (old, new)]
     if kinds[0] != kinds[1]:

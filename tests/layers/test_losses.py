@@ -155,3 +155,22 @@ def test_other_reductions_are_refused(value: Any) -> None:
         losses.as_reduction(value, allow_none=False)
     if value == "summ":
         assert "did you mean 'sum'?" in str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize(
+    ("loss", "value"),
+    [
+        (losses.log_loss, 0.0),
+        (losses.mean_squared_error, 90000.0),
+        (losses.absolute_difference, 300.0),
+        (losses.huber_loss, 299.5),
+        (losses.hinge_loss, 301.0),
+    ],
+)
+def test_predictions_of_16_bits_give_losses_of_float32(loss: Any, value: float, dtype: str) -> None:
+    certain = loss is losses.log_loss  # 1 - 1 + 1e-7 is 0 in 16 bits
+    predictions = elementwise.cast(np.array([0.0, 1.0] if certain else [300.0]), dtype)
+    result = loss([0.0, 1.0] if certain else [0.0], predictions)
+    assert result.dtype == "float32"
+    assert run(result) == pytest.approx(value, abs=1e-5)

@@ -68,3 +68,20 @@ def test_a_step_with_dropout_compiles_once(executables: list[float]) -> None:
         for _ in range(3):
             session.run(train, {x: np.ones((8, 4), np.float32)})
     assert len(executables) == 1
+
+
+def test_a_loop_beside_an_assignment_of_a_constant_is_compiled() -> None:
+    variable = tf.get_variable("v", initializer=1.0)
+    with tf.control_dependencies([tf.assign(variable, 5.0)]):
+        start = variable.read_value()
+
+    def step(number: Any, total: Any) -> Any:
+        with tf.control_dependencies([tf.assign_add(variable, 10.0)]):
+            return number + 1, total + variable.read_value()
+
+    with tf.control_dependencies([start]):
+        total = tf.while_loop(lambda number, _: number < 2, step, [0, start])[1]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run([total, start]) == [45.0, 5.0]
+        assert session.run(variable) == 25.0

@@ -65,7 +65,7 @@ def sigmoid_cross_entropy(
 
     name = "sigmoid_cross_entropy_loss"
     return element_wise(
-        name, multi_class_labels, logits, loss, weights, scope, loss_collection, reduction
+        name, multi_class_labels, logits, loss, weights, scope, loss_collection, reduction, False
     )
 
 

@@ -2,8 +2,9 @@
 
 `compute_weighted_loss` does the weighting and the reduction for every loss, for the heads and for
 Keras's losses. `as_reduction` also takes the names of `tf.keras.losses.Reduction`, which TensorFlow
-2's estimators use. Losses of float64 stay float64 (TensorFlow computes them in float32); those of
-16 bits are summed in float32, and the result has their dtype.
+2's estimators use. Losses of float64 stay float64 (TensorFlow computes them in float32). Losses of
+labels and predictions of 16 bits are float32, except cross-entropies of logits: these are summed in
+float32, and the result has their dtype.
 """
 
 from __future__ import annotations
@@ -159,6 +160,7 @@ def element_wise(
     scope: str | None,
     loss_collection: str | None,
     reduction: str,
+    widens: bool = True,
 ) -> Tensor:
     """A loss of each prediction and its label, both cast to float.
 
@@ -167,6 +169,8 @@ def element_wise(
         labels, predictions: numbers of one shape.
         loss: gives a loss, or losses of examples, from labels and predictions.
         weights, scope, loss_collection, reduction: see `compute_weighted_loss`.
+        widens: compute predictions of 16 bits in float32, as their squares and small numbers added
+            to them need.
 
     Raises:
         ValueError: one is None, or their shapes differ.
@@ -176,7 +180,7 @@ def element_wise(
             raise ValueError(f"{what} must not be None.")
     with get_default_graph().name_scope(scope or name) as inner:
         guesses = convert_to_tensor(predictions, name="predictions")
-        if not guesses.dtype.is_floating:
+        if not guesses.dtype.is_floating or (widens and guesses.dtype is not float64):
             guesses = elementwise.cast(guesses, float32)
         truth = convert_to_tensor(labels, dtype_hint=guesses.dtype, name="labels")
         truth = elementwise.cast(truth, guesses.dtype)

@@ -329,7 +329,9 @@ def _infer_pad(inputs: Any, attrs: Any) -> list[Spec]:
     given = attrs.get("paddings")
     widths = constant_value(inputs[1]) if given is None else np.reshape(given, [-1, 2])
     if dims is None:
-        return [Spec(inputs[0].dtype, UNKNOWN)]
+        rank = inputs[1].shape[0] if widths is None and inputs[1].shape.rank == 2 else None
+        rank = rank if widths is None else len(widths)
+        return [Spec(inputs[0].dtype, UNKNOWN if rank is None else TensorShape([None] * rank))]
     added = [None] * len(dims) if widths is None else [int(each) for each in widths.sum(1)]
     both = zip(dims, added, strict=True)
     shape = [None if dim is None or more is None else dim + more for dim, more in both]

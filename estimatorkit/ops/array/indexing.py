@@ -19,7 +19,6 @@ from estimatorkit.core import registry
 from estimatorkit.core.axes import axis_of, register_with_axis, with_axis
 from estimatorkit.core.conversion import (
     as_index_tensor,
-    constant,
     convert_to_tensor,
     make,
     whole_numbers,
@@ -42,7 +41,7 @@ from estimatorkit.core.registry import (
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import filling
-from estimatorkit.ops.array.array import expand_dims, reshape, shape
+from estimatorkit.ops.array.array import expand_dims, reshape, shape, size
 from estimatorkit.ops.math import elementwise
 from estimatorkit.runtime import host_tuning
 from estimatorkit.runtime.sharded_rows import ShardedRows
@@ -471,12 +470,11 @@ def _gather_gradient(op: Any, dy: Tensor) -> Sequence[Any]:
 def slices_of_rows(params: Tensor, indices: Tensor, dy: Tensor) -> IndexedSlices:
     """The gradient by `params` of its rows at `indices`, given the gradient by these rows."""
     row_shape = params.shape[1:]
-    if row_shape.is_fully_defined():
+    if row_shape.num_elements():
         values = reshape(dy, [-1, *row_shape.as_list()])
-    else:
-        values = reshape(
-            dy, registry.output("ConcatV2", [constant([-1]), shape(params)[1:]], {"axis": 0})
-        )
+    else:  # rows that may be empty, from whose number -1 cannot be computed
+        count = reshape(size(indices), [1])
+        values = reshape(dy, registry.output("ConcatV2", [count, shape(params)[1:]], {"axis": 0}))
     return IndexedSlices(values, reshape(indices, [-1]), shape(params))
 
 
@@ -665,6 +663,10 @@ def _infer_where(inputs: Any, attrs: Any) -> list[Spec]:
     condition, x, y = inputs
     if attrs.get("strict"):
         _check_alike(condition, x, y)
+        shape = x.shape.merge_with(y.shape)
+        if condition.shape.rank and (condition.shape.rank > 1 or shape.rank == 1):
+            shape = shape.merge_with(condition.shape)
+        return [Spec(x.dtype, shape)]
     both = registry.broadcast()([x, y], attrs)[0]
     if condition.shape.rank is None or both.shape.rank is None:
         return [both]

@@ -55,8 +55,9 @@ def _gamma_gradient(op: Any, dy: Any) -> list[Any]:
     """The implicit derivative of a draw (Figurnov, Mohamed & Mnih 2018), as in TensorFlow."""
     alpha, sample = op.inputs[1], op.outputs[0]
     slope = registry.output("RandomGammaGrad", [alpha, sample])
+    count = reduce.reduce_prod(op.inputs[0])
     draws = reduce.reduce_sum(
-        array.reshape(dy * slope, joining.concat([[-1], array.shape(alpha)], 0)), 0
+        array.reshape(dy * slope, joining.concat([[count], array.shape(alpha)], 0)), 0
     )
     return [None, draws]
 

@@ -384,7 +384,7 @@ def _rows_of(data: Tensor, numbers: Tensor, what: str) -> Tensor:
             made_at=numbers.op.source,
         )
     at = array.rank(numbers) if rank is None else rank
-    rows = array.reshape(data, joining.concat([[-1], array.shape(data)[at:]], 0))
+    rows = array.reshape(data, joining.concat([[array.size(numbers)], array.shape(data)[at:]], 0))
     if data.shape.dims is not None and rank is not None:
         rows.set_shape([numbers.shape.num_elements(), *data.shape.dims[rank:]])
     return rows

@@ -389,9 +389,10 @@ class TensorArray:
                 every = _row_numbers(self._layout)
                 return ragged_arrays.read(self.flow, self._layout, every, joined=True)
             known = self.flow.shape.dims
-            if known is not None and len(known) > 1 and None not in known[2:]:
+            if known is not None and len(known) > 1 and all(known[2:]):
                 return reshape(self.flow, [-1, *known[2:]])
-            return reshape(self.flow, concat([[-1], shape_of(self.flow)[2:]], 0))
+            sizes = shape_of(self.flow)  # -1 cannot be computed from rows that may be empty
+            return reshape(self.flow, concat([[sizes[0] * sizes[1]], sizes[2:]], 0))
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """The array whose elements are the rows of `value`."""

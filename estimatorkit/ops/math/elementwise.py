@@ -245,6 +245,8 @@ realdiv = _binary(
 
 
 def _nonzero(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]:
+    if 0 in np.shape(inputs[0]):  # nothing is divided
+        return []
     return nonzero(1, inputs[1])
 
 

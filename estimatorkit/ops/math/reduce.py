@@ -152,7 +152,9 @@ def _logsumexp(x: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def _numpy_logsumexp(x: Any, axis: Any, keepdims: bool) -> Any:
-    return scipy_special.logsumexp(x, axis=axis, keepdims=keepdims).astype(x.dtype)
+    if x.ndim and axis != ():
+        return scipy_special.logsumexp(x, axis=axis, keepdims=keepdims).astype(x.dtype)
+    return x  # of single elements; SciPy gives scalars a dimension
 
 
 def _mean(x: Any, axis: Any, keepdims: bool, module: Any = jnp) -> Any:

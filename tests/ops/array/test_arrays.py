@@ -119,3 +119,68 @@ def test_computed_lengths_may_leave_a_rest(sizes: Any, known: bool) -> None:
         found = session.run(parts, {x: values, lengths: sizes})
     for ours, expected in zip(found, np.split(values, np.cumsum(rest)[:-1]), strict=True):
         np.testing.assert_array_equal(ours, expected)
+
+
+def test_rows_without_elements_have_gradients() -> None:
+    x = tf.placeholder(tf.float64, [2, 0])
+    array = tf.TensorArray(tf.float64, 2).unstack(tf.tanh(x))
+    parts = tf.dynamic_partition(x, [1, 0], 2)
+    results = [tf.gather(x, [1, 0, 1]), array.gather([1, 0]), parts[1]]
+    gradients = [tf.convert_to_tensor(tf.gradients(tf.sin(each), x)[0]) for each in results]
+    joined = tf.TensorArray(tf.float64, 2).unstack(tf.expand_dims(x, 1)).concat()
+    with tf.Session() as session:
+        found = session.run([*gradients, joined], {x: np.zeros([2, 0])})
+    assert {each.shape for each in found} == {(2, 0)}
+
+
+def test_static_shapes_of_unknown_tensors() -> None:
+    x, y = tf.placeholder(tf.float32), tf.placeholder(tf.float32, [2, 3])
+    rows, matrix = tf.placeholder(tf.bool, [2]), tf.placeholder(tf.bool, [2, None])
+    shapes = {
+        tf.pad(x, [[1, 2], [0, 0]]): [None, None],
+        tf.pad(x, tf.placeholder(tf.int32, [1, 2])): [None],
+        tf.einsum("ij,jk->ik", y, x): [2, None],
+        tf.einsum("ij,ij->", x, x): [],
+        tf.where(rows, x, y): [2, 3],
+        tf.where(matrix, x, x): [2, None],
+    }
+    assert [each.shape.as_list() for each in shapes] == list(shapes.values())
+    assert tf.where(rows, x, x).shape.rank is None
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3,)])
+@pytest.mark.parametrize("axis", [None, []])
+@pytest.mark.parametrize("keepdims", [True, False])
+def test_logsumexp_of_a_constant_has_the_shape_of_a_sum(
+    shape: Any, axis: Any, keepdims: bool
+) -> None:
+    values = np.ones(shape, np.float32)
+    found = tf.reduce_logsumexp(tf.constant(values), axis, keepdims)
+    total = np.exp(values).sum(() if axis == [] else None, keepdims=keepdims)
+    with np.errstate(divide="ignore"), tf.Session() as session:
+        np.testing.assert_allclose(session.run(found), np.log(total), rtol=1e-6)
+        assert session.run(found).shape == np.shape(total)
+
+
+def test_second_gradients_of_parts_without_rows() -> None:
+    x = tf.constant([1.0, 2.0, 3.0, 4.0])
+    places = tf.dynamic_partition(tf.range(4), [2, 1, 2, 1], 3)  # none is in the first
+    parts = [2 * each for each in tf.dynamic_partition(x, [2, 1, 2, 1], 3)]
+    first = tf.gradients(tf.sin(tf.dynamic_stitch(places, parts)), x)[0]
+    second = tf.gradients(tf.sin(first), x)[0]
+    numbers = np.arange(1.0, 5.0)
+    slope = 2 * np.cos(2 * numbers)
+    with tf.Session() as session:
+        np.testing.assert_allclose(session.run(first), slope, rtol=1e-5)
+        expected = np.cos(slope) * -4 * np.sin(2 * numbers)
+        np.testing.assert_allclose(session.run(second), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_nothing_may_be_divided_by_zero(known: bool) -> None:
+    nothing, zero = np.zeros([0], np.int32), np.zeros([1], np.int32)
+    make = tf.constant if known else lambda value: tf.placeholder_with_default(value, [None])
+    x, y = make(nothing), make(zero)
+    with tf.Session() as session:
+        for result in session.run([x // y, x % y, tf.truncatediv(x, y)]):
+            assert result.shape == (0,)
