@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 import re
-from collections.abc import Sequence
-=======
 from collections.abc import Mapping, Sequence
->>>>>>> x8
 from typing import Any
 
 import jax.numpy as jnp
@@ -19,13 +15,8 @@ from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, mak
 from estimatorkit.core.dtypes import bfloat16
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
-<<<<<<< HEAD
 from estimatorkit.core.registry import Case, Spec, fixed_value, register
-from estimatorkit.core.shapes import differ
-=======
-from estimatorkit.core.registry import Case, Spec, constant_value, register
 from estimatorkit.core.shapes import TensorShape, differ
->>>>>>> x8
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array
 from estimatorkit.ops.linalg.decompositions import svd
@@ -189,7 +180,6 @@ def _numpy_einsum(*operands: Any, equation: str) -> Any:
     return np.einsum(equation, *(each.astype(np.float32) for each in operands)).astype(dtype)
 
 
-<<<<<<< HEAD
 def _tensordot(einsum: Any) -> Any:
     def kernel(a: Any, b: Any, axes: Any) -> Any:
         return einsum(a, b, equation=_tensordot_equation(axes, np.ndim(a), np.ndim(b)))
@@ -203,7 +193,13 @@ register(
     numpy_kernel=_tensordot(_numpy_einsum),
     static=(2,),
     accepts=("fic", "fic", "x"),
-=======
+    cases=lambda: [
+        Case((TALL, SQUARE[0], np.int32(1)), {}, TALL @ SQUARE[0]),
+        Case((TALL, TALL, np.array([[0], [0]], np.int32)), {}, TALL.T @ TALL),
+    ],
+)
+
+
 def _infer_einsum(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Sequence[Spec]:
     given, arrow, labels = attrs["equation"].partition("->")
     ranks = [each.shape.rank for each in inputs]
@@ -222,10 +218,10 @@ register(
     infer=_infer_einsum,
     accepts="fic",
     numpy_kernel=_numpy_einsum,
->>>>>>> x8
     cases=lambda: [
-        Case((TALL, SQUARE[0], np.int32(1)), {}, TALL @ SQUARE[0]),
-        Case((TALL, TALL, np.array([[0], [0]], np.int32)), {}, TALL.T @ TALL),
+        Case((TALL, TALL), {"equation": "ij,kj->ik"}),
+        Case((SQUARE,), {"equation": "bij->bji"}),
+        Case((SQUARE, RIGHT), {"equation": "...ij,...jk->...ik"}),
     ],
 )
 
