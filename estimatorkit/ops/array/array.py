@@ -117,14 +117,14 @@ def _infer_reshape(inputs: Any, attrs: Any) -> list[Spec]:
         raise value_error("reshape: only one dimension may be -1", received=dims)
     rest = int(np.prod([dim for dim in dims if dim != -1], dtype=np.int64))
     if count is not None:
-        fits = (rest > 0 and count % rest == 0) if -1 in dims else count == rest
+        fits = count % max(rest, 1) == 0 if -1 in dims else count == rest
         if not fits:
             raise value_error(
                 f"Cannot reshape a tensor with {count} elements to shape {dims}",
                 received=tensor,
                 made_at=tensor.op.source,
             )
-    if -1 in dims and count is not None:
+    if -1 in dims and count is not None and rest:
         dims[dims.index(-1)] = count // rest
     return [Spec(tensor.dtype, TensorShape([None if dim == -1 else dim for dim in dims]))]
 
@@ -132,6 +132,10 @@ def _infer_reshape(inputs: Any, attrs: Any) -> list[Spec]:
 def _reshape(x: Any, shape: Any, module: Any = jnp) -> Any:
     dims = tuple(int(dim) for dim in np.atleast_1d(shape))
     known = math.prod(dim for dim in dims if dim != -1)
+    if -1 in dims and not known and not x.size:  # any length fits: as TensorFlow has it
+        others = math.prod(dim for dim in dims if dim > 0)
+        length = math.prod(dim for dim in x.shape if dim) // others
+        dims = tuple(length if dim == -1 else dim for dim in dims)
     if x.size != known and (-1 not in dims or not known or x.size % known):
         multiple = "a multiple of " if -1 in dims else ""
         raise ValueError(
@@ -188,6 +192,10 @@ register_with_axis(
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
     """Inserts a dimension of length 1 at `axis` (`dim` is its older name)."""
+    if axis is not None and dim is not None:
+        raise ValueError("Cannot specify both 'dim' and 'axis'.")
+    if axis is None and dim is None:
+        raise ValueError("Must specify an axis argument to tf.expand_dims()")
     inputs, attrs = with_axis({"input": input}, dim if axis is None else axis, "expand_dims")
     return make("ExpandDims", inputs, attrs, name)
 
@@ -226,6 +234,8 @@ def squeeze(
     input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None
 ) -> Tensor:
     """Removes dimensions of length 1, all of them or those named by `axis`."""
+    if axis is not None and squeeze_dims is not None:
+        raise ValueError("Cannot specify both 'squeeze_dims' and 'axis'.")
     chosen = squeeze_dims if axis is None else axis
     axes = () if chosen is None else tuple(np.atleast_1d(ints_of(chosen, "squeeze")).tolist())
     return make("Squeeze", {"input": input}, {"axis": axes or None}, name)
@@ -285,5 +295,11 @@ def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool
     if unknown is not None:
         inputs["perm"], order = unknown, "input"
     elif perm is not None:
-        order = tuple(np.atleast_1d(ints_of(perm, "transpose")).tolist())
+        found = ints_of(perm, "transpose")
+        if found.ndim > 1:
+            raise value_error(
+                f"transpose: Shape must be rank 1 but is rank {found.ndim}: the order"
+            )
+        # As in NumPy, negative ones count from the end.
+        order = tuple(at % found.size if -found.size <= at < 0 else at for at in found.flat)
     return make("Transpose", inputs, {"perm": order}, name or "transpose")

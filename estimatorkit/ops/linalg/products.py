@@ -48,6 +48,10 @@ def norm(
     keep = bool(keep_dims if keepdims is None else keepdims)
     matrix = isinstance(axis, (list, tuple)) and len(axis) == 2
     allowed = ("fro", "euclidean", 1, 2, np.inf) if matrix else ("euclidean", 1, 2, np.inf)
+    if matrix and axis[0] == axis[1]:
+        raise ValueError(
+            f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}"
+        )
     number = isinstance(ord, (int, float)) and not matrix and ord > 0
     if ord not in allowed and not number:
         raise value_error("norm: invalid ord", expected=list(allowed), received=ord)
