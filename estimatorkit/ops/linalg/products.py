@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import registry
-from estimatorkit.core.axes import unknown_numbers
+from estimatorkit.core.axes import in_range, unknown_numbers
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import bfloat16
 from estimatorkit.core.errors import value_error
@@ -156,7 +156,10 @@ def _tensordot_axes(axes: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[in
         raise ValueError(
             f"Different number of contraction axes 'a' and 'b', {len(one)} != {len(other)}."
         )
-    return [a % rank_x for a in one], [a % rank_y for a in other]
+    return (
+        [in_range(a, rank_x, "tensordot") for a in one],
+        [in_range(a, rank_y, "tensordot") for a in other],
+    )
 
 
 def _check_labels(equation: str, operands: Sequence[Any]) -> None:

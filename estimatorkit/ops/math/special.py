@@ -266,7 +266,7 @@ xlog1py = _binary(
 igamma = _binary(
     "Igamma",
     _incomplete_gamma(jax.scipy.special.gammainc, 0.0),
-    scipy_special.gammainc,
+    lambda a, x: np.where(a > 0, scipy_special.gammainc(a, x), np.nan),
     (np.broadcast_to(_OTHER, (2, 3)).copy(), _POSITIVE),
     "The lower regularized incomplete gamma function of order a, at x.",
     parameters=("a", "x"),
@@ -274,7 +274,7 @@ igamma = _binary(
 igammac = _binary(
     "Igammac",
     _incomplete_gamma(jax.scipy.special.gammaincc, 1.0),
-    scipy_special.gammaincc,
+    lambda a, x: np.where(a > 0, scipy_special.gammaincc(a, x), np.nan),
     (np.broadcast_to(_OTHER, (2, 3)).copy(), _POSITIVE),
     "The upper regularized incomplete gamma function of order a, at x.",
     parameters=("a", "x"),
