@@ -48,6 +48,8 @@ def to_complex128(x: Any, name: str = "ToComplex128") -> Tensor:
 
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
     """`identity` of each tensor of a list."""
+    if not input:
+        raise ValueError("identity_n: the list of tensors must not be empty.")
     with get_default_graph().name_scope(name or "IdentityN"):
         return [identity(each) for each in input]
 

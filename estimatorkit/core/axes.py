@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core import registry
+from estimatorkit.core import nest, registry
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, whole_numbers
 from estimatorkit.core.errors import type_error, value_error
 from estimatorkit.core.registry import Infer, OpDef, Spec, constant_value, fixed_value
@@ -74,10 +74,10 @@ def unknown_numbers(value: Any, what: str) -> Tensor | None:
     """
     if not holds_tensors([value]):
         return None
-    parts = value if isinstance(value, (list, tuple)) else [value]
-    if all(constant_value(each) is not None for each in parts):
+    if all(constant_value(each) is not None for each in nest.flatten(value)):
         return None
-    tensor = as_index_tensor(value, "axis") if parts is value else convert_to_tensor(value)
+    is_list = isinstance(value, (list, tuple))
+    tensor = as_index_tensor(value, "axis") if is_list else convert_to_tensor(value)
     registry.check_allowed(tensor, "x", what, "axis")
     return tensor
 

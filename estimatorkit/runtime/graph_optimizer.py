@@ -77,9 +77,16 @@ def _fold(
     fed: set[Tensor],
     result: Rewriting,
 ) -> bool:
-    """Folds an operation if its inputs are constant."""
-    if not inputs or not row.foldable or row.known_from_shape or any(t in fed for t in inputs):
+    """Folds an operation if its inputs are constant, or their shapes suffice."""
+    if not inputs or not row.foldable or any(t in fed for t in inputs):
         return False
+    if row.known_from_shape:
+        if all(role_of(tensor.op) is not Role.PLACEHOLDER for tensor in inputs):
+            return False  # what has a value need not have the static shape
+        shapes = {tensor: registry.constant_value(tensor) for tensor in op.outputs}
+        known = {tensor: value for tensor, value in shapes.items() if value is not None}
+        result.known.update(known)
+        return bool(known)
     values = [result.value(tensor) for tensor in inputs]
     if any(value is None or value.dtype == object for value in values):
         return False

@@ -209,7 +209,7 @@ def make_plan(
         verify(graph, graph.verified)
         graph.verified = len(graph.get_operations())
     fed = set(feeds)
-    needed = needed_operations(fetches, targets, fed, elsewhere=elsewhere)
+    needed = needed_operations(fetches, targets, fed, elsewhere=elsewhere, must_feed=not optimize)
     rewriting = rewrite(needed, fed, set(fetches)) if optimize else Rewriting()
     ops = needed
     if optimize:

@@ -327,11 +327,55 @@ def _loops(tf: Any) -> Any:
     ]
 
 
+def _computed_along(tf: Any) -> Any:
+    """Axes and sizes that only a run knows, of operations whose static ranks stay."""
+    x, one = tf.constant(_ROWS), unknown(tf, np.int32(1), [])
+    picked = tf.gather(x, [2, 0], axis=one)
+    return [
+        picked,
+        tf.concat([x, picked], one),
+        tf.argmax(x, one),
+        tf.cumsum(x, one, reverse=True),
+        tf.split(x, 2, one - 1)[0],
+        tf.roll(x, [2], [one]),
+        tf.transpose(x, [one, 0]),
+        tf.reduce_sum(x, [one]),
+        tf.nn.softmax(x, one - 1),
+        tf.linalg.diag_part(x, k=one),
+        tf.tensordot(x, x, tf.stack([[one], [one]])),
+        tf.bincount(tf.constant([1, 1]), minlength=one * 4),
+        *tf.gradients(picked * picked, x),
+    ]
+
+
+def _shapes_without_feeds(tf: Any) -> Any:
+    x = tf.placeholder(tf.float32, [2, 3])
+    return [tf.shape(x), tf.size(x), tf.rank(x), tf.shape(x) * 2]
+
+
+def _edges(tf: Any) -> Any:
+    x = tf.constant(np.arange(12, dtype=np.float32).reshape(2, 2, 3))
+    pair = tf.constant([1 + 2j], tf.complex64)
+    return [
+        tf.stack([]),
+        tf.reshape(np.zeros([2, 0], np.float32), [-1, 0]),
+        tf.transpose(x, [0, 1, -1]),
+        tf.gather(x, [[1, 0], [0, 1]], batch_dims=-1, axis=-1),
+        tf.bitcast(pair, tf.float32),
+        tf.bitcast(pair, tf.int64),
+        tf.imag(tf.bitcast(tf.constant([1.0, 2.0]), tf.complex64)),
+        tf.global_norm([]),
+    ]
+
+
 SNIPPETS: dict[str, Callable[[Any], Any]] = {
     "linear algebra of unknown ranks": _unknown_ranks,
     "eigenvalues and batches": _eigenvalues,
     "infinities": _infinities,
     "kinds of loops": _loops,
+    "computed along": _computed_along,
+    "shapes without feeds": _shapes_without_feeds,
+    "edges": _edges,
     "where_v2": lambda tf: [
         tf.where_v2([True, False], [[1, 2], [3, 4]], [[5, 6], [7, 8]]),
         tf.where_v2([[True], [False]], [1, 2], 3),
@@ -512,6 +556,17 @@ ARRAY_ERRORS: dict[str, Callable[[Any], Any]] = {
     "sparse_to_dense: out of order": lambda tf: tf.sparse_to_dense([3, 1], [4], [1, 2]),
     "sparse_to_dense: out of range": lambda tf: tf.sparse_to_dense(
         [4], [4], 1, validate_indices=False
+    ),
+    "axis out of range": lambda tf: tf.concat([[1], [2]], unknown(tf, np.int32(3), [])),
+    "axis of argmax": lambda tf: tf.argmax([1], 1),
+    "axis and dim": lambda tf: tf.expand_dims([1], axis=0, dim=0),
+    "no axis": lambda tf: tf.expand_dims([1]),
+    "negative multiples": lambda tf: tf.tile([1], [-1]),
+    "clip that broadcasts": lambda tf: tf.clip_by_value([1.0], [2.0, 3.0], 4.0),
+    "split into others": lambda tf: tf.split([1, 2, 3], [1, 2], num=3),
+    "broadcast to another": lambda tf: tf.broadcast_to([1, 2], [2, 3]),
+    "feed of an axis": lambda tf: tf.Session().run(
+        *(lambda axis: (tf.gather(_ROWS, [0], axis=axis), {axis: 1}))(tf.constant(0))
     ),
     "dtype of an input": lambda tf: tf.regex_replace(tf.constant([1.0]), "a", "b"),
 }

@@ -208,6 +208,10 @@ register_with_axis(
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
     """Inserts a dimension of length 1 at `axis` (`dim` is its older name)."""
+    if axis is not None and dim is not None:
+        raise ValueError("Cannot specify both 'dim' and 'axis'.")
+    if axis is None and dim is None:
+        raise ValueError("Must specify an axis argument to tf.expand_dims()")
     inputs, attrs = with_axis({"input": input}, dim if axis is None else axis, "expand_dims")
     return make("ExpandDims", inputs, attrs, name)
 
@@ -246,6 +250,8 @@ def squeeze(
     input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None
 ) -> Tensor:
     """Removes dimensions of length 1, all of them or those named by `axis`."""
+    if axis is not None and squeeze_dims is not None:
+        raise ValueError("Cannot specify both 'squeeze_dims' and 'axis'.")
     chosen = squeeze_dims if axis is None else axis
     axes = () if chosen is None else tuple(np.atleast_1d(ints_of(chosen, "squeeze")).tolist())
     return make("Squeeze", {"input": input}, {"axis": axes or None}, name)
@@ -305,5 +311,11 @@ def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool
     if unknown is not None:
         inputs["perm"], order = unknown, "input"
     elif perm is not None:
-        order = tuple(np.atleast_1d(ints_of(perm, "transpose")).tolist())
+        found = ints_of(perm, "transpose")
+        if found.ndim > 1:
+            raise value_error(
+                f"transpose: Shape must be rank 1 but is rank {found.ndim}: the order"
+            )
+        # As in NumPy, negative ones count from the end.
+        order = tuple(at % found.size if -found.size <= at < 0 else at for at in found.flat)
     return make("Transpose", inputs, {"perm": order}, name or "transpose")

@@ -238,7 +238,7 @@ def _infer_tile(inputs: Any, attrs: Any) -> list[Spec]:
             received=multiples.shape,
             made_at=inputs[0].op.source,
         )
-    if multiples is None or dims is None:
+    if multiples is None or dims is None or (multiples < 0).any():  # the last is refused in a run
         known = inputs[0].shape.rank
         if known is None and inputs[1].shape.rank == 1:
             known = inputs[1].shape[0]
@@ -257,6 +257,9 @@ def _infer_tile(inputs: Any, attrs: Any) -> list[Spec]:
 
 
 def _tiled(module: Any, x: Any, multiples: Any) -> Any:
+    for at, times in enumerate(multiples):
+        if times < 0:
+            raise ValueError(f"Expected multiples[{at}] >= 0, but got {times}")
     if len(multiples) != x.ndim:  # NumPy would add axes
         raise ValueError(
             f"Expected multiples argument to be a vector of length {x.ndim} but got length "

@@ -524,6 +524,11 @@ def gather(
         A tensor of shape
         `params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]`.
     """
+    if batch_dims < 0:
+        indices = convert_to_tensor(indices, name="indices")
+        if indices.shape.rank is None:
+            raise value_error("gather: negative batch_dims need indices of known rank")
+        batch_dims += indices.shape.rank
     inputs, attrs = with_axis(
         {"params": params, "indices": indices}, batch_dims if axis is None else axis, "gather"
     )
@@ -612,6 +617,8 @@ def one_hot(
     at = -1 if axis is None else axis
     if isinstance(depth, Tensor) and registry.constant_value(depth) is None:
         return _one_hot_of_computed_depth(inputs, depth, at, name)
+    if not isinstance(depth, Tensor) and np.ndim(depth):
+        raise value_error(f"one_hot: Input must be scalar but has rank {np.ndim(depth)}: the depth")
     attrs = {"depth": axis_of(depth, "one_hot (depth)"), "axis": at}
     return make("OneHot", inputs, attrs, name or "one_hot")
 

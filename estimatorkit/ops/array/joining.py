@@ -206,7 +206,7 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
         ValueError: the shapes differ, or the axis is out of range.
         TypeError: the dtypes differ.
     """
-    if isinstance(values, (list, tuple)) and values and not holds_tensors(values) and axis == 0:
+    if isinstance(values, (list, tuple)) and not holds_tensors(values) and axis == 0:
         return convert_to_tensor(list(values), name=name or "stack")
     inputs = {f"values_{index}": value for index, value in enumerate(values)}
     if not inputs:
@@ -397,6 +397,12 @@ def split(
             )
         if min(given, default=0) < -1:
             raise value_error("split: a length is negative", received=given)
+        if num not in (None, len(given)):
+            raise value_error(
+                "split: Length of size_splits should be equal to num_outputs",
+                expected=f"num={len(given)}",
+                received=num,
+            )
         sizes = tuple(given)
     attrs["sizes"] = sizes
     return list(registry.apply("Split", list(inputs.values()), attrs, name).outputs)

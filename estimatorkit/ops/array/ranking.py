@@ -66,6 +66,8 @@ def _infer_top_k(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spe
     x, k = inputs
     if x.shape.dims is None:
         return [Spec(x.dtype, UNKNOWN), Spec(int32, UNKNOWN)]
+    if k.shape.rank:
+        raise value_error(f"top_k: Input must be scalar but has rank {k.shape.rank}: k", received=k)
     count = constant_value(k)
     if count is not None and count < 0:
         raise value_error(f"Need k >= 0, got {int(count)}", made_at=x.op.source)

@@ -33,6 +33,7 @@ from estimatorkit.core.registry import (
     Case,
     Spec,
     broadcast,
+    broadcast_shapes,
     check_allowed,
     constant_value,
     constant_value_as_shape,
@@ -95,7 +96,10 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     unknown = unknown_numbers(axis, "reverse")
     if unknown is not None:
         return make("ReverseV2", {"tensor": x, "axis": unknown}, {"axes": "input"}, name)
-    axes = tuple(np.atleast_1d(ints_of(axis, "reverse")).tolist())
+    found = ints_of(axis, "reverse")
+    if found.ndim > 1:
+        raise value_error(f"reverse: Shape must be rank 1 but is rank {found.ndim}: the axes")
+    axes = tuple(np.atleast_1d(found).tolist())
     axes = axes if x.shape.rank is None else _once(axes, x.shape.rank)
     return make("ReverseV2", {"tensor": x}, {"axes": axes}, name)
 
@@ -253,10 +257,34 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
 
 # -- repeating
 
+
+def _infer_broadcast_to(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    x, shape = inputs[0], constant_value_as_shape(inputs[1])
+    if x.shape.rank is not None and shape.rank is not None:
+        if x.shape.rank > shape.rank:
+            raise value_error(
+                f"broadcast_to: Shape must be at most rank {shape.rank} but is rank {x.shape.rank}",
+                received=x,
+                made_at=x.op.source,
+            )
+
+        def refusal(one: int, other: int) -> Exception:
+            words = f"broadcast_to: Dimensions must be equal, but are {one} and {other}"
+            return value_error(words, received=f"{x.shape} to {shape}", made_at=x.op.source)
+
+        if not broadcast_shapes(x.shape, shape, refusal).is_compatible_with(shape):
+            raise value_error(
+                f"broadcast_to: Incompatible shapes: {x.shape} to {shape}",
+                received=x,
+                made_at=x.op.source,
+            )
+    return [Spec(x.dtype, shape)]
+
+
 register(
     "BroadcastTo",
     lambda x, shape: jnp.broadcast_to(x, tuple(int(dim) for dim in shape)),
-    infer=lambda inputs, attrs: [Spec(inputs[0].dtype, constant_value_as_shape(inputs[1]))],
+    infer=_infer_broadcast_to,
     numpy_kernel=lambda x, shape: np.broadcast_to(x, tuple(shape)),
     static=(1,),
     cases=lambda: [Case((_SAMPLE[:1], np.array([2, 3, 4], np.int32)))],
@@ -466,6 +494,24 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
         ValueError: the last dimension does not make up one element of the dtype.
     """
     return make("Bitcast", {"input": input}, {"dtype": as_dtype(type)}, name)
+
+
+def _bitcast(x: Any, dtype: DType) -> Any:
+    """XLA has no bits of complex numbers: these are pairs of their real and imaginary parts."""
+    x, wanted = jnp.asarray(x), dtype.numpy_dtype
+    if x.dtype == wanted:
+        return x
+    if x.dtype.kind == "c":
+        x = jnp.stack([x.real, x.imag], -1)
+        found = jax.lax.bitcast_convert_type(x, wanted)
+        return found.reshape(*x.shape[:-1], -1) if found.ndim > x.ndim else found
+    if not dtype.is_complex:
+        return jax.lax.bitcast_convert_type(x, wanted)
+    part = dtype.real_dtype.numpy_dtype
+    if x.dtype.itemsize < part.itemsize:
+        x = x.reshape(*x.shape[:-1], 2, -1)
+    pairs = jax.lax.bitcast_convert_type(x, part)
+    return jax.lax.complex(pairs[..., 0], pairs[..., 1])
 
 
 def _infer_bitcast(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:

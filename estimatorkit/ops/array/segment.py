@@ -85,6 +85,7 @@ def _infer_unsorted(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[
     data, ids, count = inputs
     if data.shape.dims is None or ids.shape.rank is None:
         return [Spec(data.dtype, UNKNOWN)]
+    count.shape.assert_has_rank(0)
     number = constant_value(count)
     if not data.shape[: ids.shape.rank].is_compatible_with(ids.shape):
         raise value_error(

@@ -423,6 +423,9 @@ def _stitch_places(*indices: Any) -> Any:
 
 def _infer_stitch(inputs: Any, attrs: Any) -> list[Spec]:
     known = [registry.constant_value(each) for each in inputs]
+    for each in known:
+        if each is not None and np.any(each < 0):
+            return [Spec(int32, TensorShape([None]))]  # refused in a run
     length = None if any(each is None for each in known) else len(_stitch_places(*known))
     return [Spec(int32, TensorShape([length]))]
 

@@ -175,8 +175,13 @@ def _numbers(vector: Any, what: str) -> list[Any]:
     """The elements of a vector: ints if known, else tensors."""
     tensor = convert_to_tensor(vector, name=what)
     known = fixed_value(tensor)
+    if tensor.shape.rank not in (None, 1):
+        raise value_error(
+            f"strided_slice: Shape must be rank 1 but is rank {tensor.shape.rank}: {what}",
+            received=tensor,
+        )
     if known is not None:
-        numbers: list[Any] = np.atleast_1d(known).tolist()
+        numbers: list[Any] = known.tolist()
         return numbers
     if (parts := registry.packed(tensor)) is not None:
         elements = [(each, fixed_value(each)) for each in parts]

@@ -21,7 +21,7 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.ops.array import array
 from estimatorkit.ops.linalg.decompositions import svd
 from estimatorkit.ops.linalg.diagonals import matrix_transpose
-from estimatorkit.ops.linalg.matrix_parts import POSITIVE, SQUARE, TALL
+from estimatorkit.ops.linalg.matrix_parts import POSITIVE, RIGHT, SQUARE, TALL
 from estimatorkit.ops.math import elementwise, linalg, reduce, special
 
 # -- norms and general products

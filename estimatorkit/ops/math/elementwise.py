@@ -27,7 +27,7 @@ from estimatorkit.core.dtypes import (
     int32,
     int64,
 )
-from estimatorkit.core.errors import type_error
+from estimatorkit.core.errors import UnimplementedError, type_error
 from estimatorkit.core.faults import Fault, FaultTest, nonzero, refused
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
@@ -565,14 +565,14 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
             complex numbers lose their imaginary part when cast to real dtypes.
 
     Raises:
-        TypeError: x holds strings (use `string_to_number`).
+        UnimplementedError: x holds strings (use `string_to_number`), or shall do so.
     """
     tensor = convert_to_tensor(x, name="x")
     wanted = as_dtype(dtype)
     if tensor.dtype is wanted:
         return tensor
     if tensor.dtype.on_host or wanted.on_host:
-        raise type_error(
+        raise UnimplementedError.explained(
             f"Cast string to {wanted.name} is not supported"
             if tensor.dtype.on_host
             else f"Cast {tensor.dtype.name} to string is not supported",
@@ -705,7 +705,10 @@ def clip_by_value(
     not update the other rows.
     """
     with get_default_graph().name_scope(name or "clip_by_value") as scope:
-        return maximum(minimum(t, clip_value_max), clip_value_min, name=scope)
+        found = maximum(minimum(t, clip_value_max), clip_value_min, name=scope)
+        if not isinstance(t, IndexedSlices):  # the bounds may be broadcast, not the values
+            convert_to_tensor(t).shape.assert_is_compatible_with(found.shape)
+        return found
 
 
 def add_n(inputs: Any, name: str | None = None) -> Tensor:

@@ -127,7 +127,10 @@ def _multinomial(logits: Any, num_samples: Any, dtype: Any, *, key: Any) -> Any:
 
 
 def _infer_multinomial(inputs: Any, attrs: Mapping[str, Any]) -> list[Spec]:
-    rows = inputs[0].shape[0] if inputs[0].shape.rank else None
+    rank = inputs[0].shape.rank
+    if rank not in (None, 2):
+        raise value_error(f"multinomial: Shape must be rank 2 but is rank {rank}: the logits")
+    rows = inputs[0].shape[0] if rank else None
     count = registry.constant_value(inputs[1])
     return [Spec(attrs["dtype"], TensorShape([rows, None if count is None else int(count)]))]
 

@@ -328,6 +328,8 @@ def _arg(
     op_type: str, value: Any, axis: Any, dimension: Any, output_type: Any, name: str | None
 ) -> Tensor:
     tensor = convert_to_tensor(value, name="input")
+    if axis is not None and dimension is not None:
+        raise ValueError("Cannot specify both 'dimension' and 'axis'.")
     chosen = dimension if axis is None else axis
     chosen = 0 if chosen is None else chosen
     place = unknown_numbers(chosen, op_type)
@@ -337,8 +339,13 @@ def _arg(
             f"{op_type}: Shape must be rank 0 but is rank {rank}: the axis is a number"
         )
     inputs, attrs = with_axis({"input": tensor}, chosen, op_type)
-    if place is None:
-        _axes(attrs["axis"], tensor, op_type)
+    known, rank = attrs["axis"], tensor.shape.rank
+    if place is None and rank is not None and not -rank <= known < rank:
+        raise InvalidArgumentError.explained(
+            f"{op_type}: Expected dimension in the range [{-rank}, {rank}), but got {known}",
+            received=tensor,
+            made_at=tensor.op.source,
+        )
     dtype = as_dtype(output_type)
     if dtype not in (int32, int64):
         raise type_error(
