@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import string
 from estimatorkit.core.errors import (
@@ -37,6 +36,7 @@ from estimatorkit.data.spec import (
     compatible,
     flatten,
     flatten_as,
+    map_leaves,
     of_types,
     pack,
 )
@@ -340,7 +340,7 @@ class Iterator:
         return self._spec
 
     def _map_spec(self, function: Any) -> Any:
-        return nest.map_structure(function, self._spec, lists_are_leaves=True)
+        return map_leaves(function, self._spec)
 
     @property
     def output_types(self) -> Any:

@@ -322,6 +322,13 @@ PIPELINES.update(
             .map(lambda x: tf.fill([x, x], x))
             .apply(tf.data.experimental.dense_to_sparse_batch(2, [5, None]))
         ),
+        "components of None": lambda tf: (
+            tf.data.Dataset.from_tensor_slices(({"x": [1, 2, 3]}, None))
+            .map(lambda features, label: (features["x"] + 1, label))
+            .batch(2)
+            .concatenate(tf.data.Dataset.from_tensors((tf.constant([7]), None)))
+            .map(lambda x, label: x if label is None else -x)
+        ),
         "zip with an empty one": lambda tf: tf.data.Dataset.zip((_range(tf, 3), _range(tf, 0))),
         "concatenate of shapes": lambda tf: (
             _range(tf, 4).batch(2, True).concatenate(_range(tf, 9).batch(3, True))
