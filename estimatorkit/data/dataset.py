@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from estimatorkit.core import nest
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import as_dtype, int64
 from estimatorkit.core.errors import OutOfRangeError, type_error, value_error
@@ -31,6 +30,7 @@ from estimatorkit.data.spec import (
     SparseTensorSpec,
     flatten,
     leaf_names,
+    map_leaves,
     of_types,
     pack,
 )
@@ -270,7 +270,7 @@ class Dataset(Transformable):
         return self._map_spec(value_class)
 
     def _map_spec(self, function: Callable[[Any], Any]) -> Any:
-        return nest.map_structure(function, self.element_spec, lists_are_leaves=True)
+        return map_leaves(function, self.element_spec)
 
     def cardinality(self) -> Any:
         """The number of elements, INFINITE (-1) or UNKNOWN (-2), int64; a session can fetch it."""

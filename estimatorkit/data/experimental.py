@@ -133,7 +133,16 @@ def map_and_batch(
         batch_size: elements per batch.
         num_parallel_batches, num_parallel_calls: have no effect.
         drop_remainder: drop a smaller last batch.
+
+    Raises:
+        ValueError: both are given.
     """
+    if num_parallel_batches is not None and num_parallel_calls is not None:
+        raise ValueError(
+            "`map_and_batch` allows only one of `num_parallel_batches` and `num_parallel_calls` to "
+            f"be set, but `num_parallel_batches` was set to {num_parallel_batches} and "
+            f"`num_parallel_calls` as set to {num_parallel_calls}."
+        )
     return lambda dataset: dataset.map(map_func).batch(batch_size, drop_remainder)
 
 
@@ -221,7 +230,8 @@ def _sparse_row_shape(given: Any, row_shape: TensorShape) -> Any:
             f"Input element had shape ({given.tolist()}) that is larger than the row shape "
             f"({wanted}).",
         )
-    return given if None in wanted else np.array(wanted, np.int64)
+    pairs = zip(given, wanted, strict=True)
+    return np.array([dim if most is None else most for dim, most in pairs], np.int64)
 
 
 register(
@@ -232,7 +242,7 @@ register(
     gradient=None,
     cases=lambda: [
         Case((np.array([2, 1]),), {"row_shape": TensorShape([3, 1])}, np.array([3, 1])),
-        Case((np.array([2, 1]),), {"row_shape": TensorShape([None, 1])}, np.array([2, 1])),
+        Case((np.array([2, 1]),), {"row_shape": TensorShape([None, 4])}, np.array([2, 4])),
     ],
 )
 

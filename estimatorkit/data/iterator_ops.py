@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import string
 from estimatorkit.core.errors import (
@@ -37,6 +36,7 @@ from estimatorkit.data.spec import (
     compatible,
     flatten,
     flatten_as,
+    map_leaves,
     of_types,
     pack,
 )
@@ -104,11 +104,15 @@ def _get_next_of(handle: Any, specs: tuple[Spec, ...], *, context: Any) -> list[
             received=name,
         ) from error
     found = specs_of(op.attrs["_spec"])
-    if [each.dtype for each in found] != [each.dtype for each in specs]:
+    alike = len(found) == len(specs) and all(
+        one.dtype is two.dtype and one.shape.is_compatible_with(two.shape)
+        for one, two in zip(found, specs, strict=True)
+    )
+    if not alike:
         raise InvalidArgumentError.explained(
-            "the iterator with this handle has other element types",
-            expected=[each.dtype.name for each in specs],
-            received=[each.dtype.name for each in found],
+            "the iterator with this handle has other element types, or incompatible shapes",
+            expected=[f"{each.dtype.name} {each.shape}" for each in specs],
+            received=[f"{each.dtype.name} {each.shape}" for each in found],
             made_at=op.source,
             op=op,
         )
@@ -220,11 +224,11 @@ class Iterator:
         Args:
             output_types: the nest of dtypes.
             output_shapes: the nest of shapes; unknown by default.
-            shared_name: the iterator's name.
+            shared_name: iterators of one graph with the same name are one.
             output_classes: the nest of classes (`Tensor`, `SparseTensor`); `Tensor` by default.
         """
         spec = _structure(output_types, output_shapes, output_classes)
-        return Iterator(spec, _handle_op(spec, shared_name or "Iterator", None))
+        return Iterator(spec, _shared_op(spec, shared_name))
 
     @staticmethod
     def from_string_handle(
@@ -336,7 +340,7 @@ class Iterator:
         return self._spec
 
     def _map_spec(self, function: Any) -> Any:
-        return nest.map_structure(function, self._spec, lists_are_leaves=True)
+        return map_leaves(function, self._spec)
 
     @property
     def output_types(self) -> Any:
@@ -393,6 +397,18 @@ def _structure(output_types: Any, output_shapes: Any, output_classes: Any) -> An
     return of_types(output_types, output_shapes, classes)
 
 
+def _shared_op(spec: Any, shared_name: str | None) -> Operation:
+    """The operation of an iterator, the same for equal names and specs."""
+    for op in get_default_graph().get_operations() if shared_name else ():
+        same = ITERATOR.made(op) and op.attrs.get("_shared_name") == shared_name
+        if same and op.attrs["_spec"] == spec:
+            return op
+    made = _handle_op(spec, shared_name or "Iterator", None)
+    if shared_name:
+        made.attrs["_shared_name"] = shared_name
+    return made
+
+
 def _handle_op(spec: Any, name: str, dataset: Dataset | None) -> Operation:
     # The dataset is attached to the operation in memory; it is not part of the serialized graph.
     return apply("Iterator", (), {"_spec": spec, "_dataset": dataset}, name)
@@ -420,9 +436,14 @@ def make_one_shot_iterator(dataset: Dataset) -> Iterator:
 
 
 def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:
-    """Returns an iterator that (re)starts whenever `iterator.initializer` is run."""
+    """Returns an iterator that (re)starts whenever `iterator.initializer` is run.
+
+    Args:
+        dataset: the dataset.
+        shared_name: iterators of one graph with the same name are one.
+    """
     spec = dataset.element_spec
-    made = Iterator(spec, _handle_op(spec, shared_name or "Iterator", None))
+    made = Iterator(spec, _shared_op(spec, shared_name))
     made._initializer = made.make_initializer(dataset)
     return made
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from estimatorkit.core import dtypes, nest
+from estimatorkit.core import dtypes
 from estimatorkit.core.errors import InvalidArgumentError, value_error
 from estimatorkit.data.execution import iterators
 from estimatorkit.data.execution.block_iterator import BlockIterator
@@ -28,7 +28,15 @@ from estimatorkit.data.execution.prefetching import PrefetchIterator
 from estimatorkit.data.execution.randomness import Seeds
 from estimatorkit.data.execution.shuffling import PermutationIterator, ShuffleIterator
 from estimatorkit.data.parameters import Pending
-from estimatorkit.data.spec import TensorSpec, either, flatten, leaf_names, pack, with_leading
+from estimatorkit.data.spec import (
+    TensorSpec,
+    either,
+    flatten,
+    leaf_names,
+    map_leaves,
+    pack,
+    with_leading,
+)
 
 if TYPE_CHECKING:
     from estimatorkit.core.tensor import Tensor
@@ -418,9 +426,7 @@ class Batch(Unary):
     def element_spec(self) -> Any:
         full = self.drop_remainder is True and not isinstance(self.batch_size, Pending)
         size = self.batch_size if full else None
-        return nest.map_structure(
-            lambda spec: with_leading(spec, size), self.source.element_spec, lists_are_leaves=True
-        )
+        return map_leaves(lambda spec: with_leading(spec, size), self.source.element_spec)
 
     @property
     def cardinality(self) -> int:
@@ -576,9 +582,7 @@ class Concatenate(Plan):
 
     @cached_property
     def element_spec(self) -> Any:
-        return nest.map_structure(
-            either, self.first.element_spec, self.second.element_spec, lists_are_leaves=True
-        )
+        return map_leaves(either, self.first.element_spec, self.second.element_spec)
 
     @property
     def cardinality(self) -> int:

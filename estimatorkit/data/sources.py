@@ -58,6 +58,8 @@ def _leaves(tensors: Any, what: str) -> tuple[Any, list[Any], list[str]]:
         if isinstance(part, tuple) and not _is_sparse(part):
             parts = [visit(each) for each in part]
             return type(part)(*parts) if nest.is_namedtuple(part) else tuple(parts)
+        if part is None:
+            return None
         if isinstance(part, list) and holds_tensors(part):
             from estimatorkit.core.conversion import convert_to_tensor  # imports JAX
 

@@ -2,12 +2,12 @@
 
 An element is a nested structure of dicts, tuples and named tuples; its leaves are arrays, sparse
 tensors, or datasets (windows). A list is a value and becomes an array, as in `tf.data`. A DataFrame
-counts as the dict of its columns.
+counts as the dict of its columns. None belongs to the structure: (features, None) has no labels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -128,9 +128,9 @@ def compatible(one: Any, two: Any) -> bool:
     """Whether two specs have the same structure, and their leaves the same kind and dtype."""
     try:
         nest.assert_same_structure(one, two, lists_are_leaves=True)
+        pairs = list(zip(flatten(one), flatten(two), strict=True))
     except (TypeError, ValueError):
         return False
-    pairs = zip(flatten(one), flatten(two), strict=True)
     return all(type(a) is type(b) and a.dtype is b.dtype for a, b in pairs)
 
 
@@ -155,8 +155,8 @@ def with_leading(spec: Any, dim: int | None) -> Any:
 
 
 def flatten(structure: Any) -> list[Any]:
-    """The leaves of an element structure (lists are leaves)."""
-    return nest.flatten(structure, lists_are_leaves=True)
+    """The leaves of an element structure (lists are leaves, None is none)."""
+    return [leaf for leaf in nest.flatten(structure, lists_are_leaves=True) if leaf is not None]
 
 
 def flatten_as(spec: Any, value: Any) -> list[Any]:
@@ -174,12 +174,22 @@ def flatten_as(spec: Any, value: Any) -> list[Any]:
             raise ValueError(f"expected {len(spec)} components, received {value!r}")
         pairs = zip(spec, value, strict=True)
         return [leaf for part, each in pairs for leaf in flatten_as(part, each)]
-    return [value]
+    return [] if spec is None else [value]
 
 
 def pack(structure: Any, leaves: list[Any]) -> Any:
     """Packs `leaves` into the structure of `structure`."""
+    places = nest.flatten(structure, lists_are_leaves=True)
+    if any(place is None for place in places):
+        rest = iter(leaves)
+        leaves = [None if place is None else next(rest) for place in places]
     return nest.pack_sequence_as(structure, leaves, lists_are_leaves=True)
+
+
+def map_leaves(function: Callable[..., Any], structure: Any, *others: Any) -> Any:
+    """The structure of the function's results for the leaves of structures."""
+    leaves = zip(*map(flatten, (structure, *others)), strict=True)
+    return pack(structure, [function(*each) for each in leaves])
 
 
 def leaf_names(structure: Any) -> list[str]:
@@ -196,7 +206,7 @@ def leaf_names(structure: Any) -> list[str]:
         elif isinstance(part, tuple):
             for index, child in enumerate(part):
                 visit(child, f"{path}[{index}]")
-        else:
+        elif part is not None:
             names.append(f"component {path}" if path else "the value")
 
     visit(structure, "")

@@ -16,7 +16,7 @@ import numpy as np
 from estimatorkit.core import nest, registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import resource, variant
-from estimatorkit.core.errors import FailedPreconditionError
+from estimatorkit.core.errors import FailedPreconditionError, value_error
 from estimatorkit.core.function_graph import GraphFunction
 from estimatorkit.core.registry import Spec, register
 from estimatorkit.core.shapes import SCALAR
@@ -28,7 +28,14 @@ from estimatorkit.data.execution.iterators import BlockCall, StartFunction
 from estimatorkit.data.execution.randomness import Seeds
 from estimatorkit.data.parameters import Pending
 from estimatorkit.data.plan import Plan
-from estimatorkit.data.spec import DatasetSpec, SparseTensorSpec, TensorSpec, flatten, pack
+from estimatorkit.data.spec import (
+    DatasetSpec,
+    SparseTensorSpec,
+    TensorSpec,
+    flatten,
+    map_leaves,
+    pack,
+)
 from estimatorkit.runtime.batched_executor import BlockRunner, trace
 from estimatorkit.runtime.columns import SparseColumn, parts_of
 
@@ -120,7 +127,7 @@ def _to_leaves(returned: Any) -> Any:
         return type(returned)(*map(_to_leaves, returned))
     if isinstance(returned, tuple):
         return tuple(map(_to_leaves, returned))
-    return _to_leaf(returned)
+    return None if returned is None else _to_leaf(returned)
 
 
 def _spec_of(leaf: Any) -> Any:
@@ -190,7 +197,11 @@ def dataset_function(function: Callable[[Any], Any], element_spec: Any) -> Datas
         return tuple(returned) if isinstance(returned, list) else returned
 
     traced = trace(of_inputs, specs_of(element_spec), _to_leaves)
-    spec = nest.map_structure(_spec_of, traced.structure, lists_are_leaves=True)
+    if not traced.outputs:
+        raise value_error(
+            "None values not supported.", received="a function that returns no tensor"
+        )
+    spec = map_leaves(_spec_of, traced.structure)
     return DatasetFunction(traced, element_spec, spec)
 
 

@@ -49,7 +49,8 @@ def trace(
     Args:
         function: takes the inputs; may use tensors of enclosing graphs.
         arguments: the dtype and shape of each input.
-        convert: converts the function's result to tensors and composites, inside the graph.
+        convert: converts the function's result to tensors and composites, inside the graph; None
+            stands for nothing.
 
     Raises:
         ValueError: the function assigns a variable.
@@ -61,7 +62,8 @@ def trace(
             placeholder(spec.dtype, spec.shape, f"arg{i}") for i, spec in enumerate(arguments)
         ]
         returned = convert(function(inputs))
-        outputs = after_actions(graph, [as_output(graph, leaf) for leaf in expand(returned)[0]])
+        leaves = [leaf for leaf in expand(returned)[0] if leaf is not None]
+        outputs = after_actions(graph, [as_output(graph, leaf) for leaf in leaves])
     traced = GraphFunction(graph, inputs, outputs, returned)
     if traced.updated:
         changed = traced.inputs[traced.updated[0]].op.name

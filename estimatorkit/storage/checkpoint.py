@@ -309,7 +309,7 @@ def read_contents(path_or_directory: AnyPath) -> dict[str, TensorEntry]:
 
 
 def load_variable(ckpt_dir_or_file: AnyPath, name: str) -> NDArray[Any]:
-    """Reads one variable of a checkpoint (`tf.train.load_variable`).
+    """Reads one variable of a checkpoint (`tf.train.load_variable`); of rank 0 as a scalar.
 
     Args:
         ckpt_dir_or_file: a checkpoint, or a model folder for its newest.
@@ -320,7 +320,8 @@ def load_variable(ckpt_dir_or_file: AnyPath, name: str) -> NDArray[Any]:
         DataLossError: the file that holds it is damaged.
     """
     key = name.removesuffix(":0")
-    return read_checkpoint(locate_checkpoint(ckpt_dir_or_file), [key]).tensors[key]
+    value = read_checkpoint(locate_checkpoint(ckpt_dir_or_file), [key]).tensors[key]
+    return value if value.ndim else value[()]
 
 
 def remove_checkpoint(

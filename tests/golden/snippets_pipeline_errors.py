@@ -257,6 +257,14 @@ ERRORS.update(
         "padded_shapes of floats": lambda tf, session: _filled(tf).padded_batch(2, [1.5]),
         "padding of a type": lambda tf, session: _filled(tf).padded_batch(2, [None], "x"),
         "padding of a vector": lambda tf, session: _filled(tf).padded_batch(2, [None], [1]),
+        "map_and_batch in both": lambda tf, session: tf.data.experimental.map_and_batch(
+            lambda x: x, 2, num_parallel_batches=1, num_parallel_calls=2
+        ),
+        "handle of another shape": lambda tf, session: session.run(
+            tf.data.Iterator.from_string_handle(
+                session.run(_range(tf, 3).make_one_shot_iterator().string_handle()), tf.int64, [2]
+            ).get_next()
+        ),
         "unknown argument": lambda tf, session: _range(tf, 3).batch(2, drop_reminder=True),
     }
 )

@@ -317,6 +317,18 @@ PIPELINES.update(
         "rebatch without remainder": lambda tf: _range(tf, 8).batch(3).rebatch(5, True),
         "rebatch in turns": lambda tf: _rows(tf).batch(2).rebatch([1, 3]),
         "counter of floats": lambda tf: tf.data.Dataset.counter(1.5, 0.25, tf.float32).take(3),
+        "sparse batches of known width": lambda tf: (
+            tf.data.Dataset.range(1, 4)
+            .map(lambda x: tf.fill([x, x], x))
+            .apply(tf.data.experimental.dense_to_sparse_batch(2, [5, None]))
+        ),
+        "components of None": lambda tf: (
+            tf.data.Dataset.from_tensor_slices(({"x": [1, 2, 3]}, None))
+            .map(lambda features, label: (features["x"] + 1, label))
+            .batch(2)
+            .concatenate(tf.data.Dataset.from_tensors((tf.constant([7]), None)))
+            .map(lambda x, label: x if label is None else -x)
+        ),
         "zip with an empty one": lambda tf: tf.data.Dataset.zip((_range(tf, 3), _range(tf, 0))),
         "concatenate of shapes": lambda tf: (
             _range(tf, 4).batch(2, True).concatenate(_range(tf, 9).batch(3, True))
@@ -530,6 +542,18 @@ def _merged_options(tf: Any) -> Any:
     return lambda session: [given(each) for each in made]
 
 
+def _shared(tf: Any) -> Any:
+    names = ["one", "one", "two"]
+    iterators = [_range(tf, 9).make_initializable_iterator(shared_name=name) for name in names]
+    elements = [iterator.get_next() for iterator in iterators]
+
+    def run(session: Any) -> Any:
+        session.run([iterators[0].initializer, iterators[2].initializer])
+        return [session.run(elements[number]) for number in (0, 1, 2, 1, 0, 2)]
+
+    return run
+
+
 def _twice(tf: Any) -> Any:
     iterator = _range(tf, 6).make_one_shot_iterator()
     first, second = iterator.get_next(), iterator.get_next()
@@ -547,6 +571,7 @@ def _value(make: Callable[[Any], Any]) -> Callable[[Any], Callable[[Any], Any]]:
 PROGRAMS.update(
     {
         "options of several": _merged_options,
+        "shared iterators": _shared,
         "cardinality in a session": lambda tf: (
             lambda session: session.run(
                 [_range(tf, 7).batch(2).cardinality(), _range(tf, 2).repeat().cardinality()]

@@ -351,3 +351,21 @@ def test_parts_are_listed_in_a_dict(session: tf.Session, tmp_path: Path) -> None
         tf.train.Saver({"w": list(parts)[:1]})
     with pytest.raises(ValueError, match="Slices must all be Variables"):
         tf.train.Saver({"w": [tf.get_variable("other", [])]})
+
+
+def test_relative_paths_stay_as_given(
+    session: tf.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in TensorFlow 2.15.1."""
+    monkeypatch.chdir(tmp_path)
+    made(session, 1.5)
+    saver = tf.train.Saver()
+    given = ["m", "./n-1", "d/x-2"]
+    assert saver.save(session, "m") == given[0]
+    assert saver.save(session, "./n", 1) == given[1]
+    assert saver.save(session, "d/x", 2) == given[2]
+    assert saver.last_checkpoints == given
+    scalar = tf.train.load_variable("d", "v0")
+    assert (type(scalar), scalar) == (np.float32, 1.5)
+    saver.set_last_checkpoints(["a", "./b"])
+    assert saver.last_checkpoints == ["a", "./b"]

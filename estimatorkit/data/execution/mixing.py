@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core import nest
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.data.execution.block_iterator import BlockIterator, State, end_of_sequence
 from estimatorkit.data.execution.buffers import Columns, concatenate, count_rows, gather
 from estimatorkit.data.execution.randomness import RandomStream, Seeds
 from estimatorkit.data.plan import INFINITE, UNKNOWN, Plan
-from estimatorkit.data.spec import TensorSpec, either
+from estimatorkit.data.spec import TensorSpec, either, map_leaves
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +108,7 @@ class Choose(Plan):
     @cached_property
     def element_spec(self) -> Any:
         specs = [source.element_spec for source in self.sources]
-        return reduce(
-            lambda one, two: nest.map_structure(either, one, two, lists_are_leaves=True), specs
-        )
+        return reduce(lambda one, two: map_leaves(either, one, two), specs)
 
     @property
     def cardinality(self) -> int:

@@ -132,7 +132,7 @@ def _full_names(path: str) -> dict[str, str]:
     from tensorboard.compat.proto.trackable_object_graph_pb2 import TrackableObjectGraph
 
     try:
-        graph = TrackableObjectGraph.FromString(load_variable(path, _OBJECT_GRAPH).item())
+        graph = TrackableObjectGraph.FromString(bytes(load_variable(path, _OBJECT_GRAPH)))
     except DecodeError:
         return {}  # the table of missing names follows
     attributes = (attribute for node in graph.nodes for attribute in node.attributes)

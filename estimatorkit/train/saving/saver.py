@@ -145,6 +145,7 @@ class Saver:
         self._filename = filename
         self._operations: dict[str, str] = {}  # their names, by field of `SaverDef`
         self._managers: dict[tuple[str, str | None], CheckpointRotation] = {}
+        self._given: dict[str, str] = {}  # how the program wrote a checkpoint's path
         self._items: dict[str, Item] | None = None
         self._saving = threading.RLock()  # saves in order of steps
         if saver_def is not None and saver_def.restore_op_name:
@@ -191,7 +192,8 @@ class Saver:
         """The checkpoints subject to rotation, oldest first; empty if all are kept."""
         if not self._max_to_keep:
             return []
-        return [path for manager in self._managers.values() for path in manager.last_checkpoints]
+        paths = [path for manager in self._managers.values() for path in manager.last_checkpoints]
+        return [self._given.get(os.path.normpath(path), path) for path in paths]
 
     def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
         """Sets the checkpoints subject to rotation, oldest first, with the current time."""
@@ -208,6 +210,7 @@ class Saver:
         listed: dict[str, list[tuple[str, float]]] = {}
         for path, when in last_checkpoints_with_time:
             directory, name = os.path.split(os.fspath(path))
+            self._given[os.path.normpath(path)] = os.fspath(path)
             listed.setdefault(directory or ".", []).append((name, float(when)))
         for directory, latest_filename in self._managers:
             if latest_filename is None:
@@ -296,15 +299,16 @@ class Saver:
             # lost.
             state = session_state(sess)
             tensors = tensors_to_save(sess, items, True)
+            self._given[os.path.normpath(path)] = path
             if write_state:
-                written = self._manager(directory, latest_filename, name).save(name, tensors, state)
+                self._manager(directory, latest_filename, name).save(name, tensors, state)
             else:
-                written = os.fspath(write_checkpoint(directory, name, tensors, state))
+                write_checkpoint(directory, name, tensors, state)
             if write_meta_graph:
                 self._write_graph(f"{path}.{meta_graph_suffix}", sess.graph)
             if os.path.exists(os.path.join(directory, PROJECTOR_CONFIG)):
                 self._write_embeddings(directory)
-        return f"file://{written}" if given.startswith("file://") else written
+        return f"file://{path}" if given.startswith("file://") else path
 
     def _write_graph(self, path: str, graph: Graph) -> None:
         try:

@@ -151,7 +151,7 @@ def read_objects(path: str) -> Any:
     from tensorboard.compat.proto.trackable_object_graph_pb2 import TrackableObjectGraph
 
     try:
-        return TrackableObjectGraph.FromString(load_variable(path, OBJECT_GRAPH).item())
+        return TrackableObjectGraph.FromString(bytes(load_variable(path, OBJECT_GRAPH)))
     except DecodeError as error:
         raise DataLossError(
             None, None, f"The list of objects in the checkpoint {path!r} is damaged: {error}"
