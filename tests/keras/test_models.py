@@ -254,7 +254,8 @@ def test_metrics_have_names_after_compile() -> None:
     history = model.fit(np.ones((4, 3), np.float32), [y, y], verbose=0).history
     assert model.metrics_names == names
     assert history["b_mean_absolute_error"] == history["b_mae"]
-    assert "a_acc" in history and "b_mean_squared_error" not in history
+    assert "a_acc" in history
+    assert "b_mean_squared_error" not in history
 
 
 @pytest.mark.parametrize(
@@ -275,8 +276,10 @@ def test_compile_refuses_what_does_not_fit_the_outputs(arguments: Any, problem: 
 
 @pytest.mark.parametrize(
     ("loss", "refused"),
-    [("mse", True), ("binary_crossentropy", True), ("categorical_crossentropy", True)]
-    + [("mae", False), ("sparse_categorical_crossentropy", False)],
+    [
+        *(("mse", True), ("binary_crossentropy", True), ("categorical_crossentropy", True)),
+        *(("mae", False), ("sparse_categorical_crossentropy", False)),
+    ],
 )
 def test_labels_are_not_broadcast_to_outputs(loss: str, refused: bool) -> None:
     model = keras.Sequential([keras.layers.Dense(3, activation="softmax", input_shape=(2,))])
