@@ -19,7 +19,7 @@ class CallbackList:
         add_history: whether to add a `History` if there is none.
         add_progbar: whether to add a `ProgbarLogger` if there is none.
         model: the model.
-        params: 'verbose', 'epochs', 'steps'.
+        params: 'verbose', 'epochs', 'steps', 'samples', 'batch_size', 'do_validation', 'metrics'.
     """
 
     def __init__(

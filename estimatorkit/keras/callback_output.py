@@ -185,7 +185,7 @@ class ProgbarLogger(Callback):
 def _numbers(logs: Logs) -> str:
     parts = []
     for name, value in (logs or {}).items():
-        if np.ndim(value) == 0 and not isinstance(value, str):
+        if np.ndim(value) == 0 and not isinstance(value, str) and name not in ("batch", "size"):
             number = float(value)
             parts.append(f" - {name}: {number:.4f}" if abs(number) > 1e-3 else _small(name, number))
     return "".join(parts)
@@ -243,11 +243,13 @@ class CSVLogger(Callback):
         return False
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Writes a row, with 'NA' for logs of the first epoch that are missing in this one."""
+        """Writes a row, with 'NA' for logs that are missing in this epoch."""
         given = plain_logs(logs or {})
         first = self._keys is None
         if self._keys is None:
             self._keys = sorted(given)
+            if not any(key.startswith("val_") for key in given):  # they may follow later
+                self._keys += [f"val_{key}" for key in self._keys]
         row = [epoch, *(_cell(given.get(key, "NA")) for key in self._keys)]
         with open(self.filename, "a", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, delimiter=self.sep)

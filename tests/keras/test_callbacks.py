@@ -418,3 +418,45 @@ def test_logs_answer_to_the_names_of_tensorflow_1(tmp_path: Path) -> None:
         history["mae"]
     assert stopped.best == max(history["acc"])
     assert any(f"-{history['val_acc'][0]:.2f}" in each.name for each in tmp_path.iterdir())
+
+
+def test_callbacks_are_told_of_batches_and_examples(shared: Any) -> None:
+    seen: dict[str, list[Any]] = {"begin": [], "end": [], "test": []}
+
+    class Noted(callbacks.Callback):
+        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+            seen["begin"].append(dict(logs))
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            seen["end"].append((logs["batch"], logs["size"], "loss" in logs))
+
+        def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
+            seen["test"].append(logs["size"])
+
+    noted = Noted()
+    given = (X_TEST, Y_TEST)
+    shared.fit(X[:6], Y[:6], 4, 1, callbacks=[noted], verbose=0, validation_data=given)
+    assert seen["begin"] == [{"batch": 0, "size": 4}, {"batch": 1, "size": 2}]
+    assert seen["end"] == [(0, 4, True), (1, 2, True)]
+    assert sum(seen["test"]) == len(X_TEST)
+    assert noted.params["samples"] == 6
+    assert noted.params["batch_size"] == 4
+    assert noted.params["do_validation"]
+    assert {"loss", "val_loss"} <= set(noted.params["metrics"])
+
+
+def test_an_epoch_that_has_begun_has_a_batch(shared: Any) -> None:
+    class Stop(callbacks.Callback):
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            self.model.stop_training = epoch == 1
+
+    assert len(fit(shared, Stop(), epochs=5).epoch) == 2
+
+
+def test_validations_may_start_later_in_csv_files(shared: Any, tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    fit(shared, callbacks.CSVLogger(path), epochs=2, validation_freq=2)
+    header, first, second = (line.split(",") for line in path.read_text().splitlines())
+    column = header.index("val_loss")
+    assert first[column] == "NA"
+    assert float(second[column]) >= 0

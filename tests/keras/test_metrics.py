@@ -382,3 +382,13 @@ def test_classes_out_of_range_end_a_run_unless_they_are_ignored(ignored: int | N
         for wrong in bad:
             with pytest.raises(tf.errors.InvalidArgumentError, match="assertion failed: "):
                 session.run(update, dict(zip((labels, predictions), wrong, strict=True)))
+
+
+def test_metrics_are_reset_in_keras_session_too() -> None:
+    mean = metrics.Mean()
+    update = mean.update_state([1.0, 3.0])
+    session = tf.keras.backend.get_session()
+    session.run(update)
+    assert tf.keras.backend.get_value(mean.result()) == 2.0
+    mean.reset_state()
+    assert tf.keras.backend.get_value(mean.result()) == 0.0

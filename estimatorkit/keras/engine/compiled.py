@@ -22,7 +22,7 @@ def by_output(value: Any, names: Sequence[str], what: str) -> list[Any]:
     Raises:
         ValueError: a name is unknown, or the number of entries is wrong.
     """
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and "class_name" not in value:  # not a config of one object
         unknown = [name for name in value if name not in names]
         if unknown:
             raise value_error(

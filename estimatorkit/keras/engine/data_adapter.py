@@ -29,12 +29,22 @@ class Batches:
         steps: batches per epoch; None if only the end of the data tells.
         once: whether the data is iterated once, each epoch consuming the next `steps` batches.
         on_epoch_end: called after each epoch.
+        samples, batch_size: of arrays, the number of examples and that of a batch.
     """
 
     dataset: Dataset
     steps: int | None
     once: bool = False
     on_epoch_end: Callable[[], Any] | None = None
+    samples: int | None = None
+    batch_size: int | None = None
+
+    def place(self, index: int) -> dict[str, int]:
+        """What callbacks are told of a batch: its index, and its size if that is known."""
+        if self.samples is None or self.batch_size is None:
+            return {"batch": index}
+        left = self.batch_size if self.once else self.samples - index * self.batch_size
+        return {"batch": index, "size": min(self.batch_size, left)}
 
 
 def batches_of(
@@ -179,7 +189,8 @@ def _of_arrays(
             dataset = dataset.shuffle(count)
         dataset = dataset.batch(batch_size)
     whole = -(-count // batch_size)
-    return Batches(dataset, steps or whole, once=steps is not None and steps != whole)
+    once = steps is not None and steps != whole
+    return Batches(dataset, steps or whole, once, samples=count, batch_size=batch_size)
 
 
 def _sliced(array: Any) -> Any:

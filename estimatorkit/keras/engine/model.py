@@ -220,12 +220,18 @@ class Model(ModelFiles, ModelStructure):
                 self(map_structure(_placeholder, part), training=False)
 
     def _callbacks(
-        self, given: Any, verbose: Any, steps: int | None, epochs: int | None = None
+        self,
+        given: Any,
+        verbose: Any,
+        batches: Batches,
+        epochs: int | None = None,
+        validates: bool = False,
     ) -> Any:
         """The `CallbackList` for a run: `given`, the progress output for `verbose` and, in
         training, a `History`."""
         from estimatorkit.keras.callback_list import CallbackList
 
+        names = [] if self._compiled is None else self.metrics_names
         return CallbackList(
             given,
             add_history=epochs is not None,
@@ -233,7 +239,11 @@ class Model(ModelFiles, ModelStructure):
             model=self,
             verbose=1 if verbose == "auto" else verbose,
             epochs=1 if epochs is None else epochs,
-            steps=steps,
+            steps=batches.steps,
+            samples=batches.samples,
+            batch_size=batches.batch_size,
+            do_validation=validates,
+            metrics=[*names, *(f"val_{name}" for name in names if validates)],
         )
 
     def fit(
@@ -304,7 +314,7 @@ class Model(ModelFiles, ModelStructure):
             validation = batches_of(
                 x_of, y_of, weights_of, size, validation_steps, False, "evaluate"
             )
-        listed = self._callbacks(callbacks, verbose, batches.steps, epochs)
+        listed = self._callbacks(callbacks, verbose, batches, epochs, validation is not None)
         self.stop_training = False
 
         def validate(epoch: int) -> Mapping[str, Any]:
@@ -353,7 +363,7 @@ class Model(ModelFiles, ModelStructure):
             The loss if there are no metrics; otherwise a list or a dict.
         """
         batches = batches_of(x, y, sample_weight, batch_size, steps, False, "evaluate")
-        listed = self._callbacks(callbacks, verbose, batches.steps)
+        listed = self._callbacks(callbacks, verbose, batches)
         logs = training.evaluate(self, batches, listed)
         return logs if return_dict else _one_or_all(logs)
 
@@ -375,7 +385,7 @@ class Model(ModelFiles, ModelStructure):
     ) -> Any:
         """Returns the outputs for all examples, as arrays in the structure of the outputs."""
         batches = batches_of(x, None, None, batch_size, steps, False, "predict")
-        listed = self._callbacks(callbacks, verbose, batches.steps)
+        listed = self._callbacks(callbacks, verbose, batches)
         return training.predict(self, batches, listed)
 
     def predict_generator(self, generator: Any, *args: Any, **kwargs: Any) -> Any:

@@ -373,6 +373,7 @@ class _Fit:
         self._epochs = epochs
         self._epoch = epoch
         self._first = epoch
+        self._begun = False  # whether this epoch has a batch, whatever its callbacks say
         self._done = 0  # steps of this epoch
         self._logs: dict[str, float] = {}
         self._singly = callbacks.wants_batches
@@ -394,8 +395,8 @@ class _Fit:
         elif self._batches.once:
             self._step.start(self._batches.dataset)
         self._begin()
-        while self._epoch < self._epochs and not self._model.stop_training:
-            self._callbacks.on_train_batch_begin(self._done)
+        while self._epoch < self._epochs and (self._begun or not self._model.stop_training):
+            self._callbacks.on_train_batch_begin(self._done, self._batches.place(self._done))
             try:
                 result = loop.run(self._wanted())
             except OutOfRangeError:
@@ -407,7 +408,7 @@ class _Fit:
 
     def _wanted(self) -> int:
         """The number of steps that one call may run."""
-        if self._singly:
+        if self._singly or self._model.stop_training:
             return 1
         if self._batches.steps is None:
             return _MOST_STEPS
@@ -419,6 +420,7 @@ class _Fit:
     def _take(self, result: Steps) -> None:
         """Reports completed steps, possibly of several epochs, to the callbacks."""
         self._callbacks.after_steps(result.count)
+        self._begun = False
         taken = 0
         while taken < result.count:
             count = result.count - taken
@@ -427,7 +429,8 @@ class _Fit:
             taken += count
             self._done += count
             self._logs = self._step.logs([column[taken - 1] for column in result.every])
-            self._callbacks.on_train_batch_end(self._done - 1, self._logs)
+            logs = MetricLogs(self._batches.place(self._done - 1) | self._logs)
+            self._callbacks.on_train_batch_end(self._done - 1, logs)
             if self._done == self._batches.steps:
                 self._end_epoch()
             elif self._model.stop_training:
@@ -435,6 +438,7 @@ class _Fit:
                 return
 
     def _begin(self) -> None:
+        self._begun = True
         self._done = 0
         self._callbacks.on_epoch_begin(self._epoch)
         if not self._ahead:  # a validation uses the metrics too
@@ -455,6 +459,7 @@ class _Fit:
 
     def _end_of_data(self) -> None:
         """Handles the end of the data: an epoch of unknown length, or premature."""
+        self._begun = False
         if not self._done and self._epoch == self._first:
             raise value_error(
                 "Expect x to be a non-empty array or dataset",
@@ -500,13 +505,13 @@ def fit(
 
 
 def _one_pass(
-    step: Step, batches: Batches, singly: bool, begin: Callable[[int], Any]
+    step: Step, batches: Batches, singly: bool, begin: Callable[[int, dict[str, int]], Any]
 ) -> Iterator[tuple[int, Steps]]:
     """Runs a step over the batches once; returns the last batch's index and the results.
 
     Args:
         singly: whether each batch is a separate call.
-        begin: called with the index of the next batch.
+        begin: called with the index of the next batch, and what is told of it.
     """
     step.start(batches.dataset)
     loop = step.ready()
@@ -514,7 +519,7 @@ def _one_pass(
     try:
         while batches.steps is None or done < batches.steps:
             wanted = _MOST_STEPS if batches.steps is None else batches.steps - done
-            begin(done)
+            begin(done, batches.place(done))
             try:
                 result = loop.run(1 if singly else wanted)
             except OutOfRangeError:
@@ -536,7 +541,7 @@ def evaluate(model: Model, batches: Batches, callbacks: Any) -> dict[str, float]
     singly, begin = callbacks.wants_test_batches, callbacks.on_test_batch_begin
     for number, result in _one_pass(step, batches, singly, begin):
         logs = step.logs(result.after)
-        callbacks.on_test_batch_end(number, logs)
+        callbacks.on_test_batch_end(number, MetricLogs(batches.place(number) | logs))
     if logs is None:
         raise ValueError("evaluate(): expected at least one batch, received none.")
     callbacks.on_test_end(logs)
@@ -551,7 +556,7 @@ def predict(model: Model, batches: Batches, callbacks: Any) -> Any:
     singly, begin = callbacks.wants_predict_batches, callbacks.on_predict_batch_begin
     for number, result in _one_pass(step, batches, singly, begin):
         parts.append([_joined(value) for value in result.every])
-        callbacks.on_predict_batch_end(number, {"outputs": parts[-1]})
+        callbacks.on_predict_batch_end(number, batches.place(number) | {"outputs": parts[-1]})
     if not parts:
         raise ValueError("predict(): expected at least one batch, received none.")
     callbacks.on_predict_end()

@@ -180,15 +180,18 @@ class Metric:
         """Resets the variables.
 
         Returns:
-            The operation that resets them; if there is a default session, it has been run there.
+            The operation that resets them; it has been run in the default session or, without one,
+            in Keras's (`keras.backend.get_session`) if there is one.
         """
         state, variables = self._in_graph, self.variables
         if state.reset is None:
             with get_default_graph().outermost.as_default():
                 state.reset = builtin_ops.group(*(each.initializer for each in variables))
-        session = get_default_session()
-        if session is not None and session.graph is state.reset.graph:
-            session.run(state.reset)
+        graph = state.reset.graph
+        for session in (get_default_session(), record_of(graph).session):
+            if session is not None and session.graph is graph:
+                session.run(state.reset)
+                break
         return state.reset
 
     def reset_states(self) -> Operation:
