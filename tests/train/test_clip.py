@@ -109,5 +109,8 @@ def test_what_is_no_list_of_tensors_is_refused() -> None:
         global_norm(constant(1.0))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="should be a sequence of tensors"):
         clip_by_global_norm("abc", 1.0)
-    with pytest.raises(ValueError, match="t_list has no tensors"):
-        global_norm([None])
+
+
+def test_the_norm_of_no_tensors_is_zero() -> None:
+    with Graph().as_default(), Session() as session:
+        assert session.run([global_norm([None]), clip_by_global_norm([], 1.0)[1]]) == [0.0, 0.0]

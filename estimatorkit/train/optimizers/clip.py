@@ -11,7 +11,6 @@ from typing import Any
 
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.errors import value_error
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.tensor import Tensor
@@ -26,24 +25,18 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
     Source: `tf.linalg.global_norm`.
 
     Args:
-        t_list: tensors, `IndexedSlices`, or None (ignored), not all None.
+        t_list: tensors, `IndexedSlices`, or None (ignored).
 
     Returns:
-        A scalar.
+        A scalar; 0 of no tensors.
 
     Raises:
         TypeError: `t_list` is not a list or tuple.
-        ValueError: it contains no tensor.
     """
     values = _values(t_list)
     with get_default_graph().name_scope(name or "global_norm"):
         halves = [nn.l2_loss(value) for value in values if value is not None]
-        if not halves:
-            raise value_error(
-                "global_norm: t_list has no tensors",
-                expected="at least one tensor or IndexedSlices",
-                received=repr(t_list)[:200],
-            )
+        halves = halves or [convert_to_tensor(0.0)]
         return elementwise.sqrt(elementwise.add_n(halves) * 2.0, name="global_norm")
 
 
