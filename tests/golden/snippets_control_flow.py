@@ -129,6 +129,19 @@ def _strings(tf: Any, session: Any) -> Any:
     return _after(session, tf, tf.while_loop(lambda i: i < 3, body, [0]), v)
 
 
+def _parts_of_strings(tf: Any, session: Any) -> Any:
+    v = tf.get_variable("v", initializer=tf.constant(["a", "b", "c"]))
+    session.run(tf.global_variables_initializer())
+    updates = [
+        v[1].assign(b"d\0"),
+        v[1:].assign("e"),
+        tf.scatter_update(v, [0], ["f"]),
+        tf.scatter_update(v, 2, b"g\0"),
+        tf.scatter_nd_update(v, [[1]], ["h"]),
+    ]
+    return [[session.run(update), session.run(v)] for update in updates]
+
+
 def _python(tf: Any, session: Any) -> Any:
     v = tf.get_variable("v", initializer=1.0)
 
@@ -702,6 +715,7 @@ STATE: dict[str, Callable[[Any, Any], Any]] = {
     for function in (
         *(_doubled_by_a_loop, _squared_by_a_loop, _map_fn, _scan_and_foldl, _nested),
         *(_nested_map_fn, _count_up_to, _count_up_to_the_limit, _scatter, _strings, _python),
+        _parts_of_strings,
         *(_optimizer, _initialized, _under_control_dependencies, _assigned_in_a_branch),
         _gradients_of_reads,
     )
