@@ -60,8 +60,14 @@ register(
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """A placeholder whose value is `input` unless another is fed."""
-    return make("PlaceholderWithDefault", {"input": input}, {"shape": as_shape(shape)}, name)
+    """A placeholder whose value is `input` unless another is fed.
+
+    Raises:
+        ValueError: `input` does not have this shape.
+    """
+    made = make("PlaceholderWithDefault", {"input": input}, {"shape": as_shape(shape)}, name)
+    made.op.inputs[0].shape.assert_is_compatible_with(made.shape)
+    return made
 
 
 # -- passing on

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from estimatorkit.core import nest, registry
 from estimatorkit.core.dtypes import DType, as_dtype, int32, int64, string
 from estimatorkit.core.errors import explain, type_error, value_error
-from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.graph import graph_of
 from estimatorkit.core.registry import Spec
 from estimatorkit.core.shapes import Dimension, TensorShape, UnknownDimension, as_shape
 from estimatorkit.core.tensor import Tensor, holds_tensors
@@ -256,16 +256,26 @@ def _converted(value: Any, dtype: DType | None, name: str | None) -> Tensor | No
     for _, each, function in _CONVERSIONS:
         if isinstance(value, each):
             found = function(value, dtype=dtype, name=name, as_ref=False)
-            if isinstance(found, Tensor):
-                return found
-            if found is not NotImplemented:
+            if found is NotImplemented:
+                continue
+            called = f"Conversion function {function!r} for type {each} returned"
+            if not isinstance(found, Tensor):
                 raise RuntimeError(
                     explain(
-                        f"the conversion function of {each.__name__} did not return a tensor",
+                        f"{called} non-Tensor",
                         expected="a Tensor or NotImplemented",
                         received=repr(found)[:200],
                     )
                 )
+            if dtype is not None and found.dtype is not dtype:
+                raise RuntimeError(
+                    explain(
+                        f"{called} incompatible dtype",
+                        expected=dtype.name,
+                        received=found.dtype.name,
+                    )
+                )
+            return found
     return None
 
 
@@ -393,7 +403,8 @@ def make(
         tensors = list(inputs.values())
         registry.check_same_dtype(op_type, [inputs[key] for key in alike], name)
         return registry.output(op_type, tensors, attrs, name)
-    with get_default_graph().name_scope(name or op_type) as scope:
+    graph = graph_of(inputs.values())
+    with graph.as_default(), graph.name_scope(name or op_type) as scope:
         shared = _first_dtype(inputs[key] for key in alike)
         tensors = []
         for key, value in inputs.items():

@@ -22,7 +22,7 @@ from estimatorkit.core.dtypes import resource, variant
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.nest import expand
 from estimatorkit.core.registry import Role, never_runs, role_of
-from estimatorkit.core.tensor import Operation, Tensor, as_operation
+from estimatorkit.core.tensor import Operation, Tensor
 
 
 class FunctionGraph(Graph):
@@ -101,7 +101,7 @@ class FunctionGraph(Graph):
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
         """As for a graph; operations of enclosing graphs run before the whole body."""
         if control_inputs is not None:
-            given = list(map(as_operation, control_inputs))
+            given = list(map(self.control_input, control_inputs))
             self.outer_control.extend(op for op in given if op.graph is not self)
             control_inputs = [op for op in given if op.graph is self]
         with super().control_dependencies(control_inputs):

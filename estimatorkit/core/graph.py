@@ -266,18 +266,31 @@ class Graph:
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
         """A context manager whose operations run after `control_inputs`.
 
-        `control_inputs` are operations, tensors or variables; None clears the dependencies.
+        `control_inputs` are operations, tensors, variables, or names of these; None clears the
+        dependencies.
+
+        Raises:
+            ValueError: one of them belongs to another graph.
         """
         outer = self._scopes.control[-1]
         if control_inputs is None:
             inner: tuple[Operation, ...] = ()
         else:
-            inner = tuple(dict.fromkeys((*outer, *map(as_operation, control_inputs))))
+            inner = tuple(dict.fromkeys((*outer, *map(self.control_input, control_inputs))))
         self._scopes.control.append(inner)
         try:
             yield
         finally:
             self._scopes.control.pop()
+
+    def control_input(self, value: Any) -> Operation:
+        """The operation of an operation, tensor, variable or name.
+
+        Raises:
+            KeyError, TypeError, ValueError: there is none, or it is in another graph.
+        """
+        op = as_operation(self.as_graph_element(value) if isinstance(value, str) else value)
+        return op if self.reaches(op.graph) else as_operation(self.as_graph_element(op))
 
     @property
     def has_control_dependencies(self) -> bool:
@@ -561,6 +574,8 @@ class Graph:
         """Makes the graph writable again."""
         self._finalized = False
 
+    _unsafe_unfinalize = unfinalize  # programs call TensorFlow's private method
+
     @property
     def finalized(self) -> bool:
         """Whether the graph is read-only."""
@@ -654,6 +669,18 @@ def reset_default_graph() -> None:
     _global_graph = Graph()
 
 
+def graph_of(values: Iterable[Any]) -> Graph:
+    """The graph of a new operation: that of its inputs; the default graph if they are of the same
+    program, or if there are none.
+    """
+    graph = get_default_graph()
+    for value in values:
+        own = getattr(value, "graph", None)
+        if isinstance(own, Graph):
+            return graph if graph.reaches(own) or own.outermost is not own else own
+    return graph
+
+
 @contextmanager
 def name_scope(
     name: str | None, default_name: str | None = None, values: Sequence[Any] | None = None
@@ -663,12 +690,25 @@ def name_scope(
     Args:
         name: see `Graph.name_scope`.
         default_name: the prefix if `name` is None.
-        values: accepted for compatibility only.
+        values: the tensors that the operations will use; see `graph_of`.
 
     Yields:
         The scope's string, ending in '/'.
+
+    Raises:
+        ValueError: `values` are given, but neither name; or they belong to different graphs.
     """
-    with get_default_graph().name_scope(default_name if name is None else name) as scope:
+    if name is None and default_name is None and values is not None:
+        raise ValueError("At least one of name (None) and default_name (None) must be provided.")
+    graph = graph_of(values or ())
+    for value in values or ():
+        own = getattr(value, "graph", graph)
+        if isinstance(own, Graph) and own.outermost is not graph.outermost:
+            raise value_error(
+                f"{value} must be from the same graph as the other values",
+                expected="values of one graph",
+            )
+    with graph.as_default(), graph.name_scope(default_name if name is None else name) as scope:
         yield scope
 
 

@@ -108,6 +108,7 @@ import estimatorkit.ops.text.strings
 import estimatorkit.ops.text.unicode
 import estimatorkit.ops.variables.session_tensors
 import estimatorkit.ops.variables.state
+from estimatorkit.core.graph import graph_of
 from estimatorkit.core.tensor import operators
 
 
@@ -116,5 +117,6 @@ def load() -> None:
 
 
 def operate(name: str, *operands: Any) -> Any:
-    """Applies Python's operator `name` ('add', 'getitem', ...) to tensors."""
-    return operators[name](*operands)
+    """Applies Python's operator `name` ('add', 'getitem', ...) to tensors, in their graph."""
+    with graph_of(operands).as_default():
+        return operators[name](*operands)

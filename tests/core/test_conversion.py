@@ -171,6 +171,8 @@ def test_values_of_a_registered_class_become_tensors() -> None:
         assert session.run(convert_to_tensor(Metres(-1))) == -1.0  # left to the others
         assert session.run(made) == 200.0
         assert session.run(convert_to_tensor([Metres(2), 3.0])).tolist() == [200.0, 3.0]
+        with pytest.raises(RuntimeError, match="returned incompatible dtype"):
+            convert_to_tensor(Metres(2), int32)
     with pytest.raises(TypeError, match="must be a type"):
         register_tensor_conversion_function("Metres", convert)  # type: ignore[arg-type]
 

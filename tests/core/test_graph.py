@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from estimatorkit.core import builtin_ops, graph as graphs
+from estimatorkit.core import builtin_ops, function_graph, graph as graphs
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.dtypes import float32
@@ -164,6 +164,42 @@ def test_control_dependencies_nest_and_clear(graph: Graph) -> None:
     assert after.control_inputs == []
     with pytest.raises(TypeError, match="not an operation"), graph.control_dependencies([3]):
         pass
+    with graph.control_dependencies(["a", "b:0"]):
+        assert [op.name for op in builtin_ops.no_op().control_inputs] == ["a", "b"]
+    with Graph().as_default() as other:
+        elsewhere = constant(1.0)
+    with pytest.raises(ValueError, match="not an element"), graph.control_dependencies([elsewhere]):
+        pass
+    with graph.control_dependencies([a]), pytest.raises(ValueError, match="not an element"):
+        function_graph.trace(lambda: _after(elsewhere), ())
+    assert other.get_operations() == [elsewhere.op]
+
+
+def _after(tensor: Tensor) -> Tensor:
+    with get_default_graph().control_dependencies([tensor]):
+        return constant(1.0)
+
+
+def test_operations_are_made_in_the_graph_of_their_inputs() -> None:
+    with Graph().as_default() as one:
+        a, v = constant([1.0, 2.0]), Variable(1.0)
+    with Graph().as_default():
+        b = constant(1.0)
+    with Graph().as_default() as other:
+        made = [a + 1.0, 2.0 * v, a[0], elementwise.add(a, 1.0), -a]
+        with graphs.name_scope("inside", values=[a]) as scope:
+            made.append(constant(1.0))
+        assert {each.graph for each in made} == {one}
+        assert made[-1].op.name == f"{scope}Const"
+        assert constant(1.0).graph is other
+        with pytest.raises(ValueError, match="must be from the same graph"):
+            graphs.name_scope("between", values=[a, b]).__enter__()
+    with pytest.raises(ValueError, match=r"name \(None\) and default_name \(None\) must be"):
+        graphs.name_scope(None, values=[a]).__enter__()
+    one.finalize()
+    one._unsafe_unfinalize()
+    with one.as_default():
+        assert constant(1.0).graph is one
 
 
 def test_variables_are_not_made_under_control_dependencies(graph: Graph) -> None:

@@ -129,6 +129,19 @@ def _strings(tf: Any, session: Any) -> Any:
     return _after(session, tf, tf.while_loop(lambda i: i < 3, body, [0]), v)
 
 
+def _parts_of_strings(tf: Any, session: Any) -> Any:
+    v = tf.get_variable("v", initializer=tf.constant(["a", "b", "c"]))
+    session.run(tf.global_variables_initializer())
+    updates = [
+        v[1].assign(b"d\0"),
+        v[1:].assign("e"),
+        tf.scatter_update(v, [0], ["f"]),
+        tf.scatter_update(v, 2, b"g\0"),
+        tf.scatter_nd_update(v, [[1]], ["h"]),
+    ]
+    return [[session.run(update), session.run(v)] for update in updates]
+
+
 def _python(tf: Any, session: Any) -> Any:
     v = tf.get_variable("v", initializer=1.0)
 
@@ -391,6 +404,31 @@ def _array_of_strings(tf: Any, session: Any) -> Any:
     return session.run(array.concat())
 
 
+def _array_of_texts(tf: Any, session: Any) -> Any:
+    written = tf.while_loop(
+        lambda i, _: i < 2,
+        lambda i, array: (i + 1, array.write(i, tf.as_string(i))),
+        [0, tf.TensorArray(tf.string, 2)],
+    )[1]
+    scattered = tf.TensorArray(tf.string, 2).scatter([1, 0], [b"a\0", b"b"])
+    return session.run([written.stack(), scattered.stack()])
+
+
+def _text_that_ends_in_zero_bytes(tf: Any, session: Any) -> Any:
+    def lengths(text: Any) -> Any:
+        return tf.strings.length(text)
+
+    one_value = tf.SparseTensor([[0, 0]], [b"a\0"], [2, 1])
+    made = [
+        tf.py_func(lambda: b"a\0", [], tf.string),
+        tf.py_func(lambda: [[b"a\0", b"bc"]], [], [tf.string])[0],
+        tf.sparse.to_dense(one_value, default_value=b"\0"),
+        tf.sparse.fill_empty_rows(one_value, b"c\0\0")[0].values,
+        tf.map_fn(lambda text: tf.strings.join([text, b"\0"]), tf.constant(["a", ""])),
+    ]
+    return session.run([made, [lengths(each) for each in made]])
+
+
 def _split_unequally(tf: Any, session: Any) -> Any:
     value = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     array = tf.TensorArray(tf.float32, 3, infer_shape=False).split(value, [1, 2, 0])
@@ -517,6 +555,7 @@ ARRAYS: dict[str, Callable[[Any, Any], Any]] = {
     function.__name__[1:]: function
     for function in (
         *(_array_of_several_shapes, _array_of_several_ranks, _array_of_strings, _split_unequally),
+        *(_array_of_texts, _text_that_ends_in_zero_bytes),
         *(_split_by_computed_lengths, _array_grows_in_a_loop, _array_in_branches),
         *(_scattered_array, _gradients_of_an_array, _written_twice, _never_written),
         *(_out_of_range, _stack_of_several_shapes, _another_shape, _another_shape_when_run),
@@ -676,6 +715,7 @@ STATE: dict[str, Callable[[Any, Any], Any]] = {
     for function in (
         *(_doubled_by_a_loop, _squared_by_a_loop, _map_fn, _scan_and_foldl, _nested),
         *(_nested_map_fn, _count_up_to, _count_up_to_the_limit, _scatter, _strings, _python),
+        _parts_of_strings,
         *(_optimizer, _initialized, _under_control_dependencies, _assigned_in_a_branch),
         _gradients_of_reads,
     )

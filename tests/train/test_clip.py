@@ -111,6 +111,6 @@ def test_what_is_no_list_of_tensors_is_refused() -> None:
         clip_by_global_norm("abc", 1.0)
 
 
-def test_the_norm_of_no_tensors_is_0() -> None:
-    with Session() as session:
-        assert session.run([global_norm([]), global_norm([None])]) == [0, 0]
+def test_the_norm_of_no_tensors_is_zero() -> None:
+    with Graph().as_default(), Session() as session:
+        assert session.run([global_norm([None]), clip_by_global_norm([], 1.0)[1]]) == [0.0, 0.0]

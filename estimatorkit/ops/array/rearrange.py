@@ -496,24 +496,6 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     return make("Bitcast", {"input": input}, {"dtype": as_dtype(type)}, name)
 
 
-def _bitcast(x: Any, dtype: DType) -> Any:
-    """XLA has no bits of complex numbers: these are pairs of their real and imaginary parts."""
-    x, wanted = jnp.asarray(x), dtype.numpy_dtype
-    if x.dtype == wanted:
-        return x
-    if x.dtype.kind == "c":
-        x = jnp.stack([x.real, x.imag], -1)
-        found = jax.lax.bitcast_convert_type(x, wanted)
-        return found.reshape(*x.shape[:-1], -1) if found.ndim > x.ndim else found
-    if not dtype.is_complex:
-        return jax.lax.bitcast_convert_type(x, wanted)
-    part = dtype.real_dtype.numpy_dtype
-    if x.dtype.itemsize < part.itemsize:
-        x = x.reshape(*x.shape[:-1], 2, -1)
-    pairs = jax.lax.bitcast_convert_type(x, part)
-    return jax.lax.complex(pairs[..., 0], pairs[..., 1])
-
-
 def _infer_bitcast(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     x, dtype = inputs[0], attrs["dtype"]
     wider = dtype.size // max(x.dtype.size, 1)

@@ -416,6 +416,8 @@ register(
 def _stitch_places(*indices: Any) -> Any:
     """For each result row, the position of the last input row written to it; -1 if none."""
     flat = np.concatenate([np.asarray(each).reshape(-1) for each in indices])
+    if flat.size and flat.min() < 0:
+        raise InvalidArgumentError(None, None, f"indices = {flat.min()} is not in [0, inf)")
     result = np.full(int(flat.max()) + 1 if flat.size else 0, -1, np.int32)
     result[flat] = np.arange(len(flat), dtype=np.int32)
     return result

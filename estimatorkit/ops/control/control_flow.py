@@ -657,19 +657,22 @@ def _bounded(
     return _like_body(list(results), bodies[-1], return_same_structure)
 
 
-def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: Any = None) -> Any:
-    """Returns `output_tensor` (tensor, sparse or `IndexedSlices`) with control `dependencies`."""
-    graph = get_default_graph()
-    with graph.name_scope(name or "control_dependency"):
-        value = output_tensor if is_composite(output_tensor) else convert_to_tensor(output_tensor)
-        with graph.control_dependencies(dependencies):
-            return identity(value)
-
-
 def smart_cond(
     pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
 ) -> Any:
-    """`cond` that is resolved at graph construction if `pred` is a Python value or a constant."""
+    """`cond` that is resolved at graph construction if `pred` is a Python value or a constant.
+
+    Raises:
+        TypeError: a function is not callable, or `pred` is no tensor, bool, 0 or 1.
+    """
+    for called, function in (("true_fn", true_fn), ("false_fn", false_fn)):
+        if not callable(function):
+            raise TypeError(f"Argument `{called}` must be callable. Received {function}")
+    if not hasattr(pred, "dtype") and pred not in (0, 1):
+        raise TypeError(
+            "Argument `pred` must be a Tensor, or a Python bool, or 1 or 0. "
+            f"Received: pred={pred} of type {type(pred).__name__}"
+        )
     known = constant_bool(pred)
     if known is None:
         return cond(pred, true_fn, false_fn, name=name)
@@ -694,5 +697,4 @@ __all__ = [
     "smart_cond",
     "switch_case",
     "while_loop",
-    "with_dependencies",
 ]

@@ -139,8 +139,10 @@ def map_fn(
 
     Raises:
         TypeError: `fn` is not a function, or returns a dtype other than `dtype` or sparse tensors.
+        ValueError: `elems` is empty.
     """
     _check_callable(fn)
+    _check_elems(elems)
     dtype = fn_output_signature if dtype is None else dtype
     with get_default_graph().name_scope(name or "map"):
         results = _mapped(_giving(fn, elems if dtype is None else dtype), elems)
@@ -211,6 +213,14 @@ def vectorized_map(
 
     with get_default_graph().name_scope(name or "vectorized_map"):
         return _mapped(with_repeated, columns)
+
+
+def _check_elems(elems: Any) -> None:
+    if not nest.flatten(elems):
+        raise ValueError(
+            "elems must be a Tensor or (possibly nested) sequence of Tensors. "
+            f"Got {elems}, which does not contain any Tensors."
+        )
 
 
 def _mapped(fn: Callable[[Any], Any], elems: Any) -> Any:
@@ -335,6 +345,7 @@ def scan(
 
 
 def _first_and_rest(elems: Any, initializer: Any, reverse: bool) -> tuple[Any, Any]:
+    _check_elems(elems)
     columns = nest.map_structure(_tensor, elems)
     if initializer is not None:
         return nest.map_structure(_tensor, initializer), columns

@@ -9,7 +9,7 @@ or pieces of several lengths), live on the host: see `ragged_arrays`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -42,11 +42,15 @@ def _place(attrs: Mapping[str, Any]) -> Place:
     return "host" if attrs["dynamic"] else "device"
 
 
-def _empty(module: Any) -> Any:
+def _zeros_on_host(shape: Sequence[int], dtype: Any) -> Any:
+    return np.full(shape, b"" if np.dtype(dtype).kind == "O" else 0, dtype)
+
+
+def _empty(zeros: Callable[..., Any]) -> Any:
     def kernel(size: Any, dtype: DType, element_shape: TensorShape, dynamic: bool) -> Any:
         known = element_shape.is_fully_defined()
         dims = element_shape.as_list() if known else [0]
-        return module.zeros([int(size), *dims], dtype.numpy_dtype)
+        return zeros([int(size), *dims], dtype.numpy_dtype)
 
     return kernel
 
@@ -82,12 +86,12 @@ def _write_fault(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Fault]
 def _write_on_host(array: Any, index: Any, value: Any, dynamic: bool) -> Any:
     at, count = int(index), len(array)
     new = max(count, at + 1)
-    value = np.asarray(value)
-    result = np.zeros((new, *value.shape), value.dtype)
+    value = np.asarray(value, array.dtype)
+    result = _zeros_on_host((new, *value.shape), value.dtype)
     if not _is_unset(array, value.shape):
         _check_fits(array, value.shape)
         result[:count] = array
-    result[at] = value
+    result[at] = value[()]  # NumPy would put a 0-d array of text as an array
     return result
 
 
@@ -154,8 +158,8 @@ def _size_of(array: Tensor) -> int | None:
 
 TENSOR_ARRAY = register(
     "TensorArray",
-    _empty(jnp),
-    numpy_kernel=_empty(np),
+    _empty(jnp.zeros),
+    numpy_kernel=_empty(_zeros_on_host),
     infer=_infer_empty,
     static=(0,),
     where=_place,
@@ -360,11 +364,11 @@ class TensorArray:
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         """The elements at `indices`, stacked."""
         name = name or "TensorArrayGatherV3"
+        at = as_index_tensor(indices, "indices")
         if self._layout is not None:
-            at = as_index_tensor(indices, "indices")
             elements = ragged_arrays.read(self.flow, self._layout, at, name=name)
         else:
-            elements = _elements(self.flow, indices, name)
+            elements = _elements(self.flow, at, name)
         elements.set_shape(TensorShape([None]).concatenate(self.element_shape))
         return elements
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.builtin_ops import group, identity
+from estimatorkit.core.composite import is_composite
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import bool_, float64
 from estimatorkit.core.errors import InvalidArgumentError, value_error
@@ -29,6 +30,7 @@ from estimatorkit.core.registry import (
     register,
     same_as_input,
 )
+from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.ops.debug.summarize import summarize_ends, summarize_first
 
@@ -198,6 +200,11 @@ def _template(value: Any, tensors: list[Tensor], *, top: bool = False) -> str:
     if isinstance(value, Tensor) or hasattr(value, "_as_tensor"):
         tensors.append(convert_to_tensor(value))
         return _PLACE
+    if isinstance(value, SparseTensor):
+        names = ("indices", "values", "shape")  # TensorFlow prints it as a string in quotes
+        parts = zip(names, value._components(), strict=True)
+        inner = ", ".join(f"{name}={_template(part, tensors)}" for name, part in parts)
+        return f"'SparseTensor({inner})'"
     if isinstance(value, Mapping):
         items = [f"{key!r}: {_template(value[key], tensors)}" for key in sorted(value)]
         return f"{{{', '.join(items)}}}"
@@ -263,7 +270,12 @@ def Assert(
         condition: a bool scalar.
         data: tensors and values to print in the error.
         summarize: the number of elements to print of each; 3 by default, all if negative.
+
+    Raises:
+        TypeError: `data` is no list or tuple.
     """
+    if not isinstance(data, Sequence) or isinstance(data, (str, bytes)):
+        raise TypeError(f"Expected list for 'data' argument to 'Assert' Op, not {data!r}.")
     with get_default_graph().name_scope(name or "Assert"):
         tensors = [convert_to_tensor(each, name="data") for each in data]
         checked = convert_to_tensor(condition, bool_, "condition")
@@ -333,7 +345,8 @@ def verify_tensor_all_finite(
     with get_default_graph().name_scope(name or "VerifyFinite"):
         tensor = convert_to_tensor(x if t is None else t, name="t")
         checked = check_numerics(tensor, message if msg is None else msg)
-        return with_dependencies([checked], tensor, name="control_dependency")
+        result: Tensor = with_dependencies([checked], tensor, name="control_dependency")
+        return result
 
 
 def add_check_numerics_ops() -> Operation:
@@ -356,10 +369,15 @@ def add_check_numerics_ops() -> Operation:
 
 def with_dependencies(
     dependencies: Sequence[Any], output_tensor: Any, name: str | None = None
-) -> Tensor:
-    """A tensor with the value of `output_tensor`, available only after `dependencies`."""
+) -> Any:
+    """`output_tensor` (a tensor, sparse tensor or `IndexedSlices`), available only after
+    `dependencies`.
+    """
     graph = get_default_graph()
     with graph.name_scope(name or "control_dependency") as scope:
+        if is_composite(output_tensor):
+            with graph.control_dependencies(dependencies):
+                return identity(output_tensor)
         tensor = convert_to_tensor(output_tensor)
         with graph.control_dependencies(dependencies):
             return identity(tensor, name=scope)

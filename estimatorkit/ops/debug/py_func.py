@@ -84,6 +84,8 @@ def _as_outputs(result: Any, dtypes: tuple[DType, ...], token: str) -> list[NDAr
 
 def _as_output(value: Any, dtype: DType, position: int, token: str) -> NDArray[Any]:
     array = np.asarray(value)
+    if array.dtype.kind in "SU" and array is not value:
+        array = np.asarray(value, object)  # NumPy's strings lose zero bytes at their end
     if array.dtype.kind in "SUO":
         texts = [each.encode() if isinstance(each, str) else each for each in array.flat]
         if not all(isinstance(each, bytes) for each in texts):
@@ -138,7 +140,14 @@ def py_func(
     Returns:
         A tensor of unknown shape; a list of them if `Tout` is a list; the operation if there are no
         results. Not differentiable.
+
+    Raises:
+        ValueError: `func` is not callable.
     """
+    if not callable(func):
+        raise ValueError(
+            f"Expected func to be callable. Received func={func!r} of type {type(func)}."
+        )
     several = isinstance(Tout, (list, tuple))
     dtypes = tuple(map(as_dtype, Tout)) if several else () if Tout is None else (as_dtype(Tout),)
     op_type = "PyFunc" if stateful else "PyFuncStateless"

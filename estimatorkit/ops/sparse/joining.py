@@ -228,7 +228,9 @@ def _fill_empty_rows(indices: Array, values: Array, shape: Array, default: Array
     added = np.zeros([int(empty.sum()), indices.shape[1]], np.int64)
     added[:, 0] = np.flatnonzero(empty)
     every = np.concatenate([indices, added])
-    filled = np.concatenate([values, np.full(len(added), np.asarray(default)[()], values.dtype)])
+    filled = np.concatenate(
+        [values, np.full(len(added), np.asarray(default, values.dtype), values.dtype)]
+    )
     order = np.argsort(every[:, 0], kind="stable")
     destinations = np.empty(len(order), np.int64)
     destinations[order] = np.arange(len(order))

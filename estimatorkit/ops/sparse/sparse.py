@@ -258,7 +258,7 @@ def _to_dense(
     check_in_bounds(matrix, shape)
     if validate_indices:
         check_in_order(matrix, shape)
-    dense = np.full([int(dim) for dim in shape], np.asarray(default)[()], values.dtype)
+    dense = np.full([int(dim) for dim in shape], np.asarray(default, values.dtype), values.dtype)
     dense[tuple(matrix.T)] = values
     where = np.ravel_multi_index(tuple(matrix.T), dense.shape) if dense.ndim else np.zeros(1)
     return dense, np.asarray(where, np.int64)

@@ -137,6 +137,12 @@ def _method(name: str) -> Any:
     return lambda old, at, updates: getattr(old.at[at], name)(updates)
 
 
+def _set_on_host(old: Any, at: Any, updates: Any) -> Any:
+    new = old.copy()
+    new[at] = np.asarray(updates)[()]  # NumPy would put a 0-d array of text as an array
+    return new
+
+
 def _divide(old: Any, at: Any, updates: Any) -> Any:
     """Division in the variable's dtype; integers truncate, as in TensorFlow."""
     return jax.lax.div(old, jnp.ones_like(old).at[at].multiply(updates))
@@ -150,7 +156,7 @@ def _expected(function: Any) -> Any:
 
 
 for _type, _change, _python in (
-    ("ResourceScatterUpdate", _method("set"), lambda old, new: new),
+    ("ResourceScatterUpdate", _method("set"), lambda old, new: new),  # of text, too
     ("ResourceScatterAdd", _method("add"), lambda old, new: old + new),
     ("ResourceScatterSub", _method("subtract"), lambda old, new: old - new),
     ("ResourceScatterMul", _method("multiply"), lambda old, new: old * new),
@@ -161,6 +167,7 @@ for _type, _change, _python in (
     register(
         _type,
         _scattered(_change),
+        numpy_kernel=_scattered(_set_on_host) if _type == "ResourceScatterUpdate" else None,
         fault=_rows_fault,
         infer=of_handle,
         gradient=None,
@@ -170,12 +177,12 @@ for _type, _change, _python in (
     )
 
 
-def _at_points(function: Any) -> Any:
+def _at_points(function: Any, module: Any = jnp) -> Any:
     """Adapts `function` to indices whose last axis enumerates dimensions."""
 
     def kernel(old: Any, indices: Any, updates: Any) -> Any:
         check_updates(indices, updates, old.shape)
-        new = function(old, tuple(jnp.moveaxis(jnp.asarray(indices), -1, 0)), updates)
+        new = function(old, tuple(module.moveaxis(module.asarray(indices), -1, 0)), updates)
         return new, new
 
     return kernel
@@ -202,6 +209,7 @@ for _type, _name, _python in (
     register(
         _type,
         _at_points(_method(_name)),
+        numpy_kernel=_at_points(_set_on_host, np) if _name == "set" else None,
         fault=lambda inputs, attrs: point_fault(1, inputs[0].shape, inputs[1]),
         infer=of_handle,
         gradient=None,
@@ -229,9 +237,7 @@ def _slice_assigned(old: Any, value: Any, *dynamic: Any, index: Any) -> Any:
 
 
 def _slice_assigned_on_host(old: Any, value: Any, *dynamic: Any, index: Any) -> Any:
-    new = old.copy()
-    new[index_of(index, dynamic)] = value
-    return new, new
+    return (_set_on_host(old, index_of(index, dynamic), value),) * 2
 
 
 def _infer_slice_assigned(inputs: Any, attrs: Any) -> list[Spec]:

@@ -36,8 +36,7 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
     values = _values(t_list)
     with get_default_graph().name_scope(name or "global_norm"):
         halves = [nn.l2_loss(value) for value in values if value is not None]
-        if not halves:
-            return convert_to_tensor(0.0, name="global_norm")
+        halves = halves or [convert_to_tensor(0.0)]
         return elementwise.sqrt(elementwise.add_n(halves) * 2.0, name="global_norm")
 
 

@@ -136,6 +136,8 @@ def test_print_function(session: tf.Session, capsys: Any) -> None:
     session.run(tf.print(["s", tf.constant("t")]))
     session.run(tf.print())
     assert capsys.readouterr().err == 's"t\n[\'s\', "t"]\n\n'
+    session.run(tf.print(tf.SparseTensor([[0, 1]], [2], [3, 4])))
+    assert capsys.readouterr().err == ("'SparseTensor(indices=[[0 1]], values=[2], shape=[3 4])'\n")
 
 
 def test_print_function_to_other_places(
@@ -170,6 +172,8 @@ def test_assert(session: tf.Session) -> None:
     assert failure(session, tf.Assert(tf.constant(False), [x], summarize=10)) == (
         "assertion failed: [1 2 3 4 5]"
     )
+    with pytest.raises(TypeError, match="Expected list for 'data'"):
+        tf.Assert(tf.constant(True), "x")
     with tf.control_dependencies([tf.Assert(tf.constant(True), [x])]):
         assert session.run(tf.identity(x)).tolist() == [1, 2, 3, 4, 5]
 
@@ -398,6 +402,8 @@ def test_forms_of_results(session: tf.Session) -> None:
     assert isinstance(nothing, tf.Operation)
     assert nothing.name == "nothing"
     assert session.run([single, listed, nothing]) == [7, [7], None]
+    with pytest.raises(ValueError, match="Expected func to be callable"):
+        tf.py_func(7, [], tf.int64)
     with pytest.raises(NotImplementedError, match="use py_func"):
         tf.py_function(lambda: 7, [], tf.int64)
 
