@@ -32,6 +32,7 @@ connect(
         "model_summary": LazyFunctions("estimatorkit.keras.engine.model_summary"),
         "model_saving": LazyFunctions("estimatorkit.keras.engine.saving"),
         "loss_scaling": LazyFunctions("estimatorkit.keras.mixed_precision.loss_scale_optimizer"),
+        "column_configs": LazyFunctions("estimatorkit.layers.feature_column.configs"),
         "divergence": LazyFunctions("estimatorkit.layers.distributions.divergence"),
     }
 )

@@ -462,7 +462,7 @@ def test_other_indices_of_a_part_are_tested() -> None:
 
 def test_indices_may_have_a_long_history() -> None:
     _, rows, _ = _part_and_gradient(1)
-    surplus, plain = rows.indices, tf.placeholder(tf.int32, [2])
+    surplus, plain = rows.all_indices, tf.placeholder(tf.int32, [2])
     for _ in range(1200):
         surplus, plain = tf.identity(surplus), tf.identity(plain)
     for _ in range(40):  # each is twice in the next

@@ -20,14 +20,14 @@ from estimatorkit.layers.feature_column.protocol import (
     DenseProtocol,
     SequenceProtocol,
 )
-from estimatorkit.lazy import LazyFunctions
+from estimatorkit.lazy import Port
 
 if TYPE_CHECKING:
     from estimatorkit.layers.feature_column import configs
     from estimatorkit.layers.feature_column.features import Features
     from estimatorkit.layers.feature_column.weights import WeightMaker
 else:
-    configs = LazyFunctions("estimatorkit.layers.feature_column.configs")  # it reads all kinds
+    configs = Port("column_configs")  # which reads all kinds
 
 
 class FeatureColumn(ColumnProtocol, ABC):

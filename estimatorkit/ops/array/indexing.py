@@ -526,9 +526,10 @@ def gather(
     """
     if batch_dims < 0:
         indices = convert_to_tensor(indices, name="indices")
-        if indices.shape.rank is None:
-            raise value_error("gather: negative batch_dims need indices of known rank")
-        batch_dims += indices.shape.rank
+        if indices.shape.rank is not None:
+            batch_dims += indices.shape.rank
+        elif axis is None:
+            raise value_error("gather: negative batch_dims need indices of known rank, or an axis")
     inputs, attrs = with_axis(
         {"params": params, "indices": indices}, batch_dims if axis is None else axis, "gather"
     )

@@ -81,9 +81,10 @@ def norm(
                 result = reduce.reduce_max(reduce.reduce_sum(size, along, True), across, True)
         if keep:
             return result
-        if axis is None:  # all are of length 1
+        if axis is None and x.shape.rank is None:  # all axes are of length 1
             return array.reshape(result, [])
-        return array.squeeze(result, [int(a) for a in np.atleast_1d(axis)])
+        axes = range(x.shape.rank or 0) if axis is None else np.atleast_1d(axis)
+        return array.squeeze(result, [int(a) for a in axes]) if len(axes) else result
 
 
 def _vector_norm(size: Tensor, ord: Any, axis: Any) -> Tensor:

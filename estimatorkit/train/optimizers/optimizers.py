@@ -13,6 +13,7 @@ from typing import Any
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import value_error
+from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.ops.math.elementwise import cast
@@ -229,9 +230,9 @@ class AdamOptimizer(RuleOptimizer):
 
     def _finish(self, update_ops: Sequence[Operation], name_scope: str) -> Operation:
         moved: list[Operation] = []
+        graph = get_default_graph()
         for name, beta in self._POWERS.items():
             power = self._get_non_slot_variable(name)
-            graph = power.graph
             with graph.control_dependencies(update_ops), graph.colocate_with(power):
                 moved.append(power.assign(power * self._tensors[beta]).op)
         return super()._finish([*update_ops, *moved], name_scope)
