@@ -275,7 +275,7 @@ class TestTraining:
         assert value(loss) == 12
         assert layer.losses == [loss]
         layer.trainable = False
-        assert layer.losses == []
+        assert layer.losses == [loss]  # as in Keras
 
     def test_regularizers_of_a_layer_that_was_asked_before_it_was_built(self) -> None:
         layer = Dense(2, kernel_regularizer="l2")
