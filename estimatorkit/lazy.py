@@ -142,7 +142,8 @@ class Port:
     def __getattr__(self, name: str) -> Any:
         if self._name not in _connected:
             raise RuntimeError(f"nothing is connected to the port {self._name!r}; see wiring.py")
-        function = getattr(_connected[self._name], name)
+        module = importlib.import_module(_connected[self._name]._module)
+        function = getattr(module, name)
         setattr(self, name, function)  # found at once the next time
         return function
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from estimatorkit.core import nest, registry
 from estimatorkit.core.dtypes import DType, as_dtype, int32, int64, string
 from estimatorkit.core.errors import explain, type_error, value_error
-from estimatorkit.core.graph import graph_of
+from estimatorkit.core.graph import get_default_graph, in_graph_of
 from estimatorkit.core.registry import Spec
 from estimatorkit.core.shapes import Dimension, TensorShape, UnknownDimension, as_shape
 from estimatorkit.core.tensor import Tensor, holds_tensors
@@ -403,8 +403,7 @@ def make(
         tensors = list(inputs.values())
         registry.check_same_dtype(op_type, [inputs[key] for key in alike], name)
         return registry.output(op_type, tensors, attrs, name)
-    graph = graph_of(inputs.values())
-    with graph.as_default(), graph.name_scope(name or op_type) as scope:
+    with in_graph_of(inputs.values()), get_default_graph().name_scope(name or op_type) as scope:
         shared = _first_dtype(inputs[key] for key in alike)
         tensors = []
         for key, value in inputs.items():

@@ -11,7 +11,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from estimatorkit.core import devices, ports
@@ -679,6 +679,15 @@ def graph_of(values: Iterable[Any]) -> Graph:
         if isinstance(own, Graph):
             return graph if graph.reaches(own) or own.outermost is not own else own
     return graph
+
+
+def in_graph_of(values: Iterable[Any]) -> AbstractContextManager[Any]:
+    """A context manager whose default graph is `graph_of` the values."""
+    graph = graph_of(values)
+    return _SAME if graph is get_default_graph() else graph.as_default()
+
+
+_SAME: AbstractContextManager[None] = nullcontext()
 
 
 @contextmanager

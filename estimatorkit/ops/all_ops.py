@@ -108,7 +108,7 @@ import estimatorkit.ops.text.strings
 import estimatorkit.ops.text.unicode
 import estimatorkit.ops.variables.session_tensors
 import estimatorkit.ops.variables.state
-from estimatorkit.core.graph import graph_of
+from estimatorkit.core.graph import in_graph_of
 from estimatorkit.core.tensor import operators
 
 
@@ -118,5 +118,5 @@ def load() -> None:
 
 def operate(name: str, *operands: Any) -> Any:
     """Applies Python's operator `name` ('add', 'getitem', ...) to tensors, in their graph."""
-    with graph_of(operands).as_default():
+    with in_graph_of(operands):
         return operators[name](*operands)
