@@ -96,7 +96,9 @@ def test_a_training_is_tensorflows(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_hooks_are_called_in_tensorflows_order() -> None:
-    assert hooks_of(keras) == [[*hook[:2], sorted(hook[2])] for hook in GOLDEN["hooks"]]
+    of_version_1 = {"batch", "size"}  # which its batches of arrays have beside those of version 2
+    found = [[*hook[:2], sorted(set(hook[2]) - of_version_1)] for hook in hooks_of(keras)]
+    assert found == [[*hook[:2], sorted(hook[2])] for hook in GOLDEN["hooks"]]
 
 
 def test_tensorboard_has_tensorflows_numbers(tmp_path: Path) -> None:

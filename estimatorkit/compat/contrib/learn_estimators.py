@@ -23,7 +23,7 @@ from estimatorkit.estimator.arguments import arguments_of
 from estimatorkit.estimator.estimator import Estimator as CoreEstimator
 from estimatorkit.estimator.extenders import add_metrics
 from estimatorkit.estimator.serving.serving_inputs import ServingInputReceiver
-from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
+from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys as _ModeKeys
 
 
 class ModelFnOps(NamedTuple):
@@ -328,9 +328,9 @@ class Estimator(Learner):
             features: Any, labels: Any, mode: str, params: Any, config: Any
         ) -> EstimatorSpec:
             nonlocal stand_in
-            if labels is None and mode == ModeKeys.PREDICT:
+            if labels is None and mode == _ModeKeys.PREDICT:
                 labels = stand_in()
-            elif mode != ModeKeys.PREDICT:
+            elif mode != _ModeKeys.PREDICT:
                 stand_in = _placeholders_like(labels)
             if feature_engineering_fn is not None:
                 features, labels = feature_engineering_fn(features, labels)

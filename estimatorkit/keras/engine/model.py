@@ -85,8 +85,9 @@ class Model(ModelFiles, ModelStructure):
             for each in self.layers
             if isinstance(each, AddMetric)
         ]
-        names = self._compiled.names_for(self.output_names, self._network.output_tensors)
-        return [*names, *added]
+        network = self._network
+        outputs = self.output_names_of(network.outputs)
+        return [*self._compiled.names_for(outputs, network.output_tensors), *added]
 
     def reset_metrics(self) -> None:
         """Resets the state of the metrics."""
@@ -143,7 +144,9 @@ class Model(ModelFiles, ModelStructure):
             self, chosen, loss, metrics, loss_weights, weighted_metrics
         )
         if self._network is not None:  # raises where they do not fit the outputs
-            self._compiled.names_for(self.output_names, self._network.output_tensors)
+            self._compiled.names_for(
+                self.output_names_of(self._network.outputs), self._network.output_tensors
+            )
         layers = (each for each in self.submodules_and_self() if isinstance(each, Layer))
         self._trainable_as_compiled = tuple((each, each._trainable) for each in layers)
         self._steps = {}
