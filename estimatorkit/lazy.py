@@ -138,14 +138,16 @@ class Port:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._module: ModuleType | None = None
 
     def __getattr__(self, name: str) -> Any:
-        if self._name not in _connected:
-            raise RuntimeError(f"nothing is connected to the port {self._name!r}; see wiring.py")
-        module = importlib.import_module(_connected[self._name]._module)
-        function = getattr(module, name)
-        setattr(self, name, function)  # found at once the next time
-        return function
+        if self._module is None:
+            if self._name not in _connected:
+                raise RuntimeError(
+                    f"nothing is connected to the port {self._name!r}; see wiring.py"
+                )
+            self._module = importlib.import_module(_connected[self._name]._module)
+        return getattr(self._module, name)
 
 
 _connected: dict[str, LazyFunctions] = {}
