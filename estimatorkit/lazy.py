@@ -128,7 +128,7 @@ class LazyFunctions:
 
 
 class Port:
-    """Functions that a lower folder calls and a later one has, by their names.
+    """The functions of a module of a later folder, for a lower one to call.
 
     The lower folder imports nothing for them: `estimatorkit.wiring` says which module has them.
 

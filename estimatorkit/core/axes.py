@@ -99,7 +99,7 @@ def with_axis(
 
 
 def input_attr(position: int) -> str:
-    """The attribute whose value is that of an input."""
+    """The attribute that stands for the value of an input."""
     return f"input {position}"
 
 

@@ -670,8 +670,9 @@ def reset_default_graph() -> None:
 
 
 def graph_of(values: Iterable[Any]) -> Graph:
-    """The graph of a new operation: that of its inputs; the default graph if they are of the same
-    program, or if there are none.
+    """The graph in which an operation on these values is created.
+
+    The default graph, unless the values are tensors of a graph that it cannot reach.
     """
     graph = get_default_graph()
     for value in values:
@@ -709,16 +710,17 @@ def name_scope(
     """
     if name is None and default_name is None and values is not None:
         raise ValueError("At least one of name (None) and default_name (None) must be provided.")
-    graph = graph_of(values or ())
-    for value in values or ():
-        own = getattr(value, "graph", graph)
-        if isinstance(own, Graph) and own.outermost is not graph.outermost:
-            raise value_error(
-                f"{value} must be from the same graph as the other values",
-                expected="values of one graph",
-            )
-    with graph.as_default(), graph.name_scope(default_name if name is None else name) as scope:
-        yield scope
+    with in_graph_of(values or ()):
+        graph = get_default_graph()
+        for value in values or ():
+            own = getattr(value, "graph", graph)
+            if isinstance(own, Graph) and own.outermost is not graph.outermost:
+                raise value_error(
+                    f"{value} must be from the same graph as the other values",
+                    expected="values of one graph",
+                )
+        with graph.name_scope(default_name if name is None else name) as scope:
+            yield scope
 
 
 @contextmanager

@@ -127,7 +127,9 @@ class IndexedSlices:
             return IndexedSlicesValue(*values)
         rows, indices, dense_shape = values
         own, places = _own_rows(indices, dense_shape)
-        return IndexedSlicesValue(rows[places], own, dense_shape)
+        if len(own) < len(indices):
+            rows, indices = rows[places], own
+        return IndexedSlicesValue(rows, indices, dense_shape)
 
     def __neg__(self) -> IndexedSlices:
         return self.with_values(-self.all_values)
@@ -253,7 +255,7 @@ def spec_of(slices: IndexedSlices) -> IndexedSlicesSpec:
 
 
 def _own_rows(indices: Any, dense_shape: Any) -> tuple[Any, Any]:
-    """Those that are not surplus, and their places."""
+    """The indices that are not surplus, and their positions."""
     (places,) = np.nonzero(indices < dense_shape[0])
     return indices[places], places
 

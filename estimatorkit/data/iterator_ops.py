@@ -398,7 +398,7 @@ def _structure(output_types: Any, output_shapes: Any, output_classes: Any) -> An
 
 
 def _shared_op(spec: Any, shared_name: str | None) -> Operation:
-    """The operation of an iterator, the same for equal names and specs."""
+    """The operation of an iterator; equal names and specs share one."""
     for op in get_default_graph().get_operations() if shared_name else ():
         same = ITERATOR.made(op) and op.attrs.get("_shared_name") == shared_name
         if same and op.attrs["_spec"] == spec:

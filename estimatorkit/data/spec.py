@@ -155,7 +155,7 @@ def with_leading(spec: Any, dim: int | None) -> Any:
 
 
 def flatten(structure: Any) -> list[Any]:
-    """The leaves of an element structure (lists are leaves, None is none)."""
+    """The leaves of an element structure: lists are leaves, None is part of the structure."""
     return [leaf for leaf in nest.flatten(structure, lists_are_leaves=True) if leaf is not None]
 
 

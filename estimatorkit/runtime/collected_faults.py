@@ -120,7 +120,7 @@ def _of_first(number: Any, starts: Sequence[Any], given: Sequence[Any]) -> Any:
 
 
 def _values(own: Sequence[tuple[_Test, Any]], number: Any, place: Any) -> Iterator[Any]:
-    """The values of an element, if it is of one of these tests of one kind."""
+    """The values to report of an element, if one of these tests, all of one kind, has it."""
     tests, starts = zip(*own, strict=True)
     for given in zip(*(test.values for test in tests), strict=True):
         value = _of_first(number, starts, given)

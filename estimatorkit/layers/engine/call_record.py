@@ -57,7 +57,7 @@ class LayerCall:
         return self.is_input or any(map(record_of().is_of_inputs, self.input_tensors))
 
     def record(self) -> None:
-        """Makes it the call that gave its outputs, and the parts of those that are sparse.
+        """Registers this call as the source of its outputs, and of the components of sparse ones.
 
         The layer knows its own calls, but not those of a model's steps on batches.
         """

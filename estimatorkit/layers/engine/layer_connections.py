@@ -145,7 +145,7 @@ class Node:
 
     @property
     def is_input(self) -> bool:
-        """Whether it is that of an input layer."""
+        """Whether an input layer made this call."""
         return self.call.is_input
 
     @property
