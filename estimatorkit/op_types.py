@@ -6,6 +6,14 @@ it has had no reason to import.
 
 from __future__ import annotations
 
+from estimatorkit.compat.train.optimizers import (
+    contrib_rules as contrib_rules,
+    sync_replicas_optimizer as sync_replicas_optimizer,
+)
+from estimatorkit.compat.train.queues import (
+    input_producers as input_producers,
+    sparse_batches as sparse_batches,
+)
 from estimatorkit.data import (
     dataset_values as dataset_values,
     experimental as experimental,
@@ -17,12 +25,6 @@ from estimatorkit.estimator.serving import exported_module as exported_module
 from estimatorkit.layers.metrics import ranking as ranking, thresholds as thresholds
 from estimatorkit.premade import label_names as label_names, multi_label_head as multi_label_head
 from estimatorkit.train.optimizers import (
-    contrib_rules as contrib_rules,
     keras_rules as keras_rules,
     optimizer_rules as optimizer_rules,
-    sync_replicas_optimizer as sync_replicas_optimizer,
-)
-from estimatorkit.train.queues import (
-    input_producers as input_producers,
-    sparse_batches as sparse_batches,
 )

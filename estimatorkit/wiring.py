@@ -33,7 +33,6 @@ connect(
         "model_saving": LazyFunctions("estimatorkit.keras.engine.saving"),
         "loss_scaling": LazyFunctions("estimatorkit.keras.mixed_precision.loss_scale_optimizer"),
         "column_configs": LazyFunctions("estimatorkit.layers.feature_column.configs"),
-        "divergence": LazyFunctions("estimatorkit.layers.distributions.divergence"),
     }
 )
 

@@ -21,10 +21,10 @@ import pytest
 
 import estimatorkit.compat.v1 as tf
 import estimatorkit.estimator
+from estimatorkit.compat.ops.control.critical_section import CriticalSection
+from estimatorkit.compat.ops.queues.queue_kinds import FIFOQueue
 from estimatorkit.compat.private import private_modules
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.ops.control.critical_section import CriticalSection
-from estimatorkit.ops.queues.queue_kinds import FIFOQueue
 from estimatorkit.ops.queues.readers import ReaderBase
 from estimatorkit.runtime.session import Session
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from estimatorkit.keras.preprocessing import sequence, text
+from estimatorkit.compat.keras.preprocessing import sequence, text
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_preprocessing import ERRORS, LISTS, SNIPPETS, tokenizer
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 import estimatorkit as tf
-from estimatorkit.keras.wrappers.scikit_learn import KerasClassifier, KerasRegressor
+from estimatorkit.compat.keras.wrappers.scikit_learn import KerasClassifier, KerasRegressor
 
 keras = tf.keras
 RANDOM = np.random.default_rng(0)

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.compat.layers.recurrent import recurrent_v1
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.graph import Graph
 from estimatorkit.keras import layers
-from estimatorkit.layers.recurrent import recurrent_v1
 from estimatorkit.ops.math import reduce
 from estimatorkit.ops.variables.variable_collections import global_variables_initializer
 from estimatorkit.runtime.session import Session

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.compat.ops.control.defun import Defun
 from estimatorkit.core import registry
-from estimatorkit.ops.control.defun import Defun
 
 GOLDEN = json.loads(
     (Path(__file__).parents[1] / "golden" / "gradient_registry.json").read_text("utf-8")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
-from estimatorkit.ops.control.defun import Defun
+from estimatorkit.compat.ops.control.defun import Defun
 from tests.sweep import sweep
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from tensorboard.compat.proto.config_pb2 import CallableOptions
 
+from estimatorkit.compat.ops.variables import session_tensors
 from estimatorkit.core import builtin_ops, errors, registry
 from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import constant, convert_to_tensor
@@ -35,7 +36,6 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.ops.array import array, filling, indexing, joining
 from estimatorkit.ops.math import elementwise, linalg, reduce
-from estimatorkit.ops.variables import session_tensors
 from estimatorkit.ops.variables.variable_collections import global_variables_initializer
 from estimatorkit.runtime import placement
 from estimatorkit.runtime.executor import CompiledSegment

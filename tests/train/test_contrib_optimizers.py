@@ -10,6 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from estimatorkit.compat.train.optimizers import contrib_optimizers as contrib
+from estimatorkit.compat.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
+from estimatorkit.compat.train.optimizers.multitask_optimizer import (
+    MultitaskOptimizerWrapper,
+    clip_gradients_by_global_norm,
+)
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.indexed_slices import IndexedSlices
@@ -21,12 +27,6 @@ from estimatorkit.ops.variables.variable_collections import global_variables_ini
 from estimatorkit.runtime.session import Session
 from estimatorkit.storage.checkpoint import load_variable
 from estimatorkit.train.global_steps import get_or_create_global_step
-from estimatorkit.train.optimizers import contrib_optimizers as contrib
-from estimatorkit.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
-from estimatorkit.train.optimizers.multitask_optimizer import (
-    MultitaskOptimizerWrapper,
-    clip_gradients_by_global_norm,
-)
 from estimatorkit.train.optimizers.optimizer import Optimizer
 from estimatorkit.train.optimizers.optimizers import (
     AdagradOptimizer,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from estimatorkit.compat.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.variables import Variable
@@ -27,7 +28,6 @@ from estimatorkit.train.optimizers.loss_scale import (
     FixedLossScale,
     MixedPrecisionLossScaleOptimizer,
 )
-from estimatorkit.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
 from estimatorkit.train.optimizers.optimizers import (
     AdagradOptimizer,
     AdamOptimizer,

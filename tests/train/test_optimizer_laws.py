@@ -15,6 +15,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
+from estimatorkit.compat.train.optimizers import contrib_optimizers, contrib_rules
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.variables import Variable
@@ -24,13 +25,7 @@ from estimatorkit.ops.array import indexing
 from estimatorkit.ops.math import reduce
 from estimatorkit.ops.variables.variable_collections import global_variables_initializer
 from estimatorkit.runtime.session import Session
-from estimatorkit.train.optimizers import (
-    contrib_optimizers,
-    contrib_rules,
-    keras_rules,
-    optimizer_rules,
-    optimizers,
-)
+from estimatorkit.train.optimizers import keras_rules, optimizer_rules, optimizers
 from estimatorkit.train.optimizers.deduplicate_slices import distinct
 from estimatorkit.train.optimizers.update_rule import UpdateRule
 from estimatorkit.train.saving.saver import Saver

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from estimatorkit.compat.train.optimizers import contrib_rules
 from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import as_dtype
@@ -29,7 +30,7 @@ from estimatorkit.ops.variables.variable_collections import (
 from estimatorkit.ops.variables.variable_scope import get_variable, variable_scope
 from estimatorkit.runtime.session import Session
 from estimatorkit.train.global_steps import get_or_create_global_step
-from estimatorkit.train.optimizers import contrib_rules, keras_rules, optimizer_rules, optimizers
+from estimatorkit.train.optimizers import keras_rules, optimizer_rules, optimizers
 from estimatorkit.train.optimizers.optimizer import Optimizer
 from estimatorkit.train.optimizers.update_rule import UpdateRule
 from tests.golden.golden_files import FOLDER

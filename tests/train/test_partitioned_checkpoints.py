@@ -11,8 +11,8 @@ import optax
 import pytest
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.compat.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
 from estimatorkit.storage.checkpoint import read_checkpoint
-from estimatorkit.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
 from estimatorkit.train.optimizers.optax_optimizer import OptaxOptimizer
 from tests.sweep import sweep
 

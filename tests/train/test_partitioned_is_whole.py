@@ -16,9 +16,9 @@ import optax
 from numpy.typing import NDArray
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.compat.train.optimizers import contrib_optimizers as contrib
+from estimatorkit.compat.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
 from estimatorkit.layers.feature_column import sequence_input_layer
-from estimatorkit.train.optimizers import contrib_optimizers as contrib
-from estimatorkit.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
 from estimatorkit.train.optimizers.optax_optimizer import OptaxOptimizer
 from estimatorkit.train.optimizers.optimizers import RowwiseAdagradOptimizer
 from tests.sweep import sweep

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.ops.control.gradient_tape import GradientTape, UnconnectedGradients
+from estimatorkit.compat.ops.control.gradient_tape import GradientTape, UnconnectedGradients
 
 
 @pytest.fixture(autouse=True)

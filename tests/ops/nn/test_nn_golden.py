@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.compat.ops.nn import candidates
 from estimatorkit.core.x64 import x64
-from estimatorkit.ops.nn import candidates
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_nn import NN, NN_ERRORS, numbers
 from tests.golden.snippets_sparse import run_arrays

@@ -1,0 +1,1 @@
+"""Every module of `compat` that registers op types, imported."""

@@ -1,0 +1,1 @@
+"""`ops.math`: what only TensorFlow 1 programs use."""

@@ -1,0 +1,1 @@
+"""`ops.parsing`: what only TensorFlow 1 programs use."""

@@ -1,0 +1,1 @@
+"""`storage`: what only TensorFlow 1 programs use."""
