@@ -317,6 +317,10 @@ from estimatorkit.premade.classification_heads import (
     BinaryClassHead as BinaryClassHead, MultiClassHead as MultiClassHead,
 )
 from estimatorkit.premade.regression_head import RegressionHead as RegressionHead
+from estimatorkit.ops.queues.queue_kinds import (
+    FIFOQueue as FIFOQueue, PaddingFIFOQueue as PaddingFIFOQueue, PriorityQueue as PriorityQueue,
+    RandomShuffleQueue as RandomShuffleQueue, StagingArea as StagingArea,
+)
 from estimatorkit.compat.names.toplevel import *
 
 NotDifferentiable = no_gradient

@@ -29,4 +29,8 @@ from estimatorkit.ops.image.files import (
     decode_png as decode_png, extract_jpeg_shape as extract_jpeg_shape, is_jpeg as is_jpeg,
 )
 from estimatorkit.interop.graph_util import write_graph as write_graph
+from estimatorkit.ops.queues.queue_kinds import (
+    PaddingFIFOQueue as PaddingFIFOQueue, PriorityQueue as PriorityQueue,
+    RandomShuffleQueue as RandomShuffleQueue,
+)
 from estimatorkit.compat.names.io import *

@@ -269,7 +269,7 @@ contrib.rnn.python.ops.core_rnn_cell: .compat.layers.recurrent.rnn_cell
         _WEIGHTS_VARIABLE_NAME=KERNEL
         _BIAS_VARIABLE_NAME=BIAS
 contrib.staging:
-    .compat.ops.queues.queue_kinds: StagingArea
+    .ops.queues.queue_kinds: StagingArea
 contrib.summary: .compat.contrib.summary
 contrib.tensorboard.plugins.projector: .projector
 contrib.training: .compat.contrib.training .compat.contrib.batching

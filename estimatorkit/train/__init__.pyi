@@ -84,6 +84,10 @@ from estimatorkit.train.optimizers.moving_averages import (
     ExponentialMovingAverage as ExponentialMovingAverage,
 )
 from tensorboard.compat.proto.saver_pb2 import SaverDef as SaverDef
+from estimatorkit.storage.checkpoint_delta import (
+    apply_checkpoint_delta as apply_checkpoint_delta,
+    write_checkpoint_delta as write_checkpoint_delta,
+)
 from estimatorkit.compat.names.train import *
 
 piecewise_constant_decay = piecewise_constant

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
-from estimatorkit.compat.ops.queues.queue_kinds import FIFOQueue
 from estimatorkit.core import errors
 from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.graph import Graph
 from estimatorkit.ops.math.elementwise import cast
+from estimatorkit.ops.queues.queue_kinds import FIFOQueue
 from estimatorkit.runtime.session import Session
 from estimatorkit.train.queues.queue_runner import (
     QueueRunner,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from estimatorkit.compat.ops.queues.queue_kinds import FIFOQueue, PaddingFIFOQueue
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.graph import name_scope
 from estimatorkit.ops.files.summary import scalar
 from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.queues.queue_kinds import FIFOQueue, PaddingFIFOQueue
 from estimatorkit.train.queues.queue_runner import QueueRunner, add_queue_runner
 
 

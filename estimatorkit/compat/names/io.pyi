@@ -1,8 +1,4 @@
 from estimatorkit.compat.ops.parsing.protos import decode_proto as decode_proto
-from estimatorkit.compat.ops.queues.queue_kinds import (
-    PaddingFIFOQueue as PaddingFIFOQueue, PriorityQueue as PriorityQueue,
-    RandomShuffleQueue as RandomShuffleQueue,
-)
 from estimatorkit.compat.train.queues.input_producers import (
     match_filenames_once as match_filenames_once,
 )

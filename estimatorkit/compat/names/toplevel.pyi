@@ -22,7 +22,3 @@ from estimatorkit.compat.ops.queues.accumulators import (
     ConditionalAccumulator as ConditionalAccumulator,
     SparseConditionalAccumulator as SparseConditionalAccumulator,
 )
-from estimatorkit.compat.ops.queues.queue_kinds import (
-    FIFOQueue as FIFOQueue, PaddingFIFOQueue as PaddingFIFOQueue, PriorityQueue as PriorityQueue,
-    RandomShuffleQueue as RandomShuffleQueue, StagingArea as StagingArea,
-)

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimatorkit.compat.ops.queues.queue_kinds import (
+from estimatorkit.core import errors
+from estimatorkit.core.builtin_ops import placeholder
+from estimatorkit.core.dtypes import bool_, float32, int32, int64, string
+from estimatorkit.core.graph import Graph, set_random_seed
+from estimatorkit.ops.queues.queue_kinds import (
     FIFOQueue,
     PaddingFIFOQueue,
     PriorityQueue,
     RandomShuffleQueue,
 )
-from estimatorkit.core import errors
-from estimatorkit.core.builtin_ops import placeholder
-from estimatorkit.core.dtypes import bool_, float32, int32, int64, string
-from estimatorkit.core.graph import Graph, set_random_seed
 from estimatorkit.ops.queues.queues import QueueBase, host_queue
 from estimatorkit.runtime.session import Session
 

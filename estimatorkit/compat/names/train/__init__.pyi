@@ -33,7 +33,3 @@ from estimatorkit.compat.train.queues.batching import (
     maybe_shuffle_batch_join as maybe_shuffle_batch_join, shuffle_batch as shuffle_batch,
     shuffle_batch_join as shuffle_batch_join,
 )
-from estimatorkit.compat.storage.checkpoint_delta import (
-    apply_checkpoint_delta as apply_checkpoint_delta,
-    write_checkpoint_delta as write_checkpoint_delta,
-)

@@ -21,7 +21,6 @@ from estimatorkit.compat.ops.queues.accumulators import (
     ConditionalAccumulator,
     SparseConditionalAccumulator,
 )
-from estimatorkit.compat.ops.queues.queue_kinds import FIFOQueue
 from estimatorkit.compat.train.hooks.sync_replicas_hook import SynchronizingRunner, SyncReplicasHook
 from estimatorkit.core.builtin_ops import group, no_op
 from estimatorkit.core.errors import value_error
@@ -33,6 +32,7 @@ from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.logger import logger
 from estimatorkit.ops.array.filling import fill
+from estimatorkit.ops.queues.queue_kinds import FIFOQueue
 from estimatorkit.ops.queues.queues import host_queue
 from estimatorkit.ops.variables.variable_collections import (
     global_variables,

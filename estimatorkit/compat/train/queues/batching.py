@@ -10,11 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from estimatorkit.compat.ops.queues.queue_kinds import (
-    FIFOQueue,
-    PaddingFIFOQueue,
-    RandomShuffleQueue,
-)
 from estimatorkit.compat.train.queues.input_producers import summarize_queue
 from estimatorkit.compat.train.queues.sparse_batches import box, open_boxes
 from estimatorkit.core.builtin_ops import group
@@ -31,6 +26,11 @@ from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.ops.math.elementwise import equal, logical_and
+from estimatorkit.ops.queues.queue_kinds import (
+    FIFOQueue,
+    PaddingFIFOQueue,
+    RandomShuffleQueue,
+)
 from estimatorkit.ops.queues.queues import QueueBase
 from estimatorkit.train.queues.queue_runner import QueueRunner, add_queue_runner
 

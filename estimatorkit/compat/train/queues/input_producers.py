@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.compat.ops.queues.queue_kinds import FIFOQueue
 from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, string
@@ -31,6 +30,7 @@ from estimatorkit.ops.files.files import matching_files
 from estimatorkit.ops.files.summary import scalar
 from estimatorkit.ops.math.elementwise import cast, greater, maximum
 from estimatorkit.ops.math.random import random_shuffle
+from estimatorkit.ops.queues.queue_kinds import FIFOQueue
 from estimatorkit.ops.queues.queues import QueueBase
 from estimatorkit.train.queues.queue_runner import QueueRunner, add_queue_runner
 

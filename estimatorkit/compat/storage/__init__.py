@@ -1,1 +1,0 @@
-"""`storage`: what only TensorFlow 1 programs use."""
