@@ -56,6 +56,7 @@ import estimatorkit.ops.nn.recurrent
 import estimatorkit.ops.nn.space_blocks
 import estimatorkit.ops.nn.transposed_convolution
 import estimatorkit.ops.parsing.parsing
+import estimatorkit.ops.queues.queue_kinds
 import estimatorkit.ops.queues.queues
 import estimatorkit.ops.queues.readers
 import estimatorkit.ops.sparse.counts

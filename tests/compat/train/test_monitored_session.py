@@ -17,7 +17,7 @@ from tests.golden.snippets_monitored import ERRORS, SNIPPETS, count, fail, recor
 from tests.threads import StartedThreads
 from tests.train import toy
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "monitored.json").read_text("utf-8"))
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "monitored.json").read_text("utf-8"))
 
 # Messages that differ by intent, each with our words and the reason.
 WORDS = {

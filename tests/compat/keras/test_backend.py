@@ -16,7 +16,7 @@ from estimatorkit.runtime.session import Session
 from tests.golden.snippets_keras_backend import FACTS, NUMBERS
 
 GOLDEN = json.loads(
-    (Path(__file__).parents[1] / "golden" / "keras_backend.json").read_text("utf-8")
+    (Path(__file__).parents[2] / "golden" / "keras_backend.json").read_text("utf-8")
 )
 
 

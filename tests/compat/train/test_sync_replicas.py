@@ -1,6 +1,6 @@
 """`SyncReplicasOptimizer` in one process: TensorFlow's numbers, staleness, how it ends and fails.
 
-Clusters of processes are in tests/distribute/test_sync_replicas.py.
+Clusters of processes are in tests/compat/distribute/test_sync_replicas.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.sweep import sweep
 from tests.threads import StartedThreads
 
 GOLDEN = json.loads(
-    (Path(__file__).parents[1] / "golden" / "sync_replicas.json").read_text("utf-8")
+    (Path(__file__).parents[2] / "golden" / "sync_replicas.json").read_text("utf-8")
 )
 
 # The op type that no single call can show (see test_ops.py): QueueReopen.

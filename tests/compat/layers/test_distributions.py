@@ -23,7 +23,7 @@ from tests.golden.snippets_distributions import (
 from tests.sweep import sweep
 
 GOLDEN = json.loads(
-    (Path(__file__).parents[1] / "golden" / "distributions.json").read_text("utf-8")
+    (Path(__file__).parents[2] / "golden" / "distributions.json").read_text("utf-8")
 )
 d = tf.distributions
 kullback_leibler, student_t = (

@@ -16,7 +16,7 @@ from tests.golden.snippets_rnn import run
 from tests.golden.snippets_seq2seq import SEQ2SEQ, SEQ2SEQ_ERRORS, VALUES_ONLY
 from tests.sweep import sweep
 
-FOLDER = Path(__file__).parents[1] / "golden"
+FOLDER = Path(__file__).parents[2] / "golden"
 GOLDEN = json.loads((FOLDER / "seq2seq.json").read_text("utf-8"))
 ARRAYS = dict(np.load(FOLDER / "seq2seq.npz"))
 

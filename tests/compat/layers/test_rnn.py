@@ -17,7 +17,7 @@ from tests.golden.golden_files import error_of
 from tests.golden.snippets_rnn import LENGTHS, RNN, RNN_ERRORS, VALUES_ONLY, numbers, run
 from tests.sweep import sweep
 
-FOLDER = Path(__file__).parents[1] / "golden"
+FOLDER = Path(__file__).parents[2] / "golden"
 GOLDEN = json.loads((FOLDER / "rnn.json").read_text("utf-8"))
 ARRAYS = dict(np.load(FOLDER / "rnn.npz"))
 rnn_cell = tf.nn.rnn_cell

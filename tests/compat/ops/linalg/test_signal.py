@@ -19,7 +19,7 @@ from tests.golden.snippets_signal import SIGNAL_ERRORS, SIGNALS, wave
 from tests.golden.snippets_sparse import as_numbers, run_arrays
 from tests.sweep import sweep
 
-FOLDER = Path(__file__).parents[2] / "golden"
+FOLDER = Path(__file__).parents[3] / "golden"
 GOLDEN = json.loads((FOLDER / "signal.json").read_text("utf-8"))
 ARRAYS = dict(np.load(FOLDER / "signal.npz"))
 

@@ -14,7 +14,7 @@ from estimatorkit.compat.keras.preprocessing import sequence, text
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_preprocessing import ERRORS, LISTS, SNIPPETS, tokenizer
 
-FOLDER = Path(__file__).parents[1] / "golden"
+FOLDER = Path(__file__).parents[2] / "golden"
 GOLDEN = json.loads((FOLDER / "preprocessing.json").read_text("utf-8"))
 
 # Words of TensorFlow's messages that ours begin with, too.

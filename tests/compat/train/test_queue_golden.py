@@ -11,7 +11,7 @@ import estimatorkit.compat.v1 as tf
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_queues import ERRORS, SNIPPETS, fail
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "queues.json").read_text("utf-8"))
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "queues.json").read_text("utf-8"))
 
 # Messages whose words differ: what ours say, where TensorFlow's have their own names of dtypes, of
 # classes, or of nodes.
