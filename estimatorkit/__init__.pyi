@@ -6,7 +6,7 @@ from . import (
     initializers as initializers, inspection as inspection, io as io, keras as keras,
     layers as layers, linalg as linalg, lookup as lookup, losses as losses, math as math,
     metrics as metrics, nn as nn, projector as projector, python_io as python_io,
-    quantization as quantization, queue as queue,
+    queue as queue,
     random as random, saved_model as saved_model, sets as sets, signal as signal,
     sklearn as sklearn, sparse as sparse, strings as strings, summary as summary, train as train,
 )

@@ -17,10 +17,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from estimatorkit.compat.v1.contrib import layers as contrib_layers
 
 import estimatorkit
 from estimatorkit.compat import stubs
+from estimatorkit.compat.v1.contrib import layers as contrib_layers
 from estimatorkit.layers import functional
 
 ROOT = Path(__file__).parent.parent

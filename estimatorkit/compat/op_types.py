@@ -29,21 +29,14 @@ add_ops(
     "estimatorkit.compat.ops.linalg.fourier",
     "DCT FFT FFT2D FFT3D FFTShift IFFT IFFT2D IFFT3D IRFFT IRFFT2D IRFFT3D RFFT RFFT2D RFFT3D",
 )
-add_ops("estimatorkit.compat.ops.linalg.lu", "Lu")
 add_ops(
     "estimatorkit.compat.ops.linalg.matrix_functions",
     "MatrixLogarithm MatrixSquareRoot MatrixSquareRootGrad",
 )
 add_ops("estimatorkit.compat.ops.linalg.signal", "FitLast Frame InverseWindow OverlapAndAdd")
-add_ops("estimatorkit.compat.ops.linalg.tridiagonal", "TridiagonalMatMul TridiagonalSolve")
-add_ops(
-    "estimatorkit.compat.ops.math.quantization",
-    "FakeQuantWithMinMaxArgs FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsPerChannel",
-)
 add_ops("estimatorkit.compat.ops.nn.candidates", "CandidateSampler")
 add_ops("estimatorkit.compat.ops.nn.ctc", "CTCLoss CollapseRepeated PadLabels")
 add_ops("estimatorkit.compat.ops.nn.ctc_decoders", "CTCBeamSearchDecoder CTCGreedyDecoder")
-add_ops("estimatorkit.compat.ops.parsing.protos", "DecodeProtoV2")
 add_ops(
     "estimatorkit.compat.ops.queues.accumulators",
     "AccumulatorApplyGradient AccumulatorNumAccumulated AccumulatorSetGlobalStep "
@@ -70,10 +63,6 @@ add_ops(
 )
 add_ops("estimatorkit.compat.ops.tables.vocabularies", "LookupTableFindOrHash")
 add_ops("estimatorkit.compat.ops.text.audio", "DecodeWav EncodeWav")
-add_ops(
-    "estimatorkit.compat.ops.text.string_groups",
-    "StringNGrams StringNGramsOfRows UnsortedSegmentJoin",
-)
 add_ops(
     "estimatorkit.compat.ops.variables.session_tensors",
     "DeleteSessionTensor GetSessionHandle GetSessionTensor",

@@ -45,9 +45,6 @@ tf: .
     .ops.debug.shape_matching: broadcast_dynamic_shape broadcast_static_shape
     .compat.ops.variables.session_tensors: delete_session_tensor get_session_handle
         get_session_tensor
-    .quantization: fake_quant_with_min_max_args fake_quant_with_min_max_args_gradient
-        fake_quant_with_min_max_vars fake_quant_with_min_max_vars_gradient
-        fake_quant_with_min_max_vars_per_channel fake_quant_with_min_max_vars_per_channel_gradient
     .signal: fft fft2d fft3d ifft ifft2d ifft3d
     .: reverse_v2=reverse
     .compat.private.tensor_protos: make_ndarray make_tensor_proto
@@ -55,7 +52,7 @@ tf: .
     enable_v2_behavior -> programs here are graphs with sessions, as in TensorFlow 1
     load_op_library -> write the operation in JAX: estimatorkit.jax_function
 {audio,bitwise,data,debugging,function,graph_util,image,initializers,io,layers,linalg,lookup}: .*
-{math,python_io,quantization,queue,random,saved_model,sets,sparse,strings}: .*
+{math,python_io,queue,random,saved_model,sets,sparse,strings}: .*
 {estimator.experimental,estimator.export,losses,metrics,train.experimental}: .*
 {,python.,contrib.,contrib.keras.python.}keras.{backend,callbacks,datasets}: .keras.*
 {,python.,contrib.,contrib.keras.python.}keras.{datasets.fashion_mnist,datasets.mnist}: .keras.*
@@ -360,8 +357,6 @@ python.eager.context:
 python.estimator.early_stopping:
     .estimator.evaluation.stopping_hooks: _StopOnPredicateHook=StopOnPredicateHook
     .estimator.evaluation.evaluation_records: read_eval_metrics
-contrib.testing.python.framework.fake_summary_writer python.estimator.hooks.fake_summary_writer:
-        .compat.testing.fake_summary_writer
 python.estimator.canned.head: .compat.heads
 python.estimator.head.head_utils: .compat.testing.head_test_utils
 python.estimator.canned.kmeans:

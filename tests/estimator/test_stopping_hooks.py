@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from estimatorkit.compat.v1.python.estimator import early_stopping, estimator as private_estimator
 from hypothesis import given, settings, strategies as st
 
 import estimatorkit.compat.v1 as tf
 import estimatorkit.estimator as ek
+from estimatorkit.compat.v1.python.estimator import early_stopping, estimator as private_estimator
 from estimatorkit.estimator import experimental
 from estimatorkit.estimator.evaluation.evaluation_records import (
     EvaluationRecords,

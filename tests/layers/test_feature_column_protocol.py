@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from estimatorkit.compat.v1.python.feature_column import feature_column, feature_column_v2
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.compat.v1.python.feature_column import feature_column, feature_column_v2
 
 SPARSE = tf.SparseTensorValue(((0, 0), (2, 1), (2, 4)), (1, 2, 0), (3, 5))
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from estimatorkit.compat.v1.python.saved_model import loader_impl, utils_impl
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.compat.v1.python.saved_model import loader_impl, utils_impl
 from estimatorkit.interop.graphdef_export import export_graph
 from estimatorkit.storage import atomic_files as durable
 from estimatorkit.storage.checkpoint import read_checkpoint, read_contents

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pandas as pd
-from estimatorkit.compat.v1.contrib import rnn
 
 import estimatorkit as tf
 import estimatorkit.compat.v1 as tf1
+from estimatorkit.compat.v1.contrib import rnn
 
 frame = pd.DataFrame({"age": [1.0, 2.0]})
 array = np.zeros([2, 3], np.float32)

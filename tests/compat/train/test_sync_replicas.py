@@ -1,6 +1,6 @@
 """`SyncReplicasOptimizer` in one process: TensorFlow's numbers, staleness, how it ends and fails.
 
-Clusters of processes are in tests/compat/distribute/test_sync_replicas.py.
+Clusters of processes are in tests/distribute/test_sync_replicas.py.
 """
 
 from __future__ import annotations

@@ -161,12 +161,3 @@ def test_tensor_protos_give_arrays_back(array: Any) -> None:
     np.testing.assert_array_equal(tf.make_ndarray(tf.make_tensor_proto(array)), array)
     filled = tf.make_ndarray(tf.make_tensor_proto([1, 2], tf.int64, [2, 2]))
     np.testing.assert_array_equal(filled, [[1, 2], [2, 2]])
-
-
-def test_ngrams_of_the_words_of_texts() -> None:
-    with tf.Graph().as_default(), tf.Session() as session:
-        words = tf.strings.split(["a b c", "d", "e f"], result_type="SparseTensor")
-        grams = session.run(tf.strings.ngrams(words, 2, separator="_"))
-    assert grams.indices.tolist() == [[0, 0], [0, 1], [2, 0]]
-    assert grams.values.tolist() == [b"a_b", b"b_c", b"e_f"]
-    assert grams.dense_shape.tolist() == [3, 2]

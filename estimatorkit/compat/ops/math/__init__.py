@@ -1,1 +1,0 @@
-"""`ops.math`: what only TensorFlow 1 programs use."""

@@ -1,1 +1,0 @@
-"""`ops.parsing`: what only TensorFlow 1 programs use."""

@@ -1,1 +1,0 @@
-from estimatorkit.compat.names.quantization import *
