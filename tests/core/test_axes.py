@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.sweep import sweep
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4) + 1

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
 from tests.threads import StartedThreads
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.golden.golden_files import FOLDER, error_of
 from tests.golden.golden_pipelines import elements_of, spec_of
 from tests.golden.golden_values import plain

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 
 import estimatorkit as tf
-import estimatorkit.compat.v1 as tf1
+import estimatorkit as tf1
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.execution.checksums import Witnesses, checksum
 from estimatorkit.data.execution.cursor import Cursor

@@ -12,7 +12,7 @@ import numpy as np
 import psutil
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.threads import StartedThreads
 
 Dataset = tf.data.Dataset

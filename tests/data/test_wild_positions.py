@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core.errors import DataLossError, OpError
 from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
 from estimatorkit.storage.checkpoint import Checkpoint

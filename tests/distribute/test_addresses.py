@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.distribute.addresses import (
     check_answered,
     check_free,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.distribute.tasks.task_channel import TaskChannel
 from tests.distribute.test_step_leases import HERE, HOLDS, Servers, servers
 

@@ -17,7 +17,7 @@ import psutil
 import pyarrow as pa
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.distribute.tasks import task_channel, task_service
 from estimatorkit.distribute.tasks.array_messages import send
 from estimatorkit.distribute.tasks.cluster_loop import ClusterLoop

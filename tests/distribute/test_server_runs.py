@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.distribute.tasks.task_channel import TaskConnection
 from tests.distribute.conftest import Running
 from tests.distribute.processes import TOKEN, Processes, free_cluster, target, until

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.storage.checkpoint import read_checkpoint
 from tests.distribute.conftest import Running
 from tests.distribute.processes import Processes, target

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.data.iterator_ops import cursor_of
 from estimatorkit.distribute.tasks.cluster_loop import ClusterLoop
 from estimatorkit.distribute.tasks.step_leases import StepLeases
@@ -182,7 +182,7 @@ def test_workers_do_the_steps_asked_for(servers: Servers, bound: int | None) -> 
 
 HOLDER = """
     import json, sys, threading
-    import estimatorkit.compat.v1 as tf
+    import estimatorkit as tf
     from tests.distribute import test_step_leases as own
 
     servers = own.Servers.__new__(own.Servers)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.distribute.processes import Cluster, Process, Processes, free_cluster
 from tests.distribute.programs import synchronous
 from tests.distribute.trainings import END_SECS, PROGRAMS, Training, all_end

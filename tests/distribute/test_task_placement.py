@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.distribute.tasks.task_placement import HERE, TaskPlacer
 
 TASKS = ("/job:ps/task:0", "/job:ps/task:1", "/job:worker/task:0")

@@ -15,7 +15,7 @@ import pytest
 import trustme
 from pyarrow import flight
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core.errors import NotFoundError, PermissionDeniedError, UnavailableError
 from estimatorkit.distribute.tasks.array_messages import _EMPTY, receive, send
 from estimatorkit.distribute.tasks.task_channel import TaskChannel, TaskConnection
@@ -26,7 +26,7 @@ from tests.distribute.processes import free_cluster, known_token
 
 PROGRAM = """
 import numpy as np, sys
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 
 def model_fn(features, labels, mode):
     prediction = tf.layers.dense(features["x"], 1)

@@ -17,7 +17,7 @@ import numpy as np
 import psutil
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.distribute.processes import Process, Processes, free_cluster, until
 from tests.distribute.proxies import Proxy
 from tests.distribute.trainings import END_SECS, Training, all_end

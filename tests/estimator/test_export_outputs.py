@@ -121,7 +121,7 @@ def test_supervised_outputs_have_prefixes() -> None:
 
 
 def test_the_names_of_tensorflow_are_there() -> None:
-    import estimatorkit.compat.v1 as v1
+    import estimatorkit as v1
 
     assert importlib.import_module("estimatorkit.compat.v1.estimator.export").PredictOutput is (
         export.PredictOutput

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_train_and_evaluate import ERRORS, SNIPPETS
 from tests.sweep import sweep

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 import estimatorkit.estimator as ek
 from estimatorkit.compat.v1.python.estimator import early_stopping, estimator as private_estimator
 from estimatorkit.estimator import experimental

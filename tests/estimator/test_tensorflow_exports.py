@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-import estimatorkit.compat.v1 as v1
+import estimatorkit as v1
 from estimatorkit.estimator.serving.exporting import ServedModel
 from estimatorkit.interop.graphdef_export import export_graph
 from estimatorkit.train.saving.saved_model_builder import _tensors_of

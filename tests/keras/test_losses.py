@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as ek
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
 from estimatorkit.keras import backend, losses

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core.graph import Graph
 from estimatorkit.keras import losses as keras_losses, metrics as keras_metrics
 from estimatorkit.runtime.session import Session

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import estimatorkit
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph
 from tests.golden.snippets_shapes import MISTAKES, head_losses, look_at

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.golden.snippets_dtypes import DTYPES, ROWS, run
 from tests.sweep import sweep
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.compat.ops.control.defun import Defun
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.tensor import Tensor

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import estimatorkit as tf
-import estimatorkit.compat.v1 as tf_v1
+import estimatorkit as tf_v1
 from estimatorkit.keras import optimizers as keras_optimizers
 from tests.golden import snippets_premade as snippets
 from tests.premade import model_graphs as graphs

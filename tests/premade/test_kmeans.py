@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-import estimatorkit.compat.v1 as tf_v1
+import estimatorkit as tf_v1
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.premade.kmeans import KMeansClustering

@@ -25,7 +25,7 @@ def count(event, **_):
         counts[name] += 1
 
 jax.monitoring.register_event_listener(count)
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 
 x = tf.placeholder(tf.float32, [None, 3])
 w = tf.get_variable("w", [3, 2])

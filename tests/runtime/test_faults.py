@@ -15,7 +15,7 @@ import jax
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core import registry
 from estimatorkit.core.indexed_slices import may_hold_surplus
 from estimatorkit.function import Defun

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from jax import lax
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.runtime import jaxpr_optimizer, rolling
 from estimatorkit.runtime.lower import trace_segment
 

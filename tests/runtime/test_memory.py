@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.core.errors import InvalidArgumentError, ResourceExhaustedError
 
 MANY = 1 << 46  # elements of 4 bytes: more than an address space of 47 bits

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 
 
 def _counting() -> tuple[tf.Graph, tf.Tensor, tf.Operation]:

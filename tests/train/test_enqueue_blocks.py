@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.train.queues.enqueue_blocks import EnqueueBlocks
 
 

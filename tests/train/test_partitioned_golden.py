@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.golden.snippets_partitioned import run_snippet
 from tests.sweep import sweep
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.compat.v1.python.saved_model import loader_impl, utils_impl
 from estimatorkit.interop.graphdef_export import export_graph
 from estimatorkit.storage import atomic_files as durable

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.compat.private.framework_meta_graph import copy_scoped_meta_graph
 from tests.golden.snippets_saver_names import FORMS, READ_BACK, WAYS, WRITTEN, restored, results
 from tests.sweep import sweep

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.compat.v1.python.training import slot_creator
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from tests.golden.golden_files import error_of
 from tests.golden.golden_values import plain
 from tests.golden.snippets_control_flow import ARRAYS, FUNCTIONS, GRAPHS, REFUSALS, STATE

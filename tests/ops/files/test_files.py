@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import estimatorkit as compat
 import estimatorkit as tf
-import estimatorkit.compat.v1 as compat
 from estimatorkit import gfile
 from tests.golden.snippets_gfile import MODES, folders, results
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 
 
 def test_moments_of_float16_do_not_overflow() -> None:

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 import pytest
 
-import estimatorkit.compat.v1 as tf
+import estimatorkit as tf
 from estimatorkit.compat.ops.nn import candidates
 from estimatorkit.core.x64 import x64
 from tests.golden.golden_files import error_of

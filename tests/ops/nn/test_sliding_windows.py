@@ -117,7 +117,7 @@ def test_pads_are_those_of_jax(
     ],
 )
 def test_gradients_of_other_shapes_are_refused(made: Any, words: str) -> None:
-    import estimatorkit.compat.v1 as tf
+    import estimatorkit as tf
 
     refused = pytest.raises(tf.errors.InvalidArgumentError, match=words)
     with tf.Graph().as_default(), tf.Session() as session, refused:
