@@ -84,7 +84,7 @@ def _first(tests: Sequence[_Test]) -> Any:
     for test, start in zip(tests, starts, strict=True):
         kinds.setdefault(test.kind, []).append((test, start))
     every = [functools.reduce(jnp.minimum, starmap(_numbers, own)) for own in kinds.values()]
-    # XLA would replace the minimum of a concatenation by one of each part.
+    # XLA would replace the minimum of a concatenation by the minimum of each part.
     joined = lax.optimization_barrier(jnp.concatenate(every))  # type: ignore[no-untyped-call]
     number = jnp.min(joined)
 
@@ -182,7 +182,7 @@ class _Collected:
             return atom.val if isinstance(atom, Literal) else values[atom]
 
         commits = _commits_of(jaxpr)
-        selected: dict[Any, int] = {}  # the number of tests before
+        selected: dict[Any, int] = {}  # the number of preceding checks
         for number, equation in enumerate(jaxpr.eqns):
             given = list(map(read, equation.invars))
             if number in commits.scatters and self.has_tests:

@@ -116,7 +116,7 @@ def tested(
                 raise_found(op, [fault])
         site = sites.add(op, fault)
         marked = inputs[fault.position]
-        if isinstance(marked, (np.ndarray, np.generic)):  # stays known
+        if isinstance(marked, (np.ndarray, np.generic)):  # stays static
             later.append((_operands(fault), site))
         else:
             inputs[fault.position] = GUARD.bind(marked, *_operands(fault), site=site)

@@ -93,7 +93,7 @@ class MemoizedRowTransform:
 
     def __init__(self, plan: BatchedExecutor) -> None:
         self._plan = plan
-        self._lock = threading.Lock()  # a block may be prepared while a thread reads the next
+        self._lock = threading.Lock()  # a block may be prepared while a thread reads the next one
         self._arrays: list[NDArray[Any]] = []
         self._is_done = np.zeros(0, np.bool_)
         self._results: list[NDArray[Any]] = []

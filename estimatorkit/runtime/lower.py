@@ -138,7 +138,7 @@ def interpret(
         for position, new in zip(updates, new_state, strict=True):
             name = op.inputs[position].op.name
             _check_assigned(op, op.inputs[position].op, new)
-            if not host and "functions" not in op.attrs:  # which commit within
+            if not host and "functions" not in op.attrs:  # functions commit inside
                 new = committed(state.get(name), new)
             state[name] = new
         for tensor, value in zip(op.outputs, outputs, strict=True):
@@ -153,7 +153,7 @@ def _faults_of(op: Operation, row: registry.OpDef, inputs: list[Any]) -> list[Fa
     test = cast(FaultTest, row.fault)
     try:
         faults = test(inputs, op.attrs)
-    except _REFUSALS as error:  # shapes that do not fit
+    except _REFUSALS as error:  # incompatible shapes
         raise _refused(op, inputs, error) from error
     return [each for each in faults if not may_hold_surplus(op.inputs[each.position])]
 
@@ -206,7 +206,7 @@ def _run_kernel(
         known = registry.fold(row, inputs, attrs, op.outputs)
         if known is not None:
             return known
-        if row.foldable:  # what NumPy may not compute, it must not compute in the kernel either
+        if row.foldable:  # if NumPy must not compute it, neither may the kernel
             static = row.static_positions(attrs)
             inputs = [
                 jax.numpy.asarray(each)
@@ -214,7 +214,7 @@ def _run_kernel(
                 else each
                 for at, each in enumerate(inputs)
             ]
-        with registry.quiet():  # constants are NumPy's
+        with registry.quiet():  # constants are NumPy arrays
             result = row.kernel(*inputs, **attrs)
     return list(result) if isinstance(result, (tuple, list)) else [result]
 

@@ -65,7 +65,7 @@ class TableRows:
         self._values = values
         self._counts = [count]
         self._resets: list[NDArray[np.int64]] = []
-        self._done: dict[str, int] = {}  # how many of the resets a variable has had
+        self._done: dict[str, int] = {}  # how often each variable has been reset
 
     @property
     def count(self) -> int:
