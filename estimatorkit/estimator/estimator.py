@@ -105,7 +105,7 @@ class Estimator:
         self._model_fn = model_fn
         self._params = copy.deepcopy({} if params is None else params)
         self._config = config = checked_config(config, model_dir)
-        # TensorFlow's private names: subclasses read and assign them.
+        # TensorFlow's private names, which subclasses read and assign.
         self._model_dir: Any = config.model_dir
         self._session_config: Any = config.session_config
         self._device_fn: Any = config.device_fn
@@ -471,7 +471,7 @@ class Estimator:
         def build() -> BuiltModel:
             return self._build(given, ModeKeys.PREDICT, lambda spec: None, warm=path is None)
 
-        # Hooks expect the model's graph as the default, but whoever iterates has another.
+        # Hooks expect the model's graph as the default graph, but the iterating code has another.
         with (
             self._models.model(given, self._made_of, build, hooks) as model,
             ExitStack() as stack,
@@ -481,14 +481,14 @@ class Estimator:
             coord = stack.enter_context(coordinated())
             with model.graph.as_default():
                 session = self._restored(model, given, path, all_hooks, stack, coord)
-            # Features that are no input would come for ever: they are one batch.
+            # Constant features would repeat forever: they are one batch.
             ends = takes_input(model.graph.get_operations())
             stop: list[str] = [] if ends else ["there is one batch"]
             while not coord.should_stop():
                 try:
                     with model.graph.as_default():
                         batch = run_hooked(session, predictions, all_hooks, stop)
-                except (OutOfRangeError, StopIteration):  # of the input, or of a hook
+                except (OutOfRangeError, StopIteration):  # an error of the input, or of a hook
                     break
                 if yield_single_examples:
                     yield from single_examples(batch)

@@ -191,7 +191,7 @@ def estimator(experiment: Experiment, rows: int | None = None) -> Any:
         if name.endswith("optimizer"):
             given[name] = optimizer(value, end)
         elif name.endswith("activation"):
-            by_name = value is None or value == "dice"  # a layer, which the estimator makes
+            by_name = value is None or value == "dice"  # a layer, created by the estimator
             given[f"{name}_fn"] = value if by_name else getattr(ek.nn, value)
         elif isinstance(value, WarmStart):
             given[name] = ek.estimator.WarmStartSettings(**dict(value))
@@ -281,7 +281,7 @@ def _data_spec(experiment: Experiment) -> dict[str, Any]:
     read = feature_columns(experiment)
     read.pop("negatives", None)
     used = ek.nest.flatten(list(read.values()))
-    used = used or columns(experiment.features)  # a baseline takes the number of examples from them
+    used = used or columns(experiment.features)  # a baseline takes the batch size from them
     spec = ek.feature_column.make_parse_example_spec(used)
     weight = experiment.weight_column
     if weight is not None and weight not in experiment.reads:  # a weight may be a feature, too

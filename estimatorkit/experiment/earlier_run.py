@@ -49,7 +49,7 @@ def reconcile(experiment: Experiment, choice: Choice) -> str | None:
         return None
     if choice == "restart":
         return str(move_aside(folder))
-    if not path.is_file():  # a model of a script
+    if not path.is_file():  # a model created by a script
         return None
     found = differences(path, experiment)
     crucial = [each for each in found if not any(_is_within(each[0], name) for name in _MAY_CHANGE)]

@@ -75,12 +75,13 @@ def counted(experiment: Experiment, keys: set[str]) -> dict[str, pd.Series]:
         require(table, totals, origin, lambda table: table)
         for key, parts in totals.items():
             column = table[key].reshape(-1)
-            if table[key].ndim > 1:  # of lists, which are padded
+            if table[key].ndim > 1:  # list columns, which are padded
                 column = column[column != filler(column.dtype)]
             found = pd.Series(column).value_counts(sort=False)
             words = column_of(found.index.to_numpy(), Read(key, "string"), origin, table.place)
             parts.append(pd.Series(found.to_numpy(), pd.Index(words, dtype=object)))
-            # Sums are as long as all words: made when the new ones have become as many.
+            # Merged sums are as long as the vocabulary: merge when the pending words have become as
+            # many.
             if len(parts) > 1 and sum(map(len, parts[1:])) >= len(parts[0]):
                 parts[:] = [_sum(parts)]
     return {key: _sum(parts).drop([b""], errors="ignore") for key, parts in totals.items()}

@@ -56,7 +56,7 @@ class Head(ABC):
     for metrics, `update_metrics`; `create_estimator_spec` is derived from these.
     """
 
-    _version: Version = 2  # that of TensorFlow whose names operations have
+    _version: Version = 2  # the version of TensorFlow that operation names follow
 
     @property
     @abstractmethod

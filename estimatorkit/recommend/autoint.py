@@ -70,7 +70,7 @@ class AutoInt(Recommender):
             "key_dim": key_dim,
             "use_residual": use_residual,
         }
-        FieldAttention(**attention)  # its errors
+        FieldAttention(**attention)  # raises if invalid
 
         def interaction(inputs: Inputs) -> Tensor:
             attended = inputs.fields

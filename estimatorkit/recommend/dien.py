@@ -53,7 +53,7 @@ def sampled_steps(steps: Tensor, lengths: Tensor) -> Tensor:
     shape = array.shape(steps)
     drawn = random.random_uniform(joining.stack([shape[0] * shape[1]]), dtype=float32)
     place = elementwise.cast(drawn * elementwise.cast(ends[-1], float32), int64)
-    place = elementwise.minimum(place, ends[-1] - 1)  # where rounding goes up
+    place = elementwise.minimum(place, ends[-1] - 1)  # where rounding would go up
     row = elementwise.minimum(
         selection.searchsorted(ends, place, side="right", out_type=int64),
         elementwise.cast(shape[0] - 1, int64),
@@ -153,7 +153,7 @@ class DIEN(Premade):
                 received=len(others),
             )
         attention, of_auxiliary = checked_units(attention_units), checked_units(auxiliary_units)
-        AUGRUCell(1, update)  # its error where `update` is unknown
+        AUGRUCell(1, update)  # raises if `update` is unknown
 
         def interest(found: Behaviours) -> Tensor:
             training = found.mode == ModeKeys.TRAIN

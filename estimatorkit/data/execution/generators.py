@@ -42,8 +42,8 @@ class GeneratorIterator(BlockIterator):
         self._raised: Exception | None = None  # deferred until preceding elements are returned
         self._position = 0
         self._checksum = 0  # of the elements up to the position
-        self._ahead: deque[tuple[list[Any], int]] = deque()  # read to recognize them, not yet used
-        self._unused = True  # none of this pass was used
+        self._ahead: deque[tuple[list[Any], int]] = deque()  # read to identify the stream
+        self._unused = True  # nothing of this pass has been returned
 
     def _produce(self, n: int) -> Columns:
         if self._witness.refuses:
@@ -106,9 +106,9 @@ class GeneratorIterator(BlockIterator):
                 continue
             try:
                 if isinstance(leaf, (np.ndarray, np.generic)) and not spec.dtype.on_host:
-                    # A copy: a generator may yield one buffer again and again.
+                    # A copy: a generator may yield the same buffer repeatedly.
                     array = np.array(leaf, spec.dtype.numpy_dtype, order="C")
-                else:  # Python's numbers must fit
+                else:  # Python numbers must fit
                     array = to_array(leaf, f"from_generator(): {name}", spec.dtype)
             except (TypeError, ValueError) as error:
                 raise InvalidArgumentError.explained(
@@ -130,10 +130,10 @@ class GeneratorIterator(BlockIterator):
         return {"position": self._position, "checksum": self._checksum}
 
     def _restore(self, state: State) -> None:
-        if not self._ahead or not self._unused:  # else it is at its beginning
+        if not self._ahead or not self._unused:  # otherwise it is at its beginning
             self._rewind()
         if self._witness.wanted:
-            self._look_ahead(1)  # other elements are found before any is lost
+            self._look_ahead(1)  # different elements are detected before any is lost
         position = state["position"]
         while not self._witness.refuses and self._position < position:
             if not self._skip(min(position - self._position, _MOST_AHEAD)):
@@ -148,7 +148,7 @@ class GeneratorIterator(BlockIterator):
             except Exception as error:
                 self._raised = error
                 return
-            self._witness.check(row is not None)  # else it has ended too early
+            self._witness.check(row is not None)  # otherwise it has ended too early
             if row is not None:
                 self._ahead.append(row)
 

@@ -27,7 +27,7 @@ from estimatorkit.train.saving import saved_model_constants as constants
 
 _BYTES_SUFFIX = "_bytes"
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_MOST_DIMENSIONS = 32  # NumPy's arrays have at most 64
+_MOST_DIMENSIONS = 32  # NumPy arrays have at most 64 dimensions
 
 
 class RequestError(ValueError):

@@ -327,7 +327,7 @@ class _Writer:
         for variable in segment.reads:
             attrs = self._session.graph.get_operation_by_name(variable).attrs
             shape = attrs["shape"]
-            if not shape.is_fully_defined():  # it no longer changes
+            if not shape.is_fully_defined():  # immutable from now on
                 shape = np.shape(self._session.state.values[variable])
             taken.append(_abstract([*shape], attrs["dtype"]))
         function = jax.jit(polymorphic_function(segment))

@@ -20,7 +20,7 @@ class BoundedProtocol(HttpToolsProtocol):
     """
 
     _timer: asyncio.TimerHandle | None = None
-    _head = 0  # bytes of the head that is being read
+    _head = 0  # bytes of the request head being read
 
     def connection_made(self, transport: Any) -> None:
         """Begins to wait for the first request."""

@@ -69,7 +69,7 @@ class SynchronizingRunner(QueueRunner):
         own = sess
         if coord is not None and sess.sess_str:
             own = Session(sess.sess_str, sess.graph, sess.config)
-            atexit.register(own.close)  # a program may end without its coordinator
+            atexit.register(own.close)  # a program may end without stopping its coordinator
         return super().create_threads(own, coord, daemon, start)
 
     @staticmethod
@@ -158,7 +158,7 @@ class SyncReplicasHook(SessionRunHook):
         self._session, self._has_token = session, True
         self._is_monitored = coord is not None
         if self._is_chief:
-            # Whoever waits is woken where the thread ends: its next step finds out why.
+            # Waiting runs are woken where the thread ends: their next step finds out why.
             made = self._made
             runner = SynchronizingRunner(made.tokens, [made.sync_op], made.close, made.wake)
             self._rounds = Coordinator()
@@ -183,7 +183,7 @@ class SyncReplicasHook(SessionRunHook):
         """Lets the others end, or go on without this replica."""
         if self._runner is None:
             self.while_waiting([])
-        elif self._is_monitored:  # the training of an estimator ends the others by itself
+        elif self._is_monitored:  # an estimator's training ends the others by itself
             self._runner.cancel_by(self._made.close)
         self._end_rounds()
 

@@ -327,7 +327,7 @@ class Supervisor:
             if close_summary_writer and self.summary_writer is not None:
                 self._log_session("STOP", None)
                 self.summary_writer.close()
-                self._graph_written = False  # the next file gets it too
+                self._graph_written = False  # the next event file gets it, too
 
     def request_stop(self, ex: Any = None) -> None:
         """Requests the threads to stop (see `Coordinator.request_stop`)."""
