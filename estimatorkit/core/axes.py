@@ -27,7 +27,7 @@ def ints_of(value: Any, what: str) -> NDArray[Any]:
     Args:
         value: an int, nested lists of ints, an array, or a constant tensor; lists may hold
             constant scalars.
-        what: who asks, for the error.
+        what: the caller's name, for the error.
 
     Raises:
         TypeError: these are not integers, or a tensor of a dtype other than int32 and int64.
@@ -99,7 +99,7 @@ def with_axis(
 
 
 def input_attr(position: int) -> str:
-    """The attribute that stands for the value of an input."""
+    """The attribute that represents the value of an input."""
     return f"input {position}"
 
 

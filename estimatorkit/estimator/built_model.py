@@ -290,7 +290,7 @@ class MadeOf:
 
 
 class ModelStore:
-    """An estimator's idle models, by what they were built for."""
+    """An estimator's idle models, keyed by what they were built from."""
 
     def __init__(self) -> None:
         self._models: OrderedDict[Any, BuiltModel] = OrderedDict()

@@ -81,7 +81,7 @@ class Estimator:
     `train`, `evaluate` or `predict` again costs neither (TensorFlow rebuilds the graph and reads
     the checkpoint each time). A `model_fn` whose result depends on more than its arguments is
     therefore not called again; `forget_models` clears the cache. Hooks whose `begin` adds to the
-    graph, and inputs that are more than a dataset, get a model of their own, as in TensorFlow.
+    graph, and inputs that are more than a dataset, get their own model, as in TensorFlow.
 
     Raises:
         ValueError: an argument is invalid.

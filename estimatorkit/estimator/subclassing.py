@@ -65,7 +65,7 @@ def refuse_public_overrides(estimator: Any, base: type) -> None:
 def check_overrides(estimator: Any, base: type) -> None:
     """Raises ValueError if an estimator's class overrides a method that is never called.
 
-    A class that also overrides the method that would call it calls it by itself.
+    A class that also overrides the calling method is trusted to call it itself.
     """
     kind = type(estimator)
     for name, caller in _NEVER_CALLED.items():

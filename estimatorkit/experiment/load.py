@@ -190,7 +190,7 @@ Location = tuple[str | int, ...]
 
 
 class _Wording:
-    """Says what is wrong with a document.
+    """Describes what is wrong with a document.
 
     Args:
         root: the document.

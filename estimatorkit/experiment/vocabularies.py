@@ -1,7 +1,7 @@
-"""`vocabulary`: the words of a column of the training data, the rare ones left out.
+"""`vocabulary`: the words of a column of the training data, without the rare ones.
 
 Words are counted in one pass over the training rows, chunk by chunk where they are streamed. They
-are kept beside the checkpoints, the most frequent first, and the columns become `vocabulary_file`:
+are kept next to the checkpoints, the most frequent first, and the columns become `vocabulary_file`:
 a resumed training, `evaluate` and `predict` use the ids that the model was trained with.
 """
 
@@ -35,7 +35,7 @@ def resolve(experiment: Experiment, tell: Callable[[str], None] | None = None) -
 
     Args:
         tell: shows how many words there are; if given, and the model has no checkpoint, they are
-            counted anew.
+            counted again.
 
     Raises:
         DataError: a column is missing, or no word is frequent enough.

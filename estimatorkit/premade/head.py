@@ -105,7 +105,7 @@ class Head(ABC):
         regularization_losses: Sequence[Tensor] | None,
         mode: str | None,
     ) -> Outcome:
-        """`_outcome` with what the class overrides of `loss`, `metrics` and `update_metrics`."""
+        """`_outcome`, using the class's overrides of `loss`, `metrics` and `update_metrics`."""
         kind, made = type(self), None
         if kind._outcome is not Head._outcome:
             made = self._outcome(features, logits, labels, regularization_losses)

@@ -74,7 +74,7 @@ class _Settings:
 
 
 def _points_of(features: Any, feature_columns: Any) -> Tensor:
-    """Points, float32 `(batch, dimensions)`: all features side by side by their names, or those of
+    """Points, float32 `(batch, dimensions)`: all features concatenated by name, or those of
     the columns.
     """
     if not isinstance(features, Mapping):

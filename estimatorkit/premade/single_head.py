@@ -248,7 +248,7 @@ class SingleHead(Head):
         return ensure_leading(loss, logits, [self._loss_dimension], what, "loss")
 
     def _predicted(self, batch: Batch, *keys: str) -> dict[str, Tensor]:
-        """What metrics compare with the targets; a subclass may have predictions of its own."""
+        """The values that metrics compare with targets; a subclass may override `predictions`."""
         if type(self).predictions is SingleHead.predictions:
             return self._predict(batch.logits, keys)
         given = inspect.signature(self.predictions).parameters

@@ -100,8 +100,8 @@ class DIEN(Premade):
     A GRU extracts interests from a sequence of behaviours, and a second one, whose update gate is
     scaled by the attention of the target item (`keras.layers.AUGRUCell`), follows those that
     concern it; its last state is an input of the network. In training, an auxiliary loss makes
-    the state after a step predict the next behaviour: a network, as in the authors' code, tells it
-    from a negative. The loss is the mean over all steps that have a next one.
+    the state after a step predict the next behaviour: a network, as in the authors' code, must
+    distinguish it from a negative. The loss is the mean over all steps that have a next one.
 
     Labels, metrics and predictions are those of the head; see `DNNClassifier` for two classes.
     The auxiliary loss is summarized as `regularization_loss`; it is no part of evaluations.

@@ -1,7 +1,7 @@
 """`RetrievalHead`: trains embeddings of users and items by an in-batch sampled softmax.
 
-The items of a batch are the classes of each of its users. As they are drawn by their popularity,
-their logits are corrected by the logarithm of the probability with which they are drawn.
+The items of a batch are the classes for each of its users. As they are sampled by popularity,
+their logits are corrected by the logarithm of the sampling probability.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class RetrievalHead(SingleHead):
 
         -log softmax(<user, item_j> / temperature - log(probability_j))[own item],
 
-    where candidates with the id of the own item (accidental hits) are left out. This is that of
+    excluding candidates with the id of the user's own item (accidental hits). This is the loss of
     `tfrs.tasks.Retrieval`, with the sampling bias correction of Yi et al., "Sampling-Bias-Corrected
     Neural Modeling for Large Corpus Item Recommendations" (RecSys 2019).
 

@@ -223,8 +223,8 @@ class TwoTower(Premade):
         model.train(lambda: tf.data.Dataset.from_tensor_slices(clicks).shuffle(10_000).batch(512))
         ```
 
-    Features: those of the columns, the ids and the weight column; there are no labels. Where
-    `predict` or a serving input has the features of one tower only, the other is left out.
+    Features: those of the columns, the ids and the weight column; there are no labels. If
+    `predict` or a serving input has the features of one tower only, the other is omitted.
 
     Metrics of `evaluate`: `average_loss` (weighted mean over examples), `loss` (mean over batches),
     `in_batch_top_<k>_accuracy`; with `candidates` also `recall_at_<k>`; `global_step`. Predictions,

@@ -50,7 +50,7 @@ def trace(
         function: takes the inputs; may use tensors of enclosing graphs.
         arguments: the dtype and shape of each input.
         convert: converts the function's result to tensors and composites, inside the graph; None
-            stands for nothing.
+            to convert nothing.
 
     Raises:
         ValueError: the function assigns a variable.

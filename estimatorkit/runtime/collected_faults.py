@@ -18,7 +18,7 @@ from estimatorkit.runtime.jaxpr_optimizer import bind_equation
 
 
 def has(jaxpr: Any, *primitives: Any) -> bool:
-    """Whether a jaxpr contains one of the primitives, in whatever depth."""
+    """Whether a jaxpr contains one of the primitives, at any depth."""
     return any(
         equation.primitive in primitives
         or any(has(inner, *primitives) for inner in _inner(equation))
@@ -61,7 +61,7 @@ class _Test(NamedTuple):
 
     @property
     def kind(self) -> Any:
-        """What tests that are reduced together have in common."""
+        """The key by which tests are grouped to be reduced together."""
         return self.bad.shape, tuple((each.shape, each.dtype) for each in self.values)
 
 
@@ -112,7 +112,7 @@ def _numbers(test: _Test, start: Any) -> Any:
 
 
 def _of_first(number: Any, starts: Sequence[Any], given: Sequence[Any]) -> Any:
-    """What is given of the last test that starts at `number` or before."""
+    """The entry of `given` for the last test that starts at `number` or before."""
     result = given[0]
     for start, other in zip(starts[1:], given[1:], strict=True):
         result = jnp.where(number >= start, other, result)
@@ -134,7 +134,7 @@ class _Collected:
     """Runs jaxprs, and keeps the vector of their first fault.
 
     Args:
-        vector: that of what ran before; None if it had no tests.
+        vector: that of the preceding computation; None if it had no tests.
         axis: see `collect`.
     """
 

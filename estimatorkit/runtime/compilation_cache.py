@@ -63,7 +63,7 @@ def use_compilation_cache() -> Path | None:
 
 
 def _machine() -> str:
-    """A name for what a compiled program depends on: the compiler and the processor."""
+    """A name of the environment that compiled programs depend on: compiler and processor."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as lines:
             features = next((line for line in lines if line.startswith(("flags", "Features"))), "")

@@ -33,7 +33,7 @@ def options_for(segment: Segment, in_order: bool | None = None) -> dict[str, boo
     Args:
         segment: the segment.
         in_order: whether operations run in order; by default if the segment holds functions, such
-            as bodies of loops, and no convolution, whose pieces are to run side by side.
+            as bodies of loops, and no convolution, whose pieces should run in parallel.
     """
     if jax.default_backend() != "cpu":
         return None

@@ -71,7 +71,7 @@ class Runner(Protocol):
 
     @property
     def plan(self) -> RunPlan:
-        """What it does."""
+        """The plan that it runs."""
 
     def run(self, feeds: Sequence[Any], trace: Trace | None = None) -> list[Any]:
         """Runs it (see `PlanRunner.run`)."""

@@ -87,7 +87,7 @@ class MemoizedRowTransform:
     """A plan on rows of arrays that runs only once per row.
 
     Args:
-        plan: of which each row of a batch gets results of its own (see
+        plan: a plan that gives separate results for each row of a batch (see
         `BatchedExecutor.is_by_row`).
     """
 

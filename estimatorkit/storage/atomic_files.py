@@ -1,8 +1,8 @@
 """Atomic files: write to a temporary, sync, rename, sync the folder.
 
-Temporaries are beside their targets (`NAME.tmp-PID-RANDOM`). Removal renames to such a name, then
-deletes. Readers therefore never see partial files, and `remove_stale_temporaries` recognizes what
-killed writers left behind. `os_errors` converts `OSError`s to the package's errors.
+Temporary files (`NAME.tmp-PID-RANDOM`) are next to their targets. Removal renames to such a name,
+then deletes. Readers therefore never see partial files, and `remove_stale_temporaries` recognizes
+what killed writers left behind. `os_errors` converts `OSError`s to the package's errors.
 """
 
 from __future__ import annotations

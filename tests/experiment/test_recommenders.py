@@ -1,4 +1,4 @@
-"""Models of behavior sequences (DIN, DIEN) and of several labels (MMoE, PLE, ESMM)."""
+"""Models of behaviour sequences (DIN, DIEN) and of several labels (MMoE, PLE, ESMM)."""
 
 from __future__ import annotations
 

@@ -22,11 +22,11 @@ class GeneratorIterator(BlockIterator):
     """Elements of a generator, created anew for each pass.
 
     Its position is the number of consumed elements; restoring skips that many of a new generator.
-    An exact restart thus requires a deterministic generator: the witness tells whether it is one.
+    An exact restart thus requires a deterministic generator, which the witness verifies.
 
     Args:
         generator: called without arguments; returns an iterable of elements.
-        witness: is shown what it yields.
+        witness: records what it yields.
     """
 
     def __init__(

@@ -67,7 +67,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuses what is no HTTP."""
+        """Refuses invalid HTTP."""
         self._stop()
         self._send_error(b"400 Bad Request", msg)
 

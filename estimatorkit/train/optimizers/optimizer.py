@@ -35,7 +35,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 def apart_from_own(
     pairs: Sequence[GradientAndVariable], optimizer: Any
 ) -> tuple[list[GradientAndVariable], dict[Any, list[GradientAndVariable]]]:
-    """The pairs that an optimizer updates, and those of variables with one of their own, by that.
+    """The pairs that an optimizer updates, and those of variables with their own, by optimizer.
 
     Args:
         pairs: (gradient, variable) pairs.

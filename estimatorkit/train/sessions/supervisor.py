@@ -1,7 +1,7 @@
 """`Supervisor`: a session with services in threads (`tf.compat.v1.train.Supervisor`).
 
 The predecessor of `MonitoredTrainingSession`: threads save checkpoints and summaries periodically,
-beside the program's own loop. The session is a plain one, without hooks.
+while the program runs its own loop. The session is a plain one, without hooks.
 """
 
 from __future__ import annotations
