@@ -99,7 +99,7 @@ class Loss:
             losses = convert_to_tensor(values, name="losses")
             weights = masked_weights(losses, y_pred, sample_weight, self.reduction)
             if weights is not None and losses.shape.rank == 0:
-                # One loss of the whole batch counts once for each weight.
+                # A single loss for the whole batch counts once per weight.
                 losses, weights = losses * elementwise.cast(weights, losses.dtype), None
             if weights is not None:
                 weights = aligned(weights, losses)
@@ -145,7 +145,7 @@ def masked_weights(
     masks = _masks_of(y_pred, losses)
     if not masks:
         return sample_weight
-    # Of 16 bits the number of steps would be inexact from 2048 on.
+    # In 16 bits the number of steps would be inexact from 2048 on.
     dtype = float64 if losses.dtype is float64 else float32
     weights = elementwise.cast(masks[0], dtype)
     for each in masks[1:]:

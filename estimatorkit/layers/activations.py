@@ -137,7 +137,7 @@ registry = Registry(
         "silu": swish,
     },
 )
-# Functions of `nn` are written to files by the names of those here that do the same.
+# Functions of `nn` are serialized under the names of the equivalent functions here.
 _SAME = {
     nn.relu: "relu",
     nn.elu: "elu",

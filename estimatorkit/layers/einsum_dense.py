@@ -85,7 +85,7 @@ class EinsumDense(ConfiguredLayer):
         elided = len(dims) - len(given)
         if elided < 0 or (elided and not (before or after)):
             raise self._refusal(f"inputs have shape {input_shape}")
-        # All lengths of the outputs: the batch, those only handed on, those that are said.
+        # The lengths of the outputs: the batch, then the given ones.
         said = self._partial_output_shape
         lengths = [dims[0], *said]
         if before:

@@ -100,7 +100,7 @@ def as_arrays(value: Any) -> Any:
 
     As in Keras, a numeric DataFrame becomes a matrix; with strings it becomes a dict of columns.
     """
-    if type(value) not in (dict, tuple):  # whose parts are opened below, each by itself
+    if type(value) not in (dict, tuple):  # the parts of these are opened separately below
         opened = open_frames(value)
         if isinstance(opened, Mapping) and not isinstance(value, Mapping):
             columns = [np.asarray(each) for each in opened.values()]
@@ -232,9 +232,9 @@ def _of_generator(generator: Any, steps: int | None, what: str) -> Batches:
     except StopIteration as error:
         raise ValueError(f"{what}(): the generator has yielded nothing.") from error
 
-    elements = itertools.chain([first], map(_tuple_of, generator))  # the first once, too
+    elements = itertools.chain([first], map(_tuple_of, generator))  # without losing the first
     dataset = Dataset.from_generator(lambda: elements, output_signature=_signature(first))
-    if steps is not None and what != "fit":  # what comes after is for the next call
+    if steps is not None and what != "fit":  # later batches are for the next call
         dataset = dataset.take(steps)
     return Batches(dataset, steps, once=True)
 

@@ -144,7 +144,7 @@ class LayerRecord:
             is_input = call is not None and call.is_input
             unknown = [] if is_input else [one for one in needed if one not in known]
             if each not in known and unknown and not any(known.get(one) for one in needed):
-                known[each] = False  # until its inputs say more; a loop's body refers to itself
+                known[each] = False  # until its inputs are known; a loop's body refers to itself
                 waiting += unknown
                 continue
             waiting.pop()

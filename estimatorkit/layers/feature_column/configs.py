@@ -53,7 +53,7 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 _functions = Registry("function of a feature column", {})
 
 
-# Fields that TensorFlow's columns lack are left out where they have these values.
+# Fields that TensorFlow's columns lack are omitted if they have these values.
 _OWN = {("IdentityCategoricalColumn", "dtype"): "int64"}
 
 

@@ -81,7 +81,7 @@ class EmbeddingTable:
     name: str | None = None
     dimension: int | None = None
     initializer: Any = None
-    optimizer: Any = field(default=None, compare=False)  # how to train, not what
+    optimizer: Any = field(default=None, compare=False)  # affects how to train, not what
     rows: int | None = None
     hashes: int = 1
     dynamic: bool = False
@@ -277,7 +277,7 @@ class _DynamicRows:
         with graph.name_scope(None):
             variable = weights.shared(f"{name}/embedding_weights", rows)
             _check_shape(variable, (None, length))
-            # Without a device function: it would count one more variable.
+            # Without a device function, which would count one more variable.
             with graph.device(None), graph.colocate_with(variable):
                 known = weights.shared(f"{name}/ids", ids)
         variable.optimizer = variable.optimizer or table.optimizer

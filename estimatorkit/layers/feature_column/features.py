@@ -201,7 +201,7 @@ class Features:
     def _key(self, column: FeatureColumn) -> Any:
         who = f"column {column.name!r}"
         read: list[Any] = [self.raw(key, who).tensors for key in raw_keys(column)]
-        return (column, *(read or [self]))  # columns of other classes need not tell what they read
+        return (column, *(read or [self]))  # columns of other classes need not say what they read
 
 
 def _as_matrix(tensor: Tensor) -> Tensor:

@@ -88,7 +88,7 @@ class _Packer:
             self._collect(column)
         batches = {tensor.shape[0] for tensor in self._inputs} - {None}
         if len(batches) > 1:
-            return  # an error that the layer words better
+            return  # the layer has a better error message
         count = len(self._inputs)
         kept = tuple(count + self._part(column) for column in columns)
         widths = [self._width_of(column) or 0 for column in columns]

@@ -34,7 +34,8 @@ def _buckets(predictions: Any, limits: NDArray[Any], module: Any) -> Any:
     even = np.allclose(limits, np.linspace(0, 1, steps + 1), atol=1e-6) if steps else False
     if not even:
         return module.searchsorted(limits, known, side="left")
-    # Guessed by a product and corrected by one: a binary search takes five times as long on CPU.
+    # Estimated by a product and corrected by at most one: a binary search takes five times as long
+    # on CPU.
     guess = module.ceil(module.clip(known, 0, 1) * np.float32(steps)).astype(np.int32)
     ends = np.concatenate([[-np.inf], limits, [np.inf]]).astype(np.float32)
     table = module.asarray(ends)
