@@ -133,7 +133,7 @@ def _with_checkpoints(
 
     zero, one = jnp.asarray(0, jnp.int32), jnp.asarray(1, jnp.int32)
     written_only = (False, False, *(True for _ in empty), *skipped)
-    # Differentiated in its turn where a second derivative is asked for.
+    # Itself differentiated for second derivatives.
     state = _while(
         go_on,
         step,
@@ -196,7 +196,7 @@ def _backward(
         found: tuple[Values, Values] = back(gradients)
         return found
 
-    # All that the loops below use is passed to them: what they closed over could not be
+    # Everything the loops below use is passed to them: values they closed over could not be
     # differentiated. The first `size` constants are always the loop's own.
 
     def save_and_step(given: Values, state: Values) -> Values:

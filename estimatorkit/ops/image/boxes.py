@@ -149,7 +149,7 @@ def _random_box(
     if tall < high:
         tall += int(rng.integers(high - tall + 1))
     wide = round(tall * aspect)
-    # Rounding may have put the area a little out of its bounds.
+    # Rounding may have moved the area slightly out of its bounds.
     if tall * wide < least:
         tall += 1
     elif tall * wide > most:
