@@ -34,7 +34,7 @@ class Feature:
 
     Attributes:
         dtype: of the column.
-        layer: the layer that prepares it; None leaves it as it is.
+        layer: the layer that preprocesses it; None leaves it unchanged.
         size: how many ids there are, where the layer's output is one.
         output_mode: 'float', or what becomes of ids: 'int' or 'one_hot'.
     """

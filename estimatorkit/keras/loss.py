@@ -114,7 +114,7 @@ class Loss:
         return self.call(y_true, y_pred)
 
     def _get_reduction(self) -> str:
-        """The reduction, with AUTO as what it means; read by subclasses written for Keras."""
+        """The reduction, with AUTO resolved; read by subclasses written for Keras."""
         is_auto = self.reduction == Reduction.AUTO
         return Reduction.SUM_OVER_BATCH_SIZE if is_auto else self.reduction
 
@@ -137,7 +137,7 @@ def masked_weights(
         losses: one per example or step.
         y_pred: the predictions.
         sample_weight: weights, or None.
-        reduction: where it divides by the number of losses, what is left counts as much more.
+        reduction: if it divides by the number of losses, the remaining ones are scaled up.
 
     Returns:
         Weights; None for all 1.

@@ -151,7 +151,7 @@ _SAME = {
 
 
 def get(identifier: Any) -> Any:
-    """Returns the function that a name, config, function or layer stands for; `linear` for None."""
+    """Resolves a name, config, function or layer to a function; None to `linear`."""
     return linear if identifier is None else registry.get(identifier)
 
 

@@ -20,9 +20,9 @@ class EinsumDense(ConfiguredLayer):
 
     Args:
         equation: 'inputs,kernel->outputs', a letter for each dimension; '...' before or after the
-            letters of inputs and outputs stands for dimensions that are kept as they are.
+            letters of inputs and outputs represents dimensions that are kept.
         output_shape: the shape of the outputs without the batch: an int, or a list in which None
-            stands for a length taken from the inputs.
+            means a length taken from the inputs.
         activation: a function or its name; none by default.
         bias_axes: the output letters that the bias has; None for no bias.
         kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,

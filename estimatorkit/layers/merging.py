@@ -31,7 +31,7 @@ class Merge(ConfiguredLayer):
         self.supports_masking = True
 
     def build(self, input_shape: Any) -> None:
-        """Checks that there are several inputs, of batches and lengths that go together.
+        """Checks that there are several inputs, with compatible batches and lengths.
 
         Raises:
             ValueError: they are no list, or do not.

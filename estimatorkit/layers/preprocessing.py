@@ -1,7 +1,7 @@
 """Layers that prepare features: `Rescaling`, `Normalization`, `Discretization`, `CategoryEncoding`,
 `Hashing`, `HashedCrossing`.
 
-What they know of the data is among their arguments (`Discretization.adapt` sets them before the
+Their arguments hold what they learn from data (`Discretization.adapt` sets them before the
 first call), or (`Normalization`) in their variables.
 """
 

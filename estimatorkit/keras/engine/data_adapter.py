@@ -26,7 +26,7 @@ class Batches:
 
     Attributes:
         dataset: elements `(x,)`, `(x, y)` or `(x, y, weights)`.
-        steps: batches per epoch; None if only the end of the data tells.
+        steps: batches per epoch; None if unknown until the end of the data.
         once: whether the data is iterated once, each epoch consuming the next `steps` batches.
         on_epoch_end: called after each epoch.
         samples, batch_size: of arrays, the number of examples and that of a batch.
@@ -40,7 +40,7 @@ class Batches:
     batch_size: int | None = None
 
     def place(self, index: int) -> dict[str, int]:
-        """What callbacks are told of a batch: its index, and its size if that is known."""
+        """The logs that callbacks receive for a batch: its index, and its size if known."""
         if self.samples is None or self.batch_size is None:
             return {"batch": index}
         left = self.batch_size if self.once else self.samples - index * self.batch_size

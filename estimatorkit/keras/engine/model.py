@@ -204,7 +204,7 @@ class Model(ModelFiles, ModelStructure):
     @contextmanager
     def _as_compiled(self) -> Iterator[None]:
         """While it is entered, the layers are trainable that were so at `compile`: a generator's
-        model freezes its discriminator, which goes on training by itself.
+        model freezes its discriminator, which continues to train on its own.
         """
         changed = [each for each in self._trainable_as_compiled if each[0]._trainable != each[1]]
         for each, was in changed:

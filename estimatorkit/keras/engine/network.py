@@ -1,7 +1,7 @@
 """`Network`: the layers between a functional model's inputs and outputs.
 
 The graph is traced back from the outputs by layer calls (`layers.engine.call_record`); an operation
-outside of layers is a step of its own. Applying a network calls its layers again in order, for
+outside layers is a separate step. Applying a network calls its layers again in order, for
 training, for evaluation, or in another graph.
 """
 

@@ -511,7 +511,7 @@ def _one_pass(
 
     Args:
         singly: whether each batch is a separate call.
-        begin: called with the index of the next batch, and what is told of it.
+        begin: called with the index of the next batch, and its logs.
     """
     step.start(batches.dataset)
     loop = step.ready()

@@ -454,7 +454,7 @@ def mask_of(inputs: Any) -> Any:
 
 @contextmanager
 def unbuilt(layer: Layer) -> Iterator[None]:
-    """Context manager that makes a layer and its sublayers build anew.
+    """Context manager that makes a layer and its sublayers build again.
 
     For calling a layer in a graph other than that of its variables; the new variables get the same
     names. The previous state is restored on exit.

@@ -1,4 +1,4 @@
-"""What of feature columns processes that train one model together must have in common.
+"""Fingerprints of feature columns, which must be equal in all processes that train one model.
 
 Columns with vocabularies in another order, or with other boundaries, have variables of the same
 shapes: nothing else would tell that two processes do not mean the same by a row of a table.

@@ -98,7 +98,7 @@ class _LayerWeights(WeightMaker):
 class FeaturesLayer(Layer):
     """The base class of `DenseFeatures` and `SequenceFeatures`.
 
-    Its variables are made by `build`, whose argument counts for nothing. Within a variable scope,
+    Its variables are created by `build`, whose argument is ignored. Within a variable scope,
     and where there is a partitioner, they are got by `get_variable`, as in TensorFlow 1.
     """
 
@@ -148,7 +148,7 @@ class FeaturesLayer(Layer):
         super().build(input_shape)
 
     def _make_variables(self, column: Any) -> None:
-        """Makes what a column's variables are, in its scope."""
+        """Creates a column's variables in its scope."""
         column.make_variables(self._maker)
 
     def _own(self, made: Any) -> None:
@@ -159,8 +159,9 @@ class FeaturesLayer(Layer):
     def _converted(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The features that are tensors or read by a column, all as tensors, of their own dtypes:
-        columns cast what they read.
+        """The features that are tensors or read by a column, as tensors of their original dtypes.
+
+        Columns cast what they read.
         """
         (features,) = args
         if isinstance(features, Features):
@@ -218,7 +219,7 @@ class FeaturesLayer(Layer):
 
 
 def _defaults_of(scope: VariableScope) -> tuple[Any, ...]:
-    """What `get_variable` is told by a scope."""
+    """The arguments that a scope gives to `get_variable`."""
     told = (scope.name, scope.reuse, scope.partitioner, scope.custom_getter, scope.initializer)
     return (*told, scope.regularizer, scope.constraint)
 

@@ -126,7 +126,7 @@ class BeamSearchDecoder(Decoder):
         output_layer: a layer that turns the cell's outputs into logits; none by default.
         length_penalty_weight: the power of the lengths by which scores are divided (Wu et al.
             2016); 0 does not penalize.
-        coverage_penalty_weight: the weight of what attention left out; 0 does not penalize.
+        coverage_penalty_weight: the weight of what attention has not covered; 0 does not penalize.
         reorder_tensor_arrays: whether `TensorArray`s of the state, such as the history of
             alignments, are put into the order of the final beams.
 

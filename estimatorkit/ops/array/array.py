@@ -131,7 +131,7 @@ def _infer_reshape(inputs: Any, attrs: Any) -> list[Spec]:
 
 
 def _rest_of_nothing(given: Iterable[Any], wanted: Iterable[int]) -> int:
-    """What -1 stands for beside a 0: inferred from the dimensions that are not 0.
+    """The length meant by -1 next to a 0: inferred from the dimensions that are not 0.
 
     So `[batch, -1]` flattens the rows of an empty batch.
     """

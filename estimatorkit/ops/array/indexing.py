@@ -1,6 +1,6 @@
 """Indexing and selection: `x[...]`, slice, gather, one_hot and where.
 
-`getitem` makes one `StridedSlice`, whose `index` attribute says what is known when the graph is
+`getitem` makes one `StridedSlice`, whose `index` attribute holds what is known when the graph is
 built and where a computed scalar goes in (`windows` makes it `tensor[key]`). What would have a
 shape that depends on values (`where` without x and y) runs on the host.
 """

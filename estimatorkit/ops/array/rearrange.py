@@ -386,7 +386,7 @@ def _infer_linspace(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[
 
 
 def _linspace(start: Any, stop: Any, num: Any, axis: int, module: Any = jnp) -> Any:
-    """The ends as they are, even if they are infinite, and what is between."""
+    """The given ends, even if infinite, and the values in between."""
     first, last = (module.expand_dims(each, axis) for each in module.broadcast_arrays(start, stop))
     steps = max(int(num) - 1, 1)
     at = axis % first.ndim

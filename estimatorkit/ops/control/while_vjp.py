@@ -3,7 +3,7 @@
 Reverse mode needs the values of each step, but XLA needs a static bound on how many are kept. So a
 fixed number of equally spaced checkpoints is kept: when they are full, every second one is dropped
 and the distance doubles. The backward pass reruns the steps between two checkpoints, with
-checkpoints of their own. A loop of up to `slots` steps keeps every value; up to `slots` squared it
+separate checkpoints. A loop of up to `slots` steps keeps every value; up to `slots` squared it
 runs forward once more; longer ones run more often. (Checkpointing as in Griewank 1992, for an
 unknown number of steps; two levels suffice for hundreds of thousands.)
 """

@@ -287,7 +287,7 @@ def Assert(
 
 
 def numerics_problem(value: Any) -> str | None:
-    """What is wrong with an array: 'Inf', 'NaN', 'Inf and NaN', or None."""
+    """The non-finite values of an array: 'Inf', 'NaN', 'Inf and NaN', or None."""
     if np.isfinite(value).all():
         return None
     found = [("Inf", np.isinf(value).any()), ("NaN", np.isnan(value).any())]

@@ -388,7 +388,7 @@ def decode_jpeg(
         contents: a scalar string, the file.
         channels: 1 gray, 3 RGB, 0 what the file has.
         ratio: 1, 2, 4 or 8: the image in that fraction of its size.
-        try_recover_truncated: whether what is missing of a file becomes gray.
+        try_recover_truncated: whether missing data become gray.
         fancy_upscaling, acceptable_fraction, dct_method: accepted; the decoder has one way, the
             precise one.
 

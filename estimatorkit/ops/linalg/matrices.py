@@ -49,7 +49,7 @@ def _singular(text: str) -> ResultTest:
 
 
 def _or_nan(solve: Any, *arrays: Any) -> Any:
-    """What NumPy finds, or NaN where it refuses a singular matrix."""
+    """NumPy's result, or NaN if it refuses a singular matrix."""
     try:
         return solve(*arrays)
     except np.linalg.LinAlgError:

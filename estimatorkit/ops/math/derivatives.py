@@ -17,7 +17,7 @@ import numpy as np
 def with_partials(
     function: Callable[..., Any], *partials: Callable[..., Any] | None
 ) -> Callable[..., Any]:
-    """`function` with derivatives of its own.
+    """`function` with the given derivatives.
 
     Args:
         function: a kernel of as many arrays as there are partials, with one result.

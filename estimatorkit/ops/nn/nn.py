@@ -659,7 +659,7 @@ def dropout(
 
 
 def _draw_shape(tensor: Tensor, noise_shape: Any) -> Any:
-    """The shape of `dropout`'s mask; None stands for the tensor's dimension."""
+    """The shape of `dropout`'s mask; None means the tensor's dimension."""
     if noise_shape is None:
         return array.shape(tensor)
     if isinstance(noise_shape, TensorShape):
