@@ -1,7 +1,7 @@
 """Layers that prepare features: `Rescaling`, `Normalization`, `Discretization`, `CategoryEncoding`,
 `Hashing`, `HashedCrossing`.
 
-Their arguments hold what they learn from data (`Discretization.adapt` sets them before the
+What they learn from data is in their arguments (`Discretization.adapt` sets them before the
 first call), or (`Normalization`) in their variables.
 """
 
