@@ -1,6 +1,6 @@
 """Axis arguments: ints, constant tensors, lists of one, and tensors that only a run knows.
 
-An axis that is known becomes an attribute. Another one is the operation's last input, which must be
+A known axis becomes an attribute. Otherwise it is the operation's last input, which must be
 known when the kernel is traced (`OpDef.static`); the attribute then says which (`input_of`).
 """
 

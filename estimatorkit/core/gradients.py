@@ -359,7 +359,7 @@ def gradient_rule(op: Operation) -> tuple[Any, str]:
 
 
 def undefined_gradient(op: Operation) -> LookupError:
-    """The error where an operation is differentiated that has no gradient."""
+    """The error if an operation without a gradient is differentiated."""
     return LookupError(
         explain(
             f"No gradient defined for operation '{op.name}' (op type: {op.type})",

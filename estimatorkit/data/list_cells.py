@@ -160,7 +160,7 @@ def _objects(pieces: Sequence[bytes]) -> NDArray[Any]:
 
 
 def _numbers(texts: NDArray[Any]) -> NDArray[np.float32]:
-    """Parses numbers; NaN for those that are none."""
+    """Parses numbers; NaN for invalid ones."""
     import pandas as pd
 
     decoded = pd.Series(

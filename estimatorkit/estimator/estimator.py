@@ -348,7 +348,7 @@ class Estimator:
     def _get_features_and_labels_from_input_fn(
         self, input_fn: Callable[..., Any], mode: str
     ) -> tuple[Any, Any, list[SessionRunHook]]:
-        """Calls an `input_fn` in the default graph; the hooks that start its input are none."""
+        """Calls an `input_fn` in the default graph; it needs no hooks to start its input."""
         result = self._call_input_fn(input_fn, mode)
         if isinstance(result, Dataset):
             result = make_one_shot_iterator(result).get_next()

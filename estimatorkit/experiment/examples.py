@@ -91,7 +91,7 @@ def features_of(
 
 
 def _check_lists(table: Table, keys: Iterable[str], origin: str) -> None:
-    """Raises DataError if the behaviours of a sequence are no lists."""
+    """Raises DataError if the behaviours of a sequence are not lists."""
     for key in keys:
         if table[key].ndim == 1:
             raise DataError(

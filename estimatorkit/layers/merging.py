@@ -34,7 +34,7 @@ class Merge(ConfiguredLayer):
         """Checks that there are several inputs, with compatible batches and lengths.
 
         Raises:
-            ValueError: they are no list, or do not.
+            ValueError: they are not a list, or are incompatible.
         """
         shapes = self._shapes(input_shape)
         batches = {shape[0] for shape in shapes if shape.rank} - {None}

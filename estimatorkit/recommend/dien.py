@@ -104,7 +104,7 @@ class DIEN(Premade):
     distinguish it from a negative. The loss is the mean over all steps that have a next one.
 
     Labels, metrics and predictions are those of the head; see `DNNClassifier` for two classes.
-    The auxiliary loss is summarized as `regularization_loss`; it is no part of evaluations.
+    The auxiliary loss is summarized as `regularization_loss`; it is not part of evaluations.
 
     Args:
         negatives: a sequence column for each of `sequences`, with an item that was not clicked for

@@ -148,11 +148,11 @@ class _Collected:
 
     @property
     def has_tests(self) -> bool:
-        """Whether there were tests until now."""
+        """Whether there have been tests so far."""
         return self._vector is not None or bool(self._tests)
 
     def vector(self) -> Any:
-        """The vector of the first fault, of all tests until now; None if there are none."""
+        """The vector of the first fault, of all tests so far; None if there are none."""
         if self._tests:
             first, before = _first(self._tests), self._vector
             self._vector = first if before is None else jnp.where(before[0] == 0, first, before)
@@ -234,7 +234,7 @@ class _Collected:
         return bind_equation(equation, given)
 
     def _is_good(self) -> Any:
-        """Whether there is no fault until now."""
+        """Whether there has been no fault so far."""
         if self._good is None or self._tests:
             self._good = self.shared()[0] == 0
         return self._good

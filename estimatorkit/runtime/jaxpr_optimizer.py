@@ -299,7 +299,7 @@ class _Evaluation:
         return found
 
     def _summed(self, terms: list[Any]) -> list[Any] | None:
-        """The terms of a sum, one for all iterations of a loop; None if there are none such."""
+        """The terms of a sum, one for all iterations of a loop; None if there are none."""
         left = list(dict.fromkeys(atom for atom in terms if not isinstance(atom, Literal)))
         if len(left) != len(terms):
             return None

@@ -236,7 +236,7 @@ class _Writer:
     def _copy_variable_named(self, op: Operation) -> None:
         """Copies the variable that an operation reads by its name: the ids of a dynamic table.
 
-        Other holders may have a shared name, which is no operation's.
+        Other holders may have a shared name, which no operation has.
         """
         name = op.attrs.get(registry.lookup(op.type).holder)
         if not isinstance(name, str) or name not in self._operations:

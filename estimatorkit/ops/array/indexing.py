@@ -217,7 +217,7 @@ def parts_of(tensor: Tensor, key: Any) -> tuple[tuple[Any, ...], dict[str, Tenso
     """A key as an `index` attribute, and its computed parts as inputs.
 
     Raises:
-        TypeError: something in `key` is no index.
+        TypeError: part of `key` is not an index.
     """
     parts: list[Any] = []
     dynamic: list[Tensor] = []

@@ -272,7 +272,7 @@ def Assert(
         summarize: the number of elements to print of each; 3 by default, all if negative.
 
     Raises:
-        TypeError: `data` is no list or tuple.
+        TypeError: `data` is not a list or tuple.
     """
     if not isinstance(data, Sequence) or isinstance(data, (str, bytes)):
         raise TypeError(f"Expected list for 'data' argument to 'Assert' Op, not {data!r}.")

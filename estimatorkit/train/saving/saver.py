@@ -632,7 +632,7 @@ def _whole(name: str, parts: Sequence[Any]) -> PartitionedVariable:
     """The partitioned variable whose parts are listed.
 
     Raises:
-        ValueError: an item is no part of one, or they do not cover it.
+        ValueError: an item is not part of one, or they do not cover it.
     """
     for part in parts:
         if not isinstance(part, Variable) or part.save_slice_info is None:
