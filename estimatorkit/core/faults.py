@@ -128,7 +128,7 @@ def rows_in_range(
         )
     sizes = [int(dim) for dim in dims[first : first + len(parts)]]
     outside = [(part < 0) | (part >= size) for part, size in zip(parts, sizes, strict=True)]
-    count = len(parts)  # keeps no tracer alive: fault sites outlive tracing
+    count = len(parts)  # the text keeps no part alive: sites outlive the tracing
     whole = f"[{','.join(str(int(dim)) for dim in dims)}]"
 
     def worded_row(index: tuple[int, ...], values: tuple[int, ...]) -> str:

@@ -69,7 +69,7 @@ class Graph:
         self._lock = threading.RLock()
         self.seed: int | None = None
         self.variable_store: Any = None  # owned by `variable_scope`
-        self.verified = 0  # verified operations (see `runtime.plan`)
+        self.verified = 0  # the operations that have been verified (see `runtime.plan`)
         self.layer_record: Any = None  # owned by `layers.engine.call_record`
 
     # -- making operations

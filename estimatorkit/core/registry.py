@@ -63,12 +63,12 @@ class Role(Enum):
     VARIABLE = "variable"  # the handle of a variable
     READ = "read"  # the value of a variable
     PLACEHOLDER = "placeholder"
-    NO_OP = "no_op"  # only orders other operations
+    NO_OP = "no_op"  # only orders others
     ELEMENT = "element"  # the next element of an iterator, which an attribute names
-    ELEMENT_OF_HANDLE = "element_of_handle"  # that of the iterator which an input names
+    ELEMENT_OF_HANDLE = "element_of_handle"  # that of an iterator which an input names
     DEQUEUE = "dequeue"  # elements of a queue
-    LOOKUP = "lookup"  # values of a table, which is filled before lookups
-    SESSION_HANDLE = "session_handle"  # a value that stays in the session under its name
+    LOOKUP = "lookup"  # values of a table, which is filled before it is asked
+    SESSION_HANDLE = "session_handle"  # a value that stays in the session, by its name
     ALL_REDUCE = "all_reduce"  # sums or means over replicas
     ALL_GATHER = "all_gather"  # the rows of all replicas
 
@@ -576,7 +576,7 @@ def in_numpy(
         ]
     tensors = [*outputs, *(each for output in outputs[:1] for each in output.op.inputs)]
     floats = any(tensor.dtype.is_differentiable for tensor in tensors)
-    # Integer division by 0 has no value: NumPy's would differ from XLA's.
+    # Integers divided by 0 have no value: NumPy's would be another one than XLA's.
     with quiet() if floats else np.errstate(all="ignore", divide="raise", invalid="raise"):
         return as_declared(kernel(*inputs, **attrs, **extra), outputs)
 

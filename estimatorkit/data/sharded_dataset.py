@@ -193,7 +193,7 @@ class DealtIterator(UnaryIterator):
         self._seeds = seeds
         self._at = 0  # the index of the next unit of the units' iterator
         self._pass = 0
-        self._began_anew = False  # at a position whose continuation only other processes know
+        self._began_anew = False  # at a position of which only others knew what comes after it
         self._is_ahead = False  # prefetching
         self._begin_pass()
 

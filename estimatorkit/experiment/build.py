@@ -191,7 +191,7 @@ def estimator(experiment: Experiment, rows: int | None = None) -> Any:
         if name.endswith("optimizer"):
             given[name] = optimizer(value, end)
         elif name.endswith("activation"):
-            by_name = value is None or value == "dice"  # a layer, created by the estimator
+            by_name = value is None or value == "dice"  # a layer, which the estimator makes
             given[f"{name}_fn"] = value if by_name else getattr(ek.nn, value)
         elif isinstance(value, WarmStart):
             given[name] = ek.estimator.WarmStartSettings(**dict(value))

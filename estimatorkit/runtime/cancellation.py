@@ -28,7 +28,7 @@ from jax import lax
 
 from estimatorkit.core.errors import OpError
 
-# A run that compiles takes seconds; one that hangs must not keep the program alive.
+# A run that compiles takes seconds; one that hangs must not keep the program.
 _LONGEST_WAIT = 20.0
 _SESSION_FILE = str(Path(__file__).with_name("session.py"))
 
@@ -39,8 +39,8 @@ _left = threading.Event()
 def watch(session: Any) -> None:
     """Registers a session, whose `stop_daemons()` is called at exit."""
     _sessions.add(session)
-    # Last registered, first called: this process's servers, which wait for their running requests,
-    # are stopped by callbacks registered when they were created.
+    # Last registered, first called: servers of this process, which wait for the runs that they work
+    # on, are ended by what was registered when they were made.
     atexit.unregister(_leave)
     atexit.register(_leave)
 

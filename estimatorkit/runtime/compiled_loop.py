@@ -270,8 +270,8 @@ class CompiledLoop:
         """The columns of a block on the device; transferred once per block."""
         if block is not self._block:
             with self._context():
-                # The block is no longer written to, so a CPU device may use its memory in place;
-                # the call arranges that at once, `device_put` takes 150 us.
+                # The block is not written to any more, so that a device that is the CPU may use its
+                # memory as it is; the call itself sees to that at once, `device_put` in 150 us.
                 self._columns = [
                     column
                     if self._on_cpu and not self._singly and is_aligned(column)

@@ -71,7 +71,7 @@ class Runner(Protocol):
 
     @property
     def plan(self) -> RunPlan:
-        """The plan that it runs."""
+        """What it does."""
 
     def run(self, feeds: Sequence[Any], trace: Trace | None = None) -> list[Any]:
         """Runs it (see `PlanRunner.run`)."""
@@ -235,7 +235,7 @@ class State:
                 self.held.growth.apply(self.values, names)
             return [self.values[name] for name in names]
         except KeyError:
-            self.raise_if_cancelled()  # a closing session drops its values
+            self.raise_if_cancelled()  # a session that closes forgets its values
             return [self._value_or_counter(name) for name in names]
 
     def read(self, names: Sequence[str]) -> list[Any]:

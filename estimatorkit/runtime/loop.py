@@ -146,7 +146,7 @@ class LocalStepLoop(StepLoop):
         self._every = list(dict.fromkeys(every))
         self._order = [self._every.index(tensor) for tensor in every]
         self._after = list(after)
-        # Values that depend on element shapes have one shape only within a block.
+        # What depends on the elements' shape is of one shape in a block only.
         self._by_block = not all(tensor.shape.is_fully_defined() for tensor in every)
         may_differ = not self._by_block
         self.plan = make_plan(graph, self._every, spec.targets, [], state.placer)

@@ -206,7 +206,7 @@ def _run_kernel(
         known = registry.fold(row, inputs, attrs, op.outputs)
         if known is not None:
             return known
-        if row.foldable:  # if NumPy must not compute it, neither may the kernel
+        if row.foldable:  # what NumPy may not compute, it must not compute in the kernel either
             static = row.static_positions(attrs)
             inputs = [
                 jax.numpy.asarray(each)
@@ -214,7 +214,7 @@ def _run_kernel(
                 else each
                 for at, each in enumerate(inputs)
             ]
-        with registry.quiet():  # constants are NumPy arrays
+        with registry.quiet():  # constants are NumPy's
             result = row.kernel(*inputs, **attrs)
     return list(result) if isinstance(result, (tuple, list)) else [result]
 

@@ -99,7 +99,7 @@ class Session:
         self._target = target
         self._opened = opened = target_of(target, self._options.timeout)
         self.state = opened.open_state(self.graph, self._options.placer)
-        # Another session's values may be on any device.
+        # Another session's values may be anywhere.
         self.state.several_devices = bool(target) and len(available()) > 1
         self._runs: dict[Any, PreparedRun] = {}
         self._preparing = threading.Lock()

@@ -54,7 +54,7 @@ def test_duplicate_op_type_raises() -> None:
         registry.lookup("Nothing")
 
 
-def test_inference_from_kernel() -> None:
+def test_inference_from_the_kernel() -> None:
     register("Outer", lambda x, y: jnp.einsum("i,j->ij", x, y))
     known, unknown = constant([1.0, 2.0]), builtin_ops.placeholder(float32, [None])
     row = registry.lookup("Outer")

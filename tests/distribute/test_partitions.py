@@ -433,7 +433,7 @@ def test_equal_names_do_not_collide() -> None:
 
 
 @pytest.mark.slow
-def test_tasks_know_all_op_types() -> None:
+def test_all_op_types_are_known_to_tasks() -> None:
     """A task of a cluster imports `op_types` for graphs of modules that it has not needed."""
     program = """
         import importlib, pkgutil

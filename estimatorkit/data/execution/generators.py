@@ -42,8 +42,8 @@ class GeneratorIterator(BlockIterator):
         self._raised: Exception | None = None  # deferred until preceding elements are returned
         self._position = 0
         self._checksum = 0  # of the elements up to the position
-        self._ahead: deque[tuple[list[Any], int]] = deque()  # read to identify the stream
-        self._unused = True  # nothing of this pass has been returned
+        self._ahead: deque[tuple[list[Any], int]] = deque()  # read to recognize them, not yet used
+        self._unused = True  # none of this pass was used
 
     def _produce(self, n: int) -> Columns:
         if self._witness.refuses:
@@ -133,7 +133,7 @@ class GeneratorIterator(BlockIterator):
         if not self._ahead or not self._unused:  # otherwise it is at its beginning
             self._rewind()
         if self._witness.wanted:
-            self._look_ahead(1)  # different elements are detected before any is lost
+            self._look_ahead(1)  # other elements are found before any is lost
         position = state["position"]
         while not self._witness.refuses and self._position < position:
             if not self._skip(min(position - self._position, _MOST_AHEAD)):

@@ -307,7 +307,7 @@ class BatchedEpochsIterator(UnaryIterator):
         if drop_remainder and self._taken[-1] < batch_size:
             self._taken = np.append(self._taken[:-2], self._taken[-2:].sum())
             self._sizes = np.full(len(self._taken), batch_size)
-        self._batch = 0  # the number of the next batch in its epoch
+        self._batch = 0  # the number of the next one in its epoch
 
     def _batches(self, n: int) -> tuple[Any, Any]:
         """The numbers of rows consumed and kept by each of the next batches."""
@@ -585,7 +585,7 @@ class ConcatenateIterator(BlockIterator):
         return {"inputs": [each.get_state() for each in self._inputs]}
 
     def _restore(self, state: State) -> None:
-        self._current = 0  # ended inputs raise again
+        self._current = 0  # inputs that have ended raise again
         _restore_all(self._inputs, state["inputs"])
 
     def _restart(self, epoch: int) -> None:

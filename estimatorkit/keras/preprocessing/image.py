@@ -108,7 +108,7 @@ def array_to_img(
     if channels not in (1, 3, 4):
         raise ValueError(f"Unsupported channel number: {channels}")
     if channels == 1:
-        deep = np.max(pixels) > 255  # 32-bit integers
+        deep = np.max(pixels) > 255  # integers of 32 bits
         return Image.fromarray(pixels[:, :, 0].astype("int32" if deep else "uint8"))
     return Image.fromarray(pixels.astype("uint8"))
 

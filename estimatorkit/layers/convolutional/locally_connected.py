@@ -156,7 +156,7 @@ class LocallyConnected(Filters):
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
         config = super().get_config()
-        del config["dilation_rate"]  # local windows have none
+        del config["dilation_rate"]  # windows here have none
         return config
 
 

@@ -122,7 +122,7 @@ class KeyedColumn(OfFeature, CategoricalColumn):
         """The ids for host operations."""
         ids = super().host_ids(features)
         on_host = lookup(ids.op.type).where == "host"
-        return ids if on_host else self._ids(features, False)  # otherwise a part of the packed ids
+        return ids if on_host else self._ids(features, False)  # else a part of what is packed
 
 
 def ids_of(raw: Raw, kind: str, attrs: dict[str, Any], *, steps: bool = False) -> Tensor:

@@ -206,7 +206,7 @@ def _infer_einsum(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Sequenc
     ranks = [each.shape.rank for each in inputs]
     if not arrow or "..." in labels or None not in ranks:
         return registry.infer_from_kernel(registry.lookup("Einsum"), inputs, attrs)
-    lengths: dict[str, int | None] = {}  # of the inputs with known ranks
+    lengths: dict[str, int | None] = {}  # of the inputs whose ranks are known
     for before, each in zip(given.split(","), inputs, strict=True):
         if each.shape.dims is not None and len(before) == len(each.shape.dims):
             lengths.update((k, v) for k, v in zip(before, each.shape.dims, strict=True) if v)

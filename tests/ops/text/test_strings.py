@@ -163,7 +163,7 @@ def test_tensor_proto_round_trip(array: Any) -> None:
     np.testing.assert_array_equal(filled, [[1, 2], [2, 2]])
 
 
-def test_ngrams() -> None:
+def test_ngrams_of_the_words_of_texts() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         words = tf.strings.split(["a b c", "d", "e f"], result_type="SparseTensor")
         grams = session.run(tf.strings.ngrams(words, 2, separator="_"))
