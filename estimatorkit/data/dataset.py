@@ -310,7 +310,7 @@ class Dataset(Transformable):
             seed: the graph's seed, for shuffles without their own.
             state: the state of the session whose tables and variables functions use; by default
                 that of the default session, if any.
-            witnesses: record what generators yield.
+            witnesses: are told what generators yield.
         """
         plan, state = self._bound(state)
         return plan.iterator(Seeds(seed, state, witnesses=witnesses))

@@ -121,7 +121,7 @@ class BuiltModel:
             with self.graph.as_default(), self.graph.device(self._setting.device):
                 self._setting.make_global_step(self.graph)
             self._iterator, self.features, labels = given.rebuilt(self.graph)
-        # Layers without a `training` argument derive it from the mode.
+        # Layers that are not told know by the mode whether they train.
         set_learning_phase(mode == ModeKeys.TRAIN, self.graph)
         with self._setting.building(self.graph):
             self.spec = model_fn(self.features, labels)

@@ -190,13 +190,13 @@ class _ParameterServer(_Role):
         logger.info("%s serves parameters at %s.", name, self._task.address)
         while not service.wait_until("is_done", _LOOK_SECS) and not self.terminated.is_set():
             done = self._done()
-            # Without a last step, an existing end marker may be from an earlier training.
+            # Without a last step, the end that is there may be that of a training before.
             written = completion_time(self._estimator.model_dir)
             if done is not None and (done.max_steps is not None or written > started):
                 break
         code = TERMINATED if self.terminated.is_set() else 0
         if not service.stop(_STOP_SECS):
-            # A channel held open by a stopped process would block this one.
+            # A channel that a stopped process holds open would keep this one.
             logging.shutdown()
             os._exit(code)
         raise SystemExit(code)

@@ -471,7 +471,7 @@ class Estimator:
         def build() -> BuiltModel:
             return self._build(given, ModeKeys.PREDICT, lambda spec: None, warm=path is None)
 
-        # Hooks expect the model's graph as the default graph, but the iterating code has another.
+        # Hooks expect the model's graph as the default, but whoever iterates has another.
         with (
             self._models.model(given, self._made_of, build, hooks) as model,
             ExitStack() as stack,
@@ -481,7 +481,7 @@ class Estimator:
             coord = stack.enter_context(coordinated())
             with model.graph.as_default():
                 session = self._restored(model, given, path, all_hooks, stack, coord)
-            # Constant features would repeat forever: they are one batch.
+            # Features that are no input would come for ever: they are one batch.
             ends = takes_input(model.graph.get_operations())
             stop: list[str] = [] if ends else ["there is one batch"]
             while not coord.should_stop():

@@ -78,8 +78,7 @@ class TrainingCluster:
         self._tasks.dealer = next(iter(servers), None)
         self._tasks.raise_if_over = self._raise_if_over
         self._is_terminated = False
-        # When the previous training's end marker was written: a later one is the end of this
-        # training.
+        # When the end of a training was written last: one after it is the end of this training.
         self._completion = completion_time(model_dir)
 
     @staticmethod
@@ -119,7 +118,7 @@ class TrainingCluster:
 
         def speak() -> None:
             while not over.wait(members.SILENT_SECS / 3):
-                with suppress(OpError):  # a computing process is notified, too
+                with suppress(OpError):  # who computes hears of it, too
                     self._tasks.tell_if_there()
 
         speaking = threading.Thread(target=speak, daemon=True)
@@ -140,7 +139,7 @@ class TrainingCluster:
         told = self._tasks.tell()
         mine = self._fingerprint(graph)
         if all(each.get("ready") == mine for each in told.values()):
-            self._tasks.tell(is_ending=False)  # a chief that was about to end may not have done so
+            self._tasks.tell(is_ending=False)  # a chief that was about to end may not have
             return True
         if any("ready" in each for each in told.values()):
             self._tasks.forget()

@@ -317,7 +317,7 @@ class Cursor:
             iterator.set_state(state["position"])
             if not self._witnesses.differ:
                 iterator.skip(int(state["skip"]))
-        except OutOfRangeError:  # generators with other elements yield nothing
+        except OutOfRangeError:  # generators of other elements yield none
             if not self._witnesses.differ:
                 raise
         finally:

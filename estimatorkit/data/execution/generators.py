@@ -22,11 +22,11 @@ class GeneratorIterator(BlockIterator):
     """Elements of a generator, created anew for each pass.
 
     Its position is the number of consumed elements; restoring skips that many of a new generator.
-    An exact restart thus requires a deterministic generator, which the witness verifies.
+    An exact restart thus requires a deterministic generator: the witness tells whether it is one.
 
     Args:
         generator: called without arguments; returns an iterable of elements.
-        witness: records what it yields.
+        witness: is shown what it yields.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class GeneratorIterator(BlockIterator):
             except Exception as error:
                 self._raised = error
                 return
-            self._witness.check(row is not None)  # otherwise it has ended too early
+            self._witness.check(row is not None)  # else it has ended too early
             if row is not None:
                 self._ahead.append(row)
 

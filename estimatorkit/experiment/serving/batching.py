@@ -94,7 +94,7 @@ class Batcher:
         loop = asyncio.get_running_loop()
         try:
             found = await loop.run_in_executor(self._executor, self._run, batch[0].key, rows)
-        except Exception as error:  # passed to the waiting requests
+        except Exception as error:  # handed to who asked
             if len(batch) == 1 or not isinstance(error, self._refusals):
                 for each in batch:
                     if not each.result.done():

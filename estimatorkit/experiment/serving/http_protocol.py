@@ -20,7 +20,7 @@ class BoundedProtocol(HttpToolsProtocol):
     """
 
     _timer: asyncio.TimerHandle | None = None
-    _head = 0  # bytes of the request head being read
+    _head = 0  # bytes of the head that is being read
 
     def connection_made(self, transport: Any) -> None:
         """Begins to wait for the first request."""
@@ -67,7 +67,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuses invalid HTTP."""
+        """Refuses what is no HTTP."""
         self._stop()
         self._send_error(b"400 Bad Request", msg)
 

@@ -58,7 +58,7 @@ class ServerOptions:
         batch_delay: seconds to wait for them.
         hosts: accepted names in the Host header, `*` for all; by default those of this machine if
             `host` is one of its loopback addresses, else all.
-        token: required of every request (`Authorization: Bearer TOKEN`); None for nothing.
+        token: what a request must bear (`Authorization: Bearer TOKEN`); None for nothing.
         certificate, key: files of TLS; None serves plain HTTP.
         access_log: log each request as a line of JSON, by `access_logger`.
     """
