@@ -1,4 +1,4 @@
-"""The code blocks of README and docs run, and print what the pages say; links lead somewhere."""
+"""The code blocks of README and docs run, and print what the pages show; links resolve."""
 
 from __future__ import annotations
 

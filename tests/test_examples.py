@@ -1,4 +1,4 @@
-"""The examples run, and learn what they say."""
+"""The examples run, and learn."""
 
 from __future__ import annotations
 

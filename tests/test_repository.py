@@ -1,4 +1,4 @@
-"""Rules of the whole repository: import order, calls that are never made, the cost of importing."""
+"""Rules of the whole repository: import order, forbidden calls, the cost of importing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tf.distribute` and `tf.contrib.distribute`: names, single devices, and what is refused."""
+"""`tf.distribute` and `tf.contrib.distribute`: names, single devices and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`contrib.training.HParams`: assignments as text, types, and what is refused."""
+"""`contrib.training.HParams`: assignments as text, types and errors."""
 
 from __future__ import annotations
 

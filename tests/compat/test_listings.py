@@ -1,4 +1,4 @@
-"""`dir` of public modules: their public names, and nothing that they are made with."""
+"""`dir` of public modules lists public names only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`estimatorkit migrate`: findings with their lines, new imports, every other byte as it was."""
+"""`estimatorkit migrate`: findings with lines, changed imports, and every other byte unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that would not end: deadlines, closed sessions and Ctrl-C end loops on device and host."""
+"""Endless runs: timeouts, closed sessions and Ctrl-C end loops on device and host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From Python values to tensors: default dtypes, lists with tensors, what is refused."""
+"""Conversion of Python values to tensors: default dtypes, lists with tensors, errors."""
 
 from __future__ import annotations
 

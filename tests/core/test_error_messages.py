@@ -1,4 +1,4 @@
-"""Wrong programs fail as in TensorFlow 2.15.1: its class, its leading words, and where and why.
+"""Wrong programs fail as in TensorFlow 2.15.1: error class, first words, location and cause.
 
 Each row was run under `tensorflow.compat.v1` when it was written; `test_names.py` compares more
 with recorded messages, the files of each area test their own.

@@ -1,4 +1,4 @@
-"""Gradients through graphs: paths, given and stopped ones, rows, variables, higher orders."""
+"""Gradients through graphs: paths, grad_ys, stops, sparse rows, variables, higher orders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Static shapes: what is known of them, merging, printing; compared with the golden facts."""
+"""Static shapes: merging, printing, and the golden facts."""
 
 from __future__ import annotations
 

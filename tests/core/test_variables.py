@@ -1,4 +1,4 @@
-"""Variables: order of reads and writes, assignments, scopes that share them, their errors."""
+"""Variables: order of reads and writes, assignments, sharing scopes, errors."""
 
 from __future__ import annotations
 

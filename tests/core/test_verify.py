@@ -1,4 +1,4 @@
-"""Malformed graphs, and what `Graph.verify` says of them."""
+"""Malformed graphs, and the errors of `Graph.verify`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`replica_device_setter`: every device that TensorFlow gives, and the strategies."""
+"""`replica_device_setter`: all of TensorFlow's device choices, and the strategies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Embedding tables on parameter servers: each row travels once, and values stay the same."""
+"""Embedding tables on parameter servers: each row is sent once, and values are unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Premade estimators with Keras optimizers: losses, variables and their names are TensorFlow's."""
+"""Premade estimators with Keras optimizers match TensorFlow: losses, variables and names."""
 
 from __future__ import annotations
 

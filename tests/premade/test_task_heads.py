@@ -1,4 +1,4 @@
-"""Heads for several labels, several tasks, counts and fractions; what heads export; errors."""
+"""Heads for several labels or tasks, counts and fractions; their exports; errors."""
 
 from __future__ import annotations
 

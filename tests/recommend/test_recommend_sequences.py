@@ -1,4 +1,4 @@
-"""DIN, DIEN, MMoE, PLE and ESMM: they learn what they are made for, predict and export."""
+"""DIN, DIEN, MMoE, PLE and ESMM learn, predict and export."""
 
 from __future__ import annotations
 

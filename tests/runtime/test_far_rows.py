@@ -1,4 +1,4 @@
-"""Rows of large tables are fetched together; indices and results stay as they are."""
+"""Rows of large tables are prefetched; indices and results are unchanged."""
 
 from __future__ import annotations
 

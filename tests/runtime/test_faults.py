@@ -1,4 +1,4 @@
-"""Values that an operation must not get end a run, however the operation comes to run.
+"""Invalid values end a run, in every way an operation can run.
 
 Programs and words are TensorFlow 2.15.1's (`tests/golden/make_faults.py`).
 """

@@ -1,4 +1,4 @@
-"""Anything may be fed: a run gives what it would if the fed value had been the constant.
+"""Anything may be fed: a run computes what it would with the fed value as the constant.
 
 What a constant was used for while the graph was built cannot be computed again: a feed of it is
 refused, never ignored.

@@ -1,4 +1,4 @@
-"""Plans fold, share and prune, and say so; devices, traces, parts and deadlines of runs."""
+"""Plans fold, share and prune operations; devices, traces, partial runs and timeouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large tables move into large pages of memory, once, and keep their values."""
+"""Large tables move to huge pages, once, and keep their values."""
 
 from __future__ import annotations
 

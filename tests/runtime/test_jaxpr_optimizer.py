@@ -1,4 +1,4 @@
-"""What Python unrolled becomes a loop, joined pieces a transposition; values stay the same."""
+"""Unrolled steps become loops, joined slices a transposition; values are unchanged."""
 
 from __future__ import annotations
 

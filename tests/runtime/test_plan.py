@@ -1,4 +1,4 @@
-"""Plans: what is pruned, where operations go, how many segments, what each takes and gives."""
+"""Plans: pruning, placement, number of segments, inputs and outputs of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions: feeds, fetches, what runs and what does not, values and their types, errors.
+"""Sessions: feeds, fetches, pruning, values and their types, errors.
 
 Of the ops, `Placeholder` and `NoOp` are tested here; so are `GetSessionHandle`, `GetSessionTensor`
 and `DeleteSessionTensor`.

@@ -1,4 +1,4 @@
-"""Sessions that several threads use: state is exchanged under a lock, and nothing is lost."""
+"""Sessions used by several threads: state is exchanged under a lock, and nothing is lost."""
 
 from __future__ import annotations
 

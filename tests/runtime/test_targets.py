@@ -1,4 +1,4 @@
-"""Sessions of one target share variables, tables and queues; sessions by themselves do not."""
+"""Sessions of one target share variables, tables and queues; other sessions do not."""
 
 from __future__ import annotations
 

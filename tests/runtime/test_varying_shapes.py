@@ -1,4 +1,4 @@
-"""Shapes that differ from run to run: few compilations where they lead to one shape."""
+"""Varying shapes compile only a few times if they lead to one shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pointer file: TensorFlow's text form, and what happens where it is garbage."""
+"""The checkpoint state file: TensorFlow's text format, and malformed files."""
 
 from __future__ import annotations
 

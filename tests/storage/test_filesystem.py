@@ -1,4 +1,4 @@
-"""File systems: local files, compressed ones, and those that fsspec reaches."""
+"""File systems: local and compressed files, and those of fsspec."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TensorFlow's checkpoints: every value as TensorFlow reads it, and damage of every kind."""
+"""TensorFlow's checkpoints: values as TensorFlow reads them, and all kinds of damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`get_optimizer_by_name`: which version's defaults the names stand for, and errors."""
+"""`get_optimizer_by_name`: which version's defaults names mean, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Saver`: its arguments, what it lists, graphs beside checkpoints, TensorFlow's checkpoints."""
+"""`Saver`: arguments, listings, graphs beside checkpoints, TensorFlow's checkpoints."""
 
 from __future__ import annotations
 
