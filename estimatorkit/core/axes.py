@@ -1,6 +1,6 @@
 """Axis arguments: ints, constant tensors, lists of one, and tensors that only a run knows.
 
-An axis that is known becomes an attribute. Another one is the operation's last input, which must be
+A known axis becomes an attribute. Otherwise it is the operation's last input, which must be
 known when the kernel is traced (`OpDef.static`); the attribute then says which (`input_of`).
 """
 
@@ -27,7 +27,7 @@ def ints_of(value: Any, what: str) -> NDArray[Any]:
     Args:
         value: an int, nested lists of ints, an array, or a constant tensor; lists may hold
             constant scalars.
-        what: who asks, for the error.
+        what: the caller's name, for the error.
 
     Raises:
         TypeError: these are not integers, or a tensor of a dtype other than int32 and int64.
@@ -99,7 +99,7 @@ def with_axis(
 
 
 def input_attr(position: int) -> str:
-    """The attribute that stands for the value of an input."""
+    """The attribute that represents the value of an input."""
     return f"input {position}"
 
 

@@ -79,7 +79,7 @@ class FunctionGraph(Graph):
             found = self.captures.get(tensor)
         if found is None:
             found = self.captures[tensor] = self.add_input(tensor)
-            if not tensor.dtype.is_differentiable:  # a size stays known inside
+            if not tensor.dtype.is_differentiable:  # sizes stay static inside
                 self.known_inputs[found] = tensor
         return found
 
@@ -124,7 +124,7 @@ def take_value(handle: Tensor) -> None:
     flow through the read outside the body.
     """
     for op in handle.consumers():
-        if registry.role_of(op) is Role.READ:  # others are not run
+        if registry.role_of(op) is Role.READ:  # other consumers do not run
             op.type = "Identity"
     handle.op.type, handle.op.device = "Placeholder", ""
     handle.dtype, handle._shape = handle.op.attrs["dtype"], handle.op.attrs["shape"]

@@ -212,7 +212,7 @@ def _reached_from(targets: Sequence[Tensor], around: Mapping[Tensor, Tensor]) ->
         if op not in seen:
             seen.add(op)
             pending.extend(tensor.op for tensor in _inputs(op, around))
-    # In one graph that is the order of their making; a graph around another one comes first.
+    # Within one graph that is creation order; outer graphs come first.
     return sorted(seen, key=lambda op: (_depth(op.graph) if around else 0, op.index))
 
 
@@ -359,7 +359,7 @@ def gradient_rule(op: Operation) -> tuple[Any, str]:
 
 
 def undefined_gradient(op: Operation) -> LookupError:
-    """The error where an operation is differentiated that has no gradient."""
+    """The error if an operation without a gradient is differentiated."""
     return LookupError(
         explain(
             f"No gradient defined for operation '{op.name}' (op type: {op.type})",
@@ -453,7 +453,7 @@ def vjp(
         "given": given,
         "inputs": len(op.inputs),
         "outputs": len(op.outputs),
-        # Only the kernel's own gradient can share its run with it.
+        # Only the kernel's own gradient can share the forward computation.
         "_forward": op.name if forward_type in (None, op.type) else "",
     }
     dense = [convert_to_tensor(incoming[position]) for position in given]

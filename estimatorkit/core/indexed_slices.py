@@ -282,9 +282,9 @@ register(
 
 def _to_dense(values: Any, indices: Any, dense_shape: Any) -> Any:
     whole = jnp.zeros([int(dim) for dim in dense_shape], values.dtype)
-    if 0 in whole.shape[:1]:  # JAX has no derivative of rows that are nowhere
+    if 0 in whole.shape[:1]:  # JAX has no derivative for out-of-range rows
         return whole
-    places = jnp.where(indices < 0, len(whole), indices)  # negative ones count for nothing
+    places = jnp.where(indices < 0, len(whole), indices)  # negative indices are dropped
     return whole.at[places].add(values, mode="drop")
 
 

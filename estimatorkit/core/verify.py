@@ -13,8 +13,8 @@ from estimatorkit.core.tensor import Operation, Tensor
 def verify(graph: Graph, start: int = 0) -> None:
     """Checks that a graph is well formed.
 
-    Every operation has a registered type, a name of its own, inputs and control inputs of the same
-    graph that were made before it (so there are no cycles), and outputs whose number, dtypes and
+    Every operation has a registered type, a unique name, inputs and control inputs of the same
+    graph that were created before it (so there are no cycles), and outputs whose number, dtypes and
     shapes agree with what the type infers from the inputs.
 
     Args:

@@ -255,7 +255,7 @@ def attr_value(value: Any) -> Any:
         value = value.item()
     if isinstance(value, float):
         return AttrValue(f=value)
-    if isinstance(value, int) and not isinstance(value, bool):  # a known dimension too
+    if isinstance(value, int) and not isinstance(value, bool):  # a static dimension, too
         return AttrValue(i=int(value))
     if isinstance(value, (list, tuple)):
         made = AttrValue(list=AttrValue.ListValue())

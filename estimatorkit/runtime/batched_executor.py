@@ -50,7 +50,7 @@ def trace(
         function: takes the inputs; may use tensors of enclosing graphs.
         arguments: the dtype and shape of each input.
         convert: converts the function's result to tensors and composites, inside the graph; None
-            stands for nothing.
+            to convert nothing.
 
     Raises:
         ValueError: the function assigns a variable.
@@ -303,7 +303,7 @@ class _DeviceStep:
         epoch = np.array([rows.epoch & 0xFFFFFFFF, rows.epoch >> 32 & 0xFFFFFFFF], np.uint32)
         numbers = _lengthened((rows.first + group).astype(np.uint32), size)
         signature = (key, *((each.shape, each.dtype) for each in (*by_row, *shared)))
-        # Threads that come with the same shapes wait for one compilation.
+        # Threads that arrive with the same shapes wait for one compilation.
         lock = nullcontext() if signature in self._ready else self._compiling
         with lock, x64() if self._wide else nullcontext():
             variables = self._state.take(segment.reads)

@@ -235,7 +235,7 @@ class CompiledLoop:
             registry.lookup(op.type).unroll_on_cpu for op in self._step.ops
         )
         self._sites = Sites()
-        # Traced once for each shape of rows, however often the functions below call it.
+        # Traced once per row shape, however often the functions below call it.
         self._segment = jax.jit(devices.segment(self._step, self._sites), inline=True)
         self._many = jax.jit(
             devices.over(
@@ -305,7 +305,7 @@ class CompiledLoop:
                     use_huge_pages(changed.values or ())
             finally:
                 state.held.end(self._access, kept, changed.values)
-        if not changed.progress:  # nothing is tested
+        if not changed.progress:  # there are no checks
             return Done(count, every, after, None)
         vector, done = changed.progress
         return Done(int(done), every, after, self._sites.error(vector))
@@ -349,7 +349,7 @@ class CompiledLoop:
             row = self._devices.each(np.int32(index))
             changed, every, tested = self._one(*given, row, changed, every, progress, sizes)
             progress = tested or progress
-            # At every step: an interrupted loop leaves the variables as the last step made them.
+            # After every step: an interrupted loop leaves the variables as of its last step.
             made.values, made.progress = changed, tested
         return every, self._last(kept, changed)[0]
 
@@ -473,7 +473,7 @@ class CompiledLoop:
         if tensor in computed:
             return computed[tensor]
         after = None if self._after is None else self._after.rewriting.value(tensor)
-        known = self._step.rewriting.value(tensor)  # a constant belongs to no segment
+        known = self._step.rewriting.value(tensor)  # constants belong to no segment
         return jax.numpy.asarray(after if known is None else known)
 
 

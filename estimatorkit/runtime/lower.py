@@ -138,7 +138,7 @@ def interpret(
         for position, new in zip(updates, new_state, strict=True):
             name = op.inputs[position].op.name
             _check_assigned(op, op.inputs[position].op, new)
-            if not host and "functions" not in op.attrs:  # which commit within
+            if not host and "functions" not in op.attrs:  # functions commit inside
                 new = committed(state.get(name), new)
             state[name] = new
         for tensor, value in zip(op.outputs, outputs, strict=True):
@@ -153,7 +153,7 @@ def _faults_of(op: Operation, row: registry.OpDef, inputs: list[Any]) -> list[Fa
     test = cast(FaultTest, row.fault)
     try:
         faults = test(inputs, op.attrs)
-    except _REFUSALS as error:  # shapes that do not fit
+    except _REFUSALS as error:  # incompatible shapes
         raise _refused(op, inputs, error) from error
     return [each for each in faults if not may_hold_surplus(op.inputs[each.position])]
 

@@ -72,7 +72,7 @@ class Segment:
 
 def _is_wide(op: Operation) -> bool:
     """Whether an operation, or a function that it holds, has 64-bit values."""
-    attrs = op.attrs.get("forward_attrs", op.attrs)  # of a gradient: those of its operation
+    attrs = op.attrs.get("forward_attrs", op.attrs)  # a gradient's: its operation's
     held = (inner for function in attrs.get("functions", ()) for inner in function.ops)
     return any(tensor.dtype.is_wide for tensor in (*op.inputs, *op.outputs)) or any(
         map(_is_wide, held)
@@ -305,7 +305,7 @@ def needed_operations(
         pending.extend(op.control_inputs)
     for op in sorted(needed, key=lambda op: op.index):
         if role_of(op) is Role.PLACEHOLDER and must_feed:
-            if op.outputs[0] in fed:  # reached by a control edge only
+            if op.outputs[0] in fed:  # reached only by a control edge
                 needed.discard(op)
                 continue
             (tensor,) = op.outputs
@@ -347,14 +347,14 @@ class _StaticValues:
         """Whether a value is a compile-time constant; records the segment inputs it depends on."""
         tensor = self._rewriting.resolve(tensor)
         follows = tensor in self._rewriting.known or self._follows(tensor)
-        if follows:  # where an earlier segment computes it, it arrives as a value
+        if follows:  # if an earlier segment computes it, it arrives as a value
             self.from_outside.add(tensor)
         return follows
 
     def _follows(self, tensor: Tensor) -> bool:
         op = tensor.op
         if tensor in self._fed or self._places.get(op) == ("host", ""):
-            # Sizes and axes only: compiled-in data would be a compilation for each new value.
+            # Sizes and axes only: compiled-in data would need a compilation for each new value.
             return tensor.dtype.is_integer and (tensor.shape.rank or 0) <= 1
         row = registry.lookup(op.type)
         if row.role is Role.CONSTANT or row.known_from_shape:
@@ -441,7 +441,7 @@ def _edges(
                 others = tensor.op.control_inputs
                 before.extend((other, False) for other in others if other in chosen)
         before.extend((other, False) for other in op.control_inputs if other in chosen)
-        # Reads and writes of one variable keep the order of their making.
+        # Reads and writes of one variable keep creation order.
         for position, handle in enumerate(op.inputs):
             if handle.dtype is not resource:
                 continue
@@ -509,7 +509,7 @@ def _connect(
                     if position in updates:
                         writes[name] = None
                 elif tensor in fed or (
-                    # One that is needed to compile is compiled in.
+                    # A value that compilation needs is compiled in.
                     tensor not in static.from_outside and _is_large_constant(tensor, segment)
                 ):
                     inputs[tensor] = None

@@ -109,7 +109,7 @@ def test_programs(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in ERRORS if name not in DIVIDES])
-def test_mistakes(name: str) -> None:
+def test_errors(name: str) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         found = error_of(lambda: ERRORS[name](tf, session))
     assert found is not None

@@ -1,4 +1,4 @@
-"""Operations of every dtype against TensorFlow: values, dtypes of results, and refusals."""
+"""Operations of every dtype against TensorFlow: values, result dtypes and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `test_every_way` tries: the examples of the rows with other dtypes and other values."""
+"""The trials of `test_every_way`: examples of the rows with other dtypes and values."""
 
 from __future__ import annotations
 

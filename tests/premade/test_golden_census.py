@@ -73,7 +73,7 @@ def taken(values: Any, rows: Any) -> Any:
 
 
 @sweep("name", snippets.CASES, quick=1)
-def test_trainings_agree_with_tensorflow(name: str, tmp_path: Path) -> None:
+def test_training_matches_tensorflow(name: str, tmp_path: Path) -> None:
     case, facts = snippets.CASES[name], FACTS["cases"][name]
     estimator = case.build(TF, tmp_path)
     data = snippets.data_of(case, ROWS)

@@ -33,5 +33,5 @@ def check(found: Any, expected: Any, where: str) -> None:
 
 
 @sweep("name", sorted(GOLDEN["snippets"]), quick=2)
-def test_programs_give_what_tensorflow_gives(name: str) -> None:
+def test_programs_match_tensorflow(name: str) -> None:
     check(run_snippet(tf, name), GOLDEN["snippets"][name], name)

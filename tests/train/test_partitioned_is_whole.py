@@ -1,4 +1,4 @@
-"""A table in parts trains like the whole one: each optimizer, with each lookup and partitioner.
+"""A partitioned table trains like the whole one: every optimizer, lookup and partitioner.
 
 Every case trains the same model twice in one graph, whole and in parts. Rows repeat within and
 between steps, some examples have none, some parts too, and rows that begin parts are looked up in
@@ -224,6 +224,8 @@ def check_parts(
 
 
 @sweep(("lookup", "partitioner", "first", "second"), cases(), quick=2)
-def test_parts_train_like_the_whole(lookup: str, partitioner: str, first: str, second: str) -> None:
+def test_partitions_train_like_the_whole(
+    lookup: str, partitioner: str, first: str, second: str
+) -> None:
     for name in (first, second):
         check_parts(lookup, name, partitioner)

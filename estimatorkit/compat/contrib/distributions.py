@@ -54,7 +54,7 @@ class OneHotCategorical(Categorical):
         logs = nn.log_softmax(self.logits)
         chosen = elementwise.cast(x, logs.dtype) + filling.zeros_like(self.probs)
         terms = indexing.where(chosen > 0.0, chosen * logs, filling.zeros_like(chosen))
-        return reduce.reduce_sum(terms, -1)  # 0 * -inf of classes that are not chosen counts as 0
+        return reduce.reduce_sum(terms, -1)  # 0 * -inf counts as 0 for classes that are not chosen
 
     def _cdf(self, k: Tensor) -> Tensor:
         raise NotImplementedError("cdf is not implemented: OneHotCategorical")

@@ -356,7 +356,7 @@ def _counted(eval_ops: Any, hooks: Sequence[SessionRunHook]) -> Any:
     if completed is None:
         with control_dependencies([group(*ops)]):
             completed = step.assign_add(1)
-        made.append((ops, completed))  # the graph may be finalized when the next checkpoint comes
+        made.append((ops, completed))  # the graph may be finalized before the next checkpoint
     for hook in hooks:
         if isinstance(hook, StopAfterNEvalsHook):
             hook._set_evals_completed_tensor(completed)

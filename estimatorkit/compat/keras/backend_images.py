@@ -156,7 +156,7 @@ def depthwise_conv2d(
     data_format: str | None = None,
     dilation_rate: Any = (1, 1),
 ) -> Tensor:
-    """A convolution of each channel with filters of its own; see `conv1d`."""
+    """A convolution of each channel with its own filters; see `conv1d`."""
     return _depthwise_conv2d(
         x,
         depthwise_kernel,

@@ -42,11 +42,11 @@ def rnn(
         inputs: `(batch, steps, ...)`, or a structure of such.
         initial_states: the states before the first step.
         go_backwards: whether to begin with the last step.
-        mask: `(batch, steps)`: steps that are left out keep the states and the output before.
+        mask: `(batch, steps)`: masked steps keep the previous states and output.
         constants: given to each step behind the states.
         unroll, input_length: accepted for compatibility only; the loop compiles either way.
         time_major: whether inputs and outputs are `(steps, batch, ...)`.
-        zero_output_for_mask: whether steps that are left out give zeros.
+        zero_output_for_mask: whether masked steps give zeros.
         return_all_outputs: whether to give the outputs of all steps; otherwise those of the last.
 
     Returns:

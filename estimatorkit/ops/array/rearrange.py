@@ -106,7 +106,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
 
 def _reverse_sequence(x: Any, lengths: Any, seq: int, batch: int, module: Any = jnp) -> Any:
     x, lengths = module.asarray(x), module.asarray(lengths)
-    if differ(lengths.shape, (x.shape[batch],)):  # one length would be that of all
+    if differ(lengths.shape, (x.shape[batch],)):  # a single length would be broadcast
         raise ValueError(
             f"Length of seq_lens != input.dims({batch}), ({lengths.shape[0]} vs. {x.shape[batch]})"
         )
@@ -386,7 +386,7 @@ def _infer_linspace(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[
 
 
 def _linspace(start: Any, stop: Any, num: Any, axis: int, module: Any = jnp) -> Any:
-    """The ends as they are, even if they are infinite, and what is between."""
+    """The given ends, even if infinite, and the values in between."""
     first, last = (module.expand_dims(each, axis) for each in module.broadcast_arrays(start, stop))
     steps = max(int(num) - 1, 1)
     at = axis % first.ndim
@@ -568,7 +568,7 @@ def _limits(x: Tensor, wanted: Any) -> tuple[Any, Any]:
     (low, high), (least, most) = of(wanted), of(x.dtype)
     low, high = max(low, least), min(high, most)
     kind = x.dtype.numpy_dtype.type
-    if x.dtype.is_floating and wanted.is_integer:  # the greatest float that does not exceed it
+    if x.dtype.is_floating and wanted.is_integer:  # the largest float that does not exceed it
         top = kind(high)
         while int(top) > int(high):
             top = np.nextafter(top, kind(0))
@@ -602,7 +602,7 @@ def sequence_mask(
     """
     with get_default_graph().name_scope(name or "SequenceMask"):
         counts = convert_to_tensor(lengths, name="lengths")
-        if counts.dtype not in members("x"):  # as in TensorFlow, which compares whole numbers
+        if counts.dtype not in members("x"):  # as in TensorFlow, which compares integers
             counts = elementwise.cast(counts, int32)
         if maxlen is None:
             longest: Any = elementwise.maximum(

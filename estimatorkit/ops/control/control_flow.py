@@ -663,7 +663,7 @@ def smart_cond(
     """`cond` that is resolved at graph construction if `pred` is a Python value or a constant.
 
     Raises:
-        TypeError: a function is not callable, or `pred` is no tensor, bool, 0 or 1.
+        TypeError: a function is not callable, or `pred` is not a tensor, bool, 0 or 1.
     """
     for called, function in (("true_fn", true_fn), ("false_fn", false_fn)):
         if not callable(function):

@@ -189,7 +189,7 @@ def _tensordot(einsum: Any) -> Any:
 
 
 register(
-    "Tensordot",  # of ranks or axes that a run knows
+    "Tensordot",  # with ranks or axes known at run time
     _tensordot(_einsum),
     numpy_kernel=_tensordot(_numpy_einsum),
     static=(2,),

@@ -162,7 +162,7 @@ def _mean(x: Any, axis: Any, keepdims: bool, module: Any = jnp) -> Any:
         return module.sum(x, axis=axis, keepdims=keepdims) * np.asarray(np.nan, x.dtype)
     if x.dtype.kind not in "iu":
         return module.mean(x, axis=axis, keepdims=keepdims).astype(x.dtype)
-    # Integers stay integers: their sum in 64 bits, divided and rounded towards zero.
+    # Integers stay integers: summed in 64 bits, divided and rounded towards zero.
     wide = np.int64 if x.dtype.kind == "i" else np.uint64
     with x64():
         total = module.asarray(module.sum(x, axis=axis, keepdims=keepdims, dtype=wide))
@@ -366,7 +366,7 @@ def _cumsum(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
     x = jnp.asarray(x)
     if reverse:
         x = jnp.flip(x, axis)
-    if exclusive:  # subtracted, the element itself would leave its rounding, or NaN
+    if exclusive:  # subtracting the element would leave its rounding error, or NaN
         x = moved_by_one(x, axis, 0)
     total = jnp.cumsum(x, axis=axis, dtype=x.dtype)
     return jnp.flip(total, axis) if reverse else total

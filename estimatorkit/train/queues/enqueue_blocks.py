@@ -100,7 +100,7 @@ class EnqueueBlocks:
         except OpError:
             if len(taken) == 1:
                 raise
-            for row in taken:  # all before the one that fails
+            for row in taken:  # all before the failing one
                 self._enqueue([row])
         self._state.raise_if_cancelled()
 

@@ -1,4 +1,4 @@
-"""Inputs of TensorFlow 1 that threads fill: queues; and models that have no input at all."""
+"""TensorFlow 1's queue inputs, and models without input."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def queued(epochs: int | None = 1) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_queues_are_filled_until_they_end(tmp_path: Path, threads: StartedThreads) -> None:
+def test_queues_are_read_until_they_end(tmp_path: Path, threads: StartedThreads) -> None:
     made = estimator(tmp_path)
     made.train(queued)
     assert made.get_variable_value("global_step") == 4
@@ -63,7 +63,7 @@ def test_queues_are_filled_until_they_end(tmp_path: Path, threads: StartedThread
     assert not threads.running()
 
 
-def test_what_a_thread_raises_is_raised(tmp_path: Path) -> None:
+def test_thread_errors_are_raised(tmp_path: Path) -> None:
     def broken() -> dict[str, Any]:
         name = tf.train.string_input_producer([str(tmp_path / "missing")], num_epochs=1).dequeue()
         return {"x": tf.train.batch([tf.strings.length(tf.io.read_file(name))], 1)}
@@ -74,7 +74,7 @@ def test_what_a_thread_raises_is_raised(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_model_without_input_is_evaluated_as_often_as_is_said(tmp_path: Path) -> None:
+def test_model_without_input_is_evaluated_for_steps(tmp_path: Path) -> None:
     made = estimator(tmp_path, lambda features: tf.constant([1.0, 2.0]))
 
     def no_input() -> dict[str, Any]:

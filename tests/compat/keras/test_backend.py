@@ -1,4 +1,4 @@
-"""`keras.backend` against TensorFlow 2.15.1's; sessions, functions, phases."""
+"""`keras.backend` against TensorFlow 2.15.1: sessions, functions, learning phases."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def graph() -> Any:
 
 
 @pytest.mark.slow
-def test_every_function_has_tensorflows_value() -> None:
+def test_every_function_matches_tensorflow() -> None:
     made = {name: program(K) for name, program in NUMBERS.items()}
     found = K.get_session().run({name: [*flatten([each])] for name, each in made.items()})
     assert sorted(found) == sorted(GOLDEN["numbers"])
@@ -43,16 +43,16 @@ def test_every_function_has_tensorflows_value() -> None:
             )
 
 
-def test_what_is_known_of_tensors() -> None:
+def test_static_tensor_properties() -> None:
     assert FACTS(K) == GOLDEN["facts"]
     assert K.int_shape(K.batch_flatten(K.placeholder((None, 3, 4)))) == (None, 12)  # TensorFlow: ?
 
 
-def test_every_public_name_is_there() -> None:
+def test_every_public_name_exists() -> None:
     assert len([getattr(K, name) for name in dir(K)]) > 140
 
 
-def test_variables_have_values_that_can_be_set_without_compiling_again() -> None:
+def test_setting_values_does_not_recompile() -> None:
     v = K.variable(np.arange(3.0), name="v")
     double = K.get_session().make_callable(v * 2)
     np.testing.assert_array_equal(double(), [0, 2, 4])
@@ -64,7 +64,7 @@ def test_variables_have_values_that_can_be_set_without_compiling_again() -> None
     assert K.get_value(3) == 3
 
 
-def test_a_function_feeds_runs_and_updates_after_its_outputs() -> None:
+def test_function_feeds_runs_then_updates() -> None:
     x, y = K.placeholder((None, 2)), K.placeholder((None, 2))
     total = K.variable(0.0)
     call = K.function([x, y], [x + y, {"total": total * 1.0}], updates=[(total, total + K.sum(x))])
@@ -80,7 +80,7 @@ def test_a_function_feeds_runs_and_updates_after_its_outputs() -> None:
         K.function([x], [x], options=1)
 
 
-def test_the_learning_phase_is_fed_or_set() -> None:
+def test_learning_phase_is_fed_or_set() -> None:
     x = K.constant([1.0, 2.0])
     chosen = K.in_train_phase(x, -x)
     call = K.function([K.learning_phase()], chosen)
@@ -94,7 +94,7 @@ def test_the_learning_phase_is_fed_or_set() -> None:
         K.set_learning_phase(2)
 
 
-def test_a_session_can_be_set_and_cleared() -> None:
+def test_set_and_clear_session() -> None:
     with Session() as session:
         assert K.get_session() is session
     mine = Session()
@@ -105,7 +105,7 @@ def test_a_session_can_be_set_and_cleared() -> None:
     assert K.get_uid("a") == 1
 
 
-def test_variables_may_be_left_to_the_program() -> None:
+def test_manual_variable_initialization() -> None:
     v = K.variable(1.0)
     K.manual_variable_initialization(True)
     try:
@@ -117,7 +117,7 @@ def test_variables_may_be_left_to_the_program() -> None:
     assert v.op.name in K.get_session().state.values
 
 
-def test_the_dtype_of_tensors_can_be_set() -> None:
+def test_set_floatx() -> None:
     K.set_floatx("float64")
     try:
         assert K.constant(1).dtype.name == K.dtype(K.variable(1)) == "float64"
@@ -128,7 +128,7 @@ def test_the_dtype_of_tensors_can_be_set() -> None:
         K.set_floatx("int8")
 
 
-def test_random_numbers_keep_to_their_distribution() -> None:
+def test_random_distributions() -> None:
     ones, drawn = K.get_session().run(
         [K.random_bernoulli((2000,), p=0.3, seed=1), K.random_uniform((2000,), 2.0, 3.0, seed=1)]
     )
@@ -138,7 +138,7 @@ def test_random_numbers_keep_to_their_distribution() -> None:
     assert drawn.max() < 3
 
 
-def test_averages_move_and_tensors_print(capfd: pytest.CaptureFixture[str]) -> None:
+def test_moving_averages_and_print_tensor(capfd: pytest.CaptureFixture[str]) -> None:
     v = K.variable([1.0, 2.0])
     move = K.moving_average_update(v, K.constant([3.0, 0.0]), 0.5)
     K.get_session().run(move)
@@ -147,7 +147,7 @@ def test_averages_move_and_tensors_print(capfd: pytest.CaptureFixture[str]) -> N
     assert "value" in capfd.readouterr().out
 
 
-def test_what_cannot_be_is_said() -> None:
+def test_invalid_arguments_raise() -> None:
     x = K.placeholder((None, 3))
     with pytest.raises(ValueError, match="rank < 2"):
         K.batch_dot(K.constant([1.0]), x)
@@ -162,7 +162,7 @@ def test_what_cannot_be_is_said() -> None:
     assert not K.is_keras_tensor(x)
 
 
-def test_gradients_are_those_of_the_graph() -> None:
+def test_backend_gradients() -> None:
     x = K.constant([1.0, 2.0])
     (found,) = K.gradients(K.sum(x * x), [x])
     assert K.eval(found).tolist() == [2.0, 4.0]
@@ -170,7 +170,7 @@ def test_gradients_are_those_of_the_graph() -> None:
 
 
 @pytest.mark.slow
-def test_clearing_begins_a_new_default_graph() -> None:
+def test_clear_session_starts_new_default_graph() -> None:
     import subprocess
     import sys
 

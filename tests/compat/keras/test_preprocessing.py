@@ -57,14 +57,14 @@ def test_errors(name: str) -> None:
 
 
 @given(st.lists(st.lists(st.integers(1, 9), max_size=6), min_size=1), st.integers(1, 8))
-def test_padding_keeps_the_ends(sequences: list[list[int]], length: int) -> None:
+def test_padding_keeps_ends(sequences: list[list[int]], length: int) -> None:
     padded = sequence.pad_sequences(sequences, length)
     assert padded.shape == (len(sequences), length)
     for row, values in zip(padded, sequences, strict=True):
         assert [each for each in row if each] == values[max(0, len(values) - length) :]
 
 
-def test_windows_by_chance_stay_within_the_series() -> None:
+def test_random_windows_stay_within_series() -> None:
     made = sequence.TimeseriesGenerator(np.arange(9), np.arange(9), 3, shuffle=True, batch_size=50)
     windows, targets = made[0]
     assert windows.shape == (50, 3)
@@ -75,12 +75,12 @@ def test_windows_by_chance_stay_within_the_series() -> None:
     assert json.loads(config["config"]["data"]) == list(range(9))
 
 
-def test_numbers_of_words_are_the_same_in_each_process() -> None:
+def test_word_hashes_are_stable_across_processes() -> None:
     assert text.one_hot("the cat", 1000) == text.hashing_trick("the cat", 1000, "md5")
     assert text.hashing_trick("the cat", 1000) == text.hashing_trick("the cat", 1000, "md5")
 
 
-def test_a_tokenizer_counts_on() -> None:
+def test_tokenizer_counts_accumulate() -> None:
     made = tokenizer(text)
     before = made.word_counts["one"]
     made.fit_on_texts(["one two"])

@@ -38,7 +38,7 @@ def regressor() -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("units", [1, 2])
-def test_classes_come_back_as_they_were_given(units: int) -> None:
+def test_classes_round_trip(units: int) -> None:
     model = KerasClassifier(classifier, units=units, epochs=20, verbose=0)
     with pytest.raises(NotFittedError):
         model.predict(X)
@@ -54,7 +54,7 @@ def test_classes_come_back_as_they_were_given(units: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_search_over_arguments_of_the_model_and_of_fit() -> None:
+def test_grid_search_over_model_and_fit_arguments() -> None:
     # One step of 0.1 from -0.5 leaves the signs of the weights wrong, 12 steps do not.
     model = KerasClassifier(build_fn=classifier, verbose=0, epochs=1, start=-0.5)
     assert clone(model).get_params() == model.get_params()
@@ -64,7 +64,7 @@ def test_a_search_over_arguments_of_the_model_and_of_fit() -> None:
 
 
 @pytest.mark.slow
-def test_numbers() -> None:
+def test_regressor() -> None:
     y = X @ np.array([1.0, -2.0], np.float32)
     model = KerasRegressor(regressor, verbose=0).fit(X, y[:, None], epochs=60)
     assert model.predict(X).shape == (60,)
@@ -73,7 +73,7 @@ def test_numbers() -> None:
     np.testing.assert_allclose(model.score(X, y[:, None]), expected, rtol=1e-4)
 
 
-def test_what_nobody_takes_is_refused() -> None:
+def test_unknown_arguments_raise() -> None:
     with pytest.raises(ValueError, match=r"epoch is not a legal parameter(.|\n)*'epochs'"):
         KerasClassifier(classifier, epoch=3)
     with pytest.raises(ValueError, match="Invalid parameter 'unit'"):

@@ -1,4 +1,4 @@
-"""Distributions against TensorFlow 2.15.1's values, their draws, and what they refuse."""
+"""Distributions against TensorFlow 2.15.1: values, samples and errors."""
 
 from __future__ import annotations
 
@@ -60,26 +60,26 @@ def assert_same(found: Any, expected: Any, tolerance: float = 2e-5) -> None:
 
 
 @pytest.mark.parametrize("case", DISTRIBUTIONS)
-def test_functions_and_facts_are_tensorflows(case: str) -> None:
+def test_functions_and_properties_match_tensorflow(case: str) -> None:
     assert_same(run(functions(tf, case)), GOLDEN["functions"][case])
     with tf.Graph().as_default():
         assert facts(tf, case) == GOLDEN["facts"][case]
 
 
 @pytest.mark.parametrize(("kind", "tolerance"), [("float32", 5e-4), ("float64", 2e-5)])
-def test_a_normal_distribution_is_exact_far_from_its_mean(kind: str, tolerance: float) -> None:
+def test_normal_is_exact_in_tails(kind: str, tolerance: float) -> None:
     assert_same(run(extremes(tf, np.dtype(kind).type)), GOLDEN["extremes"][kind], tolerance)
 
 
 @pytest.mark.parametrize("case", REFUSALS)
-def test_what_tensorflow_refuses_is_refused(case: str) -> None:
+def test_errors_match_tensorflow(case: str) -> None:
     error = error_of(lambda: run(REFUSALS[case](d)))
     assert error is not None
     assert error["class"] == GOLDEN["refusals"][case]
 
 
 @sweep("case", [case for case in DISTRIBUTIONS if case != "student"], quick=1)
-def test_draws_have_the_mean_and_the_spread(case: str) -> None:
+def test_sample_mean_and_spread(case: str) -> None:
     made = DISTRIBUTIONS[case](d)[0]
     count = 20_000
     draws = made.sample(count, seed=5)
@@ -96,7 +96,7 @@ def test_draws_have_the_mean_and_the_spread(case: str) -> None:
 
 
 @pytest.mark.slow
-def test_seeds_repeat_draws() -> None:
+def test_seeds_repeat_samples() -> None:
     made = d.Normal([0.0, 1.0], 2.0)
     first, again, other = (made.sample(3, seed=seed) for seed in (1, 1, 2))
     a, b, c = run([first, again, other])
@@ -105,7 +105,7 @@ def test_seeds_repeat_draws() -> None:
 
 
 @pytest.mark.slow
-def test_draws_are_differentiable_where_they_are_reparameterized() -> None:
+def test_reparameterized_samples_are_differentiable() -> None:
     a = tf.constant([0.5, 3.0])
     drawn = d.Gamma(a, a).sample(50_000, seed=1)
     gradient = run(tf.gradients(tf.reduce_mean(drawn**2, 0), a)[0])
@@ -118,7 +118,7 @@ def test_draws_are_differentiable_where_they_are_reparameterized() -> None:
 
 
 @pytest.mark.slow
-def test_shapes_may_be_known_only_when_the_graph_runs() -> None:
+def test_dynamic_shapes() -> None:
     scale = tf.placeholder(tf.float32)
     made = d.Normal(0.0, scale)
     assert made.batch_shape.rank is None
@@ -135,7 +135,7 @@ def test_shapes_may_be_known_only_when_the_graph_runs() -> None:
     np.testing.assert_array_equal(counts.sum(-1), [[2, 7]] * 3)
 
 
-def test_a_copy_replaces_arguments_and_a_subclass_transforms_them() -> None:
+def test_copy_and_transformed_subclass() -> None:
     made = student_t.StudentTWithAbsDfSoftplusScale([-3.2], [0.0], [1.0], name="t")
     copied = made.copy(loc=[2.0])
     assert type(copied) is type(made)
@@ -144,7 +144,7 @@ def test_a_copy_replaces_arguments_and_a_subclass_transforms_them() -> None:
     assert (made.name, copied.name) == ("t/", "t_1/")
 
 
-def test_divergences_are_found_by_the_nearest_classes() -> None:
+def test_divergence_of_nearest_classes() -> None:
     class Near(d.Normal):  # type: ignore[misc, name-defined]
         pass
 
@@ -172,7 +172,7 @@ def test_divergences_are_found_by_the_nearest_classes() -> None:
         run(d.kl_divergence(nan, normal, allow_nan_stats=False))
 
 
-def test_a_subclass_needs_one_function_of_each_pair() -> None:
+def test_subclass_needs_one_function_of_each_pair() -> None:
     class Half(d.Distribution):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
             super().__init__(tf.float32, d.NOT_REPARAMETERIZED, False, True)
@@ -196,7 +196,7 @@ def test_a_subclass_needs_one_function_of_each_pair() -> None:
     assert d.Normal.param_static_shapes([2, 3]) == {"loc": [2, 3], "scale": [2, 3]}
 
 
-def test_distribution_functions_have_gradients_with_respect_to_parameters() -> None:
+def test_gradients_with_respect_to_parameters() -> None:
     a = tf.constant([0.75, 3.0], tf.float64)
     x = tf.constant([0.5, 2.5], tf.float64)
     made = tf.gradients(tf.igamma(a, x), a)[0]

@@ -1,4 +1,4 @@
-"""Losses of embeddings against their definitions, written out in loops."""
+"""Embedding losses against their definitions, written as loops."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def losses() -> Any:
 
 
 @pytest.mark.parametrize("margin", [0.25, 5.0])
-def test_triplets_take_the_nearest_negative_that_is_farther(margin: float) -> None:
+def test_triplet_semihard_loss(margin: float) -> None:
     squared = DISTANCES**2
     total = 0.0
     for i, j in PAIRS:
@@ -45,7 +45,7 @@ def test_triplets_take_the_nearest_negative_that_is_farther(margin: float) -> No
     np.testing.assert_allclose(found, total / len(PAIRS), 1e-5)
 
 
-def test_lifted_structures_take_all_negatives_of_both() -> None:
+def test_lifted_struct_loss() -> None:
     total = 0.0
     for i, j in PAIRS:
         powers = [np.exp(1.0 - DISTANCES[k, LABELS[k] != LABELS]).sum() for k in (i, j)]
@@ -54,7 +54,7 @@ def test_lifted_structures_take_all_negatives_of_both() -> None:
     np.testing.assert_allclose(found, total / (2 * len(PAIRS)), 1e-5)
 
 
-def test_pairs_are_near_or_a_margin_apart() -> None:
+def test_contrastive_loss() -> None:
     near = np.array([1, 0, 1, 0, 0, 0, 1, 1])
     distances = np.linalg.norm(EMBEDDINGS - OTHERS, axis=1)
     expected = np.where(near, distances**2, np.maximum(2.0 - distances, 0.0) ** 2).mean()
@@ -63,7 +63,7 @@ def test_pairs_are_near_or_a_margin_apart() -> None:
 
 
 @pytest.mark.parametrize("print_losses", [False, True])
-def test_n_pairs_are_classified_by_products(print_losses: bool) -> None:
+def test_npairs_loss(print_losses: bool) -> None:
     logits = EMBEDDINGS @ OTHERS.T
     targets = (LABELS[:, None] == LABELS).astype(float)
     targets /= targets.sum(1, keepdims=True)
@@ -74,7 +74,7 @@ def test_n_pairs_are_classified_by_products(print_losses: bool) -> None:
     np.testing.assert_allclose(run(found), expected, 1e-5)
 
 
-def test_distances_have_finite_gradients_at_0() -> None:
+def test_distance_gradients_are_finite_at_0() -> None:
     rows = tf.constant(np.repeat(EMBEDDINGS[:2], 2, axis=0))
     for squared in (False, True):
         distances = losses().pairwise_distance(rows, squared)
@@ -84,7 +84,7 @@ def test_distances_have_finite_gradients_at_0() -> None:
         assert np.isfinite(gradient).all()
 
 
-def test_labels_are_a_vector() -> None:
+def test_labels_must_be_vector() -> None:
     for loss in (losses().triplet_semihard_loss, losses().lifted_struct_loss):
         with pytest.raises(ValueError, match="labels must be a vector"):
             loss(LABELS[:, None], EMBEDDINGS)

@@ -99,7 +99,7 @@ def _dropped(**options: Any) -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.slow
-def test_dropout_of_a_cell() -> None:
+def test_cell_dropout() -> None:
     outputs, memory, output = _dropped(output_keep_prob=0.25)
     assert set(np.unique(outputs)) == {0.0, 4.0}
     assert abs((outputs > 0).mean() - 0.25) < 0.045  # five standard deviations
@@ -115,7 +115,7 @@ def test_dropout_of_a_cell() -> None:
     np.testing.assert_array_equal(memory, outputs[:, -1])
 
 
-def test_variational_dropout_drops_the_same_at_each_step() -> None:
+def test_variational_dropout_is_equal_in_all_steps() -> None:
     outputs, memory, output = _dropped(
         input_keep_prob=0.5,
         output_keep_prob=0.5,
@@ -133,7 +133,7 @@ def test_variational_dropout_drops_the_same_at_each_step() -> None:
 
 
 @pytest.mark.slow
-def test_the_state_that_is_dropped_is_chosen() -> None:
+def test_state_dropout_filter() -> None:
     outputs, memory, output = _dropped(
         state_keep_prob=0.5,
         dropout_state_filter_visitor=lambda state: rnn_cell.LSTMStateTuple(c=True, h=False),
@@ -154,7 +154,7 @@ class CountedCell(rnn_cell.BasicRNNCell):
 
 
 @pytest.mark.slow
-def test_a_list_of_steps_is_one_loop_for_cells_that_stay_the_same() -> None:
+def test_list_of_steps_is_one_loop() -> None:
     steps = [tf.constant(numbers(seed, 2, 3)) for seed in range(4)]
     cells = rnn_cell.MultiRNNCell([rnn_cell.LSTMCell(3), rnn_cell.GRUCell(2)])
     outputs, last = tf.nn.static_rnn(cells, steps, dtype=tf.float32)
@@ -174,7 +174,7 @@ def test_a_list_of_steps_is_one_loop_for_cells_that_stay_the_same() -> None:
 
 
 @pytest.mark.slow
-def test_a_loop_over_time_is_the_unrolled_one_to_the_second_derivative() -> None:
+def test_loop_matches_unrolled_second_derivatives() -> None:
     x = tf.placeholder_with_default(numbers(0, 2, 3, 3), [2, 3, 3])
     cell = CountedCell(2)
     with tf.variable_scope("both") as scope:
@@ -200,7 +200,7 @@ def test_a_loop_over_time_is_the_unrolled_one_to_the_second_derivative() -> None
 
 
 @pytest.mark.slow
-def test_outputs_after_the_end_are_zero_and_states_stay() -> None:
+def test_outputs_after_end_are_zero_and_states_stay() -> None:
     cell = rnn_cell.GRUCell(3)
     x = tf.constant(numbers(0, 3, 3, 4))
     outputs, state = tf.nn.dynamic_rnn(cell, x, LENGTHS, dtype=tf.float32)
@@ -213,7 +213,7 @@ def test_outputs_after_the_end_are_zero_and_states_stay() -> None:
         np.testing.assert_allclose(last[row], expected, rtol=1e-6, atol=1e-7)  # XLA computes both
 
 
-def test_weights_start_with_the_biases_of_the_gates() -> None:
+def test_gate_biases() -> None:
     """A GRU's gates start open (1), an LSTM's biases at 0 (forget_bias is added in the step)."""
     x = tf.constant(numbers(0, 3, 4))
     gru, lstm = rnn_cell.GRUCell(3), rnn_cell.LSTMCell(3, initializer=tf.ones_initializer())
@@ -234,7 +234,7 @@ def test_weights_start_with_the_biases_of_the_gates() -> None:
     assert [each.mean() for each in other] == [0, 1, 0, 1]
 
 
-def test_states_of_zeros() -> None:
+def test_zero_states() -> None:
     cell = rnn_cell.MultiRNNCell([rnn_cell.LSTMCell(3, num_proj=2), rnn_cell.GRUCell(4)])
     lstm, gru = cell.zero_state(5, tf.float32)
     assert isinstance(lstm, rnn_cell.LSTMStateTuple)
@@ -254,7 +254,7 @@ def test_states_of_zeros() -> None:
 
 
 @pytest.mark.slow
-def test_raw_rnn_carries_what_the_program_gives() -> None:
+def test_raw_rnn_loop_state() -> None:
     cell, x = rnn_cell.BasicRNNCell(2), tf.constant(numbers(0, 3, 2, 4))
 
     def step(time: Any, output: Any, state: Any, carried: Any) -> Any:
@@ -284,7 +284,7 @@ def test_raw_rnn_carries_what_the_program_gives() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["GRU", "LSTM"])
-def test_cells_of_keras_run_as_in_their_layers(kind: str) -> None:
+def test_keras_cells_match_keras_layers(kind: str) -> None:
     layers = tf.keras.layers
     make = getattr(layers, f"{kind}Cell")
     with tf.Graph().as_default(), tf.Session() as session:
@@ -309,7 +309,7 @@ def test_cells_of_keras_run_as_in_their_layers(kind: str) -> None:
         np.testing.assert_allclose(value, found["layer"], rtol=1e-5, atol=1e-6, err_msg=name)
 
 
-def test_lengths_of_a_list_of_steps_are_a_vector() -> None:
+def test_sequence_lengths_must_be_vector() -> None:
     with tf.Graph().as_default():
         cell, steps = rnn_cell.GRUCell(2), [tf.zeros([3, 4])]
         assert cell.dtype is None

@@ -1,4 +1,4 @@
-"""Whole sequence-to-sequence programs: they learn to reverse sequences and decode them.
+"""Complete sequence-to-sequence programs: they learn to reverse sequences and decode them.
 
 And how often XLA compiles for them.
 """
@@ -99,7 +99,7 @@ def until_end(ids: Any) -> list[list[int]]:
 
 
 @pytest.mark.slow
-def test_a_translator_with_attention_learns_and_decodes() -> None:
+def test_attention_translator_learns_and_decodes() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         tf.set_random_seed(1)
         model, data = Translator(), batches(0)
@@ -126,7 +126,7 @@ def test_a_translator_with_attention_learns_and_decodes() -> None:
         assert sum(a == b for a, b in zip(best, expected, strict=True)) >= BATCH - 2
 
 
-def test_decoding_compiles_once_whatever_the_number_of_steps() -> None:
+def test_decoding_compiles_once_for_all_lengths() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         lib, cell = tf.contrib.seq2seq, tf.nn.rnn_cell.BasicRNNCell(5)
         ends = tf.placeholder(tf.int32, [])
@@ -152,7 +152,7 @@ def test_decoding_compiles_once_whatever_the_number_of_steps() -> None:
         assert len(set(counts)) == 1
 
 
-def test_a_decoder_without_a_bound_goes_on_beyond_a_block() -> None:
+def test_unbounded_decoder_continues_beyond_block() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         lib = tf.contrib.seq2seq
 
@@ -178,7 +178,7 @@ def test_a_decoder_without_a_bound_goes_on_beyond_a_block() -> None:
 
 
 @pytest.mark.slow
-def test_the_translate_tutorial_s_model_with_buckets() -> None:
+def test_bucketed_translate_tutorial() -> None:
     legacy, buckets = tf.contrib.legacy_seq2seq, [(2, 3), (LONGEST, LONGEST + 1)]
     with tf.Graph().as_default(), tf.Session() as session:
         tf.set_random_seed(2)
@@ -237,7 +237,7 @@ def test_long_legacy_decoders_are_one_loop(feeds: bool) -> None:
         assert kinds.count("MatMul") < 10
 
 
-def test_the_number_of_steps_is_not_known_beforehand() -> None:
+def test_unknown_number_of_steps() -> None:
     lib = tf.contrib.seq2seq
     with tf.Graph().as_default():
         cell = tf.nn.rnn_cell.BasicRNNCell(4)
@@ -251,7 +251,7 @@ def test_the_number_of_steps_is_not_known_beforehand() -> None:
 
 
 @pytest.mark.slow
-def test_scheduled_sampling_reads_inputs_or_outputs() -> None:
+def test_scheduled_sampling() -> None:
     lib = tf.contrib.seq2seq
     values = np.random.RandomState(0).randn(2, 3, 4).astype(np.float32)
     table = np.random.RandomState(1).randn(4, 4).astype(np.float32)
@@ -303,7 +303,7 @@ def test_scheduled_sampling_reads_inputs_or_outputs() -> None:
         np.testing.assert_allclose(outputs[name][:, 1], expected, rtol=1e-4, atol=1e-5)
 
 
-def test_a_copied_cell_has_variables_of_its_own() -> None:
+def test_deep_copied_cell_has_own_variables() -> None:
     with tf.Graph().as_default():
         inner = tf.nn.rnn_cell.GRUCell(3)
         kept = tf.placeholder_with_default(0.5, [])
@@ -318,7 +318,7 @@ def test_a_copied_cell_has_variables_of_its_own() -> None:
         assert len(tf.trainable_variables()) == 8
 
 
-def test_parents_that_are_no_beams() -> None:
+def test_invalid_beam_parents() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         found = tf.contrib.seq2seq.gather_tree(
             step_ids=[[[1, 2, 3]], [[4, 5, 6]], [[7, 8, 9]]],
@@ -349,6 +349,6 @@ def test_parents_that_are_no_beams() -> None:
         ("python.layers.base", "Layer"),
     ],
 )
-def test_public_programs_import_these(module: str, names: str) -> None:
+def test_public_imports(module: str, names: str) -> None:
     found = importlib.import_module(f"estimatorkit.compat.v1.{module}")
     assert all(callable(getattr(found, name)) for name in names.split())

@@ -18,7 +18,7 @@ def session() -> Any:
         yield opened
 
 
-def test_the_newest_are_kept(tmp_path: Path, session: Any) -> None:
+def test_newest_are_kept(tmp_path: Path, session: Any) -> None:
     v = tf.get_variable("v", initializer=1.0)
     manager = tf.train.CheckpointManager(tf.train.Checkpoint(v=v), tmp_path, max_to_keep=2)
     assert manager.latest_checkpoint is None
@@ -65,7 +65,7 @@ def test_numbers_and_intervals(tmp_path: Path, session: Any) -> None:
     assert manager.checkpoint_interval == 5
 
 
-def test_what_a_manager_refuses(tmp_path: Path) -> None:
+def test_manager_argument_errors(tmp_path: Path) -> None:
     checkpoint = tf.train.Checkpoint(v=tf.get_variable("v", initializer=1.0))
     for count in (0, -1):
         with pytest.raises(ValueError, match="positive integer or `None` for `max_to_keep`"):
@@ -76,7 +76,7 @@ def test_what_a_manager_refuses(tmp_path: Path) -> None:
         tf.train.CheckpointManager(checkpoint, tmp_path, 1).save()
 
 
-def test_paths_may_be_urls_of_files(tmp_path: Path, session: Any) -> None:
+def test_file_urls(tmp_path: Path, session: Any) -> None:
     v = tf.get_variable("v", initializer=1.0)
     session.run(v.initializer)
     url = f"file://{tmp_path}/model"
@@ -103,7 +103,7 @@ def test_paths_may_be_urls_of_files(tmp_path: Path, session: Any) -> None:
 
 
 @pytest.mark.parametrize("keep", [0, None])
-def test_a_saver_that_keeps_all_lists_none(keep: int | None, tmp_path: Path, session: Any) -> None:
+def test_saver_without_limit_lists_nothing(keep: int | None, tmp_path: Path, session: Any) -> None:
     session.run(tf.get_variable("v", initializer=1.0).initializer)
     saver = tf.train.Saver(max_to_keep=keep)
     for step in range(3):
@@ -112,7 +112,7 @@ def test_a_saver_that_keeps_all_lists_none(keep: int | None, tmp_path: Path, ses
     assert all(tf.train.checkpoint_exists(tmp_path / f"m-{step}") for step in range(3))
 
 
-def test_savers_of_one_folder_leave_each_other_s_checkpoints(tmp_path: Path, session: Any) -> None:
+def test_savers_of_one_folder_keep_each_others_checkpoints(tmp_path: Path, session: Any) -> None:
     session.run(tf.get_variable("v", initializer=1.0).initializer)
     newest, best = tf.train.Saver(max_to_keep=2), tf.train.Saver(max_to_keep=1)
     for step in range(4):
@@ -127,7 +127,7 @@ def test_savers_of_one_folder_leave_each_other_s_checkpoints(tmp_path: Path, ses
     assert found == ["best.ckpt-2", "model.ckpt-4"]
 
 
-def test_what_a_saver_refuses(tmp_path: Path) -> None:
+def test_saver_argument_errors(tmp_path: Path) -> None:
     v = tf.get_variable("v", initializer=1.0)
     with pytest.raises(ValueError, match="same saveable will be restored with two names: b"):
         tf.train.Saver({"a": v, "b": v})
@@ -139,7 +139,7 @@ def test_what_a_saver_refuses(tmp_path: Path) -> None:
             tf.train.Saver().save(session, str(tmp_path / "checkpoint"))
 
 
-def test_a_loop_under_a_supervisor(tmp_path: Path) -> None:
+def test_basic_train_loop_under_supervisor(tmp_path: Path) -> None:
     supervisor = tf.train.Supervisor(logdir=str(tmp_path))
     calls = []
 
@@ -154,7 +154,7 @@ def test_a_loop_under_a_supervisor(tmp_path: Path) -> None:
     assert calls == [(1, 2)] * 3
 
 
-def test_what_a_global_step_is() -> None:
+def test_assert_global_step() -> None:
     tf.train.assert_global_step(tf.get_variable("step", initializer=np.int64(1)))
     with pytest.raises(TypeError, match='"global_step" does not have integer type'):
         tf.train.assert_global_step(tf.get_variable("a", initializer=1.0))
@@ -164,7 +164,7 @@ def test_what_a_global_step_is() -> None:
         tf.train.assert_global_step(1)
 
 
-def test_making_a_folder_that_is_there(tmp_path: Path) -> None:
+def test_existing_folder_is_accepted(tmp_path: Path) -> None:
     tf.gfile.MkDir(str(tmp_path / "folder"))
     tf.gfile.MkDir(str(tmp_path / "folder"))
     (tmp_path / "file").touch()
@@ -172,7 +172,7 @@ def test_making_a_folder_that_is_there(tmp_path: Path) -> None:
         tf.gfile.MkDir(str(tmp_path / "file"))
 
 
-def test_without_a_limit_all_checkpoints_are_listed_and_taken_over(tmp_path: Path) -> None:
+def test_all_checkpoints_are_listed_without_limit(tmp_path: Path) -> None:
     with tf.Graph().as_default(), tf.Session():
         checkpoint = tf.train.Checkpoint()
         manager = tf.train.CheckpointManager(checkpoint, tmp_path, max_to_keep=None)
@@ -185,7 +185,7 @@ def test_without_a_limit_all_checkpoints_are_listed_and_taken_over(tmp_path: Pat
         assert [tf.train.checkpoint_exists(path) for path in paths] == [False, False, True, True]
 
 
-def test_hours_count_from_the_checkpoint_that_was_put_aside(
+def test_hours_count_from_last_preserved_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The times and what is kept are those of `CheckpointManager` in TensorFlow 2.15."""

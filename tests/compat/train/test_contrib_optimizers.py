@@ -1,4 +1,4 @@
-"""The optimizers of contrib.opt against their formulas in NumPy, and optimizers of users' own."""
+"""The optimizers of contrib.opt against their formulas in NumPy, and user-defined ones."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ CASES: dict[str, tuple[Callable[[], Optimizer], Formula]] = {
 
 
 @pytest.mark.slow
-def test_steps_are_the_formulas() -> None:
+def test_steps_match_formulas() -> None:
     given = builtin_ops.placeholder("float32", [2, 2])
     step = get_or_create_global_step()
     updates, variables = [], {}
@@ -151,7 +151,7 @@ def test_steps_are_the_formulas() -> None:
 
 
 @pytest.mark.slow
-def test_names_slots_and_rows() -> None:
+def test_names_slots_and_sparse_gradients() -> None:
     table = Variable(np.ones((4, 1), np.float32), name="table")
     loss = reduce.reduce_sum(indexing.gather(table, [2, 2]))
     lazy = contrib.LazyAdamOptimizer(0.5)
@@ -178,7 +178,7 @@ def test_names_slots_and_rows() -> None:
     np.testing.assert_allclose(found[4], [0.5, 0.5, -2.25, 0.5], rtol=1e-6)
 
 
-def test_rows_that_repeat_decay_once_and_reach_the_optimizer_added_up() -> None:
+def test_repeated_rows_decay_once_and_are_summed() -> None:
     class Setting(GradientDescentOptimizer):
         def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Any:
             kept = indexing.gather(var, grad.indices) - grad.values
@@ -192,7 +192,7 @@ def test_rows_that_repeat_decay_once_and_reach_the_optimizer_added_up() -> None:
         np.testing.assert_array_equal(session.run(table)[:, 0], [1.0, 0.0, 4.0])
 
 
-def test_weight_decay_of_an_optimizer_that_has_a_step_for_dense_resources_only() -> None:
+def test_weight_decay_of_dense_only_optimizer() -> None:
     class Subtracting(Optimizer):
         def __init__(self) -> None:
             super().__init__(False, "Subtracting")
@@ -211,7 +211,7 @@ def test_weight_decay_of_an_optimizer_that_has_a_step_for_dense_resources_only()
         np.testing.assert_array_equal(session.run(table)[:, 0], [1.0, -0.5, 1.0])
 
 
-def test_decays_of_signs() -> None:
+def test_sign_decays() -> None:
     step = builtin_ops.placeholder("int64", [])
     decays = [
         contrib.get_linear_decay_fn(10)(step),
@@ -234,7 +234,7 @@ def test_decays_of_signs() -> None:
         np.testing.assert_allclose(found[at], values, atol=2e-6, err_msg=str(at))
 
 
-def test_averages_follow_and_the_saver_swaps_them(tmp_path: Path) -> None:
+def test_moving_averages_and_swapping_saver(tmp_path: Path) -> None:
     w = Variable(np.array([0.0], np.float32), name="w")
     optimizer = MovingAverageOptimizer(GradientDescentOptimizer(1.0), average_decay=0.5)
     with pytest.raises(RuntimeError, match="before creating the swapping_saver"):
@@ -249,7 +249,7 @@ def test_averages_follow_and_the_saver_swaps_them(tmp_path: Path) -> None:
     assert load_variable(path, "w/ExponentialMovingAverage") == [-2.0]
 
 
-def test_what_a_step_did_not_train_stays() -> None:
+def test_untrained_variables_stay() -> None:
     w, other = (Variable(np.array([1.0], np.float32), name=name) for name in ("w", "other"))
     on = builtin_ops.placeholder("float32", [])
     step = get_or_create_global_step()
@@ -324,7 +324,7 @@ class OfAdagrad(AdagradOptimizer):
 
 
 @pytest.mark.slow
-def test_methods_that_users_override() -> None:
+def test_overridden_methods() -> None:
     w = Variable(np.array([1.0, 2.0], np.float32), name="w")
     table = Variable(np.zeros((3, 1), np.float32), name="table")
     loss = reduce.reduce_sum(w * [4.0, -8.0]) + reduce.reduce_sum(indexing.gather(table, [1, 1]))

@@ -1,4 +1,4 @@
-"""Optimizers outside the graph: SciPy's, with bounds and constraints, and one of one's own."""
+"""Optimizers outside the graph: SciPy's, with bounds and constraints, and a custom one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def quadratic(session: Any, dtype: Any = tf.float32) -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
-def test_scipy_finds_the_minimum_of_all_variables(
+def test_scipy_minimizes_over_all_variables(
     session: Any, dtype: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     a, b, loss = quadratic(session, dtype)
@@ -88,13 +88,13 @@ def test_callbacks_see_steps_and_fetched_values(session: Any) -> None:
     ("argument", "message"),
     [("bounds", "var_to_bounds"), ("jac", "'jac' is set automatically")],
 )
-def test_arguments_that_are_set_already(session: Any, argument: str, message: str) -> None:
+def test_reserved_arguments_raise(session: Any, argument: str, message: str) -> None:
     _, _, loss = quadratic(session)
     with pytest.raises(ValueError, match=message):
         opt.ScipyOptimizerInterface(loss, **{argument: None}).minimize(session)
 
 
-def test_a_subclass_brings_its_own_algorithm(session: Any) -> None:
+def test_custom_subclass(session: Any) -> None:
     _, b, loss = quadratic(session)
 
     class Descent(opt.ExternalOptimizerInterface):  # type: ignore[misc, name-defined]

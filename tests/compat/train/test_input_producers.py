@@ -1,4 +1,4 @@
-"""Input pipelines of queues, as programs write them: producers, batches, threads, the end."""
+"""Queue input pipelines: producers, batches, threads and their end."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def run_to_the_end(session: tf.Session, tensors: Any) -> list[Any]:
     return values
 
 
-def test_strings_come_in_order_for_so_many_epochs(session: tf.Session) -> None:
+def test_strings_come_in_order_for_num_epochs(session: tf.Session) -> None:
     queue = tf.train.string_input_producer(["a", "b", "c"], num_epochs=2, shuffle=False)
     assert queue.name == "input_producer"
     assert run_to_the_end(session, queue.dequeue()) == [b"a", b"b", b"c"] * 2
 
 
-def test_strings_are_shuffled_within_an_epoch(session: tf.Session) -> None:
+def test_strings_are_shuffled_within_epoch(session: tf.Session) -> None:
     names = [f"file{n}" for n in range(20)]
     queue = tf.train.string_input_producer(tf.constant(names), num_epochs=2, seed=3, capacity=7)
     got = [value.decode() for value in run_to_the_end(session, queue.dequeue())]
@@ -52,7 +52,7 @@ def test_strings_are_shuffled_within_an_epoch(session: tf.Session) -> None:
     assert names != got[:20] != got[20:]
 
 
-def test_no_strings(session: tf.Session) -> None:
+def test_no_strings_raises(session: tf.Session) -> None:
     with pytest.raises(ValueError, match="requires a non-null input tensor"):
         tf.train.string_input_producer([])
     empty = tf.placeholder_with_default(np.empty([0], object), [None])
@@ -63,7 +63,7 @@ def test_no_strings(session: tf.Session) -> None:
     assert session.run(queue.size()) == 0
 
 
-def test_epochs_are_limited_without_a_queue(session: tf.Session) -> None:
+def test_limit_epochs_without_queue(session: tf.Session) -> None:
     limited = tf.train.limit_epochs(tf.constant(5), num_epochs=2)
     assert tf.train.limit_epochs(3).op.type == "Const"
     assert run_to_the_end(session, limited) == [5, 5]
@@ -96,7 +96,7 @@ def test_batches(session: tf.Session) -> None:
     np.testing.assert_array_equal(got[1][1], [[3, 6], [4, 8], [5, 10]])
 
 
-def test_the_last_batch_may_be_smaller(session: tf.Session) -> None:
+def test_smaller_final_batch(session: tf.Session) -> None:
     example = {"number": numbers(5), "text": tf.constant("t")}
     taken = tf.train.batch(example, batch_size=3, allow_smaller_final_batch=True)
     assert taken["number"].shape.as_list() == [None]
@@ -105,7 +105,7 @@ def test_the_last_batch_may_be_smaller(session: tf.Session) -> None:
     assert got[1]["text"].tolist() == [b"t", b"t"]
 
 
-def test_examples_by_the_batch(session: tf.Session) -> None:
+def test_enqueue_many(session: tf.Session) -> None:
     pairs = tf.stack([numbers(4), tf.constant(9)])
     taken = tf.train.batch(pairs, batch_size=4, enqueue_many=True)
     assert [each.tolist() for each in run_to_the_end(session, taken)] == [
@@ -114,7 +114,7 @@ def test_examples_by_the_batch(session: tf.Session) -> None:
     ]
 
 
-def test_lengths_that_differ_are_filled_up(session: tf.Session) -> None:
+def test_dynamic_padding(session: tf.Session) -> None:
     row = tf.fill([numbers(4)], 7)
     row.set_shape([None])
     with pytest.raises(ValueError, match="All shapes must be fully defined"):
@@ -135,7 +135,7 @@ def test_shuffled_batches(session: tf.Session) -> None:
         tf.train.shuffle_batch([numbers(4)], 1, capacity=5, min_after_dequeue=5)
 
 
-def test_several_sources(session: tf.Session) -> None:
+def test_batch_join(session: tf.Session) -> None:
     sources = [[numbers(6)], [numbers(6) + 100]]
     got = np.concatenate(run_to_the_end(session, tf.train.batch_join(sources, batch_size=3)))
     assert sorted(got) == [*range(6), *range(100, 106)]
@@ -149,7 +149,7 @@ def test_several_sources(session: tf.Session) -> None:
         tf.train.batch_join([{"a": tf.constant(1)}, {"b": tf.constant(1)}], batch_size=2)
 
 
-def test_only_what_is_to_be_kept(session: tf.Session) -> None:
+def test_maybe_batch(session: tf.Session) -> None:
     number = numbers(8)
     taken = tf.train.maybe_batch([number], tf.equal(number % 2, 0), batch_size=2)
     assert [each.tolist() for each in run_to_the_end(session, taken)] == [[0, 2], [4, 6]]
@@ -168,14 +168,14 @@ def test_file_names_are_matched_once(session: tf.Session, tmp_path: Path) -> Non
     assert len(session.run(names)) == 2
 
 
-def test_a_shape_that_is_not_known() -> None:
+def test_unknown_shape() -> None:
     with pytest.raises(ValueError, match="must have a fully defined shape or `element_shape`"):
         tf.train.input_producer(tf.placeholder(tf.float32, [None, None]))
     with pytest.raises(ValueError, match="Cannot infer Tensor's rank"):
         tf.train.batch([tf.placeholder(tf.float32)], batch_size=2)
 
 
-def test_summaries_say_how_full_the_queues_are(session: tf.Session) -> None:
+def test_queue_fullness_summaries(session: tf.Session) -> None:
     row = numbers(4)
     tf.train.batch([row], 2, capacity=8)
     tf.train.shuffle_batch([row], 2, capacity=9, min_after_dequeue=4)
@@ -188,7 +188,7 @@ def test_summaries_say_how_full_the_queues_are(session: tf.Session) -> None:
     ]
 
 
-def test_sparse_tensors_go_through_queues(session: tf.Session) -> None:
+def test_sparse_tensors_in_queues(session: tf.Session) -> None:
     """Examples of 0, 1, 2 and 3 words, as a parser gives them."""
     number = numbers(4)
     count = tf.cast(number, tf.int64)
@@ -208,7 +208,7 @@ def test_sparse_tensors_go_through_queues(session: tf.Session) -> None:
     assert second["words"].dense_shape.tolist() == [2, 3]
 
 
-def test_rows_of_sparse_tensors_go_through_queues(session: tf.Session) -> None:
+def test_sparse_rows_in_queues(session: tf.Session) -> None:
     whole = tf.SparseTensor([[0, 1], [2, 0], [2, 2]], [1.0, 2.0, 3.0], [4, 3])
     taken = tf.train.batch(whole, batch_size=3, enqueue_many=True)
     tf.train.start_queue_runners(session, coord := tf.train.Coordinator())

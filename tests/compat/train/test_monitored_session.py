@@ -33,13 +33,13 @@ WORDS = {
 
 
 @pytest.mark.parametrize("name", sorted(SNIPPETS))
-def test_trainings_go_as_in_tensorflow(name: str, tmp_path: Path) -> None:
+def test_training_matches_tensorflow(name: str, tmp_path: Path) -> None:
     found = json.loads(json.dumps(SNIPPETS[name](tf, str(tmp_path))))
     assert found == GOLDEN["snippets"][name]
 
 
 @pytest.mark.parametrize("name", sorted(ERRORS))
-def test_errors_are_tensorflows(name: str) -> None:
+def test_errors_match_tensorflow(name: str) -> None:
     found = error_of(lambda: fail(tf, name))
     expected = GOLDEN["errors"][name]
     assert found is not None
@@ -94,7 +94,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.slow
-def test_an_interrupted_training_goes_on_to_the_bit(tmp_path: Path, uninterrupted: Any) -> None:
+def test_interrupted_training_resumes_bit_for_bit(tmp_path: Path, uninterrupted: Any) -> None:
     whole, weights = uninterrupted
     with pytest.raises(KeyboardInterrupt):
         toy_training(tmp_path / "cut", 14, [Interrupts(11, KeyboardInterrupt())])  # type: ignore[arg-type]
@@ -104,9 +104,7 @@ def test_an_interrupted_training_goes_on_to_the_bit(tmp_path: Path, uninterrupte
 
 
 @pytest.mark.slow
-def test_a_lost_task_costs_the_steps_since_the_last_checkpoint(
-    tmp_path: Path, uninterrupted: Any
-) -> None:
+def test_recovery_repeats_steps_since_last_checkpoint(tmp_path: Path, uninterrupted: Any) -> None:
     whole, weights = uninterrupted
     lost = tf.errors.UnavailableError(None, None, "the task is gone")
     found, again = toy_training(tmp_path / "lost", 14, [Interrupts(11, lost)])
@@ -114,7 +112,7 @@ def test_a_lost_task_costs_the_steps_since_the_last_checkpoint(
     toy.assert_same_bits(weights, again)
 
 
-def test_a_singular_session_does_not_recover() -> None:
+def test_singular_session_does_not_recover() -> None:
     with tf.Graph().as_default():
         op = count(tf)
         lost = tf.errors.AbortedError(None, None, "gone")
@@ -125,7 +123,7 @@ def test_a_singular_session_does_not_recover() -> None:
             session.run(op)
 
 
-def test_the_plain_session_of_a_singular_one() -> None:
+def test_raw_session_of_singular_session() -> None:
     with tf.Graph().as_default() as graph:
         op = count(tf)
         with tf.train.SingularMonitoredSession() as session:
@@ -149,7 +147,7 @@ def test_queue_runners_start_and_end(threads: StartedThreads) -> None:
     assert not threads.running()
 
 
-def test_what_a_thread_reports_is_raised() -> None:
+def test_thread_errors_are_raised() -> None:
     def fails() -> Any:
         raise ZeroDivisionError("in the thread")
 
@@ -167,7 +165,7 @@ def test_what_a_thread_reports_is_raised() -> None:
             assert session.should_stop()
 
 
-def test_steps_are_counted_where_no_global_step_is() -> None:
+def test_steps_without_global_step() -> None:
     calls: list[Any] = []
 
     class Logs(tf.train.LoggingTensorHook):
@@ -183,7 +181,7 @@ def test_steps_are_counted_where_no_global_step_is() -> None:
     assert calls == [0.0, 3.0, 6.0]
 
 
-def test_a_hook_that_names_steps_is_asked_once_a_step() -> None:
+def test_step_hook_is_called_once_per_step() -> None:
     seen: list[int] = []
 
     class EveryFourth(tf.train.SessionRunHook):
@@ -206,7 +204,7 @@ def test_a_hook_that_names_steps_is_asked_once_a_step() -> None:
     assert seen == [3, 7]
 
 
-def test_the_nan_hook_watches_its_own_loss() -> None:
+def test_nan_hook_watches_its_own_loss() -> None:
     with tf.Graph().as_default():
         op = count(tf)
         loss = tf.cast(tf.train.get_global_step(), tf.float32)
@@ -227,7 +225,7 @@ def test_the_nan_hook_watches_its_own_loss() -> None:
     assert runs == 4
 
 
-def test_a_monitored_session_may_be_given_every_keyword(tmp_path: Path) -> None:
+def test_accepts_every_keyword(tmp_path: Path) -> None:
     calls: list[str] = []
     with tf.Graph().as_default():
         op = count(tf)
@@ -263,14 +261,14 @@ def test_graphs_are_written_beside_checkpoints(tmp_path: Path) -> None:
         assert session.run("x:0") == 4.0
 
 
-def test_a_worker_without_a_master_does_not_wait() -> None:
+def test_worker_without_master_does_not_wait() -> None:
     with tf.Graph().as_default():
         count(tf)
         with pytest.raises(tf.errors.DeadlineExceededError, match="is_chief=True"):
             tf.train.MonitoredTrainingSession(is_chief=False)
 
 
-def test_hooks_are_given_back_where_the_session_cannot_be_made() -> None:
+def test_hooks_are_closed_if_session_creation_fails() -> None:
     closed: list[str] = []
 
     class Held(tf.train.SessionRunHook):
@@ -297,7 +295,7 @@ def test_runs_of_other_structures() -> None:
     np.testing.assert_array_equal(found["b"][1][0], [2, 4])
 
 
-def test_hooks_feed_wait_and_compute_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hooks_feed_wait_and_compute_at_end(monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[float] = []
     with tf.Graph().as_default():
         step = tf.train.get_or_create_global_step()
@@ -327,7 +325,7 @@ def test_hooks_feed_wait_and_compute_at_the_end(monkeypatch: pytest.MonkeyPatch)
         tf.train.GlobalStepWaiterHook(2).begin()
 
 
-def test_final_operations_that_read_an_ended_input(caplog: pytest.LogCaptureFixture) -> None:
+def test_final_ops_that_read_ended_input(caplog: pytest.LogCaptureFixture) -> None:
     with tf.Graph().as_default(), caplog.at_level("WARNING", "estimatorkit"):
         value = tf.data.Dataset.range(1).make_one_shot_iterator().get_next()
         hooks = [tf.train.FinalOpsHook(value)]
@@ -342,7 +340,7 @@ def test_final_operations_that_read_an_ended_input(caplog: pytest.LogCaptureFixt
 class TestHookedSession:
     """`monitored_session._HookedSession`: hooks around a session that is there."""
 
-    def test_hooks_see_a_global_step_that_was_assigned(self) -> None:
+    def test_hooks_see_assigned_global_step(self) -> None:
         from estimatorkit.compat.v1.python.training import monitored_session, training_util
 
         with tf.Graph().as_default(), tf.Session() as session:
@@ -364,7 +362,7 @@ class TestHookedSession:
             assert session.run(step) == 12
             assert hooked.should_stop()
 
-    def test_a_saver_that_saw_no_session_made_saves_at_its_first_step(self, tmp_path: Path) -> None:
+    def test_saver_hook_without_session_creation_saves_first_step(self, tmp_path: Path) -> None:
         from estimatorkit.compat.v1.python.training import monitored_session, training_util
 
         with tf.Graph().as_default(), tf.Session() as session:
@@ -380,7 +378,7 @@ class TestHookedSession:
                 saved.append(tf.train.load_variable(str(tmp_path), "global_step"))
             assert saved == [1, 1, 3, 3, 5]
 
-    def test_without_a_global_step_there_is_nothing_to_increment(self) -> None:
+    def test_missing_global_step_raises(self) -> None:
         from estimatorkit.compat.v1.python.training import training_util
 
         with tf.Graph().as_default(), pytest.raises(ValueError, match="should be created"):

@@ -1,4 +1,4 @@
-"""`ProfilerHook`: traces of single steps. At which steps, `test_monitored_session.py` compares."""
+"""`ProfilerHook`: traces of single steps (`test_monitored_session.py` tests which steps)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.golden.snippets_monitored import count, files, train
 from tests.train import counting
 
 
-def test_a_trace_shows_what_ran_and_where(tmp_path: Path) -> None:
+def test_trace_shows_operations_and_devices(tmp_path: Path) -> None:
     hook = tf.train.ProfilerHook(
         save_steps=2, output_dir=str(tmp_path / "traces"), show_dataflow=True, show_memory=True
     )
@@ -27,7 +27,7 @@ def test_a_trace_shows_what_ran_and_where(tmp_path: Path) -> None:
     assert any("AssignAdd" in each["args"]["op"] for each in spans)
 
 
-def test_steps_go_on_where_a_training_is_resumed(tmp_path: Path) -> None:
+def test_steps_continue_after_resuming(tmp_path: Path) -> None:
     for last_step in (5, 12):
         hook = tf.train.ProfilerHook(save_steps=4, output_dir=tmp_path)
         train(tf, str(tmp_path), last_step, hooks=[hook], save_summaries_steps=None)
@@ -36,9 +36,7 @@ def test_steps_go_on_where_a_training_is_resumed(tmp_path: Path) -> None:
     ]
 
 
-def test_seconds_decide_where_they_are_given(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_save_secs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("estimatorkit.train.hooks.summary_hooks.time.time", lambda: now[0])
     with tf.Graph().as_default():
@@ -51,7 +49,7 @@ def test_seconds_decide_where_they_are_given(
     assert files(str(tmp_path), "timeline-*") == ["timeline-3.json", "timeline-6.json"]
 
 
-def test_the_training_loop_of_estimators_calls_it_too(tmp_path: Path) -> None:
+def test_works_in_estimator_training(tmp_path: Path) -> None:
     hook = tf.train.ProfilerHook(save_steps=10, output_dir=tmp_path / "traces")
     recorder = counting.Recorder()
     counting.train(tmp_path / "model", [hook, recorder], 25)
@@ -60,7 +58,7 @@ def test_the_training_loop_of_estimators_calls_it_too(tmp_path: Path) -> None:
     assert len(recorder.steps) < 15  # the steps between are still run many at a time
 
 
-def test_a_trace_of_a_hook_and_one_of_the_caller_are_one(tmp_path: Path) -> None:
+def test_hook_and_caller_share_trace(tmp_path: Path) -> None:
     seen: list[Any] = []
 
     class Looks(tf.train.SessionRunHook):

@@ -1,4 +1,4 @@
-"""Queues, their runners and the sessions around them do what TensorFlow 2.15.1 does."""
+"""Queues, their runners and sessions behave as in TensorFlow 2.15.1."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ WORDS = {
 
 
 @pytest.mark.parametrize("name", SNIPPETS)
-def test_as_in_tensorflow(name: str) -> None:
+def test_matches_tensorflow(name: str) -> None:
     with tf.Graph().as_default():
         assert json.loads(json.dumps(SNIPPETS[name](tf))) == GOLDEN["snippets"][name]
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_errors_are_tensorflows(name: str) -> None:
+def test_errors_match_tensorflow(name: str) -> None:
     found, expected = error_of(lambda: fail(tf, name)), GOLDEN["errors"][name]
     assert found is not None
     assert found["class"] == expected["class"]

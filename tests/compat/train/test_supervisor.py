@@ -24,7 +24,7 @@ def until(condition: Any) -> None:
 
 
 @pytest.mark.slow
-def test_a_training_is_saved_and_gone_on_with(tmp_path: Path, threads: StartedThreads) -> None:
+def test_training_is_saved_and_resumed(tmp_path: Path, threads: StartedThreads) -> None:
     for expected in (3, 6):
         with tf.Graph().as_default():
             op = count(tf)
@@ -47,7 +47,7 @@ def test_a_training_is_saved_and_gone_on_with(tmp_path: Path, threads: StartedTh
     assert "global_step" in (tmp_path / "graph.pbtxt").read_text("utf-8")
 
 
-def test_an_exception_of_the_block_is_raised_at_its_end() -> None:
+def test_exception_of_block_is_raised_at_exit() -> None:
     with tf.Graph().as_default():
         op = count(tf)
         supervisor = tf.train.Supervisor()
@@ -61,7 +61,7 @@ def test_an_exception_of_the_block_is_raised_at_its_end() -> None:
             assert session.run(op) == 1
 
 
-def test_the_end_of_the_input_is_quiet() -> None:
+def test_end_of_input_is_silent() -> None:
     with tf.Graph().as_default():
         count(tf)
         name = tf.train.string_input_producer(["a", "b"], num_epochs=1, shuffle=False).dequeue()
@@ -73,7 +73,7 @@ def test_the_end_of_the_input_is_quiet() -> None:
     assert found == [b"a", b"b"]
 
 
-def test_what_a_service_raises_ends_the_training(tmp_path: Path) -> None:
+def test_service_error_ends_training(tmp_path: Path) -> None:
     class Broken(tf.train.Saver):  # type: ignore[misc]
         def save(self, *_: Any, **__: Any) -> Any:
             raise OSError("the disk is full")
@@ -89,7 +89,7 @@ def test_what_a_service_raises_ends_the_training(tmp_path: Path) -> None:
             session.run(op)
 
 
-def test_operations_that_are_given_are_used(tmp_path: Path) -> None:
+def test_given_operations_are_used(tmp_path: Path) -> None:
     with tf.Graph().as_default() as graph:
         op = count(tf)
         fed = tf.placeholder(tf.float32, [])
@@ -123,7 +123,7 @@ def test_operations_that_are_given_are_used(tmp_path: Path) -> None:
     assert latest_checkpoint(tmp_path) == str(tmp_path / "model.ckpt-1")
 
 
-def test_loops_and_queue_runners_of_ones_own() -> None:
+def test_custom_loops_and_queue_runners() -> None:
     turns: list[int] = []
     with tf.Graph().as_default():
         queue = tf.FIFOQueue(3, [tf.int32], shapes=[[]])
@@ -161,7 +161,7 @@ def test_errors() -> None:
 
 
 @pytest.mark.slow
-def test_each_file_of_events_begins_with_the_graph(tmp_path: Path) -> None:
+def test_each_event_file_begins_with_graph(tmp_path: Path) -> None:
     with tf.Graph().as_default() as graph:
         tf.Variable([7], name="global_step")
         supervisor = tf.train.Supervisor(logdir=str(tmp_path), summary_op=None)
@@ -175,7 +175,7 @@ def test_each_file_of_events_begins_with_the_graph(tmp_path: Path) -> None:
                 path.unlink()
 
 
-def test_a_variable_named_global_step_is_the_global_step(tmp_path: Path) -> None:
+def test_variable_named_global_step_is_global_step(tmp_path: Path) -> None:
     with tf.Graph().as_default():
         step = tf.Variable(0, name="global_step", trainable=False)
         add = tf.assign_add(step, 1)
@@ -193,7 +193,7 @@ def test_a_variable_named_global_step_is_the_global_step(tmp_path: Path) -> None
             tf.train.get_global_step()
 
 
-def test_the_value_of_a_global_step() -> None:
+def test_global_step_value() -> None:
     import estimatorkit.compat.v1 as compat
 
     with tf.Graph().as_default(), tf.Session() as session:

@@ -1,4 +1,4 @@
-"""`SyncReplicasOptimizer` in one process: TensorFlow's numbers, staleness, how it ends and fails.
+"""`SyncReplicasOptimizer` in one process: TensorFlow's numbers, staleness, shutdown and failures.
 
 Clusters of processes are in tests/distribute/test_sync_replicas.py.
 """
@@ -43,7 +43,7 @@ def no_threads_are_left(threads: StartedThreads) -> Iterator[None]:
 
 
 @sweep("case", GOLDEN["trained"], quick=2)
-def test_trained_as_in_tensorflow(case: str) -> None:
+def test_training_matches_tensorflow(case: str) -> None:
     golden = GOLDEN["trained"][case]
     optimizer, aggregated = ("sgd", 2) if case == "averaged" else case.split()
     found = snippets.trained(tf, optimizer, int(aggregated), averaged=case == "averaged")
@@ -55,16 +55,16 @@ def test_trained_as_in_tensorflow(case: str) -> None:
             np.testing.assert_allclose(value, each, atol=1e-6, rtol=1e-6)
 
 
-def test_accumulators_and_queues_are_called_as_in_tensorflow() -> None:
+def test_accumulator_and_queue_names_match_tensorflow() -> None:
     assert snippets.handles(tf) == GOLDEN["handles"]
 
 
 @pytest.mark.parametrize("name", [each for each in snippets.ERRORS if each != "no gradients"])
-def test_errors_as_in_tensorflow(name: str) -> None:
+def test_errors_match_tensorflow(name: str) -> None:
     assert error_of(lambda: snippets.fail(tf, name)) == GOLDEN["errors"][name]
 
 
-def test_what_is_asked_of_the_inner_optimizer() -> None:
+def test_slots_belong_to_inner_optimizer() -> None:
     variable = tf.get_variable("x", [], initializer=tf.ones_initializer())
     optimizer = tf.train.SyncReplicasOptimizer(tf.train.MomentumOptimizer(0.1, 0.9), 1)
     optimizer.minimize(variable * 2.0, tf.train.get_or_create_global_step())
@@ -72,7 +72,7 @@ def test_what_is_asked_of_the_inner_optimizer() -> None:
     assert [each.op.name for each in optimizer.variables()] == ["x/Momentum"]
 
 
-def test_rows_that_repeat_are_one_gradient() -> None:
+def test_repeated_rows_are_one_gradient() -> None:
     """The mean of a row is over the gradients that hold it, however often they do."""
     table = tf.get_variable("table", [3, 1], initializer=tf.zeros_initializer())
     rows = tf.placeholder(tf.int32, [None])
@@ -129,7 +129,7 @@ class Replica:
 
 
 @pytest.mark.slow
-def test_gradients_that_come_too_late_are_dropped() -> None:
+def test_stale_gradients_are_dropped() -> None:
     target = tf.train.Server.create_local_server().target
     chief, fast, slow = (Replica(target, number, 2, 3) for number in range(3))
     first = [chief.step(1, 0), fast.step(3, 0)]
@@ -145,7 +145,7 @@ def test_gradients_that_come_too_late_are_dropped() -> None:
         each.close()
 
 
-def test_the_chief_s_end_ends_who_waits() -> None:
+def test_end_of_chief_releases_waiting_workers() -> None:
     target = tf.train.Server.create_local_server().target
     chief, other = (Replica(target, number, 2, 2) for number in range(2))
     waiting = other.step(1, 1)
@@ -156,7 +156,7 @@ def test_the_chief_s_end_ends_who_waits() -> None:
     other.close()
 
 
-def test_a_replica_that_ends_leaves_its_work_to_the_others() -> None:
+def test_ended_replica_leaves_work_to_others() -> None:
     target = tf.train.Server.create_local_server().target
     chief, other = (Replica(target, number, 2, 2) for number in range(2))
     first = [chief.step(1, 0), other.step(3, 0)]
@@ -169,7 +169,7 @@ def test_a_replica_that_ends_leaves_its_work_to_the_others() -> None:
 
 
 @pytest.mark.slow
-def test_a_target_serves_a_second_training() -> None:
+def test_target_serves_second_training() -> None:
     """The queue that the first one has closed is not in its way; nor are its gradients."""
     target = tf.train.Server.create_local_server().target
     for gradient in (1.0, 10.0):
@@ -198,7 +198,7 @@ def synchronous(aggregated: int = 1) -> Any:
 
 
 @pytest.mark.slow
-def test_what_a_step_waits_for_is_not_done_for_the_chief_again() -> None:
+def test_step_dependencies_run_once() -> None:
     counter = tf.get_variable("counter", [], initializer=tf.zeros_initializer())
     optimizer = synchronous()
     train_op = model(optimizer, [counter.assign_add(1.0)])
@@ -208,7 +208,7 @@ def test_what_a_step_waits_for_is_not_done_for_the_chief_again() -> None:
         assert session.run(counter) == 5
 
 
-def test_the_step_of_a_hook_that_stops_is_the_last() -> None:
+def test_stopping_hook_ends_at_its_step() -> None:
     optimizer = synchronous(3)
     train_op = model(optimizer)
     hooks = [optimizer.make_session_run_hook(True), tf.train.StopAtStepHook(last_step=4)]
@@ -229,7 +229,7 @@ class Refusing(tf.train.GradientDescentOptimizer):  # type: ignore[misc, name-de
             return super()._apply_dense(grad, var)
 
 
-def test_what_goes_wrong_with_the_update_is_raised_where_the_training_is() -> None:
+def test_update_error_is_raised_in_training() -> None:
     optimizer = tf.train.SyncReplicasOptimizer(Refusing(0.1), 1)
     train_op = model(optimizer)
     hook = optimizer.make_session_run_hook(True, num_tokens=0)
@@ -240,7 +240,7 @@ def test_what_goes_wrong_with_the_update_is_raised_where_the_training_is() -> No
     session.close()
 
 
-def test_variables_without_values_are_named() -> None:
+def test_uninitialized_variables_are_named() -> None:
     optimizer = synchronous()
     model(optimizer)
     hook = optimizer.make_session_run_hook(True)
@@ -249,7 +249,7 @@ def test_variables_without_values_are_named() -> None:
         hook.after_create_session(session, None)
 
 
-def test_without_a_hook() -> None:
+def test_without_hook() -> None:
     """The program of a chief with a plain session."""
     optimizer = synchronous()
     train_op = model(optimizer)
@@ -271,7 +271,7 @@ def test_without_a_hook() -> None:
             session.run([train_op])
 
 
-def test_a_supervisor_starts_the_chief_s_thread_and_ends_it() -> None:
+def test_supervisor_runs_chief_thread() -> None:
     optimizer = synchronous()
     train_op = model(optimizer)
     tokens = optimizer.get_init_tokens_op(0)
@@ -324,7 +324,7 @@ def made(aggregated: int = 1, inner: Any = tf.train.GradientDescentOptimizer) ->
 
 
 @pytest.mark.slow
-def test_an_estimator_trains_alone(tmp_path: Path) -> None:
+def test_estimator_trains_alone(tmp_path: Path) -> None:
     alone = estimator(tmp_path / "alone", made).train(data, steps=6).train(data, steps=6)
     plain = estimator(tmp_path / "plain", lambda: (tf.train.GradientDescentOptimizer(0.1), []))
     plain.train(data, steps=6).train(data, steps=6)
@@ -335,7 +335,7 @@ def test_an_estimator_trains_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_gradients_of_several_batches_are_those_of_one_large_batch(tmp_path: Path) -> None:
+def test_several_batches_equal_one_large_batch(tmp_path: Path) -> None:
     several = estimator(tmp_path / "several", lambda: made(3)).train(data, max_steps=5)
     plain = estimator(tmp_path / "plain", lambda: (tf.train.GradientDescentOptimizer(0.1), []))
     plain.train(lambda: data().unbatch().batch(12), max_steps=5)
@@ -346,7 +346,7 @@ def test_gradients_of_several_batches_are_those_of_one_large_batch(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_an_estimator_s_hooks_may_be_given_to_train(tmp_path: Path) -> None:
+def test_estimator_hooks_in_train(tmp_path: Path) -> None:
     optimizer = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(0.1), 1)
     columns = [tf.feature_column.numeric_column("x", 2)]
     config = tf.estimator.RunConfig(str(tmp_path), save_summary_steps=None)
@@ -362,7 +362,7 @@ def test_an_estimator_s_hooks_may_be_given_to_train(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_estimator_tells_what_went_wrong_with_the_update(tmp_path: Path) -> None:
+def test_estimator_reports_update_error(tmp_path: Path) -> None:
     refusing = estimator(tmp_path, lambda: made(inner=Refusing))
     with pytest.raises(InvalidArgumentError, match="refused"):
         refusing.train(data, steps=6)

@@ -1,4 +1,4 @@
-"""Random programs of assignments, in an order that control dependencies set, against NumPy."""
+"""Random programs of assignments ordered by control dependencies, against NumPy."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def check_counts(counts: Tensor, name: str = "", like: str = "") -> list[Any]:
 def check_class_count(parameter: Tensor) -> list[Any]:
     """Checks for at least 2 classes, and that the dtype represents all class numbers exactly.
 
-    Returns assertions for what is not known statically.
+    Returns assertions for facts that are not known statically.
 
     Raises:
         ValueError: a check fails, or there is no last dimension.

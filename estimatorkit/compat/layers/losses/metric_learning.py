@@ -53,7 +53,7 @@ def pairwise_distance(feature: Any, squared: bool = False) -> Tensor:
 
 
 def _largest(values: Tensor, mask: Tensor) -> Tensor:
-    """The largest value of the last axis where the mask is 1; the least of all where it is 0."""
+    """The largest value of the last axis where the mask is 1; the smallest of all if none is."""
     least = reduce.reduce_min(values, -1, keepdims=True)
     return reduce.reduce_max((values - least) * mask, -1, keepdims=True) + least
 

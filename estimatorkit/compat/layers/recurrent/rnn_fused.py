@@ -313,7 +313,7 @@ def stack_bidirectional_dynamic_rnn(
 
 
 def transpose_batch_time(x: Any) -> Tensor:
-    """Swaps batch and time; tensors of unknown rank or rank below 2 are returned as they are."""
+    """Swaps batch and time; tensors of unknown rank or rank below 2 are returned unchanged."""
     return transposed(convert_to_tensor(x))
 
 

@@ -307,7 +307,7 @@ class BahdanauAttention(BahdanauScore):
         num_units: the size of keys and of projected queries.
         memory, memory_sequence_length, score_mask_value, custom_key_value_fn, name: see
             `BaseAttentionMechanism`.
-        normalize: whether v has a length of its own, `attention_g`, and a bias `attention_b` is
+        normalize: whether v has a separate length, `attention_g`, and a bias `attention_b` is
             added inside (weight normalization, Salimans & Kingma 2016).
         probability_fn: of scores, gives alignments; softmax by default.
         dtype: of the layers' variables; float32 by default.

@@ -30,7 +30,7 @@ class AttentionWrapperState(NamedTuple):
 
     Attributes:
         cell_state: the state of the inner cell.
-        attention: what was read at the step before, `(batch, size)`.
+        attention: the attention of the previous step, `(batch, size)`.
         time: the number of the step, int32 scalar.
         alignments: those of the step before, `(batch, places)`.
         alignment_history: a `TensorArray` of the alignments of all steps, or ().
@@ -82,16 +82,16 @@ def _with_same_shape(old: Tensor, new: Tensor) -> Tensor:
 def compute_attention(
     attention_mechanism: Any, cell_output: Any, attention_state: Any, attention_layer: Any
 ) -> tuple[Any, Any, Any]:
-    """What a mechanism reads with a cell's output as the query.
+    """The attention of a mechanism for a cell's output as the query.
 
     Args:
         attention_mechanism: the mechanism.
         cell_output: `(batch, size)`.
         attention_state: the mechanism's state.
-        attention_layer: a layer of the cell's output and what was read, or None.
+        attention_layer: a layer of the cell's output and the context, or None.
 
     Returns:
-        What was read, through the layer; the alignments; the mechanism's next state.
+        The attention, through the layer; the alignments; the mechanism's next state.
     """
     alignments, after = attention_mechanism(cell_output, state=attention_state)
     read = linalg.matmul(array.expand_dims(alignments, 1), attention_mechanism.values)
@@ -102,16 +102,16 @@ def compute_attention(
 
 
 class AttentionWrapper(RNNCell):
-    """A cell whose inputs are joined with what was read from memories at the step before.
+    """A cell whose inputs are joined with the attention of the previous step.
 
     Args:
         cell: the inner cell.
         attention_mechanism: an `AttentionMechanism`, or a list of them.
-        attention_layer_size: the size of a dense layer of the cell's output and what was read,
+        attention_layer_size: the size of a dense layer of the cell's output and the context,
             or a list of sizes; no layer by default.
         alignment_history: whether to keep the alignments of all steps in the state.
-        cell_input_fn: joins inputs and what was read; along the last dimension by default.
-        output_attention: whether to give what was read; False gives the cell's output.
+        cell_input_fn: joins inputs and attention; along the last dimension by default.
+        output_attention: whether to return the attention; False returns the cell's output.
         initial_cell_state: the inner cell's state in `zero_state`; zeros by default.
         name: the variable scope.
         attention_layer: a layer, or a list of layers, in place of `attention_layer_size`.

@@ -126,7 +126,7 @@ class BeamSearchDecoder(Decoder):
         output_layer: a layer that turns the cell's outputs into logits; none by default.
         length_penalty_weight: the power of the lengths by which scores are divided (Wu et al.
             2016); 0 does not penalize.
-        coverage_penalty_weight: the weight of what attention left out; 0 does not penalize.
+        coverage_penalty_weight: the weight of what attention has not covered; 0 does not penalize.
         reorder_tensor_arrays: whether `TensorArray`s of the state, such as the history of
             alignments, are put into the order of the final beams.
 
@@ -165,7 +165,7 @@ class BeamSearchDecoder(Decoder):
         self._initial_cell_state = self._split_all(initial_state)
         self._start_tokens = filling.tile(array.expand_dims(start, 1), [1, beam_width])
         self._start_inputs = convert_to_tensor(self._embedding_fn(self._start_tokens))
-        # At first all beams are the same: only one of them counts.
+        # Initially all beams are equal: only one of them counts.
         first = filling.zeros([self._batch_size], int32)
         self._finished = indexing.one_hot(first, beam_width, False, True, dtype=bool_)
 
@@ -258,7 +258,7 @@ class BeamSearchDecoder(Decoder):
             return leaf
         shape, batch = leaf.element_shape, constant_value(self._batch_size)
         rows = [] if not shape.dims else list(shape.dims[:2])
-        # As TensorFlow has it: a known second dimension has to be that of the beams.
+        # As in TensorFlow, a known second dimension must be that of the beams.
         fits = [int(batch), self._beam_width] if batch is not None else None
         split = len(rows) < 2 or rows[1] is None or rows == fits
         if not rows or (fits and rows[0] and not (rows[0] == fits[0] * fits[1] and split)):

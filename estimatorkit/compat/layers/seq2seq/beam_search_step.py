@@ -217,7 +217,7 @@ def scores_of(
         raise ValueError(
             "accumulated_attention_probs can be None only if coverage penalty is disabled."
         )
-    # Places that padding leaves at 0 do not count.
+    # Padded entries, which are 0, do not count.
     covered = accumulated_attention_probs
     covered = indexing.where(elementwise.equal(covered, 0.0), filling.ones_like(covered), covered)
     lacking = reduce.reduce_sum(elementwise.log(elementwise.minimum(covered, 1.0)), 2)

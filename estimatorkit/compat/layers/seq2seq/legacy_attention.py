@@ -100,8 +100,8 @@ def attention_decoder(
 ) -> tuple[list[Any], Any]:
     """A decoder that attends to `attention_states` at each step.
 
-    A step runs the cell on a linear map of its input and what was read before, reads with the new
-    state as the query, and gives a linear map of the cell's output and what was read.
+    A step runs the cell on a linear map of its input and the last attention, attends with the new
+    state as the query, and returns a linear map of the cell's output and the attention.
 
     Args:
         decoder_inputs: a list of tensors `(batch, input size)`.
@@ -114,7 +114,7 @@ def attention_decoder(
         dtype: of the variables; the scope's by default.
         scope: the variable scope; 'attention_decoder' by default.
         initial_state_attention: whether to read with the initial state before the first step;
-            zeros stand for what was read by default.
+            zeros are the initial attention by default.
 
     Returns:
         The list of outputs `(batch, output_size)`, and the cell's last state.

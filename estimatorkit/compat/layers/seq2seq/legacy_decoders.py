@@ -67,14 +67,14 @@ def rnn_decoder(
     loop_function: LoopFunction | None = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """Runs a cell over a list of inputs, or over what a function makes of its outputs.
+    """Runs a cell over a list of inputs, or over a function of its outputs.
 
     Args:
         decoder_inputs: tensors `(batch, input size)`.
         initial_state: the cell's state before the first step.
         cell: the cell.
         loop_function: `loop_function(previous output, step)` gives the input of every step but the
-            first; `decoder_inputs` are used as they are by default.
+            first; `decoder_inputs` are used unchanged by default.
         scope: the variable scope; 'rnn_decoder' by default.
 
     Returns:
@@ -251,7 +251,7 @@ def embedding_rnn_seq2seq(
     dtype: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """An encoder and a decoder of symbols, each with an embedding of its own.
+    """An encoder and a decoder of symbols, each with its own embedding.
 
     Args:
         encoder_inputs, decoder_inputs: lists of int ids `(batch,)`.

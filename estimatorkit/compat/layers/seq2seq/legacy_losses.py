@@ -15,7 +15,7 @@ from estimatorkit.ops.nn.nn import sparse_softmax_cross_entropy_with_logits
 from estimatorkit.ops.variables.variable_scope import get_variable_scope, variable_scope
 
 LossFunction = Callable[..., Any]
-_TINY = 1e-12  # where all weights are 0, the loss is 0
+_TINY = 1e-12  # if all weights are 0, the loss is 0
 
 
 def sequence_loss_by_example(

@@ -42,7 +42,7 @@ def sequence_loss(
         name: of the scope.
 
     Returns:
-        A scalar, `(batch,)`, `(time,)` or `(batch, time)`: what is left of the loss's shape. Where
+        A scalar, `(batch,)`, `(time,)` or `(batch, time)`: the remaining shape of the loss. Where
         the divisor is 0, the loss is 0.
 
     Raises:

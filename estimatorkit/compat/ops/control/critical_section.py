@@ -136,7 +136,7 @@ class CriticalSection:
         with graph.name_scope(name or "critical_section_execute") as scope:
             self._inside = True
             try:
-                # Under a control edge of its own the body reads variables anew.
+                # Under its own control edge, the body reads the variables again.
                 with graph.control_dependencies(None), graph.control_dependencies([no_op("enter")]):
                     leaves, rebuild = expand(fn())
                     results = [

@@ -158,7 +158,7 @@ class DefinedFunction:
 
 
 def _results(returned: Any) -> Any:
-    if returned is None:  # it is called for what it does
+    if returned is None:  # a function called for its side effects
         done = [op for op in get_default_graph().get_operations() if acts(op)]
         return group(*done)
     return nest.map_structure(

@@ -55,8 +55,8 @@ class GradientTape:
 
     def reset(self) -> None:
         """Clears the recording and the watched tensors."""
-        self._spans: list[tuple[int, int]] = []  # of operations; a recording one has no end yet
-        self._watched: dict[Tensor, int] = {}  # since which operation
+        self._spans: list[tuple[int, int]] = []  # of operations; the open one has no end yet
+        self._watched: dict[Tensor, int] = {}  # the first operation since it is watched
         if self._recording:
             self._start = self._current().version
 
@@ -345,7 +345,7 @@ class GradientTape:
         if probe is None:
             return None
         size = shape(tensor)
-        ones = tensor.shape.rank == rows.ndim  # of a batch: the row is every example's
+        ones = tensor.shape.rank == rows.ndim  # if batched, the row is every example's
 
         def slope(row: Tensor) -> Tensor:
             flows = broadcast_to(row, size) if ones else reshape(row, size)

@@ -64,7 +64,7 @@ def _constraint(tensor: Any, wanted: Any, prefix: str) -> _Constraint:
             )
     innermost = bool(sizes) and (sizes[0] is Ellipsis or sizes[0] == "*")
     sizes = sizes[1:] if innermost else sizes
-    # `()` asks for a scalar, which counts as a vector of length 1.
+    # `()` requires a scalar, which counts as a vector of length 1.
     return _Constraint(value, sizes or (1,) if not innermost else sizes, innermost)
 
 

@@ -149,7 +149,7 @@ def _random_box(
     if tall < high:
         tall += int(rng.integers(high - tall + 1))
     wide = round(tall * aspect)
-    # Rounding may have put the area a little out of its bounds.
+    # Rounding may have moved the area slightly out of its bounds.
     if tall * wide < least:
         tall += 1
     elif tall * wide > most:
@@ -265,7 +265,7 @@ def sample_distorted_bounding_box(
         aspect_ratio_range: bounds of width / height; (0.75, 1.33) by default.
         area_range: bounds of the share of the image; (0.05, 1) by default.
         max_attempts: after so many (100 by default) the whole image is taken.
-        use_image_if_no_bounding_boxes: whether to go on where there are no objects.
+        use_image_if_no_bounding_boxes: whether to continue if there are no objects.
 
     Returns:
         `begin` `(3,)` and `size` `(3,)` for `slice`, and the box, float32 `(1, 1, 4)`. Equal

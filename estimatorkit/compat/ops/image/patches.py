@@ -280,7 +280,7 @@ def crop_and_resize(
         box_ind: int32 `(boxes,)`, the image of each (`box_indices` is its newer name).
         crop_size: `(2,)`, the height and width of the results.
         method: 'bilinear' or 'nearest'.
-        extrapolation_value: what is outside the image.
+        extrapolation_value: the value outside the image.
 
     Returns:
         float32 `(boxes, crop height, crop width, channels)`.

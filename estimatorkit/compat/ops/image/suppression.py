@@ -49,9 +49,9 @@ def _choose(
         similarity: that of a box with each of those chosen.
         scores: of the boxes.
         most: how many to choose.
-        threshold: what is more similar than this to a chosen one is left out; unless `sigma`.
+        threshold: boxes more similar than this to a chosen one are dropped; unless `sigma`.
         least: so is what has no higher score.
-        sigma: where it is above 0, scores fall with similarity (Bodla et al., 2017, "Soft-NMS").
+        sigma: if positive, scores fall with similarity (Bodla et al., 2017, "Soft-NMS").
     """
     if most < 0:
         raise InvalidArgumentError(None, None, f"output size must be non-negative, got {most}")

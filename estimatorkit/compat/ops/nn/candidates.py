@@ -47,8 +47,8 @@ class Candidates(NamedTuple):
 
 def _numbers(key: Any, probabilities: NDArray[Any], count: int) -> Any:
     """Class ids sampled with replacement."""
-    # The inverse of the cumulated probabilities, in whole numbers: a float32 draw knows no
-    # probability below 2^-23, and the last classes of 10 million by `log_uniform` have 6e-9.
+    # The inverse of the cumulative probabilities, in integers: a float32 draw cannot express
+    # probabilities below 2^-23, and the last classes of 10 million by `log_uniform` have 6e-9.
     ends = np.cumsum(probabilities, dtype=np.float64)
     ends = np.rint(ends / ends[-1] * 2.0**32)
     ends = ends[ends < 2.0**32].astype(np.uint32)  # only classes that can be drawn end later
@@ -113,7 +113,7 @@ def _tries(misses: NDArray[Any], count: int) -> float:
 def _sample(
     true_classes: Any, num_sampled: int, unique: bool, probabilities: NDArray[Any], *, key: Any
 ) -> Any:
-    if unique:  # what is expected is of constants alone, and so computed once, not in every step
+    if unique:  # depends on constants only: computed once, not in every step
         misses = np.log1p(-np.minimum(probabilities.astype(np.float64), 1 - 1e-6))
         tries = _tries(misses, num_sampled)
         ids = _different(key, probabilities, num_sampled, tries)

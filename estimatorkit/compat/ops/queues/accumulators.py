@@ -88,7 +88,7 @@ class _HostAccumulator(Blocking):
     def check_sparse(
         self, indices: NDArray[Any], values: NDArray[Any], shape: tuple[int, ...] | None
     ) -> None:
-        """Raises InvalidArgumentError if rows do not fit each other or the accumulator's shape."""
+        """Raises InvalidArgumentError if rows do not match each other or the accumulator."""
         if indices.ndim != 1:
             fault = f"Input indices should be vector but received shape: {_text(indices.shape)}"
             raise InvalidArgumentError(None, None, fault)

@@ -210,7 +210,7 @@ def _two(op_type: str, a: Any, b: Any, more: list[Tensor], name: str | None) -> 
         )
     op = apply(op_type, [*one._components(), *two._components(), *more], name=name)
     if op_type != "SparseAdd" and not one.shape.is_compatible_with(two.shape):
-        return sparse_from(op, one.shape)  # a run refuses it, as in TensorFlow
+        return sparse_from(op, one.shape)  # refused at run time, as in TensorFlow
     return sparse_from(op, one.shape.merge_with(two.shape))
 
 

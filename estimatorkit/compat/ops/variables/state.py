@@ -139,7 +139,7 @@ def _method(name: str) -> Any:
 
 def _set_on_host(old: Any, at: Any, updates: Any) -> Any:
     new = old.copy()
-    new[at] = np.asarray(updates)[()]  # NumPy would put a 0-d array of text as an array
+    new[at] = np.asarray(updates)[()]  # NumPy would store a 0-d array of text as an array
     return new
 
 

@@ -20,7 +20,7 @@ from estimatorkit.train.hooks.summary_hooks import SecondOrStepTimer, check_glob
 class ProfilerHook(SessionRunHook):
     """Profiles single steps periodically, and writes `timeline-<step>.json`.
 
-    View the files in chrome://tracing or Perfetto. A profiled step runs by itself and waits for
+    View the files in chrome://tracing or Perfetto. A profiled step runs on its own and waits for
     each segment, so it takes longer than others.
 
     Args:

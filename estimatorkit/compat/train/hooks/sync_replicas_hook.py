@@ -2,7 +2,7 @@
 
 The chief's thread (`SynchronizingRunner`) waits for gradients most of the time. It ends with its
 coordinator, and whoever waits for tokens at that time is woken, so that nobody waits for a chief
-that has failed to apply what they gave. See `sync_replicas_optimizer` for the whole.
+that has failed to apply their gradients. `sync_replicas_optimizer` describes the algorithm.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _GONE = (
 class SynchronizingRunner(QueueRunner):
     """The chief's thread, which ends with its coordinator, also while it waits for gradients.
 
-    Where the session's target has several sessions, the thread has one of its own, whose closing
+    If the session's target has several sessions, the thread has its own, whose closing
     ends what it waits for.
 
     Args:
@@ -69,7 +69,7 @@ class SynchronizingRunner(QueueRunner):
         own = sess
         if coord is not None and sess.sess_str:
             own = Session(sess.sess_str, sess.graph, sess.config)
-            atexit.register(own.close)  # a program may end without its coordinator
+            atexit.register(own.close)  # a program may end without stopping its coordinator
         return super().create_threads(own, coord, daemon, start)
 
     @staticmethod
@@ -158,7 +158,7 @@ class SyncReplicasHook(SessionRunHook):
         self._session, self._has_token = session, True
         self._is_monitored = coord is not None
         if self._is_chief:
-            # Whoever waits is woken where the thread ends: its next step finds out why.
+            # Waiting runs are woken where the thread ends: their next step finds out why.
             made = self._made
             runner = SynchronizingRunner(made.tokens, [made.sync_op], made.close, made.wake)
             self._rounds = Coordinator()
@@ -180,10 +180,10 @@ class SyncReplicasHook(SessionRunHook):
             self._has_token = False
 
     def end(self, session: Any) -> None:
-        """Lets the others end, or go on without this replica."""
+        """Lets the others end, or continue without this replica."""
         if self._runner is None:
             self.while_waiting([])
-        elif self._is_monitored:  # the training of an estimator ends the others by itself
+        elif self._is_monitored:  # an estimator's training ends the others by itself
             self._runner.cancel_by(self._made.close)
         self._end_rounds()
 

@@ -155,7 +155,7 @@ class SyncReplicasOptimizer(Optimizer):
         if global_step is None:
             raise ValueError("Global step is required to check staleness")
         graph = get_default_graph()
-        with graph.colocate_with(no_op()):  # with the replica, wherever other variables go
+        with graph.colocate_with(no_op()):  # with the replica, wherever other variables are placed
             local_step = Variable(
                 0,
                 trainable=False,
@@ -257,7 +257,7 @@ class SyncReplicasOptimizer(Optimizer):
                 f"Too few tokens to finish the first step: {num_tokens} (given) vs {needed} "
                 "(needed)"
             )
-        if num_tokens not in made.first_tokens:  # else the graph may be finalized
+        if num_tokens not in made.first_tokens:  # otherwise the graph may be finalized
             graph = made.step.graph
             with graph.colocate_with(made.step), graph.name_scope(None):
                 made.first_tokens[num_tokens] = (

@@ -115,7 +115,7 @@ def input_producer(
                 received=rows,
                 made_at=rows.op.source,
             )
-        if shuffle:  # by index, so that strings can be shuffled too
+        if shuffle:  # by index, so that strings can be shuffled, too
             rows = gather(rows, random_shuffle(range_(shape(rows)[0]), seed=seed))
         rows = limit_epochs(rows, num_epochs)
         queue = FIFOQueue(

@@ -1,7 +1,7 @@
 """`Supervisor`: a session with services in threads (`tf.compat.v1.train.Supervisor`).
 
 The predecessor of `MonitoredTrainingSession`: threads save checkpoints and summaries periodically,
-beside the program's own loop. The session is a plain one, without hooks.
+while the program runs its own loop. The session is a plain one, without hooks.
 """
 
 from __future__ import annotations
@@ -327,7 +327,7 @@ class Supervisor:
             if close_summary_writer and self.summary_writer is not None:
                 self._log_session("STOP", None)
                 self.summary_writer.close()
-                self._graph_written = False  # the next file gets it too
+                self._graph_written = False  # the next event file gets it, too
 
     def request_stop(self, ex: Any = None) -> None:
         """Requests the threads to stop (see `Coordinator.request_stop`)."""

@@ -1,4 +1,4 @@
-"""Critical sections (`MutexV2`, `ExecuteInCriticalSection`): threads enter one after the other."""
+"""Critical sections (`MutexV2`, `ExecuteInCriticalSection`): one thread at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def session() -> Iterator[tf.Session]:
         yield opened
 
 
-def test_nothing_is_lost_between_reading_and_writing(session: tf.Session) -> None:
+def test_no_update_is_lost(session: tf.Session) -> None:
     """Each run reads on the device, thinks on the host, and writes on the device."""
     v = tf.Variable(0.0)
     inside: list[int] = []
@@ -46,7 +46,7 @@ def test_nothing_is_lost_between_reading_and_writing(session: tf.Session) -> Non
     assert session.run(v) == 40.0
 
 
-def test_a_run_waits_for_another_one(session: tf.Session) -> None:
+def test_run_waits_for_another_run(session: tf.Session) -> None:
     section = tf.CriticalSection(name="section")
     events: list[str] = []
     with ThreadPoolExecutor(1) as thread:
@@ -63,7 +63,7 @@ def test_a_run_waits_for_another_one(session: tf.Session) -> None:
     assert events == ["first in", "first out", "second"]
 
 
-def test_what_comes_from_outside_and_what_goes_out(session: tf.Session) -> None:
+def test_captured_inputs_and_outputs(session: tf.Session) -> None:
     v = tf.Variable([1.0, 2.0])
     x = tf.placeholder(tf.float32, [2])
     outside = x * 2.0
@@ -79,7 +79,7 @@ def test_what_comes_from_outside_and_what_goes_out(session: tf.Session) -> None:
     assert session.run(v).tolist() == [3.0, 4.0]
 
 
-def test_two_parts_of_a_run_in_one_section(session: tf.Session) -> None:
+def test_two_calls_in_one_run(session: tf.Session) -> None:
     v = tf.Variable(1.0)
     section = tf.CriticalSection()
     doubled = section.execute(lambda: v.assign(v * 2.0))
@@ -90,7 +90,7 @@ def test_two_parts_of_a_run_in_one_section(session: tf.Session) -> None:
     assert session.run(after) == 3.0
 
 
-def test_an_error_inside_opens_the_section_again(session: tf.Session) -> None:
+def test_error_releases_lock(session: tf.Session) -> None:
     section = tf.CriticalSection()
     bad = section.execute(lambda: tf.Assert(False, ["no"]))
     good = section.execute(lambda: tf.constant(1) + 1)
@@ -100,7 +100,7 @@ def test_an_error_inside_opens_the_section_again(session: tf.Session) -> None:
     assert session.run(good) == 2
 
 
-def test_what_is_refused() -> None:
+def test_invalid_arguments_raise() -> None:
     section, other = tf.CriticalSection(name="one"), tf.CriticalSection(name="two")
     v = tf.Variable(1.0)
     with pytest.raises(ValueError, match="while in it already"):

@@ -27,7 +27,7 @@ def run(fetches: Any, feeds: Any = None) -> Any:
         return session.run(fetches, feeds)
 
 
-def test_only_what_is_watched_has_a_gradient() -> None:
+def test_only_watched_tensors_have_gradients() -> None:
     x = tf.constant([1.0, 2.0])
     with GradientTape() as tape:
         y = x * x
@@ -39,7 +39,7 @@ def test_only_what_is_watched_has_a_gradient() -> None:
     assert [each.tolist() for each in run([by_x, by_y])] == [[2.0, 4.0], [1.0, 1.0]]
 
 
-def test_what_was_made_outside_is_not_recorded() -> None:
+def test_operations_outside_tape_are_not_recorded() -> None:
     x = tf.constant(3.0)
     y = x * x
     with GradientTape() as tape:
@@ -56,7 +56,7 @@ def test_what_was_made_outside_is_not_recorded() -> None:
     assert tape.gradient(hidden, x) is None
 
 
-def test_what_was_made_before_the_watch_is_not_recorded() -> None:
+def test_operations_before_watch_are_not_recorded() -> None:
     x = tf.constant(3.0)
     with GradientTape() as tape:
         z = x * x
@@ -73,7 +73,7 @@ def test_what_was_made_before_the_watch_is_not_recorded() -> None:
 
 
 @pytest.mark.slow
-def test_trainable_variables_are_watched_by_use() -> None:
+def test_trainable_variables_are_watched_on_read() -> None:
     a = tf.get_variable("a", initializer=2.0)
     b = tf.get_variable("b", initializer=3.0, trainable=False)
     unused = tf.get_variable("unused", initializer=1.0)
@@ -91,7 +91,7 @@ def test_trainable_variables_are_watched_by_use() -> None:
     assert run(found) == [0.0, 4.0]
 
 
-def test_a_training_step() -> None:
+def test_training_step() -> None:
     x = tf.placeholder(tf.float32, [None, 2])
     w = tf.get_variable("w", [2, 1], initializer=tf.ones_initializer())
     with GradientTape() as tape:
@@ -105,7 +105,7 @@ def test_a_training_step() -> None:
         assert session.run(w).reshape(-1).tolist() == pytest.approx([0.6, 0.2])
 
 
-def test_a_tape_is_used_once_unless_it_is_persistent() -> None:
+def test_tape_is_used_once_unless_persistent() -> None:
     x = tf.constant(2.0)
     with GradientTape() as tape:
         tape.watch(x)
@@ -122,7 +122,7 @@ def test_a_tape_is_used_once_unless_it_is_persistent() -> None:
     assert run([first, slope, curvature, tape.gradient(y, x)]) == [4.0, 12.0, 12.0, 12.0]
 
 
-def test_tapes_in_tapes() -> None:
+def test_nested_tapes() -> None:
     x = tf.constant(2.0)
     with GradientTape() as outer:
         outer.watch(x)
@@ -133,7 +133,7 @@ def test_tapes_in_tapes() -> None:
     assert run(outer.gradient(slope, x)) == 12.0
 
 
-def test_output_gradients_and_rows() -> None:
+def test_output_gradients_and_sparse_gradients() -> None:
     table = tf.get_variable("table", initializer=np.ones((4, 2), np.float32))
     with GradientTape() as tape:
         rows = tf.gather(table, [1, 3])
@@ -160,7 +160,7 @@ def test_jacobians() -> None:
         tape.jacobian(y, p)
 
 
-def test_inside_a_function() -> None:
+def test_tape_inside_function() -> None:
     x = tf.constant([1.0, 2.0, 3.0])
 
     def slope(each: Any) -> Any:
@@ -172,7 +172,7 @@ def test_inside_a_function() -> None:
     assert run(tf.map_fn(slope, x)).tolist() == [4.0, 8.0, 12.0]
 
 
-def test_mistakes(caplog: Any) -> None:
+def test_errors(caplog: Any) -> None:
     x = tf.constant(2.0)
     tape = GradientTape()
     with pytest.raises(ValueError, match="outside of the recording"):
@@ -188,7 +188,7 @@ def test_mistakes(caplog: Any) -> None:
         tape.gradient(x, x, unconnected_gradients="nothing")
 
 
-def test_reset_forgets() -> None:
+def test_reset() -> None:
     x = tf.constant(2.0)
     with GradientTape() as tape:
         tape.watch(x)

@@ -1,4 +1,4 @@
-"""Signals and sound against TensorFlow's results.
+"""Signals and audio against TensorFlow's results.
 
 Also the rows "RFFT", "RFFT2D" and "RFFT3D", whose outputs are complex.
 """
@@ -44,7 +44,7 @@ def test_errors(name: str) -> None:
     assert got["class"] == GOLDEN["errors"][name]["class"], got
 
 
-def test_only_wav_files_of_sixteen_bits_are_read() -> None:
+def test_only_16_bit_wav_files_are_read() -> None:
     buffer = BytesIO()
     with wave_files.open(buffer, "wb") as file:
         file.setnchannels(1)
@@ -64,7 +64,7 @@ def test_only_wav_files_of_sixteen_bits_are_read() -> None:
                 session.run(decoded.audio, {contents: whole[:length]})
 
 
-def test_what_transforms_cannot_take() -> None:
+def test_transform_errors() -> None:
     with tf.Graph().as_default():
         with pytest.raises(TypeError, match="float32 or float64"):
             tf.signal.rfft(tf.constant(np.ones(4, np.float16)))

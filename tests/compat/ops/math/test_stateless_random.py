@@ -1,4 +1,4 @@
-"""Draws that follow from a seed alone, their moments, and draws of given parameters."""
+"""Stateless draws, their moments, and parametrized distributions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _drawn(*tensors: Any) -> list[Any]:
 
 
 @pytest.mark.slow
-def test_stateless_draws_follow_from_their_seeds() -> None:
+def test_stateless_draws_are_deterministic() -> None:
     def draws(seed: Any) -> list[Any]:
         r = tf.random
         return [
@@ -53,14 +53,14 @@ def test_stateless_draws_follow_from_their_seeds() -> None:
         ),
     ],
 )
-def test_moments_of_stateless_draws(draw: Any, mean: Any, deviation: Any) -> None:
+def test_stateless_moments(draw: Any, mean: Any, deviation: Any) -> None:
     with tf.Graph().as_default():
         [values] = _drawn(draw(tf.random, 20_000))
     np.testing.assert_allclose(values.mean(0), mean, rtol=0.03)
     np.testing.assert_allclose(values.std(0), deviation, rtol=0.03)
 
 
-def test_gamma_draws_for_each_rate() -> None:
+def test_gamma_draws_per_rate() -> None:
     with tf.Graph().as_default():
         [drawn] = _drawn(tf.random_gamma([5], 1.0, beta=[1.0, 1.0], seed=1))
     assert drawn.shape == (5, 2)
@@ -68,7 +68,7 @@ def test_gamma_draws_for_each_rate() -> None:
 
 
 @pytest.mark.slow
-def test_derivatives_of_gamma_draws() -> None:
+def test_gamma_draw_derivatives() -> None:
     with tf.Graph().as_default():
         alpha, beta = tf.constant([0.5, 8.0]), tf.constant([1.0, 2.0])
         means = tf.reduce_mean(tf.random_gamma([20_000], alpha, beta, seed=1), 0)
@@ -78,7 +78,7 @@ def test_derivatives_of_gamma_draws() -> None:
 
 
 @pytest.mark.slow
-def test_truncated_normals_of_several_bounds() -> None:
+def test_parameterized_truncated_normal() -> None:
     from estimatorkit.compat.v1.python.ops import random_ops
 
     with tf.Graph().as_default():
@@ -100,12 +100,12 @@ def test_truncated_normals_of_several_bounds() -> None:
         ({"seed": [1, 2, 3]}, r"seed must have shape \[2\]"),
     ],
 )
-def test_refusals_of_stateless_uniform(arguments: dict[str, Any], words: str) -> None:
+def test_stateless_uniform_errors(arguments: dict[str, Any], words: str) -> None:
     with tf.Graph().as_default(), pytest.raises(ValueError, match=words):
         tf.random.stateless_uniform(**{"shape": [2], "seed": [1, 2], **arguments})
 
 
-def test_seeds_of_the_graph_and_of_operations() -> None:
+def test_graph_and_operation_seeds() -> None:
     with tf.Graph().as_default():
         assert tf.get_seed(None) == (None, None)
         assert tf.get_seed(3) == (87654321, 3)
@@ -113,7 +113,7 @@ def test_seeds_of_the_graph_and_of_operations() -> None:
         assert tf.get_seed(0) == (0, 2**31 - 1)
 
 
-def test_draws_are_differentiable_by_their_parameters() -> None:
+def test_draws_are_differentiable() -> None:
     """Against differences of the means of the same draws."""
     with tf.Graph().as_default(), tf.Session() as session:
         at = tf.placeholder(tf.float64, [5])

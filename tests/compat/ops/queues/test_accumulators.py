@@ -1,4 +1,4 @@
-"""Accumulators of gradients: means, staleness, waiting. Figures as TensorFlow 2.15.1's."""
+"""Gradient accumulators: means, staleness and waiting, with TensorFlow 2.15.1's values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def session() -> Iterator[tf.Session]:
         yield opened
 
 
-def test_the_mean_of_what_is_not_stale(session: tf.Session) -> None:
+def test_mean_excludes_stale_gradients(session: tf.Session) -> None:
     accumulator = tf.ConditionalAccumulator(tf.float32, [2])
     first = accumulator.apply_grad([1.0, 2.0], local_step=0)
     session.run([first, accumulator.apply_grad([3.0, 4.0], local_step=5)])
@@ -41,7 +41,7 @@ def test_the_mean_of_what_is_not_stale(session: tf.Session) -> None:
     assert session.run(mean).tolist() == [5.0, 5.0]
 
 
-def test_the_sum(session: tf.Session) -> None:
+def test_sum(session: tf.Session) -> None:
     accumulator = tf.ConditionalAccumulator(tf.float64, reduction_type="SUM")
     add = accumulator.apply_grad(np.array([1.0, 2.0]))
     session.run(add)
@@ -51,7 +51,7 @@ def test_the_sum(session: tf.Session) -> None:
         tf.ConditionalAccumulator(tf.float32, reduction_type="MAX")
 
 
-def test_taking_waits_for_enough(session: tf.Session) -> None:
+def test_take_waits_for_enough_gradients(session: tf.Session) -> None:
     accumulator = tf.ConditionalAccumulator(tf.float32, [])
     add, mean = accumulator.apply_grad(3.0), accumulator.take_grad(2)
     with ThreadPoolExecutor(1) as thread:
@@ -62,7 +62,7 @@ def test_taking_waits_for_enough(session: tf.Session) -> None:
         assert waiting.result(timeout=20) == 3.0
 
 
-def test_what_is_refused(session: tf.Session) -> None:
+def test_invalid_arguments_raise(session: tf.Session) -> None:
     accumulator = tf.ConditionalAccumulator(tf.float32)
     with pytest.raises(errors.InvalidArgumentError, match="must be positive"):
         session.run(accumulator.take_grad(0))
@@ -95,7 +95,7 @@ def test_what_is_refused(session: tf.Session) -> None:
         ([None, 2], ([7], [[1.0, 2.0]], [9, 2]), None),
     ],
 )
-def test_rows_that_do_not_fit(
+def test_mismatched_rows_raise(
     session: tf.Session, shape: Any, gradient: Any, message: str | None
 ) -> None:
     accumulator = tf.SparseConditionalAccumulator(tf.float32, shape)
@@ -109,7 +109,7 @@ def test_rows_that_do_not_fit(
         assert session.run(accumulator.take_grad(2))[2].tolist() == [-1, 2]
 
 
-def test_rows(session: tf.Session) -> None:
+def test_sparse_rows(session: tf.Session) -> None:
     accumulator = tf.SparseConditionalAccumulator(tf.float32, [4, 2])
     session.run(accumulator.apply_grad([0, 2], [[1.0, 1.0], [2.0, 2.0]]))
     slices = tf.IndexedSlices(tf.constant([[4.0, 4.0], [6.0, 6.0]]), tf.constant([2, 3]))
@@ -127,7 +127,7 @@ def test_rows(session: tf.Session) -> None:
     assert session.run(anything.take_grad(1)[2]).tolist() == [-1, 1]
 
 
-def test_staging(session: tf.Session) -> None:
+def test_staging_area(session: tf.Session) -> None:
     area = tf.StagingArea([tf.float32, tf.int32], names=["x", "n"], capacity=2)
     put = area.put({"x": 1.5, "n": 3})
     session.run(put)
