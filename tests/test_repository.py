@@ -47,7 +47,7 @@ UNSAFE_YAML = {
     "FullLoader",
     "UnsafeLoader",
 }
-_LAZY = ("LazyFunctions", "import_module")
+_LAZY = ("LazyFunctions", "import_module", "add_ops")
 HEAVY = ("jax", "pandas", "sklearn", "tensorboard", "tqdm", "pydantic", "click", "yaml")
 
 
@@ -67,7 +67,7 @@ def executed(tree: ast.AST) -> Iterator[ast.AST]:
 
 def imports(tree: ast.Module, path: Path) -> Iterator[tuple[int, str]]:
     """Yields line and absolute name of every module that a file imports, inside functions and
-    lazily too: what `LazyFunctions` and `import_module` name.
+    lazily too: what `LazyFunctions`, `import_module` and `add_ops` name.
     """
     package = path.relative_to(ROOT).with_suffix("").parts
     for node in executed(tree):

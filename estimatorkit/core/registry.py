@@ -10,6 +10,7 @@ types.
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -208,6 +209,7 @@ class OpDef:
 
 
 _REGISTRY: dict[str, OpDef] = {}
+_MODULES: dict[str, str] = {}  # by op type, of modules that `find` imports
 
 
 def register(op_type: str, kernel: Callable[..., Any], **rest: Any) -> OpDef:
@@ -223,15 +225,42 @@ def register(op_type: str, kernel: Callable[..., Any], **rest: Any) -> OpDef:
     return row
 
 
-def lookup(op_type: str) -> OpDef:
-    """The row of `op_type`; imports all op modules if it is not registered yet.
+def add_ops(module: str, types: str) -> None:
+    """Tells which module registers op types, so that it need not be imported before one is used.
+
+    Args:
+        module: its full name.
+        types: the op types, separated by spaces.
 
     Raises:
-        KeyError: there is none.
+        ValueError: a type has another module.
     """
+    for op_type in types.split():
+        if _MODULES.setdefault(op_type, module) != module:
+            raise ValueError(f"{op_type!r} has two modules: {_MODULES[op_type]} and {module}.")
+
+
+def find(op_type: str) -> OpDef | None:
+    """The row of `op_type`, whose module is imported if it has not been; None if there is none."""
     if op_type not in _REGISTRY:
         ports.ops.load()
-    return _REGISTRY[op_type]
+        if op_type not in _REGISTRY:
+            ports.op_types.load()
+            if op_type in _MODULES:
+                importlib.import_module(_MODULES[op_type])
+    return _REGISTRY.get(op_type)
+
+
+def lookup(op_type: str) -> OpDef:
+    """`find` for a type that exists.
+
+    Raises:
+        KeyError: it does not.
+    """
+    row = _REGISTRY.get(op_type) or find(op_type)
+    if row is None:
+        raise KeyError(op_type)
+    return row
 
 
 def role_of(op: Operation) -> Role | None:
@@ -250,8 +279,11 @@ def takes_element(op: Operation | None) -> bool:
 
 
 def registered_types() -> list[str]:
-    """All registered op types."""
+    """All op types. Imports the modules that register them."""
     ports.ops.load()
+    ports.op_types.load()
+    for module in set(_MODULES.values()):
+        importlib.import_module(module)
     return sorted(_REGISTRY)
 
 

@@ -348,11 +348,6 @@ class _OwnNodes:
     """
 
     def __init__(self, nodes: Iterable[Any], library: Any, names: Mapping[str, str]) -> None:
-        # Imported here because they need graphs, and register types that files may contain.
-        from estimatorkit import ops  # noqa: F401
-        from estimatorkit.core import indexed_slices  # noqa: F401
-        from estimatorkit.ops.control import control_flow, tensor_array  # noqa: F401
-
         # Resources named in attributes: queues, tables, variables.
         self._resources = {
             node.name
@@ -361,7 +356,8 @@ class _OwnNodes:
         }
         self._names = names
         bodies = [node for function in library.function for node in function.node_def]
-        unknown = {node.op for node in (*nodes, *bodies)} - set(registry.registered_types())
+        types = {node.op for node in (*nodes, *bodies)}
+        unknown = [op_type for op_type in types if registry.find(op_type) is None]
         if unknown:
             raise value_error(
                 f"op types are not registered: {', '.join(sorted(unknown))}",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from estimatorkit.core import builtin_ops, ports, registry
+from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.graph import Graph
@@ -28,8 +30,9 @@ from estimatorkit.runtime.session import Session
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    ports.ops.load()  # into the registry that stays
+    registry.registered_types()  # imports all modules, into the registry that stays
     monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
+    monkeypatch.setattr(registry, "_MODULES", dict(registry._MODULES))
     with Graph().as_default():
         yield
 
@@ -52,6 +55,24 @@ def test_a_type_is_registered_once() -> None:
     assert "Add" in registry.registered_types()
     with pytest.raises(KeyError):
         registry.lookup("Nothing")
+
+
+def test_the_module_of_an_op_is_imported_when_its_type_is_looked_up(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "module_of_halve.py").write_text(
+        "from estimatorkit.core.registry import register\nregister('Halve', lambda x: x / 2)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert registry.find("Halve") is None
+    registry.add_ops("module_of_halve", "Halve")
+    assert "module_of_halve" not in sys.modules
+    halved = registry.output("Halve", [constant([3.0])])
+    with Session() as session:
+        assert session.run(halved).tolist() == [1.5]
+    monkeypatch.delitem(sys.modules, "module_of_halve")
+    with pytest.raises(ValueError, match="'Halve' has two modules: module_of_halve and another"):
+        registry.add_ops("another", "Halve")
 
 
 def test_inference_from_the_kernel() -> None:

@@ -5,11 +5,7 @@ The tasks are objects of this process here; those that are processes are in test
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
@@ -166,7 +162,7 @@ class LocalTask:
 
     def add(self, part: SerializedPartition) -> str:
         part = SerializedPartition(**{**vars(part), "graph_def": bytes(part.graph_def)})
-        graph, fed, fetched, targets = part.load(lambda: None)
+        graph, fed, fetched, targets = part.load()
         state = State(graph, Placer(), self.held)
         runner = PlanRunner(make_plan(graph, fetched, targets, fed), state)
         names = [name for name in part.inputs if name not in part.kept]
@@ -432,29 +428,3 @@ def test_equal_names_do_not_meet() -> None:
     session = ClusterSession(tf.get_default_graph())
     runner = session.state.runner([result], [both[0].op], [both[0], small, large])
     assert runner.run([np.float32([7]), np.float32(3), np.float32(2)]) == [[6.5]]
-
-
-@pytest.mark.slow
-def test_all_op_types_are_known_to_tasks() -> None:
-    """A task of a cluster imports `op_types` for graphs of modules that it has not needed."""
-    program = """
-        import importlib, pkgutil
-        import estimatorkit.op_types
-        from estimatorkit.core import registry
-
-        known = set(registry.registered_types())
-        folders = "core runtime ops data distribute layers train keras estimator premade"
-        for folder in folders.split():
-            package = importlib.import_module(f"estimatorkit.{folder}")
-            for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-                importlib.import_module(each.name)
-        print(sorted(set(registry.registered_types()) - known))
-        """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=Path(__file__).parents[2],
-    )
-    assert done.stdout.strip() == "[]"

@@ -283,10 +283,9 @@ def check_graph(path: Path, graph_def: Any) -> None:
     Raises:
         DataLossError: there is one.
     """
-    known = set(registry.registered_types())
     nodes = [*graph_def.node, *(n for f in graph_def.library.function for n in f.node_def)]
     for node in nodes:
-        if node.op not in known or not is_allowed(node.op):
+        if registry.find(node.op) is None or not is_allowed(node.op):
             damaged(
                 path,
                 f"operation {node.name!r:.200} is of a type that no exported model has",
@@ -301,7 +300,7 @@ def check_graph(path: Path, graph_def: Any) -> None:
             except (ValueError, KeyError, TypeError, RecursionError) as error:
                 damaged(path, f"attribute {key!r} of {node.name!r} is malformed", received=error)
             for text in texts:
-                if text in known and not is_allowed(text):
+                if registry.find(text) is not None and not is_allowed(text):
                     damaged(path, f"attribute {key!r} of {node.name!r} names {text!r}")
 
 
