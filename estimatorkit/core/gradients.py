@@ -517,7 +517,7 @@ def given_positions(
     forward_type: str, forward_attrs: Mapping[str, Any], given: Sequence[int]
 ) -> list[int]:
     """The positions of outputs among the kernel's results, after the new values of variables."""
-    updates = len(registry.lookup(forward_type).updated_positions(forward_attrs))
+    updates = len(registry.lookup(forward_type).semantics.updated_positions(forward_attrs))
     return [updates + position for position in given]
 
 
@@ -584,11 +584,13 @@ VECTOR_JACOBIAN_PRODUCT = registry.register(
     "VectorJacobianProduct",
     _kernel,
     infer=_infer,
-    where=lambda attrs: registry.lookup(attrs["forward_type"]).place(attrs["forward_attrs"]),
+    where=lambda attrs: registry.lookup(attrs["forward_type"]).placement.place(
+        attrs["forward_attrs"]
+    ),
     numpy_kernel=_on_host,
     context=True,
     pure=True,
-    static=lambda attrs: registry.lookup(attrs["forward_type"]).static_positions(
+    static=lambda attrs: registry.lookup(attrs["forward_type"]).semantics.static_positions(
         attrs["forward_attrs"]
     ),
     cases=lambda: [

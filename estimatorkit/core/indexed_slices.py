@@ -177,7 +177,7 @@ def may_hold_surplus(indices: Tensor) -> bool:
         if tensor in op.graph.known_inputs:  # captured by a function
             pending.append(op.graph.known_inputs[tensor])
         row = lookup(op.type)
-        if row.moves or row.gradient == "same" or row.role is Role.ALL_GATHER:
+        if row.semantics.moves or row.gradient == "same" or row.semantics.role is Role.ALL_GATHER:
             pending.extend(op.inputs)
     return False
 

@@ -55,7 +55,7 @@ def rewrite(ops: Sequence[Operation], fed: set[Tensor], fetched: set[Tensor]) ->
     seen: dict[Any, Operation] = {}
     for op in ops:
         row = registry.lookup(op.type)
-        if not row.pure or op.control_inputs or not op.outputs:
+        if not row.semantics.pure or op.control_inputs or not op.outputs:
             continue
         if any(output in fed for output in op.outputs):
             continue
@@ -80,7 +80,7 @@ def _fold(
     """Folds an operation if its inputs are constant, or their shapes suffice."""
     if not inputs or not row.foldable or any(t in fed for t in inputs):
         return False
-    if row.known_from_shape:
+    if row.semantics.known_from_shape:
         if all(role_of(tensor.op) is not Role.PLACEHOLDER for tensor in inputs):
             return False  # what has a value need not have the static shape
         shapes = {tensor: registry.constant_value(tensor) for tensor in op.outputs}

@@ -21,6 +21,7 @@ from estimatorkit.core.registry import (
     constant_value_as_shape,
     infer_from_kernel,
     register,
+    table,
 )
 from estimatorkit.core.variables import Variable
 from estimatorkit.ops.array import array, filling, joining
@@ -31,8 +32,8 @@ from estimatorkit.runtime.session import Session
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     registry.registered_types()  # imports all modules, into the registry that stays
-    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
-    monkeypatch.setattr(registry, "_MODULES", dict(registry._MODULES))
+    monkeypatch.setattr(table, "_REGISTRY", dict(table._REGISTRY))
+    monkeypatch.setattr(table, "_MODULES", dict(table._MODULES))
     with Graph().as_default():
         yield
 

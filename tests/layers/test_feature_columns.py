@@ -104,7 +104,11 @@ def test_a_row_of_nan_that_nobody_asks_for_does_no_harm() -> None:
 
 
 def types(graph: Graph, where: str) -> list[str]:
-    return [op.type for op in graph.get_operations() if lookup(op.type).place(op.attrs) == where]
+    return [
+        op.type
+        for op in graph.get_operations()
+        if lookup(op.type).placement.place(op.attrs) == where
+    ]
 
 
 def census_columns() -> tuple[list[Any], list[Any]]:

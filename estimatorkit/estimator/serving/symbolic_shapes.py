@@ -51,7 +51,7 @@ def _on_symbols(segment: Segment) -> dict[Operation, Callable[..., Any]]:
         row = registry.lookup(op.type)
         given = [tensor for tensor in op.inputs if segment.rewriting.resolve(tensor) in reached]
         measures = op.type in _MEASURES
-        if not (given or measures) or row.random or len(op.outputs) != 1:
+        if not (given or measures) or row.semantics.random or len(op.outputs) != 1:
             continue
         instead[op] = partial(_run, op, row)
         if measures or row.foldable:

@@ -417,7 +417,7 @@ def follows_from_shapes(tensor: Tensor) -> bool:
     """Whether a value depends only on the shapes of the run's inputs."""
     op = tensor.op
     row = registry.lookup(op.type)
-    if row.role is Role.CONSTANT or row.known_from_shape:
+    if row.semantics.role is Role.CONSTANT or row.semantics.known_from_shape:
         return True
     return row.foldable and bool(op.inputs) and all(map(follows_from_shapes, op.inputs))
 
