@@ -10,9 +10,16 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class HasValues(Protocol):
+    """A composite of values and of where they are."""
+
+    def _map_values(self, function: Callable[[Any], Any]) -> Any:
+        """The same with the values that a function returns for its own."""
 
 
 def is_composite(value: Any) -> bool:
@@ -26,7 +33,7 @@ def with_components(value: Any, tensors: Sequence[Any]) -> Any:
     return type(value)(*tensors) if make is None else make(tensors)
 
 
-def on_values(*kinds: type) -> Callable[[Function], Function]:
+def on_values(*kinds: type[HasValues]) -> Callable[[Function], Function]:
     """A decorator that lets a function of one tensor also map the `values` of composites.
 
     The result is then a composite, too, which the function's annotation does not say.
@@ -41,9 +48,7 @@ def on_values(*kinds: type) -> Callable[[Function], Function]:
             if not isinstance(x, kinds):
                 return function(*args, **kwargs)
             rest = {name: kwargs[name] for name in kwargs if name != first}
-            whole: Any = x
-            values = whole.all_values if hasattr(whole, "all_values") else whole.values
-            return whole.with_values(function(values, *args[1:], **rest))
+            return x._map_values(lambda values: function(values, *args[1:], **rest))
 
         return cast(Function, mapped)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -104,6 +104,10 @@ class IndexedSlices:
     def with_values(self, new_values: Tensor) -> IndexedSlices:
         """The same rows with other values, of the shape of `all_values`."""
         return IndexedSlices(new_values, self.all_indices, self.dense_shape)
+
+    def _map_values(self, function: Callable[[Tensor], Tensor]) -> IndexedSlices:
+        """The same with the values that a function returns for its own."""
+        return self.with_values(function(self.all_values))
 
     def _as_tensor(self) -> Tensor:
         """The dense tensor."""

@@ -132,6 +132,10 @@ class SparseTensor:
         made.set_shape(self._static_shape)
         return made
 
+    def _map_values(self, function: Callable[[Tensor], Tensor]) -> SparseTensor:
+        """The same with the values that a function returns for its own."""
+        return self.with_values(function(self.values))
+
     def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
         """Evaluates the sparse tensor in `session` or the default session."""
         return session_for(self.graph, session).run(self, feed_dict)
