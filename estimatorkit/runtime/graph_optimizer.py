@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from estimatorkit.core import registry
-from estimatorkit.core.registry import Role, role_of
+from estimatorkit.core.registry import Role, folding, inference, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 
 
@@ -90,7 +90,7 @@ def _fold(
     values = [result.value(tensor) for tensor in inputs]
     if any(value is None or value.dtype == object for value in values):
         return False
-    found = registry.fold(row, values, op.kernel_attrs, op.outputs)
+    found = folding.fold(row, values, op.kernel_attrs, op.outputs)
     if found is None:
         return False
     result.known.update(zip(op.outputs, found, strict=True))
@@ -100,7 +100,7 @@ def _fold(
 def _attributes(op: Operation) -> Any:
     """The attributes as a key; functions and custom gradients compare by identity."""
     held = {name: value for name, value in op.attrs.items() if name != "_forward"}
-    key = registry.as_key(held)
+    key = inference.as_key(held)
     try:
         hash(key)
     except TypeError:

@@ -28,6 +28,7 @@ from estimatorkit.core.errors import (
 from estimatorkit.core.faults import Fault, FaultTest
 from estimatorkit.core.function_graph import GraphFunction
 from estimatorkit.core.indexed_slices import may_hold_surplus
+from estimatorkit.core.registry import folding
 from estimatorkit.core.shapes import TensorShape, as_shape, differ
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
@@ -193,7 +194,7 @@ def _run_kernel(
             extra["key"] = np.asarray(state[op.name])
             state[op.name] = extra["key"] + np.array([0, 0, 1], np.uint32)
         if row.placement.where == "host":
-            return registry.as_declared(row.kernel(*inputs, **attrs, **extra), op.outputs)
+            return folding.as_declared(row.kernel(*inputs, **attrs, **extra), op.outputs)
         if row.numpy_kernel is None:
             raise InvalidArgumentError.explained(
                 f"{op.type} cannot process strings on a device",
@@ -201,13 +202,13 @@ def _run_kernel(
                 made_at=op.source,
                 op=op,
             )
-        return registry.in_numpy(row, inputs, attrs, op.outputs, **extra)
+        return folding.in_numpy(row, inputs, attrs, op.outputs, **extra)
     if row.semantics.random:
         word = state[op.name]
         state[op.name] = word.at[2].add(np.uint32(1))
         result = row.kernel(*inputs, **attrs, key=random_key(word))
     else:
-        known = registry.fold(row, inputs, attrs, op.outputs)
+        known = folding.fold(row, inputs, attrs, op.outputs)
         if known is not None:
             return known
         if row.foldable:  # what NumPy may not compute, it must not compute in the kernel either
@@ -218,7 +219,7 @@ def _run_kernel(
                 else each
                 for at, each in enumerate(inputs)
             ]
-        with registry.quiet():  # constants are NumPy's
+        with folding.quiet():  # constants are NumPy's
             result = row.kernel(*inputs, **attrs)
     return list(result) if isinstance(result, (tuple, list)) else [result]
 

@@ -19,7 +19,7 @@ from estimatorkit.core import registry
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.registry import Place, Role, never_runs, role_of
+from estimatorkit.core.registry import Place, Role, folding, never_runs, role_of
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.verify import verify
 from estimatorkit.runtime.graph_optimizer import Rewriting, rewrite
@@ -364,7 +364,7 @@ class _StaticValues:
         follows = (
             row.foldable
             and bool(op.inputs)
-            and not registry.too_large_to_fold(op)
+            and not folding.too_large_to_fold(op)
             and all(map(self.resolve, op.inputs))
         )
         if follows:

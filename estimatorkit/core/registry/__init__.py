@@ -10,24 +10,11 @@ types.
 from __future__ import annotations
 
 from estimatorkit.core.registry.folding import (
-    NUMPY_REFUSES as NUMPY_REFUSES,
-    as_declared as as_declared,
     constant_value as constant_value,
     constant_value_as_shape as constant_value_as_shape,
     fixed_value as fixed_value,
-    fold as fold,
-    in_numpy as in_numpy,
-    packed as packed,
-    quiet as quiet,
-    too_large_to_fold as too_large_to_fold,
-)
-from estimatorkit.core.registry.inference import (
-    SIZES as SIZES,
-    as_key as as_key,
-    infer_from_kernel as infer_from_kernel,
 )
 from estimatorkit.core.registry.op_def import (
-    Attrs as Attrs,
     Case as Case,
     Infer as Infer,
     OpDef as OpDef,
@@ -38,7 +25,6 @@ from estimatorkit.core.registry.op_def import (
 from estimatorkit.core.registry.operations import (
     apply as apply,
     check_allowed as check_allowed,
-    not_allowed as not_allowed,
     output as output,
 )
 from estimatorkit.core.registry.shape_rules import (

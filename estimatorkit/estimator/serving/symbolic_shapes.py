@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import registry
+from estimatorkit.core.registry import folding
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.ops.math.elementwise import CAST
 from estimatorkit.runtime.lower import interpret
@@ -74,7 +75,7 @@ def _run(op: Operation, row: registry.OpDef, *inputs: Any) -> Any:
     known = all(isinstance(each, (np.ndarray, np.generic)) for each in inputs)
     if not any(map(_is_symbolic, inputs)):
         if known and row.foldable:
-            return registry.in_numpy(row, inputs, attrs, op.outputs)[0]
+            return folding.in_numpy(row, inputs, attrs, op.outputs)[0]
         return row.kernel(*inputs, **attrs)
     if op.type in _TAKE_SHAPES:
         return _TAKE_SHAPES[op.type](*inputs, **attrs).astype(dtype.numpy_dtype)

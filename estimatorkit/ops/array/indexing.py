@@ -36,6 +36,7 @@ from estimatorkit.core.registry import (
     constant_value,
     constant_value_as_shape,
     fixed_value,
+    folding,
     register,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
@@ -408,7 +409,7 @@ def _may_count_to_end(size: Tensor) -> bool:
     known = constant_value(size)
     if known is not None:
         return bool((known == -1).any())
-    if (parts := registry.packed(size)) is not None:
+    if (parts := folding.packed(size)) is not None:
         return any(map(_may_count_to_end, parts))
     return not follows_from_shapes(size)
 
