@@ -57,10 +57,7 @@ def _problems(graph: Graph, ops: list[Operation], position: int, op: Operation) 
 
 
 def _wrong_outputs(row: registry.OpDef, inputs: tuple[Tensor, ...], op: Operation) -> Iterator[str]:
-    attrs = op.attrs
-    inferred = (
-        row.infer(inputs, attrs) if row.infer else inference.infer_from_kernel(row, inputs, attrs)
-    )
+    inferred = inference.infer(row, inputs, op.attrs)
     if len(inferred) != len(op.outputs):
         yield f"it has {len(op.outputs)} outputs, and its type infers {len(inferred)}"
         return

@@ -1,14 +1,14 @@
-"""Inference of dtypes and shapes from an op's kernel, for rows without `infer`."""
+"""Inference of dtypes and shapes: from an op's kernel, for rows without `infer`."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from estimatorkit.core.dtypes import DType, as_dtype
+from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import value_error
 from estimatorkit.core.registry.folding import constant_value
 from estimatorkit.core.registry.op_def import Attrs, OpDef, Spec
@@ -16,6 +16,11 @@ from estimatorkit.core.registry.table import lookup
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.x64 import x64
+
+
+def infer(row: OpDef, inputs: Sequence[Tensor], attrs: Attrs) -> Sequence[Spec]:
+    """The outputs' specs, by the row's `infer` or from its kernel."""
+    return row.infer(inputs, attrs) if row.infer else infer_from_kernel(row, inputs, attrs)
 
 
 def infer_from_kernel(row: OpDef, inputs: Sequence[Tensor], attrs: Attrs) -> Sequence[Spec]:
@@ -62,40 +67,21 @@ SIZES = (720720, 1441440)
 def _infer(
     op_type: str, specs: tuple[Spec, ...], values: tuple[Any, ...], frozen_attrs: Any
 ) -> tuple[Spec, ...]:
-    import jax
-
     row = lookup(op_type)
     attrs = _thawed(frozen_attrs)
-    unknown = any(not spec.shape.is_fully_defined() for spec in specs)
     if any(spec.shape.rank is None for spec in specs):
         return _infer_unknown_rank(row, specs, attrs)
 
-    def evaluate(size: int) -> list[Any]:
-        arguments = [
-            _thawed(value)
-            if value is not None
-            else _abstract([size if dim is None else dim for dim in spec.shape], spec.dtype)
-            for spec, value in zip(specs, values, strict=True)
-        ]
-        traced = [a for a, value in zip(arguments, values, strict=True) if value is None]
+    def kernel(*traced: Any) -> Any:
+        rest = iter(traced)
+        inputs = [next(rest) if value is None else _thawed(value) for value in values]
+        return row.kernel(*inputs, **attrs)
 
-        def call(*given: Any) -> Any:
-            rest = iter(given)
-            return row.kernel(
-                *(
-                    next(rest) if value is None else argument
-                    for argument, value in zip(arguments, values, strict=True)
-                ),
-                **attrs,
-            )
-
-        with x64():
-            result = jax.eval_shape(call, *traced)
-        return list(result) if isinstance(result, (tuple, list)) else [result]
-
+    traced = [spec for spec, value in zip(specs, values, strict=True) if value is None]
+    unknown = not all(spec.shape.is_fully_defined() for spec in specs)
     try:
-        first = evaluate(SIZES[0])
-        second = evaluate(SIZES[1]) if unknown else first
+        first = _evaluate(kernel, traced, SIZES[0])
+        second = _evaluate(kernel, traced, SIZES[1]) if unknown else first
     except (TypeError, ValueError) as error:
         if unknown:
             return _infer_unknown_rank(row, specs, attrs)
@@ -109,32 +95,37 @@ def _infer(
     )
 
 
-def _abstract(dims: Sequence[int], dtype: DType) -> Any:
+def _evaluate(function: Callable[..., Any], specs: Sequence[Spec], size: int) -> list[Any]:
+    """The abstract results for inputs whose unknown dimensions have a size."""
     import jax
 
-    return jax.ShapeDtypeStruct(dims, dtype.numpy_dtype)  # type: ignore[no-untyped-call]
+    arguments: list[Any] = [
+        jax.ShapeDtypeStruct(  # type: ignore[no-untyped-call]
+            [size if dim is None else dim for dim in spec.shape], spec.dtype.numpy_dtype
+        )
+        for spec in specs
+    ]
+    with x64():
+        result = jax.eval_shape(function, *arguments)
+    return list(result) if isinstance(result, (tuple, list)) else [result]
 
 
 def _infer_unknown_rank(row: OpDef, specs: tuple[Spec, ...], attrs: Attrs) -> tuple[Spec, ...]:
     """Infers dtypes only, by trying ranks until the kernel accepts them."""
-    import jax
-
     for rank in (2, 1, 0, 3, 4, 5):
         guesses = [
-            _abstract(
-                [1] * rank if spec.shape.rank is None else [dim or 1 for dim in spec.shape],
-                spec.dtype,
+            Spec(
+                dtype,
+                TensorShape([1] * rank if shape.rank is None else [dim or 1 for dim in shape]),
             )
-            for spec in specs
+            for dtype, shape in specs
         ]
         try:
-            with x64():
-                result = jax.eval_shape(functools.partial(row.kernel, **attrs), *guesses)
+            results = _evaluate(functools.partial(row.kernel, **attrs), guesses, 1)
         except (TypeError, ValueError):
             continue
-        outputs = result if isinstance(result, (tuple, list)) else [result]
-        return tuple(Spec(as_dtype(each.dtype), UNKNOWN) for each in outputs)
-    return tuple(Spec(specs[0].dtype, UNKNOWN) for _ in range(1))
+        return tuple(Spec(as_dtype(each.dtype), UNKNOWN) for each in results)
+    return (Spec(specs[0].dtype, UNKNOWN),)
 
 
 class _Frozen(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 from estimatorkit.core.dtypes import DType, members
 from estimatorkit.core.errors import type_error
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry.inference import infer_from_kernel
+from estimatorkit.core.registry.inference import infer
 from estimatorkit.core.registry.table import lookup
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.trust import marked
@@ -40,7 +40,7 @@ def apply(
             allowed = row.accepted(position)
             if allowed and tensor.dtype not in allowed:
                 raise not_allowed(tensor, allowed, f"{name or row.type} ({row.type})", position)
-    outputs = row.infer(inputs, attrs) if row.infer else infer_from_kernel(row, inputs, attrs)
+    outputs = infer(row, inputs, attrs)
     graph = get_default_graph()
     if inputs and not graph.reaches(inputs[0].graph):
         graph = inputs[0].graph
