@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from estimatorkit.core import nest, registry
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, whole_numbers
 from estimatorkit.core.errors import type_error, value_error
-from estimatorkit.core.registry import Infer, OpDef, Spec, constant_value, fixed_value
+from estimatorkit.core.registry import Attrs, Infer, OpDef, Spec, constant_value, fixed_value
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor, holds_tensors
 
@@ -113,7 +113,7 @@ def input_of(attr: Any) -> int | None:
     return int(attr.removeprefix("input") or 1)
 
 
-def as_tuple(attr: str) -> Callable[[Any], Mapping[str, Any]]:
+def as_tuple(attr: str) -> Callable[[Any], Attrs]:
     """The `read` of `register_with_axis` for an attribute that has several axes, or one."""
     return lambda value: {attr: tuple(np.atleast_1d(value).tolist())}
 
@@ -124,7 +124,7 @@ def register_with_axis(
     *,
     infer: Infer,
     attr: str = "axis",
-    read: Callable[[Any], Mapping[str, Any]] | None = None,
+    read: Callable[[Any], Attrs] | None = None,
     unknown: Infer | None = None,
     **rest: Any,
 ) -> OpDef:
@@ -138,12 +138,12 @@ def register_with_axis(
         unknown: infers while the value is unknown; by default, the ranks are those for -1.
     """
 
-    def one(value: Any) -> Mapping[str, Any]:
+    def one(value: Any) -> Attrs:
         return {attr: tuple(value.tolist()) if np.ndim(value) else int(value)}
 
     def resolved(
-        inputs: Sequence[Any], attrs: Mapping[str, Any], value: Any = None
-    ) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        inputs: Sequence[Any], attrs: Attrs, value: Any = None
+    ) -> tuple[Sequence[Any], Attrs]:
         place = input_of(attrs[attr])
         if place is None:
             return inputs, attrs
@@ -158,7 +158,7 @@ def register_with_axis(
 
         return call
 
-    def inferred(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Sequence[Spec]:
+    def inferred(inputs: Sequence[Tensor], attrs: Attrs) -> Sequence[Spec]:
         place = input_of(attrs[attr])
         value = None if place is None else constant_value(inputs[place])
         is_known = place is None or value is not None
@@ -169,7 +169,7 @@ def register_with_axis(
             return infer(own, known)
         return [Spec(each.dtype, _rank(each)) for each in infer(own, known)]
 
-    def static(attrs: Mapping[str, Any]) -> tuple[int, ...]:
+    def static(attrs: Attrs) -> tuple[int, ...]:
         place = input_of(attrs[attr])
         return () if place is None else (place,)
 

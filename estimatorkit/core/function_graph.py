@@ -205,7 +205,7 @@ class GraphFunction:
         self.outputs = tuple(outputs)
         self.structure = structure
         self.traces = 0
-        self.gradient: Any = None  # owned by `host_gradients`
+        self.gradient: tuple[GraphFunction, list[int]] | None = None  # owned by `host_gradients`
         self._jitted: Callable[..., Any] | None = None
         self.ops = _needed(self.outputs)
         used = {tensor for op in self.ops for tensor in op.inputs} | set(self.outputs)

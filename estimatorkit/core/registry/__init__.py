@@ -15,6 +15,7 @@ from estimatorkit.core.registry.folding import (
     fixed_value as fixed_value,
 )
 from estimatorkit.core.registry.op_def import (
+    Attrs as Attrs,
     Case as Case,
     Infer as Infer,
     OpDef as OpDef,

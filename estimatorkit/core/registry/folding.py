@@ -102,7 +102,7 @@ def in_numpy(
         return as_declared(kernel(*inputs, **attrs, **extra), outputs)
 
 
-def quiet() -> Any:
+def quiet() -> np.errstate:
     """A context manager in which NumPy does not warn: NaN and infinities are values."""
     return np.errstate(all="ignore")
 
@@ -161,8 +161,9 @@ def _constant_value(tensor: Tensor) -> Any | None:
         return None
     inputs: list[Any]
     if row.semantics.known_from_shape:
-        shapes = [_shape_enough_for(row, source.shape) for source in tensor.op.inputs]
-        if any(shape is None for shape in shapes):
+        found = [_shape_enough_for(row, source.shape) for source in tensor.op.inputs]
+        shapes = [shape for shape in found if shape is not None]
+        if len(shapes) < len(found):
             return None
         inputs = [np.broadcast_to(np.zeros((), np.int8), shape) for shape in shapes]
     else:
@@ -176,7 +177,7 @@ def _constant_value(tensor: Tensor) -> Any | None:
     return None if result is None else result[tensor.value_index]
 
 
-def _shape_enough_for(row: OpDef, shape: TensorShape) -> Any:
+def _shape_enough_for(row: OpDef, shape: TensorShape) -> tuple[int, ...] | None:
     """The input's shape if it determines the value (`Rank` needs no dimensions)."""
     if row.type == "Rank" and shape.dims is not None:
         return tuple(dim or 0 for dim in shape.dims)
