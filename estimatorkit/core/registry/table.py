@@ -60,10 +60,9 @@ def find(op_type: str) -> OpDef | None:
     """The row of `op_type`, whose module is imported if it has not been; None if there is none."""
     if op_type not in _REGISTRY:
         ports.ops.load()
-        if op_type not in _REGISTRY:
-            ports.op_types.load()
-            if op_type in _MODULES:
-                importlib.import_module(_MODULES[op_type])
+        ports.op_types.load()
+        if op_type in _MODULES:
+            importlib.import_module(_MODULES[op_type])
     return _REGISTRY.get(op_type)
 
 
